@@ -1,0 +1,36 @@
+# One environment, made by whichever target needs it first.
+PYTHON ?= python3
+BIN := .venv/bin
+# The checks must not depend on how many cores a machine has.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+
+.PHONY: demo test test-long lint check bench clean
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+demo: .venv/installed  ## value the ten wine providers with the three methods, save demo.png
+	$(BIN)/python examples/demo.py
+
+test: .venv/installed  ## the ordinary tests
+	$(BIN)/python -m pytest --quiet
+
+test-long: .venv/installed  ## the full-size statistical checks
+	$(BIN)/python -m pytest --quiet -m long tests
+
+lint: .venv/installed  ## format, lint, strict types, import contract
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint test  ## all that CI runs
+
+bench: .venv/installed  ## measure, and write benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf .venv .venv-bench

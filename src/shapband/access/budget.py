@@ -1,0 +1,64 @@
+"""What a valuation may ask of the sources in all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shapband.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Requests and records that something takes."""
+
+    requests: int = 0
+    records: int = 0
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A limit on records, on requests, or on both; None means no limit.
+
+    Examples
+    --------
+    >>> budget = Budget(records=2500)
+    >>> budget.games_within(spent=Cost(), per_game=Cost(requests=10, records=600))
+    4
+    """
+
+    records: int | None = None
+    requests: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, limit in (("records", self.records), ("requests", self.requests)):
+            if limit is not None and (isinstance(limit, bool) or int(limit) != limit or limit < 1):
+                raise InvalidInput(
+                    f"Budget: {name} must be a whole number of at least 1, or None for no limit; "
+                    f"received {limit!r}"
+                )
+
+    def allows(self, spent: Cost, more: Cost) -> bool:
+        """Whether `more` can still be asked after `spent`."""
+        return (self.records is None or spent.records + more.records <= self.records) and (
+            self.requests is None or spent.requests + more.requests <= self.requests
+        )
+
+    def games_within(self, spent: Cost, per_game: Cost) -> int | None:
+        """How many whole games the rest of the budget pays for; None if any number."""
+        counts = [
+            max(0, limit - used) // each
+            for limit, used, each in (
+                (self.records, spent.records, per_game.records),
+                (self.requests, spent.requests, per_game.requests),
+            )
+            if limit is not None and each > 0
+        ]
+        return min(counts) if counts else None
+
+    def __str__(self) -> str:
+        limits = [
+            f"{limit:,} {unit}"
+            for limit, unit in ((self.records, "records"), (self.requests, "requests"))
+            if limit is not None
+        ]
+        return " and ".join(limits) or "no limit"

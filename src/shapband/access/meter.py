@@ -1,0 +1,68 @@
+"""What was asked of the sources, per provider and in total."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from shapband.access.budget import Cost
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Requests made, records received, and seconds spent waiting for them."""
+
+    requests: int = 0
+    records: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.requests + other.requests,
+            self.records + other.records,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True)
+class AccessReport:
+    """The account of a valuation.
+
+    Examples
+    --------
+    >>> report = AccessReport({"a": Usage(1, 60, 0.5), "b": Usage(2, 120, 0.25)})
+    >>> report.requests, report.records, report.seconds, report.by_provider["b"].records
+    (3, 180, 0.75, 120)
+    """
+
+    by_provider: Mapping[str, Usage] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_provider", MappingProxyType(dict(self.by_provider)))
+
+    @property
+    def total(self) -> Usage:
+        """The sum over providers."""
+        return sum(self.by_provider.values(), Usage())
+
+    @property
+    def requests(self) -> int:
+        """All requests."""
+        return self.total.requests
+
+    @property
+    def records(self) -> int:
+        """All records."""
+        return self.total.records
+
+    @property
+    def seconds(self) -> float:
+        """All seconds spent on requests."""
+        return self.total.seconds
+
+    @property
+    def cost(self) -> Cost:
+        """What counts against a budget."""
+        total = self.total
+        return Cost(total.requests, total.records)

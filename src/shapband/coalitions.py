@@ -1,0 +1,107 @@
+"""Coalitions as bitmasks: bit i of the number is provider i."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shapband._typing import FloatArray, IntArray
+
+_EXACT_MASK_BITS = 63
+
+
+def members(coalition: int) -> list[int]:
+    """List the providers in a coalition.
+
+    Examples
+    --------
+    >>> members(0b1101)
+    [0, 2, 3]
+    """
+    found = []
+    while coalition:
+        lowest = coalition & -coalition
+        found.append(lowest.bit_length() - 1)
+        coalition ^= lowest
+    return found
+
+
+def describe(coalition: int, names: Sequence[str], at_most: int = 8) -> str:
+    """Name the members of a coalition, the first few of a large one."""
+    named = [repr(names[i]) for i in members(coalition)]
+    rest = f" and {len(named) - at_most} more" if len(named) > at_most else ""
+    return "{" + ", ".join(named[:at_most]) + rest + "}"
+
+
+def shapley_weights(n: int) -> tuple[FloatArray, FloatArray]:
+    """Weights of v(S) in a Shapley value, by the size of S: (n + 1,) each.
+
+    The first is that for members of S, (s-1)!(n-s)!/n!; the second, to be subtracted, that for
+    the others, s!(n-s-1)!/n!.
+    """
+    inside = [0.0] + [1 / (s * comb(n, s)) for s in range(1, n + 1)]
+    outside = [1 / ((n - s) * comb(n, s)) for s in range(n)] + [0.0]
+    return np.array(inside), np.array(outside)
+
+
+def prefix_masks(order: IntArray) -> list[int]:
+    """Give the coalitions that grow along one permutation, the last one being all.
+
+    Examples
+    --------
+    >>> prefix_masks(np.array([2, 0, 1]))
+    [4, 5, 7]
+    """
+    grown, masks = 0, []
+    for provider in order.tolist():
+        grown |= 1 << provider
+        masks.append(grown)
+    return masks
+
+
+def first_occurrences(orders: IntArray) -> IntArray:
+    """Find where each growing coalition of each permutation appears first in its game.
+
+    Parameters
+    ----------
+    orders : (n_games, n_iter, n) permutations
+
+    Returns
+    -------
+    (n_games, n_iter, n): entry [g, t, k] is the smallest t' whose first k + 1 providers are the
+    same set as those of t.
+
+    Examples
+    --------
+    >>> first_occurrences(np.array([[[0, 1, 2], [1, 0, 2]]])).tolist()
+    [[[0, 0, 0], [1, 0, 0]]]
+    """
+    prints = _fingerprints(orders)
+    by_print = np.argsort(prints, axis=1, kind="stable")
+    ranked = np.take_along_axis(prints, by_print, axis=1)
+    starts = np.ones(ranked.shape, dtype=bool)
+    starts[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+    # Within a run of equal prints the stable sort puts the earliest permutation first.
+    place = np.arange(orders.shape[1])[None, :, None]
+    leader = np.maximum.accumulate(np.where(starts, place, 0), axis=1)
+    first = np.empty(orders.shape, dtype=np.int64)
+    np.put_along_axis(first, by_print, np.take_along_axis(by_print, leader, axis=1), axis=1)
+    return first
+
+
+def _fingerprints(orders: IntArray) -> NDArray[np.uint64]:
+    """Number every growing coalition so that, at one size, equal numbers mean equal sets.
+
+    Up to 63 providers the number is the bitmask itself. Beyond, it is a sum of one random
+    64-bit number per provider: two of a million different sets collide with a chance below
+    1e-7.
+    """
+    n = orders.shape[2]
+    if n <= _EXACT_MASK_BITS:
+        marks = np.uint64(1) << np.arange(n, dtype=np.uint64)
+    else:
+        marks = np.asarray(np.random.Philox(key=n).random_raw(n))
+    return np.cumsum(marks[orders], axis=2, dtype=np.uint64)

@@ -1,0 +1,1 @@
+"""Kernels compiled by numba, cached on disk; they release the interpreter lock."""

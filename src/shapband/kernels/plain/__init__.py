@@ -1,0 +1,1 @@
+"""Kernels in NumPy: the reference, and the way where numba is missing."""

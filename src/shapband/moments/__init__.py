@@ -1,0 +1,7 @@
+"""Expectation and variance across games, and how well they are known.
+
+`accumulate` folds games into sums in one pass; `decompose` separates what varies between data
+draws from the solver's own noise; `intervals` turns both into errors and confidence intervals;
+`pools` holds the corrections for pooled additive games; `closed_form` gives both moments exactly
+where the utilities' moments are known.
+"""

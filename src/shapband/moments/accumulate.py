@@ -1,0 +1,176 @@
+"""Central sums of per-game values and solver noise: one pass, mergeable, stable.
+
+Sums are kept about their own mean. Merging moves both parts to the common mean and adds them,
+so no large numbers are ever subtracted from each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband._typing import FloatArray
+from shapband.errors import InvalidInput
+from shapband.moments import decompose
+
+_FOLD = 32  # games folded at once; fixed, so that the bits do not depend on chunk sizes
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over games, for every provider.
+
+    With x the value in a game and w the solver's estimated noise variance in it, and bars for
+    means over games.
+
+    Attributes
+    ----------
+    n_games : games seen
+    group : games that share a shuffle, or None; deviations are taken within groups
+    n_groups : groups seen, 1 without groups
+    mean, noise : (n,) means of x and of w
+    m2, m3, m4 : (n,) sums of (x - x̄)**2, **3, **4
+    noise_m2 : (n,) sum of (w - w̄)**2
+    cross_11, cross_21 : (n,) sums of (x - x̄)(w - w̄) and of (x - x̄)**2 (w - w̄)
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> moments = sb.Moments.of([[2.5, 2.0, 4.5], [2.0, 3.5, 2.5]])
+    >>> moments.expectation.tolist(), moments.raw_variance.tolist()
+    ([2.25, 2.75, 3.5], [0.125, 1.125, 2.0])
+    """
+
+    n_games: int
+    group: int | None
+    n_groups: int
+    mean: FloatArray
+    m2: FloatArray
+    m3: FloatArray
+    m4: FloatArray
+    noise: FloatArray
+    noise_m2: FloatArray
+    cross_11: FloatArray
+    cross_21: FloatArray
+
+    @staticmethod
+    def empty(n_providers: int, group: int | None = None) -> Moments:
+        """Moments of no games."""
+        zeros = np.zeros(n_providers)
+        return Moments(0, group, 0, *(zeros.copy() for _ in range(8)))
+
+    @staticmethod
+    def of(games: ArrayLike, noise: ArrayLike | None = None, group: int | None = None) -> Moments:
+        """Moments of per-game values (n_games, n) and, for sampling solvers, their noise."""
+        x: FloatArray = np.asarray(games, dtype=np.float64)
+        if x.ndim != 2 or len(x) == 0:
+            raise InvalidInput(
+                f"Moments: games must have the shape (n_games, n); received {x.shape}"
+            )
+        w = np.zeros_like(x) if noise is None else np.asarray(noise, dtype=np.float64)
+        fold = Fold(x.shape[1], group)
+        fold.add(x, w)
+        return fold.moments()
+
+    def merge(self, other: Moments) -> Moments:
+        """Moments of both sets of games together; groups must not be split between them."""
+        if self.n_games == 0 or other.n_games == 0:
+            return other if self.n_games == 0 else self
+        n_games = self.n_games + other.n_games
+        share = other.n_games / n_games
+        mean = self.mean + (other.mean - self.mean) * share
+        noise = self.noise + (other.noise - self.noise) * share
+        if self.group is None:
+            parts = (_about(self, mean, noise), _about(other, mean, noise))
+            n_groups = 1
+        else:
+            parts = (self, other)
+            n_groups = self.n_groups + other.n_groups
+        sums = {name: getattr(parts[0], name) + getattr(parts[1], name) for name in _SUMS}
+        return Moments(n_games, self.group, n_groups, mean=mean, noise=noise, **sums)
+
+    @property
+    def expectation(self) -> FloatArray:
+        """(n,) estimate of E[φ]."""
+        return self.mean
+
+    @property
+    def raw_variance(self) -> FloatArray:
+        """(n,) sample variance across games, solver noise included."""
+        return decompose.raw_variance(self.m2, self.n_games, self.n_groups)
+
+    @property
+    def solver_variance(self) -> FloatArray:
+        """(n,) mean noise variance of the solver."""
+        return self.noise
+
+    @property
+    def variance(self) -> FloatArray:
+        """(n,) estimate of Var(φ), solver noise removed; negative by chance if it is small."""
+        return self.raw_variance - self.noise
+
+    @property
+    def independent_games(self) -> int:
+        """Number of games that count as independent for the errors of the estimates."""
+        return self.n_games if self.group is None else min(self.group, self.n_games)
+
+
+_SUMS = ("m2", "m3", "m4", "noise_m2", "cross_11", "cross_21")
+
+
+class Fold:
+    """Folds games in their order, in blocks of fixed size whatever chunks they arrive in."""
+
+    def __init__(self, n_providers: int, group: int | None) -> None:
+        self._size = _FOLD if group is None else group
+        self._folded = Moments.empty(n_providers, group)
+        self._waiting = np.empty((2, 0, n_providers))
+
+    def add(self, values: FloatArray, noise: FloatArray) -> None:
+        """Take the next games: values and noise, (n_games, n) each."""
+        rows = np.concatenate([self._waiting, np.stack([values, noise])], axis=1)
+        whole = rows.shape[1] - rows.shape[1] % self._size
+        for start in range(0, whole, self._size):
+            self._folded = self._folded.merge(self._block(rows[:, start : start + self._size]))
+        self._waiting = rows[:, whole:]
+
+    def moments(self) -> Moments:
+        """Moments of all games taken so far."""
+        if self._waiting.shape[1] == 0:
+            return self._folded
+        return self._folded.merge(self._block(self._waiting))
+
+    def _block(self, rows: FloatArray) -> Moments:
+        x, w = rows
+        mean, noise = x.mean(axis=0), w.mean(axis=0)
+        dx, dw = x - mean, w - noise
+        square = dx * dx
+        return Moments(
+            n_games=len(x),
+            group=self._folded.group,
+            n_groups=1,
+            mean=mean,
+            m2=square.sum(axis=0),
+            m3=(square * dx).sum(axis=0),
+            m4=(square * square).sum(axis=0),
+            noise=noise,
+            noise_m2=(dw * dw).sum(axis=0),
+            cross_11=(dx * dw).sum(axis=0),
+            cross_21=(square * dw).sum(axis=0),
+        )
+
+
+def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> Moments:
+    """Move the sums of one part to another centre."""
+    n, dx, dw = part.n_games, part.mean - mean, part.noise - noise
+    return replace(
+        part,
+        m2=part.m2 + n * dx**2,
+        m3=part.m3 + 3 * dx * part.m2 + n * dx**3,
+        m4=part.m4 + 4 * dx * part.m3 + 6 * dx**2 * part.m2 + n * dx**4,
+        noise_m2=part.noise_m2 + n * dw**2,
+        cross_11=part.cross_11 + n * dx * dw,
+        cross_21=part.cross_21 + dw * part.m2 + 2 * dx * part.cross_11 + n * dx**2 * dw,
+    )

@@ -1,0 +1,95 @@
+"""Both moments of the Shapley value where the utilities' own moments are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband._typing import FloatArray
+from shapband.coalitions import shapley_weights
+from shapband.errors import InvalidInput
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedForm:
+    """Exact moments of the Shapley values: expectation (n,) and covariance (n, n)."""
+
+    expectation: FloatArray
+    covariance: FloatArray
+
+    @property
+    def variance(self) -> FloatArray:
+        """(n,) variances."""
+        return self.covariance.diagonal().copy()
+
+
+def shapley_matrix(n: int) -> FloatArray:
+    """Give the linear map from 2**n utilities to n Shapley values, eq. (1): (n, 2**n).
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> (sb.shapley_matrix(2) @ [0.0, 1.0, 2.0, 5.0]).tolist()
+    [2.0, 3.0]
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= 20:
+        raise InvalidInput(f"shapley_matrix: n must be between 1 and 20; received {n!r}")
+    masks = np.arange(2**n)
+    sizes = np.bitwise_count(masks).astype(np.int64)
+    inside, outside = shapley_weights(n)
+    is_member = (masks[None, :] >> np.arange(n)[:, None]) & 1 == 1
+    return np.where(is_member, inside[sizes], -outside[sizes])
+
+
+def closed_form(means: ArrayLike, covariance: ArrayLike) -> ClosedForm:
+    """Give expectation and covariance of φ from those of the utilities (Propositions 1 and 2).
+
+    Parameters
+    ----------
+    means : (2**n,) expected utilities, indexed by bitmask
+    covariance : (2**n, 2**n) covariance of the utilities
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> exact = sb.closed_form([0.0, 1.0, 2.0, 5.0], np.diag([0.0, 4.0, 4.0, 0.0]))
+    >>> exact.expectation.tolist(), exact.variance.tolist()
+    ([2.0, 3.0], [2.0, 2.0])
+    """
+    mu = np.asarray(means, dtype=np.float64)
+    sigma = np.asarray(covariance, dtype=np.float64)
+    n = mu.size.bit_length() - 1
+    if mu.shape != (2**n,) or n < 1 or sigma.shape != (2**n, 2**n):
+        raise InvalidInput(
+            "closed_form: means must be 2**n numbers and covariance 2**n by 2**n; received the "
+            f"shapes {mu.shape} and {sigma.shape}"
+        )
+    if not (np.isfinite(mu).all() and np.isfinite(sigma).all()):
+        raise InvalidInput("closed_form: means and covariance must be finite")
+    weights = shapley_matrix(n)
+    return ClosedForm(weights @ mu, weights @ sigma @ weights.T)
+
+
+def additive_gaussian(
+    means: ArrayLike, deviations: ArrayLike, weights: ArrayLike = 1.0, n_sample: int = 1
+) -> ClosedForm:
+    """Give both moments of the weighted additive game, Σ weight × mean of `n_sample` records.
+
+    Parameters
+    ----------
+    means, deviations : (n,) mean and standard deviation of one record of each provider
+    weights : (n,) or one number
+    n_sample : records in a draw
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> exact = sb.additive_gaussian([1.0, 2.0], [3.0, 1.0], weights=[2.0, 1.0])
+    >>> exact.expectation.tolist(), exact.variance.tolist()
+    ([2.0, 2.0], [36.0, 1.0])
+    """
+    mu, sd = np.asarray(means, dtype=np.float64), np.asarray(deviations, dtype=np.float64)
+    w = np.asarray(weights, dtype=np.float64)
+    return ClosedForm(w * mu, np.diag((w * sd) ** 2 / n_sample))  # Examples 2 and 3

@@ -1,0 +1,74 @@
+"""A progress bar for long work, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_PATIENCE = 1.0  # seconds before a bar appears
+
+
+class GamesProgress:
+    """Counts finished games; draws nothing unless it is wanted and the work takes long.
+
+    Parameters
+    ----------
+    total : games to play
+    show : True shows the bar, False never, None on a terminal after a second
+    """
+
+    def __init__(self, total: int, show: bool | None) -> None:
+        self._total = total
+        self._done = 0
+        self._wanted = sys.stderr.isatty() if show is None else show
+        self._appears = time.monotonic() + (_PATIENCE if show is None else 0.0)
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> GamesProgress:
+        return self
+
+    def advance(self, games: int) -> None:
+        """Note that `games` more are finished."""
+        self._done += games
+        if not self._wanted or time.monotonic() < self._appears:
+            return
+        if self._bar is None:
+            self._start()
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _start(self) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        self._bar = Progress(
+            TextColumn("games"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("games", total=self._total)
+        self._bar.start()

@@ -1,0 +1,121 @@
+"""A provider: a named owner of data, the player of the game."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shapband._typing import AnyArray
+from shapband.errors import InvalidInput
+from shapband.sources.base import Source
+from shapband.sources.frames import FrameSource, as_frame
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+@dataclass(frozen=True, eq=False)
+class Provider:
+    """A named owner of data.
+
+    Parameters
+    ----------
+    name : unique among the providers of a valuation; it addresses the provider's random draws
+    source : where its records are drawn from
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.Provider("north", sb.ArraySource([[1.0], [2.0]], [0.0, 1.0])).name
+    'north'
+    """
+
+    name: str
+    source: Source
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidInput(
+                f"a provider's name must be a non-empty string; received {self.name!r}"
+            )
+        if not isinstance(self.source, Source):
+            raise InvalidInput(
+                f"provider {self.name!r}: source must be a shapband source, such as "
+                f"ArraySource(X, y); received {type(self.source).__name__}"
+            )
+
+
+def providers_from_frame(frame: Any, by: str, target: str) -> list[Provider]:
+    """Split a data frame into providers by the values of one column.
+
+    Parameters
+    ----------
+    frame : a pandas or polars data frame
+    by : the column that names the provider of each record; it is not a feature
+    target : the column with the targets
+
+    Returns
+    -------
+    One provider for each value of `by`, in sorted order.
+
+    Examples
+    --------
+    >>> import pandas as pd, shapband as sb
+    >>> frame = pd.DataFrame({"site": ["b", "a", "b"], "x": [1.0, 2.0, 3.0], "y": [0, 1, 0]})
+    >>> [(p.name, p.source.size) for p in sb.providers_from_frame(frame, by="site", target="y")]
+    [('a', 1), ('b', 2)]
+    """
+    table = as_frame(frame)
+    if by not in table.columns:
+        raise InvalidInput(
+            f"providers_from_frame: by={by!r} is not a column; there are {', '.join(table.columns)}"
+        )
+    if by == target:
+        raise InvalidInput(f"providers_from_frame: by and target are both {by!r}; they must differ")
+    if table[by].is_null().any():
+        raise InvalidInput(f"providers_from_frame: column {by!r} holds missing values: fill them")
+    owners: AnyArray = np.asarray(table[by].to_numpy())
+    return [
+        Provider(str(owner), FrameSource(_rows_of(table, by, owners == owner), target))
+        for owner in sorted(set(owners.tolist()))
+    ]
+
+
+def _rows_of(table: nw.DataFrame[Any], by: str, mask: AnyArray) -> Any:
+    return table[np.flatnonzero(mask)].drop(by).to_native()
+
+
+def check_providers(providers: Sequence[Provider]) -> tuple[Provider, ...]:
+    """Check that there are providers, with unique names and matching features."""
+    checked = tuple(providers)
+    if not checked:
+        raise InvalidInput("providers is empty: pass at least one Provider(name, source)")
+    for position, provider in enumerate(checked):
+        if not isinstance(provider, Provider):
+            raise InvalidInput(
+                f"providers[{position}] must be a Provider(name, source); "
+                f"received {type(provider).__name__}"
+            )
+    seen: set[str] = set()
+    for provider in checked:
+        if provider.name in seen:
+            raise InvalidInput(
+                f"two providers are named {provider.name!r}: names must differ, because they "
+                "address the random draws"
+            )
+        seen.add(provider.name)
+    _check_features(checked)
+    return checked
+
+
+def _check_features(providers: Sequence[Provider]) -> None:
+    known = [provider for provider in providers if provider.source.schema is not None]
+    for provider in known[1:]:
+        if provider.source.schema != known[0].source.schema:
+            raise InvalidInput(
+                f"provider {provider.name!r} has {provider.source.schema}, but provider "
+                f"{known[0].name!r} has {known[0].source.schema}: all must have the same features"
+            )

@@ -1,0 +1,125 @@
+"""Who gets how many bootstrap records, from the variability of the pools."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband._typing import FloatArray, IntArray
+from shapband.errors import InvalidInput
+from shapband.records import Batch
+
+_SAME_QUOTA = 9  # decimals beyond which two remainders count as equal, so that ties are stable
+
+
+def allocate(scores: ArrayLike, n_pool: int, n_boot: int, alpha: float) -> IntArray:
+    """Allocate ``n * n_boot`` records to n providers by their variability scores (Algorithm 4).
+
+    Everyone gets the floor ``max(1, n_boot // 2)``; the rest goes out in proportion to the
+    scores scaled to [0, 1], up to the cap ``max(floor, int(alpha * n_pool))``, what capped
+    providers cannot take going to the others. Largest remainders round to whole records; ties
+    go to the higher score, then to the earlier provider. Equal scores get `n_boot` each.
+
+    Parameters
+    ----------
+    scores : (n,) finite numbers
+    n_pool, n_boot, alpha : as in `Stratified`
+
+    Returns
+    -------
+    (n,) whole numbers that sum to ``n * n_boot``.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.allocate([1.0, 2.0, 3.0], n_pool=250, n_boot=60, alpha=0.5).tolist()
+    [30, 60, 90]
+    """
+    checked = np.asarray(scores, dtype=np.float64)
+    if checked.ndim != 1 or len(checked) == 0 or not np.isfinite(checked).all():
+        raise InvalidInput("allocate: scores must be one finite number for each provider")
+    floor, cap = allocation_bounds(n_pool, n_boot, alpha)
+    n = len(checked)
+    spread = np.ptp(checked)
+    if spread == 0:
+        return np.full(n, n_boot, dtype=np.int64)
+    scaled = (checked - checked.min()) / spread
+    quotas = floor + _share_out(scaled, float(n * (n_boot - floor)), float(cap - floor))
+    return _round_to_total(quotas, scaled, n * n_boot)
+
+
+def allocation_bounds(n_pool: int, n_boot: int, alpha: float) -> tuple[int, int]:
+    """Floor and cap of an allocation, after checking that its total fits under the cap."""
+    if not 0 < alpha <= 1:
+        raise InvalidInput(f"alpha must lie in (0, 1]; received {alpha!r}")
+    floor = max(1, n_boot // 2)
+    cap = max(floor, math.floor(alpha * n_pool))
+    if cap < n_boot:
+        raise InvalidInput(
+            f"the cap of {cap} records a provider (alpha={alpha} of n_pool={n_pool}) is below "
+            f"n_boot={n_boot}, so the total cannot be allocated: raise alpha or n_pool, or lower "
+            "n_boot"
+        )
+    return floor, cap
+
+
+def variability_scores(pools: Sequence[Batch]) -> FloatArray:
+    """Sum each pool's feature variances, in units of the variances over all pools.
+
+    Features that are constant over all pools, and columns that are not numeric, are left out;
+    without any feature left all scores are 0.
+    """
+    tables = [_numeric_columns(pool) for pool in pools]
+    together = np.concatenate(tables)
+    overall = np.nanvar(together, axis=0)
+    # An exact zero is rare in floating point: a constant column may keep a rounding residue.
+    varies = np.ptp(together, axis=0) > 0 if together.shape[1] else np.zeros(0, dtype=bool)
+    varies |= np.isnan(together).any(axis=0) & (overall > 0)
+    scores = [np.sum(np.nanvar(table[:, varies], axis=0) / overall[varies]) for table in tables]
+    return np.array(scores, dtype=np.float64)
+
+
+def _numeric_columns(pool: Batch) -> FloatArray:
+    if not pool.is_frame:
+        return pool.numeric()
+    import narwhals as nw
+
+    frame = nw.from_native(pool.X, eager_only=True)
+    columns = [
+        frame[name].cast(nw.Float64).to_numpy()
+        for name in frame.columns
+        if frame[name].dtype.is_numeric()
+    ]
+    return np.column_stack(columns) if columns else np.empty((len(pool), 0))
+
+
+def _share_out(weights: FloatArray, total: float, cap: float) -> FloatArray:
+    """Share `total` in proportion to the weights, nobody above `cap`, until nothing is left."""
+    shares = np.zeros_like(weights)
+    open_ = np.ones(len(weights), dtype=bool)
+    rest = total
+    while rest > 0 and open_.any():
+        pull = np.where(open_, weights, 0.0)
+        if pull.sum() == 0:  # only providers with the lowest score are left
+            pull = open_.astype(np.float64)
+        proposal = pull * (rest / pull.sum())
+        over = open_ & (proposal >= cap)
+        if not over.any():
+            return np.where(open_, proposal, shares)
+        shares[over] = cap
+        open_ &= ~over
+        rest = total - shares.sum()
+    return shares
+
+
+def _round_to_total(quotas: FloatArray, scores: FloatArray, total: int) -> IntArray:
+    """Round down, then give the missing records to the largest remainders."""
+    rounded = np.round(quotas, _SAME_QUOTA)
+    whole = np.floor(rounded).astype(np.int64)
+    remainders = np.round(rounded - whole, _SAME_QUOTA)
+    first = np.lexsort((np.arange(len(quotas)), -scores, -remainders))
+    whole[first[: total - int(whole.sum())]] += 1
+    return whole

@@ -1,0 +1,98 @@
+"""The door every sampling has."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband._typing import IntArray
+from shapband.access.access import Access
+from shapband.access.budget import Cost
+from shapband.errors import InvalidInput
+from shapband.providers import Provider
+from shapband.records import Batch, Draws
+from shapband.sources.base import FiniteSource
+
+
+class Sampling(ABC):
+    """How the draws of a game come about."""
+
+    @abstractmethod
+    def check(self, providers: Sequence[Provider]) -> None:
+        """Raise InvalidInput if the providers cannot be sampled this way."""
+
+    @abstractmethod
+    def prepare(self, access: Access) -> Realisation:
+        """Buy what all games share, and be ready to realise them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Realisation(ABC):
+    """A sampling, ready to give games.
+
+    Attributes
+    ----------
+    draw_sizes : (n,) records of each provider in a game
+    pool_sizes : (n,) records in each provider's pool, or None without pools
+    target : what the moments across these games estimate, in words
+    group : games that share one shuffle of the pools, or None if all games are alike
+    cost : what one more game asks of the sources
+    """
+
+    draw_sizes: IntArray
+    pool_sizes: IntArray | None
+    target: str
+    group: int | None
+    cost: Cost
+
+    @abstractmethod
+    def draws(self, games: range) -> list[Draws]:
+        """Give every provider's draws for these consecutive games."""
+
+
+def check_count(owner: str, **counts: int) -> None:
+    """Check that each named argument is a whole number of at least 1."""
+    for name, count in counts.items():
+        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if not whole or count < 1:
+            raise InvalidInput(
+                f"{owner}: {name} must be a whole number of at least 1; received {count!r}"
+            )
+
+
+def check_sizes(owner: str, providers: Sequence[Provider], needed: int, argument: str) -> None:
+    """Check that every finite source has at least `needed` records."""
+    for provider in providers:
+        source = provider.source
+        if isinstance(source, FiniteSource) and not source.replace and source.size < needed:
+            raise InvalidInput(
+                f"{owner}: provider {provider.name!r} has {source.size} records, fewer than "
+                f"{argument}={needed}: lower {argument}, or leave the provider out"
+            )
+
+
+def buy_pools(access: Access, n_pool: int) -> list[Batch]:
+    """Buy every provider's pool in one request each; a smaller provider gives all it has."""
+    sizes = [pool_size(provider, n_pool) for provider in access.providers]
+    access.require(Cost(len(sizes), sum(sizes)), "the pools")
+    pools = []
+    for provider, size in zip(access.providers, sizes, strict=True):
+        bought = access.fetch(provider, "pool", range(1), size)
+        pools.append(bought.game(0))
+    return pools
+
+
+def pool_size(provider: Provider, n_pool: int) -> int:
+    """How many records a provider gives to a pool of `n_pool`."""
+    source = provider.source
+    if isinstance(source, FiniteSource) and not source.replace:
+        return min(n_pool, source.size)
+    return n_pool
+
+
+def sizes_of(pools: Sequence[Batch]) -> IntArray:
+    """Number of records in each pool."""
+    return np.array([len(pool) for pool in pools], dtype=np.int64)

@@ -1,0 +1,97 @@
+"""Disjoint draws cut from shuffled pools: no record twice in a game, none in two games at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband.access.access import Access
+from shapband.access.budget import Cost
+from shapband.errors import InvalidInput
+from shapband.kernels import rows
+from shapband.providers import Provider
+from shapband.records import Batch, Draws
+from shapband.sampling.base import (
+    Realisation,
+    Sampling,
+    buy_pools,
+    check_count,
+    check_sizes,
+    pool_size,
+    sizes_of,
+)
+from shapband.seeds import Seeds
+
+
+@dataclass(frozen=True)
+class Blocks(Sampling):
+    """Pools of `n_pool`, shuffled and cut into disjoint draws of `n_sample`, one game each.
+
+    Within one shuffle the games share no record, so they are independent draws from the
+    population behind the pools, and their sample variance is unbiased for it, which a bootstrap
+    is not. When a shuffle is used up the pools are shuffled again; variances are taken within
+    shuffles and averaged over them. Reshuffling lowers the noise of the cutting, never that of
+    the pools themselves, so standard errors are those of a single shuffle: an upper bound.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.Blocks(n_pool=240, n_sample=60)
+    Blocks(n_pool=240, n_sample=60)
+    """
+
+    n_pool: int
+    n_sample: int
+
+    def __post_init__(self) -> None:
+        check_count("Blocks", n_pool=self.n_pool, n_sample=self.n_sample)
+        if self.n_pool < 2 * self.n_sample:
+            raise InvalidInput(
+                f"Blocks: n_pool={self.n_pool} must hold at least two draws of "
+                f"n_sample={self.n_sample}: raise n_pool to {2 * self.n_sample}, or lower n_sample"
+            )
+
+    def check(self, providers: Sequence[Provider]) -> None:
+        """Check that every pool can be cut into two draws."""
+        check_sizes("Blocks", providers, 2 * self.n_sample, "2 * n_sample")
+
+    def prepare(self, access: Access) -> Realisation:
+        """Buy the pools."""
+        smallest = min(pool_size(provider, self.n_pool) for provider in access.providers)
+        per_shuffle = smallest // self.n_sample
+        pools = buy_pools(access, self.n_pool)
+        return _BlockGames(
+            draw_sizes=np.full(len(pools), self.n_sample, dtype=np.int64),
+            pool_sizes=sizes_of(pools),
+            target=(
+                f"draws of {self.n_sample} records from the population that the pools of "
+                f"{self.n_pool} were drawn from"
+            ),
+            group=per_shuffle,
+            cost=Cost(),
+            names=tuple(provider.name for provider in access.providers),
+            pools=tuple(pools),
+            seeds=access.seeds,
+            per_shuffle=per_shuffle,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _BlockGames(Realisation):
+    names: tuple[str, ...]
+    pools: tuple[Batch, ...]
+    seeds: Seeds
+    per_shuffle: int
+
+    def draws(self, games: range) -> list[Draws]:
+        shuffles = range(games.start // self.per_shuffle, (games.stop - 1) // self.per_shuffle + 1)
+        skipped = games.start - shuffles.start * self.per_shuffle
+        drawn = []
+        for name, pool, size in zip(self.names, self.pools, self.draw_sizes, strict=True):
+            uniforms = self.seeds.uniforms("shuffle", name, shuffles, self.per_shuffle * int(size))
+            shuffled = rows.without_replacement(uniforms, len(pool))
+            blocks = shuffled.reshape(-1, int(size))
+            drawn.append(Draws(pool, blocks[skipped : skipped + len(games)]))
+        return drawn

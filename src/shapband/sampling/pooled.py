@@ -1,0 +1,84 @@
+"""Algorithm 3: one pool a provider, bootstrapped in every game."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband._typing import IntArray
+from shapband.access.access import Access
+from shapband.access.budget import Cost
+from shapband.kernels import rows
+from shapband.providers import Provider
+from shapband.records import Batch, Draws
+from shapband.sampling.base import Realisation, Sampling, buy_pools, check_count, sizes_of
+from shapband.seeds import Seeds
+
+
+@dataclass(frozen=True)
+class Pooled(Sampling):
+    """Bootstrap draws of `n_boot` records from pools of `n_pool`, bought once (Algorithm 3).
+
+    The moments are conditional on the pools. A provider with fewer than `n_pool` records gives
+    all it has.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.Pooled(n_pool=250, n_boot=60)
+    Pooled(n_pool=250, n_boot=60)
+    """
+
+    n_pool: int
+    n_boot: int
+
+    def __post_init__(self) -> None:
+        check_count("Pooled", n_pool=self.n_pool, n_boot=self.n_boot)
+
+    def check(self, providers: Sequence[Provider]) -> None:
+        """Any provider with a record can be pooled."""
+
+    def prepare(self, access: Access) -> Realisation:
+        """Buy the pools."""
+        pools = buy_pools(access, self.n_pool)
+        sizes = np.full(len(pools), self.n_boot, dtype=np.int64)
+        target = (
+            f"bootstrap draws of {self.n_boot} records, conditional on the pools "
+            f"of {self.n_pool} that were bought"
+        )
+        return BootstrapGames.of(access, pools, sizes, target)
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapGames(Realisation):
+    """Games that resample pools with replacement; duplicates stay duplicated."""
+
+    names: tuple[str, ...]
+    pools: tuple[Batch, ...]
+    seeds: Seeds
+
+    @staticmethod
+    def of(
+        access: Access, pools: Sequence[Batch], draw_sizes: IntArray, target: str
+    ) -> BootstrapGames:
+        """Bind pools to the streams of their providers."""
+        return BootstrapGames(
+            draw_sizes=draw_sizes,
+            pool_sizes=sizes_of(pools),
+            target=target,
+            group=None,
+            cost=Cost(),
+            names=tuple(provider.name for provider in access.providers),
+            pools=tuple(pools),
+            seeds=access.seeds,
+        )
+
+    def draws(self, games: range) -> list[Draws]:
+        """Choose rows of every pool with replacement."""
+        drawn = []
+        for name, pool, size in zip(self.names, self.pools, self.draw_sizes, strict=True):
+            uniforms = self.seeds.uniforms("bootstrap", name, games, int(size))
+            drawn.append(Draws(pool, rows.with_replacement(uniforms, len(pool))))
+        return drawn

@@ -1,0 +1,60 @@
+"""Algorithm 4: bootstrap sizes that follow the variability of the pools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband.access.access import Access
+from shapband.providers import Provider
+from shapband.sampling.allocation import allocate, allocation_bounds, variability_scores
+from shapband.sampling.base import Realisation, Sampling, buy_pools, check_count
+from shapband.sampling.pooled import BootstrapGames
+
+
+@dataclass(frozen=True)
+class Stratified(Sampling):
+    """Bootstrap draws whose sizes follow the variability of the pools (Algorithm 4).
+
+    The draw sizes differ between providers, so the moments are those of a game with these
+    sizes, conditional on the pools.
+
+    Parameters
+    ----------
+    n_pool : records bought from every provider, once
+    n_boot : records a provider gives to a game on average
+    alpha : no provider gives more than this part of `n_pool`
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.Stratified(n_pool=250, n_boot=60, alpha=0.5)
+    Stratified(n_pool=250, n_boot=60, alpha=0.5)
+    """
+
+    n_pool: int
+    n_boot: int
+    alpha: float
+
+    def __post_init__(self) -> None:
+        check_count("Stratified", n_pool=self.n_pool, n_boot=self.n_boot)
+        allocation_bounds(self.n_pool, self.n_boot, self.alpha)
+
+    def check(self, providers: Sequence[Provider]) -> None:
+        """Any provider with a record can be pooled."""
+
+    def prepare(self, access: Access) -> Realisation:
+        """Buy the pools and allocate the draw sizes."""
+        pools = buy_pools(access, self.n_pool)
+        # Ties are broken by place, so places are taken by name: the order of providers is free.
+        by_name = np.argsort(np.array([provider.name for provider in access.providers]))
+        scores = variability_scores(pools)
+        sizes = np.empty(len(pools), dtype=np.int64)
+        sizes[by_name] = allocate(scores[by_name], self.n_pool, self.n_boot, self.alpha)
+        target = (
+            f"bootstrap draws of {sizes.min()} to {sizes.max()} records ({self.n_boot} on "
+            f"average), conditional on the pools of {self.n_pool} that were bought"
+        )
+        return BootstrapGames.of(access, pools, sizes, target)

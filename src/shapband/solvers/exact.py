@@ -1,0 +1,81 @@
+"""All coalitions: the definition itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.coalitions import shapley_weights
+from shapband.errors import InvalidInput
+from shapband.games import Games
+from shapband.solvers.base import Solution, Solver
+
+MAX_PROVIDERS = 20
+
+
+@dataclass(frozen=True)
+class Exact(Solver):
+    """Exact Shapley values from all 2**n coalitions, for up to 20 providers.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.Exact()
+    Exact()
+    """
+
+    def check(self, n_providers: int) -> None:
+        """Check that the coalitions can be counted through."""
+        if n_providers > MAX_PROVIDERS:
+            raise InvalidInput(
+                f"Exact: {n_providers} providers have {2**n_providers - 1:,} coalitions a game, "
+                f"too many to evaluate (the limit is {MAX_PROVIDERS} providers): use "
+                "BalancedPermutation or Permutation"
+            )
+
+    def solve(self, games: Games) -> Solution:
+        """Evaluate all coalitions and weigh them."""
+        table = games.table()
+        values = shapley_values(table)
+        return Solution(values, np.zeros_like(values), table.shape[0] * (table.shape[1] - 1))
+
+    def floats_per_game(self, n_providers: int) -> int:
+        """The table, its weighted copy and the halves of it."""
+        return 4 << n_providers
+
+
+def shapley_values(table: FloatArray) -> FloatArray:
+    """Shapley values of games given as tables: (n_games, 2**n) to (n_games, n).
+
+    With a_s = (s-1)!(n-s)!/n! and b_s = s!(n-s-1)!/n!, the definition reads
+    φ_i = Σ_{S∋i} a_|S| v(S) − Σ_{S∌i} b_|S| v(S)
+        = Σ_{S∋i} (a_|S| + b_|S|) v(S) − Σ_S b_|S| v(S),                            (1)
+    so that one weighted table is summed over all coalitions with i, for every i. Sums are
+    folded in halves, elementwise, so that a game's bits do not depend on its neighbours.
+
+    Examples
+    --------
+    >>> shapley_values(np.array([[0.0, 1.0, 2.0, 5.0]])).tolist()
+    [[2.0, 3.0]]
+    """
+    n = table.shape[1].bit_length() - 1
+    with_i, without_i = shapley_weights(n)
+    sizes = np.bitwise_count(np.arange(2**n)).astype(np.int64)
+    folded = table * (with_i + without_i)[sizes]
+    base = _total(table * without_i[sizes])
+    values = np.empty((len(table), n))
+    for i in range(n - 1, -1, -1):
+        half = 2**i
+        values[:, i] = _total(folded[:, half:]) - base
+        folded = folded[:, :half] + folded[:, half:]
+    return values
+
+
+def _total(rows: FloatArray) -> FloatArray:
+    """Sum rows of a power-of-two length by halving."""
+    while rows.shape[1] > 1:
+        half = rows.shape[1] // 2
+        rows = rows[:, :half] + rows[:, half:]
+    return rows[:, 0]

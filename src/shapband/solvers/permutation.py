@@ -1,0 +1,106 @@
+"""Algorithm 1: uniform random permutations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband._typing import FloatArray, IntArray
+from shapband.errors import InvalidInput
+from shapband.games import Games
+from shapband.solvers.base import Solution, Solver
+
+
+@dataclass(frozen=True)
+class Permutation(Solver):
+    """The mean of marginal contributions over `n_iter` random permutations (Algorithm 1).
+
+    With `n_iter` = 1 the solver's own noise cannot be estimated and is reported as NaN.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.Permutation(n_iter=100)
+    Permutation(n_iter=100)
+    """
+
+    n_iter: int
+
+    def __post_init__(self) -> None:
+        check_n_iter("Permutation", self.n_iter)
+
+    def check(self, n_providers: int) -> None:
+        """Any number of providers will do."""
+
+    def solve(self, games: Games) -> Solution:
+        """Walk the permutations of every game."""
+        orders = random_orders(games, self.n_iter)
+        prefix_values, evaluations = games.prefixes(orders)
+        marginals = marginal_contributions(orders, prefix_values, games.utility.empty)
+        return Solution(marginals.mean(axis=1), variance_of_mean(marginals), evaluations)
+
+    def floats_per_game(self, n_providers: int) -> int:
+        """Orders, values, marginals and what is made on the way."""
+        return 8 * self.n_iter * n_providers
+
+
+def marginal_contributions(
+    orders: ArrayLike, prefix_values: ArrayLike, empty: float = 0.0
+) -> FloatArray:
+    """What each provider adds along permutations, in the providers' own order.
+
+    Parameters
+    ----------
+    orders : (..., n) permutations of the providers 0 .. n-1
+    prefix_values : (..., n) values of the coalitions of the first 1, 2, .. n providers
+    empty : value of the empty coalition
+
+    Returns
+    -------
+    (..., n): entry i is the value after provider i joined minus the value before.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.marginal_contributions([[0, 1, 2], [1, 2, 0]], [[2, 5, 9], [1, 6, 9]]).tolist()
+    [[2.0, 3.0, 4.0], [3.0, 1.0, 5.0]]
+    """
+    joined: IntArray = np.asarray(orders, dtype=np.int64)
+    values: FloatArray = np.asarray(prefix_values, dtype=np.float64)
+    steps = np.diff(values, axis=-1, prepend=empty)
+    marginals = np.empty_like(steps)
+    np.put_along_axis(marginals, joined, steps, axis=-1)
+    return marginals
+
+
+def random_orders(games: Games, n_iter: int) -> IntArray:
+    """Uniform permutations for every game: (n_games, n_iter, n).
+
+    Every provider draws a random key for every permutation, addressed by its own name; the
+    keys' order is the permutation. So the order of providers does not matter, and a further
+    provider leaves the others' relative order as it was.
+    """
+    keys = np.stack(
+        [games.seeds.words("permutation", name, games.indices, n_iter) for name in games.names],
+        axis=2,
+    )
+    return np.argsort(keys, axis=2)
+
+
+def variance_of_mean(samples: FloatArray) -> FloatArray:
+    """Estimated variance of the mean of independent samples: (n_games, k, n) to (n_games, n)."""
+    k = samples.shape[1]
+    if k < 2:
+        return np.full((samples.shape[0], samples.shape[2]), np.nan)
+    deviations = samples - samples.mean(axis=1, keepdims=True)
+    return np.asarray((deviations**2).sum(axis=1) / (k * (k - 1)))
+
+
+def check_n_iter(owner: str, n_iter: int) -> None:
+    """Check the number of permutations."""
+    if isinstance(n_iter, bool) or not isinstance(n_iter, int | np.integer) or n_iter < 1:
+        raise InvalidInput(
+            f"{owner}: n_iter must be a whole number of at least 1; received {n_iter!r}"
+        )

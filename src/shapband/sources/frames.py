@@ -1,0 +1,89 @@
+"""Records in pandas or polars data frames, which reach the utility as data frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shapband._typing import IntArray
+from shapband.errors import InvalidInput
+from shapband.records import Batch, Schema
+from shapband.sources.base import FiniteSource, check_targets
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+class FrameSource(FiniteSource):
+    """A finite source in a data frame of mixed types.
+
+    Feature columns may hold missing values, for pipelines that impute them; utilities that need
+    numbers refuse them.
+
+    Parameters
+    ----------
+    frame : a pandas or polars data frame
+    target : the name of the column with the targets
+    replace : draw with replacement
+
+    Examples
+    --------
+    >>> import pandas as pd, shapband as sb
+    >>> frame = pd.DataFrame({"age": [31, 64], "ward": ["a", "b"], "stay": [2.0, 9.0]})
+    >>> sb.FrameSource(frame, target="stay").schema.columns
+    ('age', 'ward')
+    """
+
+    def __init__(self, frame: Any, target: str, *, replace: bool = False) -> None:
+        table = as_frame(frame)
+        if target not in table.columns:
+            raise InvalidInput(
+                f"FrameSource: target {target!r} is not a column; there are "
+                f"{', '.join(table.columns)}"
+            )
+        features = table.drop(target)
+        if not features.columns:
+            raise InvalidInput("FrameSource: the frame has no column besides the target")
+        _check_infinite(features)
+        y = check_targets(table[target].to_numpy(), len(table), "FrameSource")
+        self._records = Batch(features.to_native(), y)
+        self.replace = replace
+
+    @property
+    def size(self) -> int:
+        """How many records there are."""
+        return len(self._records)
+
+    @property
+    def schema(self) -> Schema:
+        """The feature columns."""
+        return self._records.schema
+
+    @property
+    def records(self) -> Batch:
+        """All records."""
+        return self._records
+
+    def take(self, rows: IntArray) -> Batch:
+        """Give the records with these indices."""
+        return self._records.take(rows)
+
+
+def as_frame(frame: Any) -> nw.DataFrame[Any]:
+    """Wrap a pandas or polars data frame, so that both answer to the same calls."""
+    import narwhals as nw
+
+    try:
+        return nw.from_native(frame, eager_only=True)
+    except TypeError as cause:
+        raise InvalidInput(
+            f"frame must be a pandas or polars data frame; received {type(frame).__name__}"
+        ) from cause
+
+
+def _check_infinite(features: nw.DataFrame[Any]) -> None:
+    for name in features.columns:
+        column = features[name]
+        if column.dtype.is_float() and np.isinf(column.drop_nulls().to_numpy()).any():
+            raise InvalidInput(f"FrameSource: column {name!r} holds infinite values: remove them")

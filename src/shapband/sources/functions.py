@@ -1,0 +1,89 @@
+"""Records made on demand, by a function or from a distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.errors import InvalidInput
+from shapband.records import Batch
+from shapband.sources.base import GenerativeSource, check_array_batch
+
+
+class FunctionSource(GenerativeSource):
+    """A source that calls a function for every draw.
+
+    Parameters
+    ----------
+    draw : ``draw(size, rng) -> (X, y)``; all its randomness must come from the generator `rng`,
+        so that a seed repeats it
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> def coin(size, rng):
+    ...     X = rng.normal(size=(size, 2))
+    ...     return X, X.sum(axis=1)
+    >>> len(sb.FunctionSource(coin).draw(5, np.random.default_rng(0)))
+    5
+    """
+
+    def __init__(self, draw: Callable[[int, np.random.Generator], tuple[Any, Any]]) -> None:
+        if not callable(draw):
+            raise InvalidInput(
+                "FunctionSource: draw must be a function draw(size, rng) -> (X, y); "
+                f"received {type(draw).__name__}"
+            )
+        self._draw = draw
+
+    @property
+    def schema(self) -> None:
+        """Not known before a draw."""
+
+    def draw(self, size: int, rng: np.random.Generator) -> Batch:
+        """Call the function."""
+        X, y = self._draw(size, rng)
+        return check_array_batch(X, y, "FunctionSource")
+
+
+class DistributionSource(GenerativeSource):
+    """A source that draws features from a frozen scipy distribution and labels them.
+
+    Parameters
+    ----------
+    distribution : a frozen scipy distribution, of one or several dimensions
+    label : gives the targets (size,) of features (size, n_features); by default the target is
+        the first feature itself
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> from scipy.stats import norm
+    >>> source = sb.DistributionSource(norm(2.0, 0.1), label=lambda X: 3.0 * X[:, 0])
+    >>> batch = source.draw(100, np.random.default_rng(0))
+    >>> bool(abs(batch.y.mean() - 6.0) < 0.2)
+    True
+    """
+
+    def __init__(self, distribution: Any, label: Callable[[FloatArray], Any] | None = None) -> None:
+        if not hasattr(distribution, "rvs"):
+            raise InvalidInput(
+                "DistributionSource: distribution must be a frozen scipy distribution, such as "
+                f"scipy.stats.norm(0, 1); received {type(distribution).__name__}"
+            )
+        self._distribution = distribution
+        self._label = label
+
+    @property
+    def schema(self) -> None:
+        """Not known before a draw."""
+
+    def draw(self, size: int, rng: np.random.Generator) -> Batch:
+        """Draw features, then label them."""
+        drawn = np.asarray(self._distribution.rvs(size=size, random_state=rng), dtype=np.float64)
+        X = drawn.reshape(size, -1)
+        y = X[:, 0] if self._label is None else self._label(X)
+        return check_array_batch(X, y, "DistributionSource")

@@ -1,0 +1,92 @@
+"""Weighted means that add up: the game with a closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband._typing import FloatArray, IntArray
+from shapband.coalitions import members
+from shapband.errors import InvalidInput
+from shapband.providers import Provider
+from shapband.records import Batch, Draws, numeric_targets
+from shapband.utilities.base import GameSummaries, Utility, check_empty, check_numeric
+
+
+class AdditiveUtility(Utility):
+    """A coalition is worth `empty` plus the sum of weight × mean target of its members' draws.
+
+    Parameters
+    ----------
+    weights : (n,) one weight for each provider in their order, or None for all 1
+    empty : value of the empty coalition
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> utility = sb.AdditiveUtility(weights=[1.0, 10.0])
+    >>> utility.evaluate([2.0, 3.0], [0b01, 0b10, 0b11]).tolist()
+    [2.0, 30.0, 32.0]
+    """
+
+    mergeable = True
+
+    def __init__(self, weights: ArrayLike | None = None, *, empty: float = 0.0) -> None:
+        self.empty = check_empty(empty)
+        self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
+        if self.weights is not None and (
+            self.weights.ndim != 1 or not np.isfinite(self.weights).all()
+        ):
+            raise InvalidInput("AdditiveUtility: weights must be one finite number a provider")
+
+    def check(self, providers: Sequence[Provider]) -> None:
+        """Check the number of weights and the targets."""
+        if self.weights is not None and len(self.weights) != len(providers):
+            raise InvalidInput(
+                f"AdditiveUtility: there are {len(self.weights)} weights for {len(providers)} "
+                "providers: pass one for each"
+            )
+        check_numeric(providers, features=False)
+
+    def summarise(self, batch: Batch) -> float:
+        """Give the mean target."""
+        return float(numeric_targets(batch.y).mean())
+
+    def evaluate(self, summaries: Sequence[float], coalitions: Sequence[int]) -> FloatArray:
+        """Add up the members' worths."""
+        worth = self._worth(np.asarray(summaries, dtype=np.float64))
+        return np.array([self.empty + sum(worth[i] for i in members(c)) for c in coalitions])
+
+    def summary_floats(self, draw_size: int) -> int:
+        """One mean, made from the targets of the draw."""
+        return 1 + draw_size
+
+    def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
+        """Give the mean targets: (n_games, n)."""
+        means = [numeric_targets(drawn.batch.y)[drawn.rows].mean(axis=1) for drawn in draws]
+        return np.stack(means, axis=1)
+
+    def evaluate_all(self, games: GameSummaries) -> FloatArray:
+        """Double the table once for every provider."""
+        worth = self._worth(np.asarray(games, dtype=np.float64))
+        n_games, n = worth.shape
+        table = np.full((n_games, 2**n), self.empty)
+        for i in range(n):
+            np.add(table[:, : 2**i], worth[:, i, None], out=table[:, 2**i : 2 ** (i + 1)])
+        return table
+
+    def evaluate_prefixes(
+        self,
+        games: GameSummaries,
+        orders: IntArray,
+        first: IntArray,  # noqa: ARG002  adding again is cheaper than looking up
+    ) -> FloatArray:
+        """Add up along the permutations."""
+        worth = self._worth(np.asarray(games, dtype=np.float64))
+        picked = np.take_along_axis(worth[:, None, :], orders, axis=2)
+        return np.asarray(self.empty + np.cumsum(picked, axis=2))
+
+    def _worth(self, means: FloatArray) -> FloatArray:
+        return means if self.weights is None else means * self.weights

@@ -1,0 +1,121 @@
+"""Any scikit-learn estimator, refitted for every coalition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from shapband.errors import InvalidInput
+from shapband.providers import Provider
+from shapband.records import Batch, Schema, schema_of
+from shapband.utilities.base import (
+    RecordsUtility,
+    check_empty,
+    check_validation,
+    check_validation_targets,
+)
+
+Scorer = Callable[[Any, Any, Any], float]
+
+
+class EstimatorUtility(RecordsUtility):
+    """A coalition is worth the validation score of an estimator fitted to its records.
+
+    Parameters
+    ----------
+    estimator : a scikit-learn estimator or pipeline; it is cloned for every fit
+    X_val, y_val : validation rows: arrays, or a data frame if the providers hold data frames
+    score : the name of a scikit-learn scorer, a function ``score(fitted, X_val, y_val)``, or
+        None for the estimator's own `score`
+    empty : value of the empty coalition
+    failed : value of a coalition on which fitting or scoring fails; by default the failure
+        stops the valuation with the coalition's names and the cause
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> from sklearn.linear_model import Ridge
+    >>> from shapband.records import Batch
+    >>> X = np.arange(4.0).reshape(-1, 1)
+    >>> utility = sb.EstimatorUtility(Ridge(alpha=0.0), X, 2 * X[:, 0])
+    >>> round(utility.score(Batch(X, 2 * X[:, 0])), 6)
+    1.0
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X_val: Any,
+        y_val: Any,
+        score: str | Scorer | None = None,
+        *,
+        empty: float = 0.0,
+        failed: float | None = None,
+    ) -> None:
+        if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+            raise InvalidInput(
+                "EstimatorUtility: estimator must be a scikit-learn estimator; received "
+                f"{type(estimator).__name__}"
+            )
+        self.estimator = estimator
+        if hasattr(X_val, "columns"):
+            y = check_validation_targets(y_val, len(X_val), "EstimatorUtility")
+            self._validation = Batch(X_val, y)
+        else:
+            self._validation = check_validation(X_val, y_val, "EstimatorUtility")
+        self._score = _scorer(estimator, score)
+        self.empty = check_empty(empty)
+        self._failed = failed
+
+    @property
+    def schema(self) -> Schema:
+        """The features of the validation rows."""
+        return schema_of(self._validation.X)
+
+    def check(self, providers: Sequence[Provider]) -> None:
+        """Check the features, and that frames meet frames."""
+        super().check(providers)
+        for provider in providers:
+            own = provider.source.schema
+            if own is not None and (own.columns is None) != (self.schema.columns is None):
+                raise InvalidInput(
+                    f"provider {provider.name!r} has {own}, but X_val has {self.schema}: pass "
+                    "data frames for both, or arrays for both"
+                )
+
+    def score(self, batch: Batch) -> float:
+        """Fit a clone to the records and score it."""
+        from sklearn.base import clone
+
+        try:
+            fitted = clone(self.estimator).fit(batch.X, batch.y)
+            return float(self._score(fitted, self._validation.X, self._validation.y))
+        except Exception:
+            if self._failed is None:
+                raise
+            return self._failed
+
+
+def _scorer(estimator: Any, score: str | Scorer | None) -> Scorer:
+    if callable(score):
+        return score
+    if score is None:
+        if not hasattr(estimator, "score"):
+            raise InvalidInput("EstimatorUtility: the estimator has no score method: pass score=")
+        return _own_score
+    from sklearn.metrics import get_scorer
+
+    try:
+        found: Scorer = get_scorer(score)
+    except (ValueError, KeyError) as cause:
+        raise InvalidInput(
+            f"EstimatorUtility: score={score!r} is not the name of a scikit-learn scorer; "
+            "sklearn.metrics.get_scorer_names() lists them"
+        ) from cause
+    return found
+
+
+def _own_score(fitted: Any, X: Any, y: Any) -> float:
+    return float(np.float64(fitted.score(X, y)))

@@ -1,0 +1,42 @@
+"""Any function of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shapband.errors import InvalidInput
+from shapband.records import Batch
+from shapband.utilities.base import RecordsUtility, check_empty
+
+
+class FunctionUtility(RecordsUtility):
+    """A coalition is worth ``v(X, y)`` of its members' records together.
+
+    Parameters
+    ----------
+    v : function of the features and targets; it is not called for the empty coalition
+    empty : value of the empty coalition
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> from shapband.records import Batch
+    >>> import numpy as np
+    >>> utility = sb.FunctionUtility(lambda X, y: y.max())
+    >>> draws = [Batch(np.zeros((2, 1)), np.array([1.0, 4.0])), Batch(np.ones((1, 1)), np.ones(1))]
+    >>> utility.evaluate(draws, [0b10, 0b11]).tolist()
+    [1.0, 4.0]
+    """
+
+    def __init__(self, v: Callable[[Any, Any], float], *, empty: float = 0.0) -> None:
+        if not callable(v):
+            raise InvalidInput(
+                f"FunctionUtility: v must be a function v(X, y); received {type(v).__name__}"
+            )
+        self._v = v
+        self.empty = check_empty(empty)
+
+    def score(self, batch: Batch) -> float:
+        """Call the function."""
+        return self._v(batch.X, batch.y)

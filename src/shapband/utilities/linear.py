@@ -1,0 +1,170 @@
+"""Least squares from merged Gram matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shapband import kernels
+from shapband._typing import FloatArray, IntArray
+from shapband.coalitions import members
+from shapband.providers import Provider
+from shapband.records import Batch, Draws, Schema, numeric_targets, schema_of
+from shapband.utilities.base import (
+    GameSummaries,
+    Utility,
+    check_empty,
+    check_numeric,
+    check_validation,
+)
+from shapband.utilities.minimum_norm import minimum_norm_mse
+from shapband.utilities.scores import check_score, score_from_mse
+
+
+class LinearUtility(Utility):
+    """A coalition is worth the score of a least-squares fit, with intercept, to its records.
+
+    The fit needs the records only through sums of products, so a provider's summary is its Gram
+    matrix, in coordinates centred and scaled by the validation rows for accuracy. Coalitions
+    whose features are linearly dependent get the coefficients of least norm, as scikit-learn's
+    `LinearRegression` gives them; coalitions with fewer than two records are worth `empty`.
+
+    Parameters
+    ----------
+    X_val : (n_rows, n_features) validation rows
+    y_val : (n_rows,) validation targets
+    score : "inverse_mse" for 1 / (1 + MSE), "r2" or "neg_mse"
+    empty : value of the empty coalition
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> X = np.arange(5.0).reshape(-1, 1)
+    >>> utility = sb.LinearUtility(X, 3 * X[:, 0] + 1)
+    >>> summary = utility.summarise(sb.ArraySource(X, 3 * X[:, 0] + 1).records)
+    >>> round(float(utility.evaluate([summary], [0b1])[0]), 9)
+    1.0
+    """
+
+    mergeable = True
+
+    def __init__(
+        self, X_val: ArrayLike, y_val: ArrayLike, score: str = "inverse_mse", *, empty: float = 0.0
+    ) -> None:
+        validation = check_validation(X_val, y_val, "LinearUtility")
+        self._schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        X, y = validation.X, numeric_targets(validation.y)
+        self._score = check_score(score, y, "LinearUtility")
+        self.empty = check_empty(empty)
+        self._mean = X.mean(axis=0)
+        spread = X.std(axis=0)
+        self._inv_scale = 1.0 / np.where(spread > 0, spread, 1.0)
+        self._y_mean = float(y.mean())
+        self._variance = float(y.var())
+        every = np.arange(len(X), dtype=np.int64)[None, :]
+        moments = kernels.load("linear").gram_summaries(
+            X, y, every, self._mean, self._inv_scale, self._y_mean
+        )[0] / len(X)
+        p = X.shape[1] + 1
+        self._A, self._b = moments[:-p].copy(), moments[-p:].copy()
+
+    @property
+    def schema(self) -> Schema:
+        """The features of the validation rows."""
+        return self._schema
+
+    def check(self, providers: Sequence[Provider]) -> None:
+        """Check that features and targets are numbers and the features are the right ones."""
+        super().check(providers)
+        check_numeric(providers, features=True)
+
+    def summarise(self, batch: Batch) -> FloatArray:
+        """Give the packed Gram matrix and the products with the targets."""
+        every = np.arange(len(batch), dtype=np.int64)[None, :]
+        summary: FloatArray = self.summarise_games([Draws(batch, every)])[0, 0]
+        return summary
+
+    def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
+        """Merge the members' summaries and solve, coalition by coalition."""
+        merged = np.stack([_merge(summaries, mask) for mask in coalitions])
+        alone = np.zeros((len(merged), 1, 1), dtype=np.int64)
+        mse = kernels.load("linear").linear_prefixes(
+            merged[:, None, :], alone, alone, self._A, self._b, self._variance
+        )
+        return self._worth(mse[:, 0, 0], lambda unsolved: merged[unsolved])
+
+    def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
+        """The packed Gram matrix."""
+        return len(self._A) + len(self._b)
+
+    def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
+        """Give the summaries of consecutive games: (n_games, n, n_sums)."""
+        gram = kernels.load("linear").gram_summaries
+        parts = [
+            gram(
+                drawn.batch.numeric(),
+                numeric_targets(drawn.batch.y),
+                np.ascontiguousarray(drawn.rows),
+                self._mean,
+                self._inv_scale,
+                self._y_mean,
+            )
+            for drawn in draws
+        ]
+        return np.stack(parts, axis=1)
+
+    def evaluate_all(self, games: GameSummaries) -> FloatArray:
+        """Solve all coalitions of all games."""
+        stacked = np.ascontiguousarray(games)
+        mse = kernels.load("linear").linear_table(stacked, self._A, self._b, self._variance)
+        return self._worth(
+            mse,
+            lambda unsolved: np.stack(
+                [_merge(stacked[g], mask) for g, mask in np.argwhere(unsolved).tolist()]
+            ),
+        )
+
+    def evaluate_prefixes(
+        self, games: GameSummaries, orders: IntArray, first: IntArray
+    ) -> FloatArray:
+        """Grow the coalitions along the permutations, solving each once."""
+        stacked = np.ascontiguousarray(games)
+        mse = kernels.load("linear").linear_prefixes(
+            stacked, orders, first, self._A, self._b, self._variance
+        )
+        return self._worth(
+            mse,
+            lambda unsolved: np.stack(
+                [
+                    stacked[g][orders[g, t, : k + 1]].sum(axis=0)
+                    for g, t, k in np.argwhere(unsolved).tolist()
+                ]
+            ),
+        )
+
+    def _worth(
+        self, mse: FloatArray, merged_at: Callable[[NDArray[np.bool_]], FloatArray]
+    ) -> FloatArray:
+        """Score the errors; answer those the kernel left open (NaN) from the merged summaries."""
+        values = score_from_mse(mse, self._score, self._variance)
+        unsolved = np.isnan(mse)
+        if unsolved.any():
+            merged = merged_at(unsolved)
+            values[unsolved] = [self._answer(summary) for summary in merged]
+        return values
+
+    def _answer(self, merged: FloatArray) -> float:
+        n_records = merged[0]
+        if n_records < 2:
+            return self.empty
+        mse = minimum_norm_mse(merged, self._A, self._b, self._variance, self._inv_scale)
+        return float(score_from_mse(np.array([mse]), self._score, self._variance)[0])
+
+
+def _merge(summaries: Sequence[FloatArray], coalition: int) -> FloatArray:
+    inside = members(coalition)
+    if not inside:
+        return np.zeros_like(summaries[0])
+    return np.asarray(np.sum([summaries[i] for i in inside], axis=0))

@@ -1,0 +1,176 @@
+"""Nearest neighbours from merged per-provider neighbour lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband import kernels
+from shapband._typing import AnyArray, FloatArray, IntArray
+from shapband.coalitions import members
+from shapband.errors import InvalidInput
+from shapband.providers import Provider
+from shapband.records import Batch, Draws, Schema, numeric_targets, schema_of
+from shapband.utilities.base import (
+    GameSummaries,
+    Utility,
+    check_empty,
+    check_numeric,
+    check_validation,
+)
+from shapband.utilities.scores import check_score, score_from_mse
+
+Task = Literal["regression", "classification"]
+
+
+class NeighborUtility(Utility):
+    """A coalition is worth the score of its k nearest neighbours on the validation rows.
+
+    For every validation row a provider's summary lists its k nearest records; a coalition's
+    neighbours are the nearest of its members' lists, so nothing is ever fitted again. Records
+    at equal distance are taken by their target, smaller first, which makes the answer
+    independent of the order of records and providers. Coalitions with fewer than k records use
+    all they have.
+
+    Parameters
+    ----------
+    X_val : (n_rows, n_features) validation rows
+    y_val : (n_rows,) validation targets; labels for classification
+    k : number of neighbours
+    task : "regression" predicts their mean, "classification" their most frequent label, the
+        smallest one in a tie
+    score : for regression "inverse_mse" for 1 / (1 + MSE), "r2" or "neg_mse"; classification is
+        scored by accuracy
+    empty : value of the empty coalition
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> utility = sb.NeighborUtility([[0.0], [1.0]], [0.0, 2.0], k=1)
+    >>> near = utility.summarise(sb.ArraySource([[0.1], [0.9]], [0.0, 1.0]).records)
+    >>> far = utility.summarise(sb.ArraySource([[1.0]], [2.0]).records)
+    >>> utility.evaluate([near, far], [0b01, 0b11]).round(4).tolist()
+    [0.6667, 1.0]
+    """
+
+    mergeable = True
+
+    def __init__(
+        self,
+        X_val: ArrayLike,
+        y_val: ArrayLike,
+        k: int = 1,
+        task: Task = "regression",
+        score: str = "inverse_mse",
+        *,
+        empty: float = 0.0,
+    ) -> None:
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise InvalidInput(
+                f"NeighborUtility: k must be a whole number of at least 1; received {k!r}"
+            )
+        if task not in ("regression", "classification"):
+            raise InvalidInput(
+                f"NeighborUtility: task must be 'regression' or 'classification'; received {task!r}"
+            )
+        validation = check_validation(X_val, y_val, "NeighborUtility")
+        self._schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        self._X = validation.X
+        self._k = int(k)
+        self._classify = task == "classification"
+        self._labels = _labels(validation.y) if self._classify else None
+        self._y = self._codes(validation.y)
+        self._score = check_score(score, self._y, "NeighborUtility")
+        self.empty = check_empty(empty)
+
+    @property
+    def schema(self) -> Schema:
+        """The features of the validation rows."""
+        return self._schema
+
+    def check(self, providers: Sequence[Provider]) -> None:
+        """Check that features are numbers, and targets numbers or known labels."""
+        super().check(providers)
+        if self._labels is None:
+            check_numeric(providers, features=True)
+
+    def summarise(self, batch: Batch) -> FloatArray:
+        """Give the k nearest records of every validation row: (2, k, n_rows)."""
+        every = np.arange(len(batch), dtype=np.int64)[None, :]
+        summary: FloatArray = self.summarise_games([Draws(batch, every)])[0, 0]
+        return summary
+
+    def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
+        """Merge the members' lists, coalition by coalition."""
+        return np.array([self._worth_of(summaries, mask) for mask in coalitions])
+
+    def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
+        """Distances and targets of k neighbours of every validation row."""
+        return 2 * self._k * len(self._y)
+
+    def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
+        """Give the neighbour lists of consecutive games: (n_games, n, 2, k, n_rows)."""
+        nearest = kernels.load("neighbors").neighbor_summaries
+        parts = [
+            nearest(
+                drawn.batch.numeric(),
+                self._codes(drawn.batch.y),
+                np.ascontiguousarray(drawn.rows),
+                self._X,
+                self._k,
+            )
+            for drawn in draws
+        ]
+        return np.stack(parts, axis=1)
+
+    def evaluate_all(self, games: GameSummaries) -> FloatArray:
+        """Merge along the tree of all coalitions."""
+        stacked = np.ascontiguousarray(games)
+        loss = kernels.load("neighbors").neighbor_table(stacked, self._y, self._classify)
+        return self._worth(loss)
+
+    def evaluate_prefixes(
+        self, games: GameSummaries, orders: IntArray, first: IntArray
+    ) -> FloatArray:
+        """Merge along the permutations."""
+        stacked = np.ascontiguousarray(games)
+        prefixes = kernels.load("neighbors").neighbor_prefixes
+        return self._worth(prefixes(stacked, orders, first, self._y, self._classify))
+
+    def _worth_of(self, summaries: Sequence[FloatArray], coalition: int) -> float:
+        inside = members(coalition)
+        if not inside:
+            return self.empty
+        one_game = np.stack([summaries[i] for i in inside])[None]
+        order = np.arange(len(inside), dtype=np.int64)[None, None]
+        return float(self.evaluate_prefixes(one_game, order, np.zeros_like(order))[0, 0, -1])
+
+    def _worth(self, loss: FloatArray) -> FloatArray:
+        """Score the losses; a coalition without records is NaN and worth `empty`."""
+        if self._classify:
+            values = 1.0 - loss
+        else:
+            values = score_from_mse(loss, self._score, float(self._y.var()))
+        values[np.isnan(loss)] = self.empty
+        return values
+
+    def _codes(self, y: AnyArray) -> FloatArray:
+        """Targets as numbers: themselves, or the place of a label among the validation labels."""
+        if self._labels is None:
+            return numeric_targets(y)
+        codes = np.searchsorted(self._labels, y)
+        known = self._labels[np.minimum(codes, len(self._labels) - 1)] == y
+        if not known.all():
+            raise InvalidInput(
+                f"NeighborUtility: the label {y[np.argmin(known)]!r} does not occur in y_val: "
+                "use numbers as labels, or validate on all labels"
+            )
+        return codes.astype(np.float64)
+
+
+def _labels(y_val: AnyArray) -> AnyArray | None:
+    """Sorted labels if they are not numbers, which code themselves."""
+    return None if y_val.dtype.kind in "biuf" else np.unique(y_val)

@@ -1,0 +1,26 @@
+"""From a mean squared error to a score, larger being better."""
+
+from __future__ import annotations
+
+from shapband._typing import FloatArray
+from shapband.errors import InvalidInput
+
+SCORES = ("inverse_mse", "r2", "neg_mse")
+
+
+def check_score(score: str, y_val: FloatArray, owner: str) -> str:
+    """Check the name of a score."""
+    if score not in SCORES:
+        raise InvalidInput(f"{owner}: score must be one of {', '.join(SCORES)}; received {score!r}")
+    if score == "r2" and y_val.var() == 0:
+        raise InvalidInput(f"{owner}: y_val is constant, so R² is not defined: use another score")
+    return score
+
+
+def score_from_mse(mse: FloatArray, score: str, target_variance: float) -> FloatArray:
+    """Turn mean squared errors on the validation rows into scores."""
+    if score == "inverse_mse":
+        return 1.0 / (1.0 + mse)
+    if score == "r2":
+        return 1.0 - mse / target_variance
+    return -mse

@@ -1,0 +1,68 @@
+"""A game given as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband._typing import FloatArray
+from shapband.errors import InvalidInput
+from shapband.providers import Provider
+from shapband.records import Batch
+from shapband.utilities.base import GameSummaries, Utility
+
+
+class TableUtility(Utility):
+    """A game given as 2**n numbers; the records play no part.
+
+    Parameters
+    ----------
+    values : (2**n,) bit i of the index says whether provider i is in; the first is v(∅)
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.TableUtility([0.0, 1.0, 2.0, 5.0]).evaluate([None, None], [3]).tolist()
+    [5.0]
+    """
+
+    mergeable = True
+
+    def __init__(self, values: ArrayLike) -> None:
+        self.values = np.asarray(values, dtype=np.float64)
+        n = self.values.size.bit_length() - 1
+        if self.values.ndim != 1 or self.values.size != 2**n or n < 1:
+            raise InvalidInput(
+                "TableUtility: values must be 2**n numbers for n providers; received the shape "
+                f"{self.values.shape}"
+            )
+        if not np.isfinite(self.values).all():
+            raise InvalidInput("TableUtility: values holds NaN or infinite values")
+        self.n = n
+        self.empty = float(self.values[0])
+
+    def check(self, providers: Sequence[Provider]) -> None:
+        """Check the number of providers."""
+        if len(providers) != self.n:
+            raise InvalidInput(
+                f"TableUtility: {self.values.size} values are a game of {self.n} providers, but "
+                f"there are {len(providers)}"
+            )
+
+    def summarise(self, batch: Batch) -> None:
+        """Need nothing of the draw."""
+
+    def evaluate(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:  # noqa: ARG002
+        """Look the coalitions up."""
+        return self.values[np.asarray(coalitions, dtype=np.int64)]
+
+    def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
+        """Nothing is kept."""
+        return 0
+
+    def evaluate_all(self, games: GameSummaries) -> FloatArray:
+        """Give the same table for every game."""
+        return np.tile(self.values, (len(games), 1))

@@ -1,0 +1,251 @@
+"""The result: what every provider is worth, how stable that is, and how sure we are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shapband._typing import FloatArray, IntArray
+from shapband.access.meter import AccessReport, Usage
+from shapband.errors import InvalidInput
+from shapband.moments import intervals
+from shapband.moments.accumulate import Moments
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FORMAT = 1
+_ARRAYS = tuple(field.name for field in fields(Moments) if "Array" in str(field.type))
+
+
+@dataclass(frozen=True, eq=False)
+class Valuation:
+    """The moments of every provider's Shapley value, and the account of how they came about.
+
+    Two uncertainties are kept apart: `variance` is the spread of the value from one data draw
+    to the next, which is real and does not shrink with work; `standard_error` and the intervals
+    say how well the estimates are known, which does.
+
+    Attributes
+    ----------
+    names : the providers, in the order of all arrays
+    moments : sums over games that all estimates are made from
+    games : (n_games, n) per-game values
+    access : what was asked of the sources, in total and per provider
+    evaluations : distinct coalitions evaluated, over all games
+    draw_sizes : (n,) records of each provider in a game
+    pool_sizes : (n,) records in each provider's pool, or None without pools
+    target : what the moments are moments of
+    stopped : why no further games were played
+    seed : repeats this valuation
+    setup : utility, sampling and solver in words
+    seconds : wall time, access included
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> task = sb.datasets.wine()
+    >>> valuation = sb.value(task.providers, task.utility, sampling=sb.Pooled(250, 60),
+    ...                      n_games=20, seed=0)
+    >>> valuation.expectation.shape, valuation.access.records
+    ((10,), 2477)
+    """
+
+    names: tuple[str, ...]
+    moments: Moments
+    games: FloatArray
+    access: AccessReport
+    evaluations: int
+    draw_sizes: IntArray
+    pool_sizes: IntArray | None
+    target: str
+    stopped: str
+    seed: int
+    setup: Mapping[str, str]
+    seconds: float
+
+    @property
+    def n_games(self) -> int:
+        """How many games the estimates rest on."""
+        return self.moments.n_games
+
+    @property
+    def expectation(self) -> FloatArray:
+        """(n,) estimate of E[φ]."""
+        return self.moments.expectation
+
+    @property
+    def variance(self) -> FloatArray:
+        """(n,) estimate of Var(φ), solver noise removed. It may be negative by chance."""
+        return self.moments.variance
+
+    @property
+    def raw_variance(self) -> FloatArray:
+        """(n,) sample variance across games, solver noise included."""
+        return self.moments.raw_variance
+
+    @property
+    def solver_variance(self) -> FloatArray:
+        """(n,) the part of `raw_variance` that is solver noise."""
+        return self.moments.solver_variance
+
+    @property
+    def negative_variance(self) -> FloatArray:
+        """(n,) flags: the estimate of the variance is below zero, so small against its error."""
+        return np.asarray(self.variance < 0)
+
+    @property
+    def standard_deviation(self) -> FloatArray:
+        """(n,) square root of `variance`, NaN where that is negative."""
+        return np.sqrt(np.where(self.negative_variance, np.nan, self.variance))
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """(n,) standard error of the expectation."""
+        return intervals.standard_error(self.moments)
+
+    @property
+    def variance_standard_error(self) -> FloatArray:
+        """(n,) standard error of the variance."""
+        return intervals.variance_standard_error(self.moments)
+
+    def interval(self, level: float = 0.95) -> FloatArray:
+        """(n, 2) confidence interval for the expectation."""
+        return intervals.expectation_interval(self.moments, level)
+
+    def variance_interval(self, level: float = 0.95) -> FloatArray:
+        """(n, 2) confidence interval for the variance."""
+        return intervals.variance_interval(self.moments, level)
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Give one row per provider."""
+        import pandas as pd
+
+        low, high = self.interval(level).T
+        variance_low, variance_high = self.variance_interval(level).T
+        usage = [self.access.by_provider[name] for name in self.names]
+        columns = {
+            "expectation": self.expectation,
+            "standard_error": self.standard_error,
+            "low": low,
+            "high": high,
+            "variance": self.variance,
+            "variance_standard_error": self.variance_standard_error,
+            "variance_low": variance_low,
+            "variance_high": variance_high,
+            "raw_variance": self.raw_variance,
+            "solver_variance": self.solver_variance,
+            "negative_variance": self.negative_variance,
+            "draw_size": self.draw_sizes,
+            "requests": [used.requests for used in usage],
+            "records": [used.records for used in usage],
+            "access_seconds": [used.seconds for used in usage],
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
+
+    def to_json(self) -> str:
+        """Write everything, without loss."""
+        moments = {
+            "n_games": self.moments.n_games,
+            "group": self.moments.group,
+            "n_groups": self.moments.n_groups,
+            **{name: _to_numbers(getattr(self.moments, name)) for name in _ARRAYS},
+        }
+        access = {
+            name: [used.requests, used.records, used.seconds]
+            for name, used in self.access.by_provider.items()
+        }
+        document = {
+            "format": _FORMAT,
+            "names": list(self.names),
+            "moments": moments,
+            "games": _to_numbers(self.games),
+            "access": access,
+            "evaluations": self.evaluations,
+            "draw_sizes": self.draw_sizes.tolist(),
+            "pool_sizes": None if self.pool_sizes is None else self.pool_sizes.tolist(),
+            "target": self.target,
+            "stopped": self.stopped,
+            "seed": self.seed,
+            "setup": dict(self.setup),
+            "seconds": self.seconds,
+        }
+        return json.dumps(document, allow_nan=False)
+
+    @staticmethod
+    def from_json(text: str) -> Valuation:
+        """Read what `to_json` wrote."""
+        document = _parse(text)
+        n = len(document["names"])
+        moments = dict(document["moments"])
+        moments.update({name: _to_array(moments[name]) for name in _ARRAYS})
+        pools = document["pool_sizes"]
+        return Valuation(
+            names=tuple(document["names"]),
+            moments=Moments(**moments),
+            games=_to_array(document["games"]).reshape(-1, n),
+            access=AccessReport({name: Usage(*used) for name, used in document["access"].items()}),
+            evaluations=document["evaluations"],
+            draw_sizes=np.array(document["draw_sizes"], dtype=np.int64),
+            pool_sizes=None if pools is None else np.array(pools, dtype=np.int64),
+            target=document["target"],
+            stopped=document["stopped"],
+            seed=document["seed"],
+            setup=document["setup"],
+            seconds=document["seconds"],
+        )
+
+    def __str__(self) -> str:
+        width = max(len("provider"), *(len(name) for name in self.names))
+        half = np.diff(self.interval(0.95), axis=1)[:, 0] / 2
+        lines = [
+            f"{len(self.names)} providers, {self.n_games:,} games ({self.stopped})",
+            f"of {self.target}",
+            "",
+            f"{'provider':<{width}}  {'expectation':>11}  {'± 95 %':>9}  {'sd of value':>11}",
+        ]
+        for name, value, error, spread in zip(
+            self.names, self.expectation, half, self.standard_deviation, strict=True
+        ):
+            shown = "not known" if np.isnan(spread) else f"{spread:.6f}"
+            lines.append(f"{name:<{width}}  {value:>11.6f}  {error:>9.6f}  {shown:>11}")
+        if self.negative_variance.any():
+            lines.append("not known: the estimate of the variance is negative; play more games")
+        lines += [
+            "",
+            f"sources: {self.access.records:,} records in {self.access.requests:,} requests",
+            f"time:    {self.seconds:.2f} s, of which {self.access.seconds:.2f} s access; "
+            f"{self.evaluations:,} coalitions evaluated",
+            f"by:      {', '.join(self.setup.values())}; seed {self.seed}",
+        ]
+        return "\n".join(lines)
+
+
+def _to_numbers(values: FloatArray) -> Any:
+    """Nested lists; JSON has no NaN, so unknown numbers become null."""
+    if np.isinf(values).any():
+        raise InvalidInput("a valuation with infinite values cannot be written as JSON")
+    listed = values.astype(object)
+    listed[np.isnan(values)] = None
+    return listed.tolist()
+
+
+def _to_array(listed: Any) -> FloatArray:
+    return np.array(listed, dtype=np.float64)
+
+
+def _parse(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as cause:
+        raise InvalidInput(f"Valuation.from_json: this is not JSON ({cause})") from cause
+    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+        raise InvalidInput(
+            f"Valuation.from_json: this is not a valuation of format {_FORMAT}; was it written "
+            "by another version of shapband?"
+        )
+    return document

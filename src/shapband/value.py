@@ -1,0 +1,240 @@
+"""value(): the one file that wires sources, sampling, utilities, solvers and moments."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband.access.access import Access
+from shapband.access.budget import Budget
+from shapband.errors import BudgetExceeded, InvalidInput, SourceError
+from shapband.execution import ordered_map, resolve_n_jobs
+from shapband.games import Games
+from shapband.moments.accumulate import Fold
+from shapband.progress import GamesProgress
+from shapband.providers import Provider, check_providers
+from shapband.records import Draws
+from shapband.sampling.base import Realisation, Sampling
+from shapband.seeds import Seeds
+from shapband.solvers.base import Solution, Solver
+from shapband.solvers.choice import default_solver
+from shapband.utilities.base import Utility
+from shapband.valuation import Valuation
+
+_CHUNK_FLOATS = 4_000_000  # numbers that one chunk of games may hold: 32 MB
+
+
+def value(
+    providers: Sequence[Provider],
+    utility: Utility,
+    *,
+    sampling: Sampling,
+    solver: Solver | None = None,
+    n_games: int = 100,
+    seed: int | None = None,
+    n_jobs: int = 1,
+    budget: Budget | None = None,
+    chunk_size: int | None = None,
+    progress: bool | None = None,
+) -> Valuation:
+    """Estimate the expectation and variance of every provider's Shapley value.
+
+    Parameters
+    ----------
+    providers : who is valued; names must differ
+    utility : what a coalition of their draws is worth
+    sampling : how games are realised: `Fresh`, `Pooled`, `Stratified` or `Blocks`
+    solver : how a game is solved: `Exact`, `Permutation` or `BalancedPermutation`; None picks
+        exact values while they cost no more than permutations would
+    n_games : games to play, at least 2; a budget may end the valuation sooner
+    seed : a whole number that repeats the valuation bit for bit; None takes one from the
+        operating system, and the valuation tells it
+    n_jobs : workers; the result does not depend on it
+    budget : what may be asked of the sources in all
+    chunk_size : games computed at once, by default as many as fit in memory comfortably; the
+        result does not depend on it
+    progress : show a progress bar; None shows it on a terminal when the work takes long
+
+    Returns
+    -------
+    The moments, with the account of access and work.
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2)); y = X @ [1.0, -1.0] + rng.normal(size=300)
+    >>> providers = [sb.Provider("north", sb.ArraySource(X[:100], y[:100])),
+    ...              sb.Provider("south", sb.ArraySource(X[100:200], y[100:200]))]
+    >>> utility = sb.LinearUtility(X[200:], y[200:])
+    >>> valuation = sb.value(providers, utility, sampling=sb.Fresh(20), n_games=50, seed=0)
+    >>> valuation.expectation.round(2).tolist()
+    [0.31, 0.31]
+    """
+    started = time.perf_counter()
+    checked = check_providers(providers)
+    solver = _check(checked, utility, sampling, solver, n_games, chunk_size)
+    n_jobs = resolve_n_jobs(n_jobs)
+    seeds = _seeds(seed)
+    access = Access(checked, seeds, _check_budget(budget))
+    realisation = sampling.prepare(access)
+    affordable = _affordable_games(access, realisation, n_games)
+    job = _Job(utility, solver, tuple(provider.name for provider in checked), seeds)
+    chunk = chunk_size or _chunk_size(job, realisation, affordable, n_jobs)
+    fold, kept, evaluations = Fold(len(checked), realisation.group), [], 0
+    with GamesProgress(affordable, progress) as bar:
+        tasks = _tasks(realisation, affordable, chunk)
+        for solution in ordered_map(job, tasks, n_jobs, threads=utility.mergeable):
+            fold.add(solution.values, solution.noise)
+            kept.append(solution.values)
+            evaluations += solution.evaluations
+            bar.advance(len(solution.values))
+    return Valuation(
+        names=job.names,
+        moments=fold.moments(),
+        games=np.concatenate(kept),
+        access=access.report,
+        evaluations=evaluations,
+        draw_sizes=realisation.draw_sizes,
+        pool_sizes=realisation.pool_sizes,
+        target=realisation.target,
+        stopped=_reason(access, affordable, n_games),
+        seed=seeds.seed,
+        setup={
+            "utility": type(utility).__name__,
+            "sampling": repr(sampling),
+            "solver": repr(solver),
+        },
+        seconds=time.perf_counter() - started,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Chunk:
+    """Consecutive games, drawn but not yet summarised."""
+
+    indices: range
+    draws: list[Draws]
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What a worker does with a chunk."""
+
+    utility: Utility
+    solver: Solver
+    names: tuple[str, ...]
+    seeds: Seeds
+
+    def __call__(self, chunk: _Chunk) -> Solution:
+        if self.utility.mergeable:
+            return self._solve(chunk)
+        from threadpoolctl import threadpool_limits
+
+        # Models fitted by the thousand are small: threads of BLAS would only fight over cores.
+        with threadpool_limits(limits=1):
+            return self._solve(chunk)
+
+    def _solve(self, chunk: _Chunk) -> Solution:
+        self._check_features(chunk.draws)
+        summaries = self.utility.summarise_games(chunk.draws)
+        return self.solver.solve(
+            Games(self.utility, summaries, self.names, chunk.indices, self.seeds)
+        )
+
+    def _check_features(self, draws: list[Draws]) -> None:
+        expected = self.utility.schema or draws[0].batch.schema
+        for name, drawn in zip(self.names, draws, strict=True):
+            if not drawn.batch.schema.fits(expected):
+                raise SourceError(
+                    f"provider {name!r} gave {drawn.batch.schema} where {expected} were expected"
+                )
+
+
+def _tasks(realisation: Realisation, n_games: int, chunk: int) -> Iterator[_Chunk]:
+    for start in range(0, n_games, chunk):
+        indices = range(start, min(start + chunk, n_games))
+        yield _Chunk(indices, realisation.draws(indices))
+
+
+def _check(
+    providers: tuple[Provider, ...],
+    utility: Utility,
+    sampling: Sampling,
+    solver: Solver | None,
+    n_games: int,
+    chunk_size: int | None,
+) -> Solver:
+    """Check everything that can be checked before a source is asked; settle the solver."""
+    for name, thing, kind in (
+        ("utility", utility, Utility),
+        ("sampling", sampling, Sampling),
+        ("solver", solver or default_solver(len(providers)), Solver),
+    ):
+        if not isinstance(thing, kind):
+            raise InvalidInput(f"{name} must be a shapband {name}; received {type(thing).__name__}")
+    _check_whole("n_games", n_games, 2, "a variance needs two games")
+    if chunk_size is not None:
+        _check_whole("chunk_size", chunk_size, 1, "or None to let the library choose")
+    chosen = solver or default_solver(len(providers))
+    chosen.check(len(providers))
+    sampling.check(providers)
+    utility.check(providers)
+    return chosen
+
+
+def _check_whole(name: str, number: object, least: int, why: str) -> None:
+    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    if not whole or number < least:  # type: ignore[operator]
+        raise InvalidInput(
+            f"{name} must be a whole number of at least {least} ({why}); received {number!r}"
+        )
+
+
+def _seeds(seed: int | None) -> Seeds:
+    if seed is None:
+        return Seeds.fresh()
+    _check_whole("seed", seed, 0, "or None for a seed from the operating system")
+    return Seeds(int(seed))
+
+
+def _check_budget(budget: Budget | None) -> Budget:
+    if budget is None:
+        return Budget()
+    if not isinstance(budget, Budget):
+        raise InvalidInput(
+            f"budget must be a Budget(records=..., requests=...); received {type(budget).__name__}"
+        )
+    return budget
+
+
+def _affordable_games(access: Access, realisation: Realisation, n_games: int) -> int:
+    """Games that the budget pays for: none is begun that could not be finished."""
+    limit = access.affordable_games(realisation.cost)
+    games = n_games if limit is None else min(n_games, limit)
+    if games < 2:
+        raise BudgetExceeded(
+            f"the budget of {access.budget} pays for {games} of the games, which take "
+            f"{realisation.cost.records:,} records in {realisation.cost.requests:,} requests "
+            "each; a variance needs two: raise the budget, or use a pooled sampling"
+        )
+    return games
+
+
+def _reason(access: Access, played: int, n_games: int) -> str:
+    if played == n_games:
+        return "all that were asked for"
+    return f"the budget of {access.budget} ended it before {n_games:,}"
+
+
+def _chunk_size(job: _Job, realisation: Realisation, n_games: int, n_jobs: int) -> int:
+    if not job.utility.mergeable:
+        return 1
+    drawn = [size + job.utility.summary_floats(size) for size in realisation.draw_sizes.tolist()]
+    per_game: int = job.solver.floats_per_game(len(job.names)) + sum(drawn)
+    fits = max(1, _CHUNK_FLOATS // per_game)
+    # Several chunks a worker, so that none waits long for the last one.
+    return fits if n_jobs == 1 else max(1, min(fits, -(-n_games // (4 * n_jobs))))
