@@ -24,7 +24,7 @@ from shapband.solvers.choice import default_solver
 from shapband.utilities.base import Utility
 from shapband.valuation import Valuation
 
-_CHUNK_FLOATS = 4_000_000  # numbers that one chunk of games may hold: 32 MB
+_CHUNK_FLOATS = 500_000  # numbers that one chunk of games may hold: 4 MB, near the caches
 
 
 def value(

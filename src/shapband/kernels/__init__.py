@@ -13,7 +13,7 @@ import os
 from types import ModuleType
 
 
-def compiled() -> bool:
+def use_compiled() -> bool:
     """Whether the compiled kernels are in use."""
     return os.environ.get("SHAPBAND_COMPILED", "1") != "0" and (
         importlib.util.find_spec("numba") is not None
@@ -22,5 +22,5 @@ def compiled() -> bool:
 
 def load(name: str) -> ModuleType:
     """Give the module of kernels called `name`, compiled if possible."""
-    room = "compiled" if compiled() else "plain"
+    room = "compiled" if use_compiled() else "plain"
     return importlib.import_module(f"shapband.kernels.{room}.{name}")

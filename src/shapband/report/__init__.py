@@ -1,1 +1,1 @@
-"""What to draw, and how to draw it. Functions take matplotlib axes; nothing here computes estimates."""
+"""What to draw, and how to draw it: functions take matplotlib axes, and estimate nothing."""

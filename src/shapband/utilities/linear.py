@@ -119,12 +119,15 @@ class LinearUtility(Utility):
         """Solve all coalitions of all games."""
         stacked = np.ascontiguousarray(games)
         mse = kernels.load("linear").linear_table(stacked, self._A, self._b, self._variance)
-        return self._worth(
+        mse[:, 0] = 0.0  # the empty coalition has no fit, and needs none
+        values = self._worth(
             mse,
             lambda unsolved: np.stack(
                 [_merge(stacked[g], mask) for g, mask in np.argwhere(unsolved).tolist()]
             ),
         )
+        values[:, 0] = self.empty
+        return values
 
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray

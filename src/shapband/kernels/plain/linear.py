@@ -1,9 +1,9 @@
-"""Least squares of many coalitions at once, in NumPy.
+"""Least squares of every coalition of providers, in NumPy alone.
 
-A summary is the packed lower triangle (row-major) of Z'Z, Z = [1, scaled features], followed by
-Z'y. Summaries add up over the members of a coalition. The normal equations are solved by a
-square-root-free Cholesky factorisation, vectorised over coalitions. A coalition whose pivot is
-not clearly positive is left as NaN for the caller to answer.
+The same functions as the compiled kernels, to rounding.  Coalitions are the
+last axis of every array, and a batch of them is factored column by column as
+L D L' (Cholesky without square roots).  All steps are elementwise along that
+axis, so a result does not depend on what else is in its batch.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray
 
 PIVOT_TOL = 1e-11
+BATCH = 2048  # coalitions solved together: enough to hide the loop, few enough to stay in cache
+BATCH_BITS = 11
 
 
 def gram_summaries(
@@ -23,25 +25,39 @@ def gram_summaries(
     inv_scale: FloatArray,
     y_mean: float,
 ) -> FloatArray:
-    """Summarise the draws `rows` (n_games, size) of records X, y: (n_games, n_sums)."""
-    scaled = (X[rows] - mean) * inv_scale
-    Z = np.concatenate([np.ones((*rows.shape, 1)), scaled], axis=2)
-    lower = np.tril_indices(Z.shape[2])
-    gram = np.matmul(Z.transpose(0, 2, 1), Z)[:, lower[0], lower[1]]
-    products = np.matmul(Z.transpose(0, 2, 1), (y[rows] - y_mean)[:, :, None])[:, :, 0]
-    return np.concatenate([gram, products], axis=1)
+    """Summaries (g, S) of the records rows (g, size) after standardisation."""
+    groups, size = rows.shape
+    p = X.shape[1] + 1
+    # The lower triangle of [Z y]'[Z y] without its last entry is the packed layout.
+    i, j = (index[:-1] for index in np.tril_indices(p + 1))
+    summaries = np.empty((groups, len(i)))
+    step = max(1, BATCH * 8 // max(size, 1))
+    for start in range(0, groups, step):
+        chunk = rows[start : start + step]
+        Z = np.empty((*chunk.shape, p + 1))
+        Z[:, :, 0] = 1.0
+        Z[:, :, 1:p] = (X[chunk] - mean) * inv_scale
+        Z[:, :, p] = y[chunk] - y_mean
+        summaries[start : start + step] = (Z.transpose(0, 2, 1) @ Z)[:, i, j]
+    return summaries
 
 
 def linear_table(summaries: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatArray:
-    """Validation errors of all coalitions: (n_games, n, n_sums) to (n_games, 2**n)."""
-    n_games, n, n_sums = summaries.shape
-    errors = np.empty((n_games, 2**n))
-    for game in range(n_games):
-        merged = np.zeros((2**n, n_sums))
-        for i in range(n):
-            np.add(merged[: 2**i], summaries[game, i], out=merged[2**i : 2 ** (i + 1)])
-        errors[game] = _solve(merged, A, b, c)
-    return errors
+    """Errors (g, 2**n) of every coalition, by bitmask; NaN where there is none."""
+    games, n, size = summaries.shape
+    low = min(n, BATCH_BITS)
+    table = np.empty((games, 1 << n))
+    sums = np.empty((size, 1 << low))
+    for g in range(games):
+        sums[:, 0] = 0.0
+        for i in range(low):
+            half = 1 << i
+            np.add(sums[:, :half], summaries[g, i, :, None], out=sums[:, half : 2 * half])
+        for high in range(1 << (n - low)):
+            members = [i for i in range(low, n) if high >> (i - low) & 1]
+            rest = summaries[g, members].sum(axis=0)
+            table[g, high << low : (high + 1) << low] = _errors(sums + rest[:, None], A, b, c)
+    return table
 
 
 def linear_prefixes(
@@ -52,48 +68,64 @@ def linear_prefixes(
     b: FloatArray,
     c: float,
 ) -> FloatArray:
-    """Validation errors along permutations: (n_games, n_iter, n); see `Utility`."""
-    errors = np.full(orders.shape, np.nan)
-    for game in range(len(orders)):
-        new = first[game] == np.arange(orders.shape[1])[:, None]
-        merged = np.cumsum(summaries[game][orders[game]], axis=1)
-        errors[game][new] = _solve(merged[new], A, b, c)
-        errors[game] = np.take_along_axis(errors[game], first[game], axis=0)
-    return errors
+    """Errors (g, T, n) of every prefix of the orders; repeated sets are copied from `first`."""
+    games, permutations, n = orders.shape
+    result = np.empty((games, permutations, n))
+    new = first == np.arange(permutations)[:, None]
+    step = max(1, BATCH // max(n, 1))
+    for g in range(games):
+        for start in range(0, permutations, step):
+            chunk = slice(start, start + step)
+            sums = np.cumsum(summaries[g, orders[g, chunk]], axis=1)[new[g, chunk]]
+            result[g, chunk][new[g, chunk]] = _errors(np.ascontiguousarray(sums.T), A, b, c)
+    return np.take_along_axis(result, first, axis=1)
 
 
-def _solve(merged: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatArray:
-    """Validation errors of merged summaries (m, n_sums): (m,), NaN where rank is lacking."""
+def _errors(sums: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatArray:
+    """Errors (m,) of the coalitions whose summaries are the columns of sums (S, m)."""
     p = len(b)
-    L, diagonal = _factor(_unpack(merged[:, :-p], p))
-    beta = merged[:, -p:].copy()
-    for j in range(p):
-        beta[:, j] -= (L[:, j, :j] * beta[:, :j]).sum(axis=1)
-    beta /= diagonal
-    for j in range(p - 1, -1, -1):
-        beta[:, j] -= (L[:, j + 1 :, j] * beta[:, j + 1 :]).sum(axis=1)
-    spread = (beta[:, :, None] * _unpack(A[None], p) * beta[:, None, :]).sum(axis=(1, 2))
-    return np.asarray(spread - 2 * (beta * b).sum(axis=1) + c)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        factor, inverses = _factor(sums, p)
+        beta = _back_substitute(factor, inverses)
+        return _quadratic_form(beta, A, b, c)
 
 
-def _factor(G: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Factor G = L D L' with unit lower triangular L; NaN pivots where rank is lacking."""
-    p = G.shape[1]
-    L = np.zeros_like(G)
-    diagonal = np.empty(G.shape[:2])
-    for j in range(p):
-        scaled = L[:, j, :j] * diagonal[:, :j]
-        pivot = G[:, j, j] - (scaled * L[:, j, :j]).sum(axis=1)
-        sound = pivot > PIVOT_TOL * G[:, j, j]
-        diagonal[:, j] = np.where(sound, pivot, np.nan)
-        below = G[:, j + 1 :, j] - (L[:, j + 1 :, :j] * scaled[:, None, :]).sum(axis=2)
-        L[:, j + 1 :, j] = below / diagonal[:, j, None]
-    return L, diagonal
+def _factor(sums: FloatArray, p: int) -> tuple[FloatArray, FloatArray]:
+    """L D (p + 1, p, m), its last row the right-hand side, and 1 / D (p, m)."""
+    i, j = (index[:-1] for index in np.tril_indices(p + 1))
+    factor = np.zeros((p + 1, p, sums.shape[1]))
+    factor[i, j] = sums
+    inverses = np.empty((p, sums.shape[1]))
+    diagonal = factor[range(p), range(p)]
+    for k in range(p):
+        pivot = factor[k, k]
+        inverses[k] = np.where(pivot > PIVOT_TOL * diagonal[k], 1.0 / pivot, np.nan)
+        below = factor[k + 1 :, k]
+        scaled = below[:-1] * inverses[k]
+        for column in range(k + 1, p):
+            # Only the lower triangle is ever read.
+            factor[column:, column] -= below[column - k - 1 :] * scaled[column - k - 1]
+    return factor, inverses
 
 
-def _unpack(packed: FloatArray, p: int) -> FloatArray:
-    row, column = np.tril_indices(p)
-    full = np.empty((len(packed), p, p))
-    full[:, row, column] = packed
-    full[:, column, row] = packed
-    return full
+def _back_substitute(factor: FloatArray, inverses: FloatArray) -> FloatArray:
+    """Coefficients (p, m) from the factor."""
+    p = len(inverses)
+    beta = factor[p].copy()
+    for i in reversed(range(p)):
+        beta[i] *= inverses[i]
+        beta[:i] -= factor[i, :i] * beta[i]
+    return beta
+
+
+def _quadratic_form(beta: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatArray:
+    """Beta'A beta - 2 b'beta + c for each column of beta, A packed."""
+    p = len(b)
+    error: FloatArray = np.full(beta.shape[1], c)
+    for i in range(p):
+        row = i * (i + 1) // 2
+        term = A[row + i] * beta[i] - 2.0 * b[i]
+        for j in range(i):
+            term += 2.0 * A[row + j] * beta[j]
+        error += term * beta[i]
+    return error

@@ -1,0 +1,360 @@
+"""Least squares of every coalition of providers.
+
+A provider is summarised by the packed lower triangle of Z'Z followed by the p entries of Z'y:
+the lower triangle of [Z y]'[Z y] without its last corner, so that row p of the packed layout
+(offset p(p+1)/2) is the right-hand side. Summaries of a coalition add up, and everything below
+works on such sums, LANES of them at once (see `lanes`).
+
+*Solve.* `solve_block` factors LANES systems as L D L' (Cholesky without square roots), two rows
+by two columns at a time so that each loaded vector is used twice. The forward substitution comes
+out as the last row of the factor, the back substitution turns that row into the coefficients,
+and the error is a quadratic form in it. A pivot that is not clearly positive becomes NaN and
+spreads through its own lane only.
+
+*Table.* The lanes are the coalitions of the first three providers of one game; the other
+providers are merged into all lanes at once. Counting the masks of those others upwards walks the
+subset tree depth first, and the mask without its lowest bit is still in the slot of its own
+lowest bit, so there is one merge per step and one path of partial sums in memory. Every game is
+computed alone, so its bits do not depend on its neighbours.
+
+*Prefixes.* Each permutation is walked once, adding summaries; coalitions seen for the first time
+queue up in a block that is solved whenever it is full.
+"""
+
+import numpy as np
+from numba import njit
+
+from shapband.kernels.compiled.lanes import (
+    LANE_BITS,
+    LANES,
+    OPTIONS,
+    add,
+    broadcast,
+    lane_sum,
+    load,
+    multiply,
+    multiply_add,
+    multiply_subtract,
+    pivot_inverse,
+    pointer,
+    splat,
+    store,
+)
+
+RECORD_CHUNK = 128  # records standardised at a time; a multiple of LANES
+
+
+@njit(**OPTIONS)
+def _standardise(X, y, rows, mean, inv_scale, y_mean, columns):
+    """Write the columns of [Z y] of some records, RECORD_CHUNK apart; their padded length."""
+    d = X.shape[1]
+    count = rows.shape[0]
+    # Zeros that complete the last vector add nothing to any product.
+    filled = (count + LANES - 1) // LANES * LANES
+    for r in range(count, filled):
+        for column in range(d + 2):
+            columns[column * RECORD_CHUNK + r] = 0.0
+    for r in range(count):
+        row = rows[r]
+        columns[r] = 1.0
+        for f in range(d):
+            columns[(f + 1) * RECORD_CHUNK + r] = (X[row, f] - mean[f]) * inv_scale[f]
+        columns[(d + 1) * RECORD_CHUNK + r] = y[row] - y_mean
+    return filled
+
+
+@njit(**OPTIONS)
+def _add_products(columns, p, filled, summary):
+    """Add the packed products of the columns of one chunk of records to a summary."""
+    data = pointer(columns, 0)
+    zero = splat(0.0)
+    for i in range(0, p + 1, 2):
+        # An odd last row is paired with itself and written once.
+        pair = min(i + 1, p)
+        top, bottom = i * RECORD_CHUNK, pair * RECORD_CHUNK
+        top_row, bottom_row = i * (i + 1) // 2, pair * (pair + 1) // 2
+        for j in range(0, min(i + 2, p), 2):
+            left, right = j * RECORD_CHUNK, (j + 1) * RECORD_CHUNK
+            s00, s01, s10, s11 = zero, zero, zero, zero
+            for r in range(0, filled, LANES):
+                t, b = load(data, top + r), load(data, bottom + r)
+                u, v = load(data, left + r), load(data, right + r)
+                s00 = multiply_add(s00, t, u)
+                s01 = multiply_add(s01, t, v)
+                s10 = multiply_add(s10, b, u)
+                s11 = multiply_add(s11, b, v)
+            summary[top_row + j] += lane_sum(s00)
+            if j < i and j + 1 < p:
+                summary[top_row + j + 1] += lane_sum(s01)
+            if pair > i:
+                summary[bottom_row + j] += lane_sum(s10)
+                if j + 1 < p:
+                    summary[bottom_row + j + 1] += lane_sum(s11)
+
+
+@njit(**OPTIONS)
+def gram_summaries(X, y, rows, mean, inv_scale, y_mean):
+    """Summaries (g, S) of the records rows (g, size) after standardisation."""
+    groups, size = rows.shape
+    p = X.shape[1] + 1
+    summaries = np.zeros((groups, p * (p + 1) // 2 + p))
+    columns = np.empty((p + 1) * RECORD_CHUNK)
+    for g in range(groups):
+        for start in range(0, size, RECORD_CHUNK):
+            chunk = rows[g, start : min(start + RECORD_CHUNK, size)]
+            filled = _standardise(X, y, chunk, mean, inv_scale, y_mean, columns)
+            _add_products(columns, p, filled, summaries[g])
+    return summaries
+
+
+@njit(**OPTIONS)
+def _form_weights(A, b):
+    """Packed coefficients of beta'A beta - 2 b'beta, each product counted once."""
+    p = b.shape[0]
+    weights = np.empty(A.shape[0] + p)
+    for i in range(p):
+        row = i * (i + 1) // 2
+        for j in range(i):
+            weights[row + j] = 2.0 * A[row + j]
+        weights[row + i] = A[row + i]
+        weights[A.shape[0] + i] = -2.0 * b[i]
+    return weights
+
+
+@njit(**OPTIONS)
+def _pivot_pair(block, p, j, factor, scratch):
+    """Pivots of columns j and j + 1, and the rows of L that the columns below need.
+
+    Row p, the right-hand side, has no pivot.  The factor holds L D, and the
+    scratch the rows j and j + 1 of L, then the inverses of all pivots.
+    """
+    top = j * (j + 1) // 2 * LANES
+    bottom = top + (j + 1) * LANES
+    at, second, inverses = j * LANES, p * LANES, 2 * p * LANES
+    diagonal, below = load(block, top + at), load(block, bottom + at)
+    # Row p ends without a pivot; any value may stand in for it, as none is kept.
+    corner = diagonal
+    if j + 1 < p:
+        corner = load(block, bottom + at + LANES)
+    pivot, next_pivot = diagonal, corner
+    for k in range(0, at, LANES):
+        t, b, inverse = load(factor, top + k), load(factor, bottom + k), load(scratch, inverses + k)
+        u, v = multiply(t, inverse), multiply(b, inverse)
+        store(scratch, k, u)
+        store(scratch, second + k, v)
+        pivot = multiply_subtract(pivot, t, u)
+        below = multiply_subtract(below, b, u)
+        next_pivot = multiply_subtract(next_pivot, b, v)
+    inverse = pivot_inverse(pivot, diagonal)
+    coupling = multiply(below, inverse)
+    store(scratch, inverses + at, inverse)
+    store(scratch, second + at, coupling)
+    store(factor, bottom + at, below)
+    if j + 1 < p:
+        next_pivot = multiply_subtract(next_pivot, below, coupling)
+        store(scratch, inverses + at + LANES, pivot_inverse(next_pivot, corner))
+
+
+@njit(**OPTIONS)
+def _column_pair(block, p, j, factor, scratch):
+    """Columns j and j + 1 of L D below their pivots, down to the right-hand side."""
+    at, second = j * LANES, p * LANES
+    coupling = load(scratch, second + at)
+    for i in range(j + 2, p, 2):
+        top = i * (i + 1) // 2 * LANES
+        bottom = top + (i + 1) * LANES
+        s00, s01 = load(block, top + at), load(block, top + at + LANES)
+        s10, s11 = load(block, bottom + at), load(block, bottom + at + LANES)
+        for k in range(0, at, LANES):
+            t, b = load(factor, top + k), load(factor, bottom + k)
+            u, v = load(scratch, k), load(scratch, second + k)
+            s00 = multiply_subtract(s00, t, u)
+            s01 = multiply_subtract(s01, t, v)
+            s10 = multiply_subtract(s10, b, u)
+            s11 = multiply_subtract(s11, b, v)
+        store(factor, top + at, s00)
+        store(factor, top + at + LANES, multiply_subtract(s01, s00, coupling))
+        store(factor, bottom + at, s10)
+        store(factor, bottom + at + LANES, multiply_subtract(s11, s10, coupling))
+
+
+@njit(**OPTIONS)
+def _back_substitute(factor, p, scratch):
+    """Turn row p of the factor, the forward solution times D, into the coefficients."""
+    beta, inverses = p * (p + 1) // 2 * LANES, 2 * p * LANES
+    for i in range(p - 2, -1, -2):
+        top = i * (i + 1) // 2 * LANES
+        bottom = top + (i + 1) * LANES
+        at = i * LANES
+        y = multiply(load(factor, beta + at + LANES), load(scratch, inverses + at + LANES))
+        x = multiply_subtract(load(factor, beta + at), load(factor, bottom + at), y)
+        x = multiply(x, load(scratch, inverses + at))
+        store(factor, beta + at, x)
+        store(factor, beta + at + LANES, y)
+        for k in range(0, at, LANES):
+            rest = multiply_subtract(load(factor, beta + k), load(factor, bottom + k), y)
+            store(factor, beta + k, multiply_subtract(rest, load(factor, top + k), x))
+    if p % 2:
+        store(factor, beta, multiply(load(factor, beta), load(scratch, inverses)))
+
+
+@njit(**OPTIONS)
+def _quadratic_form(factor, p, weights, constant, errors):
+    """Errors = constant + the packed form `weights` at the coefficients in row p."""
+    triangle = p * (p + 1) // 2
+    beta = triangle * LANES
+    error = splat(constant)
+    for i in range(0, p - 1, 2):
+        top, bottom = i * (i + 1) // 2, (i + 1) * (i + 2) // 2
+        s, t = broadcast(weights, triangle + i), broadcast(weights, triangle + i + 1)
+        for j in range(i):
+            x = load(factor, beta + j * LANES)
+            s = multiply_add(s, broadcast(weights, top + j), x)
+            t = multiply_add(t, broadcast(weights, bottom + j), x)
+        x, y = load(factor, beta + i * LANES), load(factor, beta + (i + 1) * LANES)
+        s = multiply_add(s, broadcast(weights, top + i), x)
+        t = multiply_add(t, broadcast(weights, bottom + i), x)
+        t = multiply_add(t, broadcast(weights, bottom + i + 1), y)
+        error = multiply_add(multiply_add(error, s, x), t, y)
+    if p % 2:
+        last = (p - 1) * p // 2
+        s = broadcast(weights, triangle + p - 1)
+        for j in range(p):
+            s = multiply_add(s, broadcast(weights, last + j), load(factor, beta + j * LANES))
+        error = multiply_add(error, s, load(factor, beta + (p - 1) * LANES))
+    store(errors, 0, error)
+
+
+@njit(**OPTIONS)
+def solve_block(sums, start, p, form, constant, room, errors):
+    """Errors of the LANES coalitions whose summaries are sums[start:], lanes innermost."""
+    block, weights = pointer(sums, start), pointer(form, 0)
+    factor, scratch = pointer(room, 0), pointer(room, (p * (p + 1) // 2 + p) * LANES)
+    if p % 2 == 0:
+        # An odd number of rows: the first column, which needs no work, goes alone.
+        diagonal = load(block, 0)
+        store(scratch, 2 * p * LANES, pivot_inverse(diagonal, diagonal))
+        for i in range(1, p + 1):
+            at = i * (i + 1) // 2 * LANES
+            store(factor, at, load(block, at))
+    for j in range((p + 1) % 2, p, 2):
+        _pivot_pair(block, p, j, factor, scratch)
+        _column_pair(block, p, j, factor, scratch)
+    _back_substitute(factor, p, scratch)
+    _quadratic_form(factor, p, weights, constant, pointer(errors, 0))
+
+
+@njit(**OPTIONS)
+def _merge(path, source, target, summaries, provider, size):
+    """Slot target of the path = slot source + the provider's summary in every lane."""
+    parent, child = pointer(path, source * size * LANES), pointer(path, target * size * LANES)
+    summary = pointer(summaries, provider * size)
+    for s in range(size):
+        at = s * LANES
+        store(child, at, add(load(parent, at), broadcast(summary, s)))
+
+
+@njit(**OPTIONS)
+def _fill_lanes(summaries, block, start):
+    """Lane l of the block = the sum of the first providers that are bits of l."""
+    n, size = summaries.shape
+    for s in range(size):
+        for lane in range(LANES):
+            total = 0.0
+            for i in range(min(n, LANE_BITS)):
+                if lane >> i & 1:
+                    total += summaries[i, s]
+            block[start + s * LANES + lane] = total
+
+
+@njit(**OPTIONS)
+def _lowest_bit(mask, otherwise):
+    """Position of the lowest bit of the mask; `otherwise` for the empty mask."""
+    if mask == 0:
+        return otherwise
+    position = 0
+    while not mask >> position & 1:
+        position += 1
+    return position
+
+
+@njit(**OPTIONS)
+def linear_table(summaries, A, b, c):
+    """Errors (g, 2**n) of every coalition, by bitmask; NaN where there is none."""
+    games, n, size = summaries.shape
+    flat = summaries.reshape(games * n * size)
+    p = b.shape[0]
+    weights = _form_weights(A, b)
+    walked = max(n - LANE_BITS, 0)
+    path = np.empty((walked + 1) * size * LANES)
+    room = np.empty((size + 3 * p) * LANES)
+    errors = np.empty(LANES)
+    table = np.empty((games, 1 << n))
+    width = min(LANES, 1 << n)
+    for g in range(games):
+        _fill_lanes(summaries[g], path, walked * size * LANES)
+        for mask in range(1 << walked):
+            slot = _lowest_bit(mask, walked)
+            if mask:
+                parent = _lowest_bit(mask & (mask - 1), walked)
+                _merge(path, parent, slot, flat, g * n + LANE_BITS + slot, size)
+            solve_block(path, slot * size * LANES, p, weights, c, room, errors)
+            for lane in range(width):
+                table[g, mask * LANES + lane] = errors[lane]
+    return table
+
+
+@njit(**OPTIONS)
+def _solve_queued(block, targets, queued, p, weights, constant, room, errors, flat):
+    """Solve the block and write the errors of its first `queued` lanes to their targets."""
+    solve_block(block, 0, p, weights, constant, room, errors)
+    for lane in range(queued):
+        flat[targets[lane]] = errors[lane]
+
+
+@njit(**OPTIONS)
+def _copy_repeats(result, first):
+    """Give every repeated prefix the error of its first occurrence."""
+    games, permutations, n = result.shape
+    for g in range(games):
+        for t in range(permutations):
+            for k in range(n):
+                if first[g, t, k] != t:
+                    result[g, t, k] = result[g, first[g, t, k], k]
+
+
+@njit(**OPTIONS)
+def linear_prefixes(summaries, orders, first, A, b, c):
+    """Errors (g, T, n) of every prefix of the orders; repeated sets are copied from `first`."""
+    games, permutations, n = orders.shape
+    size = summaries.shape[2]
+    p = b.shape[0]
+    weights = _form_weights(A, b)
+    # Zeros make the lanes of a block that never fills deficient, not undefined.
+    block = np.zeros(size * LANES)
+    room = np.empty((size + 3 * p) * LANES)
+    errors = np.empty(LANES)
+    total = np.empty(size)
+    targets = np.empty(LANES, np.int64)
+    result = np.empty((games, permutations, n))
+    flat = result.reshape(games * permutations * n)
+    queued = 0
+    for g in range(games):
+        for t in range(permutations):
+            total[:] = 0.0
+            for k in range(n):
+                provider = orders[g, t, k]
+                for s in range(size):
+                    total[s] += summaries[g, provider, s]
+                if first[g, t, k] != t:
+                    continue
+                for s in range(size):
+                    block[s * LANES + queued] = total[s]
+                targets[queued] = (g * permutations + t) * n + k
+                queued += 1
+                if queued == LANES:
+                    _solve_queued(block, targets, queued, p, weights, c, room, errors, flat)
+                    queued = 0
+    _solve_queued(block, targets, queued, p, weights, c, room, errors, flat)
+    _copy_repeats(result, first)
+    return result

@@ -1,0 +1,229 @@
+"""Bands: every provider's value, how far it moves between data draws, and how well we know it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.errors import InvalidInput
+from shapband.valuation import Valuation
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+# Ink, band, marker and its filling of the first, second, ... valuation. Bands differ in lightness
+# and markers in shape and filling, so that a copy without colours still tells them apart.
+_STYLES = (
+    ("#14375e", "#b4cae1", "o", "#14375e"),
+    ("#b04a0c", "#f4d3b8", "s", "white"),
+    ("#1c6344", "#e0f0e6", "D", "#1c6344"),
+    ("#4d4d4d", "#d5d5d5", "^", "white"),
+)
+_ROWS_FILLED = 0.76  # of the height of a row; the rest keeps neighbours apart
+_WIDEST_LANE = 0.45  # of the height of a row, when few valuations share it
+_TEXT = "#333333"
+_HAIRLINE = "#e6e6e6"
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """What the picture shows, for m valuations of the same n providers.
+
+    Attributes
+    ----------
+    names : the n providers, from top to bottom
+    labels : the m valuations, in words
+    level : confidence level of `interval`
+    expectation : (m, n) estimate of the expectation of the value
+    interval : (m, n, 2) confidence interval of the expectation: the error of the estimate
+    spread : (m, n, 2) expectation minus and plus one standard deviation of the value: how far it
+        moves between data draws. NaN where the estimate of the variance is negative
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    level: float
+    expectation: FloatArray
+    interval: FloatArray
+    spread: FloatArray
+
+
+def bands_of(valuations: Mapping[str, Valuation], *, level: float = 0.95) -> Bands:
+    """Work out what to draw.
+
+    Parameters
+    ----------
+    valuations : label → valuation. All value the same providers; the first sets their order
+    level : confidence level of the interval of the expectation
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> task = sb.datasets.wine()
+    >>> valuation = sb.value(task.providers, task.utility, sampling=sb.Fresh(60),
+    ...                      n_games=5, seed=0)
+    >>> bands = bands_of({"fresh draws": valuation})
+    >>> bands.expectation.shape, bands.interval.shape, bands.spread.shape
+    ((1, 10), (1, 10, 2), (1, 10, 2))
+    """
+    names = _shared_names(valuations)
+    kept = [(one, [one.names.index(name) for name in names]) for one in valuations.values()]
+    expectation = np.stack([one.expectation[order] for one, order in kept])
+    deviation = np.stack([one.standard_deviation[order] for one, order in kept])
+    return Bands(
+        names=names,
+        labels=tuple(valuations),
+        level=level,
+        expectation=expectation,
+        interval=np.stack([one.interval(level)[order] for one, order in kept]),
+        spread=np.stack([expectation - deviation, expectation + deviation], axis=-1),
+    )
+
+
+def draw_bands(ax: Axes, bands: Bands, *, x_label: str) -> None:
+    """Draw one row per provider, with the valuations beneath each other in the row.
+
+    A wide pale band is the spread of the value across data draws, a point with a thin bar the
+    estimate of its expectation and the error of that estimate. A band that is not known is left
+    out, and the legend says so. The legend stands above the axes: use a figure with
+    `layout="constrained"`, about 9 inches wide and half an inch high per provider.
+
+    Parameters
+    ----------
+    ax : where to draw
+    bands : what to draw, from `bands_of`
+    x_label : what the values are measured in
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> bands = Bands(("north", "south"), ("fresh draws",), 0.95, np.array([[0.3, 0.4]]),
+    ...               np.array([[[0.29, 0.31], [0.38, 0.42]]]),
+    ...               np.array([[[0.2, 0.4], [0.3, 0.5]]]))
+    >>> ax = Figure(figsize=(9, 2), layout="constrained").subplots()
+    >>> draw_bands(ax, bands, x_label="Shapley value")
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['north', 'south']
+    """
+    rows = np.arange(len(bands.names))
+    offsets, lane = _lanes(len(bands.labels))
+    for j, (ink, pale, marker, filling) in enumerate(_STYLES[: len(bands.labels)]):
+        low, high = bands.spread[j].T
+        known = np.isfinite(low)
+        ax.barh(
+            rows[known] + offsets[j],
+            (high - low)[known],
+            left=low[known],
+            height=0.88 * lane,
+            color=pale,
+        )
+        ax.errorbar(
+            bands.expectation[j],
+            rows + offsets[j],
+            xerr=np.abs(bands.interval[j].T - bands.expectation[j]),
+            fmt=marker,
+            color=ink,
+            markerfacecolor=filling,
+            markersize=5,
+            elinewidth=1.4,
+        )
+    _draw_frame(ax, bands.names, x_label)
+    _draw_legends(ax, bands)
+
+
+def _shared_names(valuations: Mapping[str, Valuation]) -> tuple[str, ...]:
+    """The providers that all valuations have, in the order of the first."""
+    if not 1 <= len(valuations) <= len(_STYLES):
+        raise InvalidInput(
+            f"valuations must be 1 to {len(_STYLES)} to be told apart in one picture; received "
+            f"{len(valuations)}"
+        )
+    first = next(iter(valuations.values()))
+    for label, one in valuations.items():
+        if set(one.names) != set(first.names):
+            odd = ", ".join(sorted(set(one.names) ^ set(first.names)))
+            raise InvalidInput(
+                f"valuations must be of the same providers; {label!r} differs from the first in "
+                f"{odd}: draw it in a picture of its own"
+            )
+    return first.names
+
+
+def _lanes(m: int) -> tuple[FloatArray, float]:
+    """Offsets from the middle of a row (m,), and the height of a lane."""
+    lane = min(_ROWS_FILLED / m, _WIDEST_LANE)
+    return np.asarray((np.arange(m) - (m - 1) / 2) * lane, dtype=np.float64), lane
+
+
+def _draw_frame(ax: Axes, names: tuple[str, ...], x_label: str) -> None:
+    """Names on the left, hairlines between rows, and no box."""
+    n = len(names)
+    ax.use_sticky_edges = False  # bands would otherwise touch the edge
+    ax.autoscale_view(scaley=False)
+    ax.set_yticks(range(n), names)
+    ax.set_ylim(n - 0.5, -0.5)  # the first provider on top
+    ax.set_xlabel(x_label, color=_TEXT, labelpad=8)
+    ax.tick_params(axis="y", length=0, labelcolor=_TEXT)
+    ax.tick_params(axis="x", color=_TEXT, labelcolor=_TEXT)
+    for edge in ("left", "right", "top"):
+        ax.spines[edge].set_visible(False)
+    ax.spines["bottom"].set_color(_TEXT)
+    for border in range(1, n):
+        ax.axhline(border - 0.5, color=_HAIRLINE, linewidth=0.8, zorder=0)
+
+
+def _draw_legends(ax: Axes, bands: Bands) -> None:
+    """Above the axes: what band and bar mean on the left, which marker is which on the right."""
+    from matplotlib.lines import Line2D
+
+    band, bar = _sample(_TEXT, "#d2d2d2", "o", _TEXT)
+    meanings: dict[Patch | Line2D, str] = {
+        band: "band: expectation ± one standard deviation of the value across data draws;\n"
+        "it belongs to the data, and more games do not narrow it",
+        bar: f"point and bar: estimate of the expectation and its {100 * bands.level:g} % interval;"
+        "\nit is the error of the estimate, and more games do narrow it",
+    }
+    if np.isnan(bands.spread).any():
+        meanings[Line2D([], [], linestyle="none")] = "no band: not known yet, play more games"
+    in_words = _legend(ax, list(meanings), list(meanings.values()), "lower left")
+    ax.add_artist(in_words).set_clip_on(False)  # clipped artists get no room in the layout
+    styles = _STYLES[: len(bands.labels)]
+    _legend(ax, [_sample(*style) for style in styles], list(bands.labels), "lower right")
+
+
+def _sample(ink: str, pale: str, marker: str, filling: str) -> tuple[Patch, Line2D]:
+    """A small picture of how one valuation is drawn."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    point = Line2D(
+        [], [], color=ink, linewidth=1.4, marker=marker, markersize=5, markerfacecolor=filling
+    )
+    return Patch(color=pale), point
+
+
+def _legend(
+    ax: Axes,
+    handles: Sequence[Artist | tuple[Artist, ...]],
+    words: Sequence[str],
+    corner: Literal["lower left", "lower right"],
+) -> Legend:
+    return ax.legend(
+        handles,
+        words,
+        loc=corner,
+        bbox_to_anchor=(0.0 if corner == "lower left" else 1.0, 1.0),
+        borderaxespad=0.6,
+        frameon=False,
+        labelcolor=_TEXT,
+        fontsize="small",
+    )

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+import shapband as sb
+
+
+@pytest.fixture(scope="session")
+def wine():
+    return sb.datasets.wine()
+
+
+def one_record_providers(n):
+    """Providers for games in which the records play no part."""
+    return [sb.Provider(f"p{i}", sb.ArraySource([[float(i)]], [0.0])) for i in range(n)]
+
+
+def gaussian_providers(means, deviations):
+    """Providers of the additive Gaussian game; `stats.norm` is replaced by a fast function."""
+    return [
+        sb.Provider(f"g{i}", sb.FunctionSource(_gaussian(mean, deviation)))
+        for i, (mean, deviation) in enumerate(zip(means, deviations, strict=True))
+    ]
+
+
+def _gaussian(mean, deviation):
+    def draw(size, rng):
+        x = rng.normal(mean, deviation, size)
+        return x[:, None], x
+
+    return draw
+
+
+def linear_providers(n=5, records=40, features=3, seed=0):
+    """Small least-squares providers with their validation rows."""
+    rng = np.random.default_rng(seed)
+    slope = rng.normal(size=features)
+
+    def make(count):
+        X = rng.normal(size=(count, features)) + rng.normal(size=features)
+        return X, X @ slope + rng.normal(size=count)
+
+    providers = [sb.Provider(f"site {i}", sb.ArraySource(*make(records))) for i in range(n)]
+    return providers, make(100)

@@ -1,0 +1,106 @@
+"""The compiled kernels give the values of the plain ones, and are not disturbed by neighbours."""
+
+import numpy as np
+import pytest
+
+from shapband.coalitions import first_occurrences
+from shapband.kernels import operations
+from shapband.kernels.compiled import linear as compiled
+from shapband.kernels.compiled import shuffle as compiled_shuffle
+from shapband.kernels.plain import linear as plain
+from shapband.kernels.plain import shuffle as plain_shuffle
+
+
+def games(seed, n_games=4, n=5, features=3, size=12):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, features)) + 2.0
+    y = X @ rng.normal(size=features) + rng.normal(size=200)
+    mean, inv_scale = X.mean(axis=0), 1 / X.std(axis=0)
+    rows = rng.integers(0, 200, size=(n_games * n, size))
+    summaries = compiled.gram_summaries(X, y, rows, mean, inv_scale, y.mean())
+    whole = compiled.gram_summaries(X, y, np.arange(200)[None], mean, inv_scale, y.mean())[0] / 200
+    p = features + 1
+    form = (whole[:-p].copy(), whole[-p:].copy(), float(y.var()))
+    return (X, y, rows, mean, inv_scale, y.mean()), summaries.reshape(n_games, n, -1), form
+
+
+@pytest.mark.parametrize("features", [1, 2, 3, 8, 11])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
+def test_tables_agree(features, n):
+    _, summaries, form = games(features * 10 + n, n=n, features=features, size=2 * features + 4)
+    one, other = plain.linear_table(summaries, *form), compiled.linear_table(summaries, *form)
+    assert np.isnan(one[:, 0]).all()
+    assert np.isfinite(one[:, 1:]).all()
+    np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("features", [1, 4, 11])
+def test_prefixes_agree(features):
+    _, summaries, form = games(features, n=6, features=features, size=30)
+    orders = np.argsort(np.random.default_rng(0).random((4, 9, 6)), axis=2)
+    first = first_occurrences(orders)
+    one = plain.linear_prefixes(summaries, orders, first, *form)
+    other = compiled.linear_prefixes(summaries, orders, first, *form)
+    assert np.isfinite(one).all()
+    np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 60, 128, 300])
+def test_summaries_agree(size):
+    arguments, _, _ = games(size, size=size)
+    np.testing.assert_allclose(
+        compiled.gram_summaries(*arguments), plain.gram_summaries(*arguments), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
+def test_lacking_rank_is_nan_and_stays_where_it_is(kernels):
+    _, summaries, form = games(0, n=5, features=3)
+    sound = kernels.linear_table(summaries, *form)
+    broken = summaries.copy()
+    broken[1, 2] = 0.0
+    found = kernels.linear_table(broken, *form)
+    np.testing.assert_array_equal(found[[0, 2, 3]], sound[[0, 2, 3]])
+    assert np.isnan(found[1, 0b00100])
+    np.testing.assert_array_equal(found[1, 0b00001], sound[1, 0b00001])
+
+
+@pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
+def test_a_game_has_the_same_bits_alone(kernels):
+    arguments, summaries, form = games(3, n_games=5, n=6)
+    table = kernels.linear_table(summaries, *form)
+    orders = np.argsort(np.random.default_rng(0).random((5, 4, 6)), axis=2)
+    first = first_occurrences(orders)
+    walked = kernels.linear_prefixes(summaries, orders, first, *form)
+    for g in range(5):
+        one = slice(g, g + 1)
+        np.testing.assert_array_equal(kernels.linear_table(summaries[one], *form)[0], table[g])
+        alone = kernels.linear_prefixes(summaries[one], orders[one], first[one], *form)
+        np.testing.assert_array_equal(alone[0], walked[g])
+    X, y, rows, *rest = arguments
+    together = kernels.gram_summaries(X, y, rows, *rest)
+    np.testing.assert_array_equal(kernels.gram_summaries(X, y, rows[7:8], *rest)[0], together[7])
+
+
+@pytest.mark.parametrize(("size", "k"), [(1, 1), (5, 5), (340, 60), (1000, 1)])
+def test_the_same_rows_compiled_or_not(size, k):
+    uniforms = np.random.default_rng(size).random((20, k))
+    one = plain_shuffle.first_of_shuffle(uniforms, size)
+    np.testing.assert_array_equal(compiled_shuffle.first_of_shuffle(uniforms, size), one)
+    assert all(len(set(rows)) == k for rows in one.tolist())
+    assert one.max() < size
+
+
+def test_rows_are_chosen_evenly():
+    uniforms = np.random.default_rng(0).random((6000, 3))
+    chosen = plain_shuffle.first_of_shuffle(uniforms, 10)
+    counts = np.bincount(chosen.ravel(), minlength=10)
+    # 18,000 choices over 10 rows, without replacement in threes; 5 standard deviations.
+    assert np.abs(counts - 1800).max() < 5 * np.sqrt(6000 * 0.3 * 0.7)
+
+
+def test_operation_counts_of_small_systems():
+    """p = 1: one division, one scaling, and one square and one product of the form."""
+    assert operations.solve_operations(1) == 1 + 1 + 2
+    assert operations.merge_operations(12) == 90
+    assert operations.table_operations(2, 1) == 3 * (2 + 4)

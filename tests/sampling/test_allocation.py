@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import shapband as sb
+from shapband.records import Batch
+from shapband.sampling.allocation import allocation_bounds, variability_scores
+
+scores = st.lists(st.floats(0, 1e3, allow_subnormal=False), min_size=1, max_size=12)
+sizes = st.tuples(st.integers(1, 400), st.integers(1, 120), st.floats(0.05, 1.0))
+
+
+def feasible(n_pool, n_boot, alpha):
+    floor = max(1, n_boot // 2)
+    return max(floor, int(np.floor(alpha * n_pool))) >= n_boot
+
+
+@settings(deadline=None, max_examples=300)
+@given(scores, sizes)
+def test_the_total_is_exact_and_the_bounds_hold(scores, sizes):
+    assume(feasible(*sizes))
+    n_pool, n_boot, alpha = sizes
+    allocated = sb.allocate(scores, n_pool, n_boot, alpha)
+    floor, cap = allocation_bounds(n_pool, n_boot, alpha)
+    assert allocated.sum() == len(scores) * n_boot
+    assert allocated.min() >= floor
+    assert allocated.max() <= cap
+
+
+@settings(deadline=None, max_examples=300)
+@given(scores, sizes)
+def test_a_higher_score_never_gets_less(scores, sizes):
+    assume(feasible(*sizes))
+    allocated = sb.allocate(scores, *sizes)
+    order = np.argsort(scores, kind="stable")
+    ranked, given_ = np.array(scores)[order], allocated[order]
+    higher = np.diff(ranked) > 0
+    assert (np.diff(given_)[higher] >= 0).all()
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.floats(0, 1e3), min_size=2, max_size=10, unique=True), sizes, st.randoms())
+def test_reordering_the_providers_reorders_the_allocation(scores, sizes, random):
+    assume(feasible(*sizes))
+    # Scores closer than rounding can tell apart are ties, which go by position.
+    assume(np.diff(np.sort(scores)).min() > 1e-6 * max(scores))
+    order = list(range(len(scores)))
+    random.shuffle(order)
+    straight = sb.allocate(scores, *sizes)
+    shuffled = sb.allocate(np.array(scores)[order], *sizes)
+    ties = len(np.unique(np.round(straight, 0))) < len(scores)
+    if not ties:
+        np.testing.assert_array_equal(shuffled, straight[order])
+    assert sorted(shuffled) == sorted(straight)
+
+
+def test_ties_go_to_the_earlier_provider_every_time():
+    # Each of the four gets 2 to 5 more than the floor; quotas end in .5 twice.
+    first = sb.allocate([0.0, 1.0, 1.0, 1.0], 100, 7, 1.0)
+    assert first.tolist() == [3, 9, 8, 8]
+    assert sb.allocate([0.0, 1.0, 1.0, 1.0], 100, 7, 1.0).tolist() == first.tolist()
+
+
+def test_equal_scores_get_equal_shares():
+    assert sb.allocate([2.0, 2.0, 2.0], 250, 60, 0.5).tolist() == [60, 60, 60]
+
+
+def test_what_capped_providers_cannot_take_goes_to_the_others():
+    # Floor 5, total 40; the cap of 12 stops the two highest, the rest goes to the third.
+    assert sb.allocate([0.0, 0.2, 1.0, 1.0], 24, 10, 0.5).tolist() == [5, 11, 12, 12]
+
+
+def test_when_only_the_lowest_are_left_they_share_the_rest():
+    assert sb.allocate([0.0, 0.0, 1.0], 24, 10, 0.5).tolist() == [9, 9, 12]
+
+
+def test_an_infeasible_cap_is_a_clear_error():
+    with pytest.raises(sb.errors.InvalidInput, match=r"cap of 50 .* below n_boot=60"):
+        sb.Stratified(n_pool=100, n_boot=60, alpha=0.5)
+
+
+def test_scores_are_variances_in_units_of_the_pooled_ones():
+    rng = np.random.default_rng(0)
+    pools = [Batch(rng.normal(scale=s, size=(50, 2)) * [1, 1000], np.zeros(50)) for s in (1, 2)]
+    together = np.concatenate([pool.X for pool in pools])
+    expected = [(pool.X.var(axis=0) / together.var(axis=0)).sum() for pool in pools]
+    np.testing.assert_allclose(variability_scores(pools), expected, rtol=1e-12)
+
+
+def test_constant_features_are_left_out():
+    rng = np.random.default_rng(0)
+    varying = [Batch(rng.normal(size=(20, 1)), np.zeros(20)) for _ in range(2)]
+    padded = [Batch(np.hstack([b.X, np.full((20, 1), 0.1)]), b.y) for b in varying]
+    np.testing.assert_allclose(variability_scores(padded), variability_scores(varying))
+
+
+def test_no_variable_feature_means_equal_scores():
+    pools = [Batch(np.full((20, 2), 0.1), np.zeros(20)) for _ in range(3)]
+    assert np.ptp(variability_scores(pools)) == 0

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+import shapband as sb
+from tests.conftest import linear_providers
+
+
+@pytest.fixture(scope="module")
+def valuation():
+    providers, validation = linear_providers()
+    return sb.value(
+        providers,
+        sb.LinearUtility(*validation),
+        sampling=sb.Stratified(30, 12, 0.8),
+        solver=sb.Permutation(20),
+        n_games=40,
+        seed=0,
+    )
+
+
+def test_it_is_frozen(valuation):
+    with pytest.raises(AttributeError):
+        valuation.seed = 1
+
+
+def test_a_frame_has_one_row_a_provider(valuation):
+    frame = valuation.to_frame()
+    assert list(frame.index) == list(valuation.names)
+    np.testing.assert_array_equal(frame["expectation"], valuation.expectation)
+    np.testing.assert_array_equal(frame["low"], valuation.interval()[:, 0])
+    assert frame["records"].sum() == valuation.access.records
+
+
+def test_raw_variance_is_the_paper_s_and_splits_into_two(valuation):
+    np.testing.assert_allclose(valuation.raw_variance, valuation.games.var(axis=0, ddof=1))
+    np.testing.assert_allclose(
+        valuation.variance + valuation.solver_variance, valuation.raw_variance
+    )
+
+
+def test_the_conditional_target_is_named(valuation):
+    assert "conditional on the pools" in valuation.target
+    assert valuation.draw_sizes.sum() == 5 * 12
+    assert valuation.pool_sizes.tolist() == [30] * 5
+
+
+def test_a_negative_variance_is_reported_and_flagged():
+    """A fixed game has no variance, so its corrected estimate falls on either side of zero."""
+    table = np.random.default_rng(0).normal(size=16)
+    providers = [sb.Provider(f"p{i}", sb.ArraySource([[0.0]], [0.0])) for i in range(4)]
+    valuation = sb.value(
+        providers,
+        sb.TableUtility(table),
+        sampling=sb.Fresh(1),
+        solver=sb.Permutation(4),
+        n_games=20,
+        seed=1,
+    )
+    assert valuation.negative_variance.any()
+    np.testing.assert_array_equal(valuation.negative_variance, valuation.variance < 0)
+    assert np.isnan(valuation.standard_deviation[valuation.negative_variance]).all()
+    assert "negative" in str(valuation)
+
+
+def test_it_prints_well(valuation):
+    lines = str(valuation).splitlines()
+    assert lines[0] == "5 providers, 40 games (all that were asked for)"
+    assert max(len(line) for line in lines) <= 120
+    for name in valuation.names:
+        assert any(line.startswith(name) for line in lines)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}'])
+def test_other_documents_are_refused(text):
+    with pytest.raises(sb.errors.InvalidInput, match="from_json"):
+        sb.Valuation.from_json(text)
+
+
+def test_exports_are_what_all_says():
+    public = {name for name in vars(sb) if not name.startswith("_")}
+    modules = {name for name in public if type(vars(sb)[name]).__name__ == "module"}
+    assert public - modules | {"datasets", "errors"} == set(sb.__all__)

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+import shapband as sb
+from shapband.coalitions import first_occurrences, members
+from shapband.records import Batch, concat
+
+
+def batches(rng, sizes, features, classify):
+    made = []
+    for size in sizes:
+        X = rng.normal(size=(size, features))
+        y = (X[:, 0] > 0) + (X.sum(axis=1) > 1) if classify else np.sin(X).sum(axis=1)
+        made.append(Batch(X, y.astype(float)))
+    return made
+
+
+def refit(records, coalition, validation, k, classify):
+    joined = concat([records[i] for i in members(coalition)])
+    kind = KNeighborsClassifier if classify else KNeighborsRegressor
+    model = kind(n_neighbors=min(k, len(joined))).fit(joined.X, joined.y)
+    predicted = model.predict(validation.X)
+    if classify:
+        return np.mean(predicted == validation.y)
+    return 1 / (1 + np.mean((predicted - validation.y) ** 2))
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+@pytest.mark.parametrize("features", [1, 4])
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_all_coalitions_equal_scikit_learn(k, features, task):
+    rng = np.random.default_rng(k + 10 * features)
+    classify = task == "classification"
+    records = batches(rng, [12, 3, 20, 8], features, classify)
+    validation = batches(rng, [60], features, classify)[0]
+    utility = sb.NeighborUtility(validation.X, validation.y, k=k, task=task)
+    summaries = [utility.summarise(b) for b in records]
+    expected = [refit(records, c, validation, k, classify) for c in range(1, 16)]
+    np.testing.assert_allclose(utility.evaluate(summaries, range(1, 16)), expected, atol=1e-12)
+    table = utility.evaluate_all(np.stack(summaries)[None])
+    np.testing.assert_allclose(table[0, 1:], expected, atol=1e-12)
+    orders = np.argsort(rng.random((1, 5, 4)), axis=2)
+    walked = utility.evaluate_prefixes(np.stack(summaries)[None], orders, first_occurrences(orders))
+    masks = np.cumsum(1 << orders, axis=2)
+    np.testing.assert_allclose(walked, table[0][masks], atol=1e-13)
+
+
+@pytest.mark.parametrize("features", [1, 2])
+@pytest.mark.parametrize("k", [1, 3])
+def test_tied_distances_do_not_depend_on_the_order_of_records(k, features):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(30, features)).astype(float)
+    y = rng.integers(0, 3, size=30).astype(float)
+    utility = sb.NeighborUtility(rng.integers(0, 4, size=(25, features)), rng.normal(size=25), k=k)
+    straight = utility.summarise(Batch(X, y))
+    for _ in range(5):
+        order = rng.permutation(30)
+        np.testing.assert_array_equal(utility.summarise(Batch(X[order], y[order])), straight)
+
+
+def test_labels_may_be_words():
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    words = np.array(["low", "low", "high", "high"])
+    utility = sb.NeighborUtility(X, words, k=1, task="classification")
+    summary = utility.summarise(Batch(X[[0, 3]], words[[0, 3]]))
+    assert utility.evaluate([summary], [1]).tolist() == [1.0]
+    with pytest.raises(sb.errors.InvalidInput, match="middle"):
+        utility.summarise(Batch(X[:1], np.array(["middle"])))
