@@ -812,6 +812,19 @@ def test_a_source_that_fails_is_named(setup, fault, data):
     assert not any(repr(name) in message for name in NAMES)
 
 
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=repr)
+def test_a_source_of_other_features_than_expected_is_named_by_every_sampling(sampling):
+    providers = [
+        sb.Provider("steady", CountedDraws(2)),
+        sb.Provider("broken", faulty("features", 2, good_draws=0)),
+    ]
+    refused(
+        sb.value, "'broken'", kind=SourceError,
+        providers=providers, utility=sb.LinearUtility(np.eye(2), [1.0, 2.0]), sampling=sampling,
+        n_games=3, seed=0,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("chunk_size", [None, 1])
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_source_that_changes_its_features_is_named_where_any_features_will_do(at, chunk_size):

@@ -9,10 +9,15 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
-from shapband.errors import InvalidInput
+from shapband.checks import check_whole
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+_ONE_THREAD = {
+    f"{library}_NUM_THREADS": "1"
+    for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")
+}
 
 
 def ordered_map(
@@ -38,12 +43,22 @@ def ordered_map(
 
 def resolve_n_jobs(n_jobs: int) -> int:
     """Check the number of workers; -1 means one for each core."""
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0 or n_jobs < -1:
-        raise InvalidInput(
-            "n_jobs must be a whole number of at least 1, or -1 for one worker a core; "
-            f"received {n_jobs!r}"
-        )
-    return len(os.sched_getaffinity(0)) if n_jobs == -1 else n_jobs
+    if n_jobs == -1:
+        return len(os.sched_getaffinity(0))
+    return check_whole("n_jobs", n_jobs, 1, ", or -1 for one worker a core")
+
+
+def calm_blas(*, mergeable: bool) -> AbstractContextManager[object]:
+    """Keep the linear algebra of black boxes to one thread a worker.
+
+    Models fitted by the thousand are small: threads of BLAS would only fight over the cores.
+    """
+    if mergeable:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(limits=1)
+    return limits
 
 
 def _workers(n_jobs: int, *, threads: bool) -> AbstractContextManager[Executor]:
@@ -52,4 +67,4 @@ def _workers(n_jobs: int, *, threads: bool) -> AbstractContextManager[Executor]:
     from joblib.externals.loky import get_reusable_executor
 
     # The executor outlives the valuation, so that the next one finds its workers warm.
-    return nullcontext(get_reusable_executor(max_workers=n_jobs))
+    return nullcontext(get_reusable_executor(max_workers=n_jobs, env=_ONE_THREAD))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray
+from shapband.checks import one_line
 from shapband.coalitions import describe, first_occurrences, prefix_masks
 from shapband.errors import EvaluationError
 from shapband.seeds import Seeds
@@ -82,5 +83,6 @@ class Games:
 
     def _failed(self, coalition: int, reason: str) -> EvaluationError:
         return EvaluationError(
-            f"the coalition {describe(coalition, self.names)} could not be evaluated: {reason}"
+            f"the coalition {describe(coalition, self.names)} could not be evaluated: "
+            f"{one_line(reason)}"
         )

@@ -71,26 +71,38 @@ def providers_from_frame(frame: Any, by: str, target: str) -> list[Provider]:
     table = as_frame(frame)
     if by not in table.columns:
         raise InvalidInput(
-            f"providers_from_frame: by={by!r} is not a column; there are {', '.join(table.columns)}"
+            f"providers_from_frame: by={by!r} is not a column; there are "
+            f"{', '.join(str(name) for name in table.columns)}"
         )
     if by == target:
         raise InvalidInput(f"providers_from_frame: by and target are both {by!r}; they must differ")
-    if table[by].is_null().any():
+    owner_column = table[by]
+    missing = owner_column.is_null().any()
+    if missing or (owner_column.dtype.is_float() and owner_column.is_nan().any()):
         raise InvalidInput(f"providers_from_frame: column {by!r} holds missing values: fill them")
-    owners: AnyArray = np.asarray(table[by].to_numpy())
-    return [
-        Provider(str(owner), FrameSource(_rows_of(table, by, owners == owner), target))
-        for owner in sorted(set(owners.tolist()))
-    ]
+    owners: AnyArray = np.asarray(owner_column.to_numpy()).astype(str)
+    return [_provider_of(table, by, target, owners == name, name) for name in np.unique(owners)]
 
 
-def _rows_of(table: nw.DataFrame[Any], by: str, mask: AnyArray) -> Any:
-    return table[np.flatnonzero(mask)].drop(by).to_native()
+def _provider_of(
+    table: nw.DataFrame[Any], by: str, target: str, mask: AnyArray, name: str
+) -> Provider:
+    rows = table[np.flatnonzero(mask)].drop(by).to_native()
+    try:
+        return Provider(str(name), FrameSource(rows, target))
+    except InvalidInput as cause:
+        raise InvalidInput(f"provider {str(name)!r}: {cause}") from cause
 
 
 def check_providers(providers: Sequence[Provider]) -> tuple[Provider, ...]:
     """Check that there are providers, with unique names and matching features."""
-    checked = tuple(providers)
+    try:
+        checked = tuple(providers)
+    except TypeError as cause:
+        raise InvalidInput(
+            "providers must be a list of Provider(name, source); received "
+            f"{type(providers).__name__}"
+        ) from cause
     if not checked:
         raise InvalidInput("providers is empty: pass at least one Provider(name, source)")
     for position, provider in enumerate(checked):
@@ -117,5 +129,6 @@ def _check_features(providers: Sequence[Provider]) -> None:
         if provider.source.schema != known[0].source.schema:
             raise InvalidInput(
                 f"provider {provider.name!r} has {provider.source.schema}, but provider "
-                f"{known[0].name!r} has {known[0].source.schema}: all must have the same features"
+                f"{known[0].name!r} has {known[0].source.schema}: all must have the same "
+                "features, in the same kind of array or frame"
             )

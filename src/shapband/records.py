@@ -10,20 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shapband._typing import AnyArray, FloatArray, IntArray
+from shapband.checks import one_line
 from shapband.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What is known of a batch's features: their number, and their names in a data frame."""
+    """What is known of a batch's features: their number, and in a data frame their names."""
 
     n_features: int
     columns: tuple[str, ...] | None = None
+    library: str | None = None
 
     def fits(self, other: Schema) -> bool:
         """Whether both mean the same features, as far as they are named."""
@@ -33,7 +38,7 @@ class Schema:
     def __str__(self) -> str:
         if self.columns is None:
             return f"{self.n_features} features"
-        return f"the columns {', '.join(self.columns)}"
+        return f"the columns {', '.join(self.columns)} of a {self.library} frame"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +111,20 @@ def concat(batches: Sequence[Batch]) -> Batch:
     import narwhals as nw
 
     frames = [nw.from_native(batch.X, eager_only=True) for batch in batches]
-    return Batch(nw.concat(frames, how="vertical").to_native(), y)
+    return Batch(nw.concat(_of_one_type(frames), how="vertical").to_native(), y)
+
+
+def _of_one_type(frames: list[nw.DataFrame[Any]]) -> list[nw.DataFrame[Any]]:
+    """Let whole and broken numbers of one column meet as broken ones, as pandas does anyway."""
+    import narwhals as nw
+
+    mixed = [
+        name
+        for name, kind in frames[0].schema.items()
+        if kind.is_numeric() and any(frame.schema[name] != kind for frame in frames)
+    ]
+    floats = [nw.col(name).cast(nw.Float64) for name in mixed]
+    return [frame.with_columns(*floats) for frame in frames] if mixed else frames
 
 
 def schema_of(X: Any) -> Schema:
@@ -114,7 +132,7 @@ def schema_of(X: Any) -> Schema:
     if isinstance(X, np.ndarray):
         return Schema(X.shape[1])
     names = tuple(str(name) for name in X.columns)
-    return Schema(len(names), names)
+    return Schema(len(names), names, type(X).__module__.partition(".")[0])
 
 
 def numeric_features(X: Any) -> FloatArray:
@@ -122,12 +140,18 @@ def numeric_features(X: Any) -> FloatArray:
     if isinstance(X, np.ndarray):
         return np.ascontiguousarray(X, dtype=np.float64)
     try:
-        return np.ascontiguousarray(X.to_numpy(), dtype=np.float64)
+        numbers = np.ascontiguousarray(X.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError) as cause:
         raise InvalidInput(
             f"this utility needs numeric features, and {schema_of(X)} hold others: encode them "
-            f"first, or use EstimatorUtility with a pipeline that does ({cause})"
+            f"first, or use EstimatorUtility with a pipeline that does ({one_line(cause)})"
         ) from cause
+    if not np.isfinite(numbers).all():
+        raise InvalidInput(
+            f"{schema_of(X)} hold missing or infinite values: impute them first, or use "
+            "EstimatorUtility with a pipeline that does"
+        )
+    return numbers
 
 
 def numeric_targets(y: AnyArray) -> FloatArray:
@@ -136,7 +160,8 @@ def numeric_targets(y: AnyArray) -> FloatArray:
         return np.ascontiguousarray(y, dtype=np.float64)
     except (TypeError, ValueError) as cause:
         raise InvalidInput(
-            f"this utility needs numeric targets; received labels ({cause})"
+            "this utility needs numbers as targets, and received labels: use "
+            f"NeighborUtility(task='classification') or EstimatorUtility ({one_line(cause)})"
         ) from cause
 
 

@@ -133,6 +133,7 @@ class Valuation:
             "standard_error": self.standard_error,
             "low": low,
             "high": high,
+            "standard_deviation": self.standard_deviation,
             "variance": self.variance,
             "variance_standard_error": self.variance_standard_error,
             "variance_low": variance_low,

@@ -10,13 +10,14 @@ import numpy as np
 
 from shapband.access.access import Access
 from shapband.access.budget import Budget
+from shapband.checks import check_whole
 from shapband.errors import BudgetExceeded, InvalidInput, SourceError
-from shapband.execution import ordered_map, resolve_n_jobs
+from shapband.execution import calm_blas, ordered_map, resolve_n_jobs
 from shapband.games import Games
 from shapband.moments.accumulate import Fold
 from shapband.progress import GamesProgress
 from shapband.providers import Provider, check_providers
-from shapband.records import Draws
+from shapband.records import Batch, Draws
 from shapband.sampling.base import Realisation, Sampling
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver
@@ -79,14 +80,14 @@ def value(
     solver = _check(checked, utility, sampling, solver, n_games, chunk_size)
     n_jobs = resolve_n_jobs(n_jobs)
     seeds = _seeds(seed)
-    access = Access(checked, seeds, _check_budget(budget))
+    access = Access(checked, seeds, _check_budget(budget), utility.schema)
     realisation = sampling.prepare(access)
     affordable = _affordable_games(access, realisation, n_games)
     job = _Job(utility, solver, tuple(provider.name for provider in checked), seeds)
     chunk = chunk_size or _chunk_size(job, realisation, affordable, n_jobs)
     fold, kept, evaluations = Fold(len(checked), realisation.group), [], 0
-    with GamesProgress(affordable, progress) as bar:
-        tasks = _tasks(realisation, affordable, chunk)
+    tasks = _tasks(realisation, affordable, chunk)
+    with GamesProgress(affordable, progress) as bar, calm_blas(mergeable=utility.mergeable):
         for solution in ordered_map(job, tasks, n_jobs, threads=utility.mergeable):
             fold.add(solution.values, solution.noise)
             kept.append(solution.values)
@@ -130,28 +131,18 @@ class _Job:
     seeds: Seeds
 
     def __call__(self, chunk: _Chunk) -> Solution:
-        if self.utility.mergeable:
-            return self._solve(chunk)
-        from threadpoolctl import threadpool_limits
-
-        # Models fitted by the thousand are small: threads of BLAS would only fight over cores.
-        with threadpool_limits(limits=1):
-            return self._solve(chunk)
-
-    def _solve(self, chunk: _Chunk) -> Solution:
-        self._check_features(chunk.draws)
+        for name, drawn in zip(self.names, chunk.draws, strict=True):
+            self._check_batch(name, drawn.batch)
         summaries = self.utility.summarise_games(chunk.draws)
         return self.solver.solve(
             Games(self.utility, summaries, self.names, chunk.indices, self.seeds)
         )
 
-    def _check_features(self, draws: list[Draws]) -> None:
-        expected = self.utility.schema or draws[0].batch.schema
-        for name, drawn in zip(self.names, draws, strict=True):
-            if not drawn.batch.schema.fits(expected):
-                raise SourceError(
-                    f"provider {name!r} gave {drawn.batch.schema} where {expected} were expected"
-                )
+    def _check_batch(self, name: str, batch: Batch) -> None:
+        try:
+            self.utility.check_batch(batch)
+        except InvalidInput as cause:
+            raise SourceError(f"provider {name!r}: {cause}") from cause
 
 
 def _tasks(realisation: Realisation, n_games: int, chunk: int) -> Iterator[_Chunk]:
@@ -169,36 +160,27 @@ def _check(
     chunk_size: int | None,
 ) -> Solver:
     """Check everything that can be checked before a source is asked; settle the solver."""
+    chosen = default_solver(len(providers)) if solver is None else solver
     for name, thing, kind in (
         ("utility", utility, Utility),
         ("sampling", sampling, Sampling),
-        ("solver", solver or default_solver(len(providers)), Solver),
+        ("solver", chosen, Solver),
     ):
         if not isinstance(thing, kind):
             raise InvalidInput(f"{name} must be a shapband {name}; received {type(thing).__name__}")
-    _check_whole("n_games", n_games, 2, "a variance needs two games")
+    check_whole("n_games", n_games, 2, " (a variance needs two games)")
     if chunk_size is not None:
-        _check_whole("chunk_size", chunk_size, 1, "or None to let the library choose")
-    chosen = solver or default_solver(len(providers))
+        check_whole("chunk_size", chunk_size, 1, ", or None to let the library choose")
     chosen.check(len(providers))
     sampling.check(providers)
     utility.check(providers)
     return chosen
 
 
-def _check_whole(name: str, number: object, least: int, why: str) -> None:
-    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-    if not whole or number < least:  # type: ignore[operator]
-        raise InvalidInput(
-            f"{name} must be a whole number of at least {least} ({why}); received {number!r}"
-        )
-
-
 def _seeds(seed: int | None) -> Seeds:
     if seed is None:
         return Seeds.fresh()
-    _check_whole("seed", seed, 0, "or None for a seed from the operating system")
-    return Seeds(int(seed))
+    return Seeds(check_whole("seed", seed, 0, ", or None for a seed from the operating system"))
 
 
 def _check_budget(budget: Budget | None) -> Budget:

@@ -10,10 +10,11 @@ import numpy as np
 from shapband._typing import IntArray
 from shapband.access.budget import Budget, Cost
 from shapband.access.meter import AccessReport, Usage
+from shapband.checks import one_line
 from shapband.errors import BudgetExceeded, ShapbandError, SourceError
 from shapband.kernels import rows
 from shapband.providers import Provider
-from shapband.records import Batch, Draws, concat
+from shapband.records import Batch, Draws, Schema, concat
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 
@@ -25,10 +26,18 @@ class Access:
     fetches is addressed by the purpose, the provider's name and the game.
     """
 
-    def __init__(self, providers: Sequence[Provider], seeds: Seeds, budget: Budget) -> None:
+    def __init__(
+        self,
+        providers: Sequence[Provider],
+        seeds: Seeds,
+        budget: Budget,
+        schema: Schema | None = None,
+    ) -> None:
         self.providers = tuple(providers)
         self.seeds = seeds
         self.budget = budget
+        self._schema = schema
+        self._seen: dict[str, Schema] = {}
         self._usage = {provider.name: Usage() for provider in providers}
 
     @property
@@ -56,12 +65,13 @@ class Access:
         started = time.perf_counter()
         try:
             draws = self._ask(provider, purpose, games, size)
+            self._check_schema(provider.name, draws.batch.schema)
         except ShapbandError as cause:
             raise SourceError(f"provider {provider.name!r}: {cause}") from cause
         except Exception as cause:
             raise SourceError(
                 f"provider {provider.name!r}: the source failed with "
-                f"{type(cause).__name__}: {cause}"
+                f"{type(cause).__name__}: {one_line(cause)}"
             ) from cause
         seconds = time.perf_counter() - started
         self._usage[provider.name] += Usage(len(games), len(games) * size, seconds)
@@ -78,6 +88,15 @@ class Access:
             streams = [self.seeds.generator(purpose, provider.name, game) for game in games]
             return _stack([source.draw(size, stream) for stream in streams], size)
         raise SourceError("a source must be a FiniteSource or a GenerativeSource")
+
+    def _check_schema(self, name: str, schema: Schema) -> None:
+        """Check that a provider gives the features it gave before, and those expected of all."""
+        before = self._seen.setdefault(name, schema)
+        if schema != before:
+            raise SourceError(f"the source gave {schema} after it had given {before}")
+        self._schema = self._schema or schema
+        if not schema.fits(self._schema):
+            raise SourceError(f"the source gave {schema} where {self._schema} were expected")
 
     def _choose(
         self, name: str, source: FiniteSource, purpose: str, games: range, size: int
@@ -97,5 +116,9 @@ def _stack(batches: Sequence[Batch], size: int) -> Draws:
             raise SourceError(
                 f"the source gave {batch.schema} after it had given {batches[0].schema}"
             )
+        if not batch.is_frame and not np.isfinite(batch.X).all():
+            raise SourceError("the source gave features that are NaN or infinite")
+        if batch.y.dtype.kind == "f" and not np.isfinite(batch.y).all():
+            raise SourceError("the source gave targets that are NaN or infinite")
     places = np.arange(len(batches) * size, dtype=np.int64).reshape(len(batches), size)
     return Draws(concat(batches), places)

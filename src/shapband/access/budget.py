@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shapband.errors import InvalidInput
+from shapband.checks import check_whole
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name, limit in (("records", self.records), ("requests", self.requests)):
-            if limit is not None and (isinstance(limit, bool) or int(limit) != limit or limit < 1):
-                raise InvalidInput(
-                    f"Budget: {name} must be a whole number of at least 1, or None for no limit; "
-                    f"received {limit!r}"
-                )
+            if limit is not None:
+                check_whole(f"Budget: {name}", limit, 1, ", or None for no limit")
 
     def allows(self, spent: Cost, more: Cost) -> bool:
         """Whether `more` can still be asked after `spent`."""

@@ -9,11 +9,10 @@ recovery (Zou and Donner 2008, Statistics in Medicine 27, 1693-1702).
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from shapband._typing import FloatArray
+from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.moments.accumulate import Moments
 from shapband.moments.decompose import fourth_moment, variance_of_variance
@@ -104,7 +103,7 @@ def _combine(one: FloatArray, other: FloatArray, correlation: FloatArray) -> Flo
 
 
 def _upper_tail(level: float) -> float:
-    if not (isinstance(level, int | float) and 0 < level < 1 and math.isfinite(level)):
+    if not 0 < check_number("level", level) < 1:
         raise InvalidInput(
             f"level must lie strictly between 0 and 1, such as 0.95; received {level!r}"
         )

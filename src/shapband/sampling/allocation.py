@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._typing import FloatArray, IntArray
+from shapband.checks import check_number, check_row, check_whole
 from shapband.errors import InvalidInput
 from shapband.records import Batch
 
@@ -38,9 +39,11 @@ def allocate(scores: ArrayLike, n_pool: int, n_boot: int, alpha: float) -> IntAr
     >>> sb.allocate([1.0, 2.0, 3.0], n_pool=250, n_boot=60, alpha=0.5).tolist()
     [30, 60, 90]
     """
-    checked = np.asarray(scores, dtype=np.float64)
-    if checked.ndim != 1 or len(checked) == 0 or not np.isfinite(checked).all():
-        raise InvalidInput("allocate: scores must be one finite number for each provider")
+    checked = check_row("allocate: scores", scores)
+    if len(checked) == 0:
+        raise InvalidInput("allocate: scores is empty: pass one number for each provider")
+    check_whole("allocate: n_pool", n_pool, 1)
+    check_whole("allocate: n_boot", n_boot, 1)
     floor, cap = allocation_bounds(n_pool, n_boot, alpha)
     n = len(checked)
     spread = np.ptp(checked)
@@ -53,7 +56,7 @@ def allocate(scores: ArrayLike, n_pool: int, n_boot: int, alpha: float) -> IntAr
 
 def allocation_bounds(n_pool: int, n_boot: int, alpha: float) -> tuple[int, int]:
     """Floor and cap of an allocation, after checking that its total fits under the cap."""
-    if not 0 < alpha <= 1:
+    if not 0 < check_number("alpha", alpha, " in (0, 1]") <= 1:
         raise InvalidInput(f"alpha must lie in (0, 1]; received {alpha!r}")
     floor = max(1, n_boot // 2)
     cap = max(floor, math.floor(alpha * n_pool))
@@ -74,12 +77,22 @@ def variability_scores(pools: Sequence[Batch]) -> FloatArray:
     """
     tables = [_numeric_columns(pool) for pool in pools]
     together = np.concatenate(tables)
-    overall = np.nanvar(together, axis=0)
-    # An exact zero is rare in floating point: a constant column may keep a rounding residue.
-    varies = np.ptp(together, axis=0) > 0 if together.shape[1] else np.zeros(0, dtype=bool)
-    varies |= np.isnan(together).any(axis=0) & (overall > 0)
-    scores = [np.sum(np.nanvar(table[:, varies], axis=0) / overall[varies]) for table in tables]
+    overall = _variances(together)
+    kept = overall > 0
+    scores = [np.sum(_variances(table)[kept] / overall[kept]) for table in tables]
     return np.array(scores, dtype=np.float64)
+
+
+def _variances(table: FloatArray) -> FloatArray:
+    """Variance of every column over the values it has; exactly 0 if they are all equal."""
+    there = ~np.isnan(table)
+    count = np.maximum(there.sum(axis=0), 1)
+    deviations = table - np.where(there, table, 0.0).sum(axis=0) / count
+    spread = np.where(there, deviations, 0.0)
+    # Rounding leaves a residue in the deviations of a constant column.
+    low = np.where(there, table, np.inf).min(axis=0, initial=np.inf)
+    high = np.where(there, table, -np.inf).max(axis=0, initial=-np.inf)
+    return np.asarray(np.where(high > low, (spread**2).sum(axis=0) / count, 0.0))
 
 
 def _numeric_columns(pool: Batch) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy as np
 from shapband._typing import IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
+from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch, Draws
@@ -56,11 +57,7 @@ class Realisation(ABC):
 def check_count(owner: str, **counts: int) -> None:
     """Check that each named argument is a whole number of at least 1."""
     for name, count in counts.items():
-        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-        if not whole or count < 1:
-            raise InvalidInput(
-                f"{owner}: {name} must be a whole number of at least 1; received {count!r}"
-            )
+        check_whole(f"{owner}: {name}", count, 1)
 
 
 def check_sizes(owner: str, providers: Sequence[Provider], needed: int, argument: str) -> None:
@@ -91,6 +88,12 @@ def pool_size(provider: Provider, n_pool: int) -> int:
     if isinstance(source, FiniteSource) and not source.replace:
         return min(n_pool, source.size)
     return n_pool
+
+
+def in_words(sizes: IntArray) -> str:
+    """Say "60", or "30 to 90" where providers differ."""
+    low, high = int(sizes.min()), int(sizes.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def sizes_of(pools: Sequence[Batch]) -> IntArray:

@@ -19,6 +19,7 @@ from shapband.sampling.base import (
     buy_pools,
     check_count,
     check_sizes,
+    in_words,
     pool_size,
     sizes_of,
 )
@@ -66,8 +67,8 @@ class Blocks(Sampling):
             draw_sizes=np.full(len(pools), self.n_sample, dtype=np.int64),
             pool_sizes=sizes_of(pools),
             target=(
-                f"draws of {self.n_sample} records from the population that the pools of "
-                f"{self.n_pool} were drawn from"
+                f"draws of {self.n_sample:,} records from the population that the pools of "
+                f"{in_words(sizes_of(pools))} were drawn from"
             ),
             group=per_shuffle,
             cost=Cost(),

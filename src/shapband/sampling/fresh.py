@@ -40,7 +40,7 @@ class Fresh(Sampling):
         return _FreshGames(
             draw_sizes=np.full(n, self.n_sample, dtype=np.int64),
             pool_sizes=None,
-            target=f"draws of {self.n_sample} records from the sources",
+            target=f"draws of {self.n_sample:,} records from the sources",
             group=None,
             cost=Cost(requests=n, records=n * self.n_sample),
             access=access,

@@ -13,7 +13,7 @@ from shapband.access.budget import Cost
 from shapband.kernels import rows
 from shapband.providers import Provider
 from shapband.records import Batch, Draws
-from shapband.sampling.base import Realisation, Sampling, buy_pools, check_count, sizes_of
+from shapband.sampling.base import Realisation, Sampling, buy_pools, check_count, in_words, sizes_of
 from shapband.seeds import Seeds
 
 
@@ -45,8 +45,8 @@ class Pooled(Sampling):
         pools = buy_pools(access, self.n_pool)
         sizes = np.full(len(pools), self.n_boot, dtype=np.int64)
         target = (
-            f"bootstrap draws of {self.n_boot} records, conditional on the pools "
-            f"of {self.n_pool} that were bought"
+            f"bootstrap draws of {self.n_boot:,} records, conditional on the pools of "
+            f"{in_words(sizes_of(pools))} that were bought"
         )
         return BootstrapGames.of(access, pools, sizes, target)
 

@@ -29,8 +29,9 @@ class Exact(Solver):
     def check(self, n_providers: int) -> None:
         """Check that the coalitions can be counted through."""
         if n_providers > MAX_PROVIDERS:
+            needed = f"{2**n_providers - 1:,}" if n_providers <= 64 else f"2**{n_providers} - 1"
             raise InvalidInput(
-                f"Exact: {n_providers} providers have {2**n_providers - 1:,} coalitions a game, "
+                f"Exact: {n_providers} providers have {needed} coalitions a game, "
                 f"too many to evaluate (the limit is {MAX_PROVIDERS} providers): use "
                 "BalancedPermutation or Permutation"
             )

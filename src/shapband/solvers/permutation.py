@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._typing import FloatArray, IntArray
-from shapband.errors import InvalidInput
+from shapband.checks import check_whole
 from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
 
@@ -100,7 +100,4 @@ def variance_of_mean(samples: FloatArray) -> FloatArray:
 
 def check_n_iter(owner: str, n_iter: int) -> None:
     """Check the number of permutations."""
-    if isinstance(n_iter, bool) or not isinstance(n_iter, int | np.integer) or n_iter < 1:
-        raise InvalidInput(
-            f"{owner}: n_iter must be a whole number of at least 1; received {n_iter!r}"
-        )
+    check_whole(f"{owner}: n_iter", n_iter, 1)

@@ -8,11 +8,13 @@ generative source draws for itself and is handed the random generator.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from shapband._typing import AnyArray, IntArray
+from shapband._typing import AnyArray, FloatArray, IntArray
+from shapband.checks import one_line
 from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema
 
@@ -61,48 +63,65 @@ class GenerativeSource(Source):
 
 def check_array_batch(X: Any, y: Any, owner: str) -> Batch:
     """Turn arrays into a Batch, or say what is wrong with them."""
+    features = check_features(X, owner, "X")
+    return Batch(features, check_targets(y, len(features), owner, "y"))
+
+
+def check_features(X: Any, owner: str, name: str) -> FloatArray:
+    """Turn numbers into a finite array (n_rows, n_features); one dimension is one feature."""
     try:
         features = np.ascontiguousarray(X, dtype=np.float64)
     except (TypeError, ValueError) as cause:
         raise InvalidInput(
-            f"{owner}: X must be numeric; pass a data frame for mixed types ({cause})"
+            f"{owner}: {name} must be a table of numbers; pass a data frame for mixed types "
+            f"({one_line(cause)})"
         ) from cause
     if features.ndim == 1:
         features = features.reshape(-1, 1)
-    if features.ndim != 2 or features.shape[1] == 0:
+    if features.ndim != 2 or 0 in features.shape:
         raise InvalidInput(
-            f"{owner}: X must have the shape (n_records, n_features) with at least one feature; "
-            f"received {np.shape(X)}"
+            f"{owner}: {name} must have the shape (n_records, n_features), with at least one "
+            f"record and one feature; received {np.shape(X)}"
         )
     if not np.isfinite(features).all():
-        raise InvalidInput(f"{owner}: X holds NaN or infinite values: remove or impute them")
-    return Batch(features, check_targets(y, len(features), owner))
+        raise InvalidInput(f"{owner}: {name} holds NaN or infinite values: remove or impute them")
+    return features
 
 
-def check_targets(y: Any, n_records: int, owner: str) -> AnyArray:
-    """Check the targets of `n_records` records."""
+def check_targets(y: Any, n_records: int, owner: str, name: str) -> AnyArray:
+    """Check that there is one target a record: a finite number, or a label."""
     targets = np.asarray(y)
     if targets.ndim != 1 or len(targets) != n_records:
         raise InvalidInput(
-            f"{owner}: y must be one target for each of the {n_records} records of X; "
+            f"{owner}: {name} must be one target for each of the {n_records} records; "
             f"received the shape {targets.shape}"
         )
     if n_records == 0:
         raise InvalidInput(f"{owner}: there are no records; at least one is needed")
-    if targets.dtype.kind in "iub":
-        targets = targets.astype(np.float64)
-    if targets.dtype.kind == "f":
+    if targets.dtype.kind == "O":
+        targets = _plain_targets(targets, owner, name)
+    if targets.dtype.kind in "iubf":
         targets = targets.astype(np.float64)
         if not np.isfinite(targets).all():
-            raise InvalidInput(f"{owner}: y holds NaN or infinite values: remove those records")
-    elif targets.dtype.kind in "OUST" and any(_is_missing(label) for label in targets):
-        raise InvalidInput(f"{owner}: y holds missing labels: remove those records")
+            raise _missing_targets(owner, name)
     elif targets.dtype.kind not in "OUST":
         raise InvalidInput(
-            f"{owner}: y must hold numbers or labels; received the dtype {targets.dtype}"
+            f"{owner}: {name} must hold numbers or labels; received the dtype {targets.dtype}"
         )
     return targets
 
 
-def _is_missing(label: Any) -> bool:
-    return label is None or (isinstance(label, float) and label != label)
+def _plain_targets(targets: AnyArray, owner: str, name: str) -> AnyArray:
+    """Unpack an array of objects: numbers become floats, labels stay as they are."""
+    if any(target is None or type(target).__name__ == "NAType" for target in targets):
+        raise _missing_targets(owner, name)
+    numbers = [target for target in targets if isinstance(target, Real)]
+    if not all(np.isfinite(float(number)) for number in numbers):
+        raise _missing_targets(owner, name)
+    return targets.astype(np.float64) if len(numbers) == len(targets) else targets
+
+
+def _missing_targets(owner: str, name: str) -> InvalidInput:
+    return InvalidInput(
+        f"{owner}: {name} holds missing, NaN or infinite values: remove those records"
+    )

@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from shapband._typing import IntArray
+from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema
 from shapband.sources.base import FiniteSource, GenerativeSource, Source
@@ -22,7 +23,7 @@ def with_delay(source: Source, seconds: float) -> Source:
     >>> slow.size
     2
     """
-    if not seconds >= 0:
+    if check_number("with_delay: seconds", seconds) < 0:
         raise InvalidInput(f"with_delay: seconds must be at least 0; received {seconds}")
     if isinstance(source, FiniteSource):
         return _DelayedFinite(source, seconds)

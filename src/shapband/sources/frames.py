@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband._typing import IntArray
+from shapband.checks import one_line
 from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema
 from shapband.sources.base import FiniteSource, check_targets
@@ -37,16 +38,20 @@ class FrameSource(FiniteSource):
 
     def __init__(self, frame: Any, target: str, *, replace: bool = False) -> None:
         table = as_frame(frame)
+        names = [str(name) for name in table.columns]
         if target not in table.columns:
             raise InvalidInput(
-                f"FrameSource: target {target!r} is not a column; there are "
-                f"{', '.join(table.columns)}"
+                f"FrameSource: target {target!r} is not a column; there are {', '.join(names)}"
             )
         features = table.drop(target)
         if not features.columns:
-            raise InvalidInput("FrameSource: the frame has no column besides the target")
-        _check_infinite(features)
-        y = check_targets(table[target].to_numpy(), len(table), "FrameSource")
+            raise InvalidInput(
+                f"FrameSource: the frame has no column besides the target {target!r}: a feature "
+                "is needed"
+            )
+        check_infinite(features, "FrameSource")
+        column = f"the target column {target!r}"
+        y = check_targets(table[target].to_numpy(), len(table), "FrameSource", column)
         self._records = Batch(features.to_native(), y)
         self.replace = replace
 
@@ -75,15 +80,24 @@ def as_frame(frame: Any) -> nw.DataFrame[Any]:
     import narwhals as nw
 
     try:
-        return nw.from_native(frame, eager_only=True)
+        table: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+        names = table.columns
     except TypeError as cause:
         raise InvalidInput(
             f"frame must be a pandas or polars data frame; received {type(frame).__name__}"
         ) from cause
+    except nw.exceptions.DuplicateError as cause:
+        raise InvalidInput(
+            f"the columns of a frame must have different names: rename some ({one_line(cause)})"
+        ) from cause
+    if len(set(names)) < len(names):
+        raise InvalidInput("the columns of a frame must have different names: rename some")
+    return table
 
 
-def _check_infinite(features: nw.DataFrame[Any]) -> None:
+def check_infinite(features: nw.DataFrame[Any], owner: str) -> None:
+    """Check that no column of numbers holds infinite ones; missing ones may be imputed."""
     for name in features.columns:
         column = features[name]
         if column.dtype.is_float() and np.isinf(column.drop_nulls().to_numpy()).any():
-            raise InvalidInput(f"FrameSource: column {name!r} holds infinite values: remove them")
+            raise InvalidInput(f"{owner}: column {name!r} holds infinite values: remove them")

@@ -74,6 +74,10 @@ class DistributionSource(GenerativeSource):
                 "DistributionSource: distribution must be a frozen scipy distribution, such as "
                 f"scipy.stats.norm(0, 1); received {type(distribution).__name__}"
             )
+        if label is not None and not callable(label):
+            raise InvalidInput(
+                f"DistributionSource: label must be a function of the features; received {label!r}"
+            )
         self._distribution = distribution
         self._label = label
 

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._typing import FloatArray, IntArray
+from shapband.checks import check_number, check_row
 from shapband.coalitions import members
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch, Draws, numeric_targets
-from shapband.utilities.base import GameSummaries, Utility, check_empty, check_numeric
+from shapband.utilities.base import GameSummaries, Utility
 
 
 class AdditiveUtility(Utility):
@@ -34,12 +35,8 @@ class AdditiveUtility(Utility):
     mergeable = True
 
     def __init__(self, weights: ArrayLike | None = None, *, empty: float = 0.0) -> None:
-        self.empty = check_empty(empty)
-        self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-        if self.weights is not None and (
-            self.weights.ndim != 1 or not np.isfinite(self.weights).all()
-        ):
-            raise InvalidInput("AdditiveUtility: weights must be one finite number a provider")
+        self.empty = check_number("AdditiveUtility: empty", empty)
+        self.weights = None if weights is None else check_row("AdditiveUtility: weights", weights)
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Check the number of weights and the targets."""
@@ -48,7 +45,11 @@ class AdditiveUtility(Utility):
                 f"AdditiveUtility: there are {len(self.weights)} weights for {len(providers)} "
                 "providers: pass one for each"
             )
-        check_numeric(providers, features=False)
+        super().check(providers)
+
+    def check_batch(self, batch: Batch) -> None:
+        """Check that the targets are numbers."""
+        numeric_targets(batch.y)
 
     def summarise(self, batch: Batch) -> float:
         """Give the mean target."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from shapband._typing import FloatArray, IntArray
+from shapband._typing import AnyArray, FloatArray, IntArray
 from shapband.coalitions import members, prefix_masks
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch, Draws, Schema, concat, numeric_features, numeric_targets
-from shapband.sources.base import FiniteSource
+from shapband.sources.base import FiniteSource, check_features, check_targets
 
 # Summaries of many games: games[game][provider], nested lists or an array with those two axes
 # first, as suits the utility that made them.
@@ -49,7 +48,17 @@ class Utility(ABC):
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Raise InvalidInput if these providers cannot be valued."""
-        check_features(self.schema, providers)
+        check_schema(self.schema, providers)
+        for provider in providers:
+            source = provider.source
+            if isinstance(source, FiniteSource) and source.records is not None:
+                try:
+                    self.check_batch(source.records)
+                except InvalidInput as cause:
+                    raise InvalidInput(f"provider {provider.name!r}: {cause}") from cause
+
+    def check_batch(self, batch: Batch) -> None:  # noqa: B027  most utilities take any
+        """Raise InvalidInput if these records are of a kind that this utility cannot use."""
 
     @abstractmethod
     def summarise(self, batch: Batch) -> Any:
@@ -125,47 +134,27 @@ class RecordsUtility(Utility):
             raise CoalitionFailed(coalition, reason) from cause
 
 
-def check_empty(empty: float) -> float:
-    """Check the value of the empty coalition."""
-    if not isinstance(empty, int | float | np.number) or not math.isfinite(empty):
-        raise InvalidInput(f"empty must be a finite number; received {empty!r}")
-    return float(empty)
-
-
 def check_validation(X_val: Any, y_val: Any, owner: str) -> Batch:
     """Check numeric validation rows and give them as a batch of floats."""
-    if isinstance(X_val, np.ndarray) or not hasattr(X_val, "columns"):
-        features = np.asarray(X_val)
-        features = features.reshape(-1, 1) if features.ndim == 1 else features
+    if hasattr(X_val, "columns"):
+        try:
+            X = numeric_features(X_val)
+        except InvalidInput as cause:
+            raise InvalidInput(f"{owner}: X_val: {cause}") from cause
     else:
-        features = X_val
+        X = check_features(X_val, owner, "X_val")
+    return Batch(X, check_targets(y_val, len(X), owner, "y_val"))
+
+
+def check_numeric_targets(y_val: AnyArray, owner: str) -> FloatArray:
+    """Check that validation targets are numbers."""
     try:
-        X = numeric_features(features)
-    except (TypeError, ValueError) as cause:
-        raise InvalidInput(f"{owner}: X_val must be numeric ({cause})") from cause
-    if X.ndim != 2 or 0 in X.shape:
-        raise InvalidInput(
-            f"{owner}: X_val must have the shape (n_rows, n_features); received {X.shape}"
-        )
-    if not np.isfinite(X).all():
-        raise InvalidInput(f"{owner}: X_val holds NaN or infinite values: remove or impute them")
-    return Batch(X, check_validation_targets(y_val, len(X), owner))
+        return numeric_targets(y_val)
+    except InvalidInput as cause:
+        raise InvalidInput(f"{owner}: y_val: {cause}") from cause
 
 
-def check_validation_targets(y_val: Any, n_rows: int, owner: str) -> Any:
-    """Check that there is one finite target for each validation row."""
-    y = np.asarray(y_val)
-    if y.shape != (n_rows,):
-        raise InvalidInput(
-            f"{owner}: y_val must be one target for each of the {n_rows} rows of X_val; "
-            f"received the shape {y.shape}"
-        )
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise InvalidInput(f"{owner}: y_val holds NaN or infinite values: remove those rows")
-    return y
-
-
-def check_features(schema: Schema | None, providers: Sequence[Provider]) -> None:
+def check_schema(schema: Schema | None, providers: Sequence[Provider]) -> None:
     """Check that all sources whose features are known have those of the validation rows."""
     for provider in providers:
         own = provider.source.schema
@@ -174,19 +163,3 @@ def check_features(schema: Schema | None, providers: Sequence[Provider]) -> None
                 f"provider {provider.name!r} has {own}, but X_val has {schema}: they must be "
                 "the same features in the same order"
             )
-
-
-def check_numeric(providers: Sequence[Provider], features: bool) -> None:
-    """Check that targets, and features if they are used, are finite numbers where known."""
-    for provider in providers:
-        source = provider.source
-        if not isinstance(source, FiniteSource) or source.records is None:
-            continue
-        try:
-            numeric_targets(source.records.y)
-            if features and source.records.is_frame:
-                finite = np.isfinite(source.records.numeric()).all()
-                if not finite:
-                    raise InvalidInput("the features hold missing values: impute them")
-        except InvalidInput as cause:
-            raise InvalidInput(f"provider {provider.name!r}: {cause}") from cause

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from shapband.checks import check_number, check_whole
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch, Schema, schema_of
-from shapband.utilities.base import (
-    RecordsUtility,
-    check_empty,
-    check_validation,
-    check_validation_targets,
-)
+from shapband.sources.base import check_targets
+from shapband.sources.frames import as_frame, check_infinite
+from shapband.utilities.base import RecordsUtility, check_validation
 
 Scorer = Callable[[Any, Any, Any], float]
 
@@ -54,20 +52,22 @@ class EstimatorUtility(RecordsUtility):
         empty: float = 0.0,
         failed: float | None = None,
     ) -> None:
-        if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
             raise InvalidInput(
-                "EstimatorUtility: estimator must be a scikit-learn estimator; received "
-                f"{type(estimator).__name__}"
+                "EstimatorUtility: estimator must be a scikit-learn estimator, such as Ridge(); "
+                f"received {estimator!r}"
             )
         self.estimator = estimator
         if hasattr(X_val, "columns"):
-            y = check_validation_targets(y_val, len(X_val), "EstimatorUtility")
+            check_infinite(as_frame(X_val), "EstimatorUtility: X_val")
+            check_whole("EstimatorUtility: the number of rows of X_val", len(X_val), 1)
+            y = check_targets(y_val, len(X_val), "EstimatorUtility", "y_val")
             self._validation = Batch(X_val, y)
         else:
             self._validation = check_validation(X_val, y_val, "EstimatorUtility")
         self._score = _scorer(estimator, score)
-        self.empty = check_empty(empty)
-        self._failed = failed
+        self.empty = check_number("EstimatorUtility: empty", empty)
+        self._failed = None if failed is None else check_number("EstimatorUtility: failed", failed)
 
     @property
     def schema(self) -> Schema:
@@ -79,10 +79,10 @@ class EstimatorUtility(RecordsUtility):
         super().check(providers)
         for provider in providers:
             own = provider.source.schema
-            if own is not None and (own.columns is None) != (self.schema.columns is None):
+            if own is not None and own.library != self.schema.library:
                 raise InvalidInput(
                     f"provider {provider.name!r} has {own}, but X_val has {self.schema}: pass "
-                    "data frames for both, or arrays for both"
+                    "the same kind of data frame for both, or arrays for both"
                 )
 
     def score(self, batch: Batch) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.records import Batch
-from shapband.utilities.base import RecordsUtility, check_empty
+from shapband.utilities.base import RecordsUtility
 
 
 class FunctionUtility(RecordsUtility):
@@ -35,7 +36,7 @@ class FunctionUtility(RecordsUtility):
                 f"FunctionUtility: v must be a function v(X, y); received {type(v).__name__}"
             )
         self._v = v
-        self.empty = check_empty(empty)
+        self.empty = check_number("FunctionUtility: empty", empty)
 
     def score(self, batch: Batch) -> float:
         """Call the function."""

@@ -9,14 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from shapband import kernels
 from shapband._typing import FloatArray, IntArray
+from shapband.checks import check_number
 from shapband.coalitions import members
-from shapband.providers import Provider
 from shapband.records import Batch, Draws, Schema, numeric_targets, schema_of
 from shapband.utilities.base import (
     GameSummaries,
     Utility,
-    check_empty,
-    check_numeric,
+    check_numeric_targets,
     check_validation,
 )
 from shapband.utilities.minimum_norm import minimum_norm_mse
@@ -55,9 +54,9 @@ class LinearUtility(Utility):
     ) -> None:
         validation = check_validation(X_val, y_val, "LinearUtility")
         self._schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
-        X, y = validation.X, numeric_targets(validation.y)
+        X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
         self._score = check_score(score, y, "LinearUtility")
-        self.empty = check_empty(empty)
+        self.empty = check_number("LinearUtility: empty", empty)
         self._mean = X.mean(axis=0)
         spread = X.std(axis=0)
         self._inv_scale = 1.0 / np.where(spread > 0, spread, 1.0)
@@ -75,10 +74,11 @@ class LinearUtility(Utility):
         """The features of the validation rows."""
         return self._schema
 
-    def check(self, providers: Sequence[Provider]) -> None:
-        """Check that features and targets are numbers and the features are the right ones."""
-        super().check(providers)
-        check_numeric(providers, features=True)
+    def check_batch(self, batch: Batch) -> None:
+        """Check that features and targets are numbers."""
+        if batch.is_frame:
+            batch.numeric()
+        numeric_targets(batch.y)
 
     def summarise(self, batch: Batch) -> FloatArray:
         """Give the packed Gram matrix and the products with the targets."""

@@ -10,15 +10,14 @@ from numpy.typing import ArrayLike
 
 from shapband import kernels
 from shapband._typing import AnyArray, FloatArray, IntArray
+from shapband.checks import check_number, check_whole
 from shapband.coalitions import members
 from shapband.errors import InvalidInput
-from shapband.providers import Provider
 from shapband.records import Batch, Draws, Schema, numeric_targets, schema_of
 from shapband.utilities.base import (
     GameSummaries,
     Utility,
-    check_empty,
-    check_numeric,
+    check_numeric_targets,
     check_validation,
 )
 from shapband.utilities.scores import check_score, score_from_mse
@@ -68,10 +67,6 @@ class NeighborUtility(Utility):
         *,
         empty: float = 0.0,
     ) -> None:
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise InvalidInput(
-                f"NeighborUtility: k must be a whole number of at least 1; received {k!r}"
-            )
         if task not in ("regression", "classification"):
             raise InvalidInput(
                 f"NeighborUtility: task must be 'regression' or 'classification'; received {task!r}"
@@ -79,23 +74,27 @@ class NeighborUtility(Utility):
         validation = check_validation(X_val, y_val, "NeighborUtility")
         self._schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
         self._X = validation.X
-        self._k = int(k)
+        self._k = check_whole("NeighborUtility: k", k, 1)
         self._classify = task == "classification"
         self._labels = _labels(validation.y) if self._classify else None
-        self._y = self._codes(validation.y)
+        self._y = (
+            check_numeric_targets(validation.y, "NeighborUtility")
+            if self._labels is None
+            else self._codes(validation.y)
+        )
         self._score = check_score(score, self._y, "NeighborUtility")
-        self.empty = check_empty(empty)
+        self.empty = check_number("NeighborUtility: empty", empty)
 
     @property
     def schema(self) -> Schema:
         """The features of the validation rows."""
         return self._schema
 
-    def check(self, providers: Sequence[Provider]) -> None:
+    def check_batch(self, batch: Batch) -> None:
         """Check that features are numbers, and targets numbers or known labels."""
-        super().check(providers)
-        if self._labels is None:
-            check_numeric(providers, features=True)
+        if batch.is_frame:
+            batch.numeric()
+        self._codes(batch.y)
 
     def summarise(self, batch: Batch) -> FloatArray:
         """Give the k nearest records of every validation row: (2, k, n_rows)."""
@@ -113,7 +112,7 @@ class NeighborUtility(Utility):
 
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
         """Give the neighbour lists of consecutive games: (n_games, n, 2, k, n_rows)."""
-        nearest = kernels.load("neighbors").neighbor_summaries
+        nearest = kernels.load("neighbor_lists").neighbor_lists
         parts = [
             nearest(
                 drawn.batch.numeric(),
@@ -161,16 +160,17 @@ class NeighborUtility(Utility):
         """Targets as numbers: themselves, or the place of a label among the validation labels."""
         if self._labels is None:
             return numeric_targets(y)
-        codes = np.searchsorted(self._labels, y)
-        known = self._labels[np.minimum(codes, len(self._labels) - 1)] == y
+        words = np.asarray(y).astype(str)
+        codes = np.searchsorted(self._labels, words)
+        known = self._labels[np.minimum(codes, len(self._labels) - 1)] == words
         if not known.all():
             raise InvalidInput(
-                f"NeighborUtility: the label {y[np.argmin(known)]!r} does not occur in y_val: "
-                "use numbers as labels, or validate on all labels"
+                f"the label {str(words[np.argmin(known)])!r} does not occur in y_val: use numbers "
+                "as labels, or validate on all labels"
             )
         return codes.astype(np.float64)
 
 
 def _labels(y_val: AnyArray) -> AnyArray | None:
     """Sorted labels if they are not numbers, which code themselves."""
-    return None if y_val.dtype.kind in "biuf" else np.unique(y_val)
+    return None if y_val.dtype.kind == "f" else np.unique(y_val.astype(str))

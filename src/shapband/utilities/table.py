@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._typing import FloatArray
+from shapband.checks import check_row
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch
@@ -32,15 +33,13 @@ class TableUtility(Utility):
     mergeable = True
 
     def __init__(self, values: ArrayLike) -> None:
-        self.values = np.asarray(values, dtype=np.float64)
+        self.values = check_row("TableUtility: values", values)
         n = self.values.size.bit_length() - 1
-        if self.values.ndim != 1 or self.values.size != 2**n or n < 1:
+        if self.values.size != 2**n or n < 1:
             raise InvalidInput(
                 "TableUtility: values must be 2**n numbers for n providers; received the shape "
                 f"{self.values.shape}"
             )
-        if not np.isfinite(self.values).all():
-            raise InvalidInput("TableUtility: values holds NaN or infinite values")
         self.n = n
         self.empty = float(self.values[0])
 
@@ -49,7 +48,7 @@ class TableUtility(Utility):
         if len(providers) != self.n:
             raise InvalidInput(
                 f"TableUtility: {self.values.size} values are a game of {self.n} providers, but "
-                f"there are {len(providers)}"
+                f"there are {len(providers)}: pass 2**n values for n providers"
             )
 
     def summarise(self, batch: Batch) -> None:

@@ -111,7 +111,7 @@ def _factor(sums: FloatArray, p: int) -> tuple[FloatArray, FloatArray]:
 def _back_substitute(factor: FloatArray, inverses: FloatArray) -> FloatArray:
     """Coefficients (p, m) from the factor."""
     p = len(inverses)
-    beta = factor[p].copy()
+    beta: FloatArray = factor[p].copy()
     for i in reversed(range(p)):
         beta[i] *= inverses[i]
         beta[:i] -= factor[i, :i] * beta[i]

@@ -1,0 +1,47 @@
+"""Checks of single arguments, shared by all public doors."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband._typing import FloatArray
+from shapband.errors import InvalidInput
+
+
+def check_whole(name: str, number: object, least: int, remark: str = "") -> int:
+    """Check that an argument is a whole number of at least `least`."""
+    if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
+        raise InvalidInput(
+            f"{name} must be a whole number of at least {least}{remark}; received {number!r}"
+        )
+    return int(number)
+
+
+def check_number(name: str, number: object, remark: str = "") -> float:
+    """Check that an argument is a finite number."""
+    if isinstance(number, bool) or not isinstance(number, Real) or not math.isfinite(number):
+        raise InvalidInput(f"{name} must be a finite number{remark}; received {number!r}")
+    return float(number)
+
+
+def check_row(name: str, numbers: ArrayLike) -> FloatArray:
+    """Check that an argument is a row of finite numbers."""
+    try:
+        row = np.asarray(numbers, dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        raise InvalidInput(f"{name} must be a row of numbers ({one_line(cause)})") from cause
+    if row.ndim != 1 or not np.isfinite(row).all():
+        raise InvalidInput(
+            f"{name} must be a row of finite numbers, without NaN or infinite ones; received "
+            f"the shape {row.shape}"
+        )
+    return row
+
+
+def one_line(text: object) -> str:
+    """Squeeze a text, such as another library's error, into one line."""
+    return " ".join(str(text).split())

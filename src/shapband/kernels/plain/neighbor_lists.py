@@ -1,0 +1,41 @@
+"""The nearest records of one provider's draws, for every validation point.
+
+The list of a draw is an array (2, k, m) of squared distances and targets, nearest first by
+(squared distance, target), padded with (inf, 0.0).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shapband._typing import FloatArray, IntArray
+
+_BLOCK = 1 << 22  # distances held at once
+
+
+def neighbor_lists(
+    X: FloatArray, y: FloatArray, rows: IntArray, X_val: FloatArray, k: int
+) -> FloatArray:
+    """Return the k nearest records of each draw, (g, 2, k, m)."""
+    draws, size = rows.shape
+    m = X_val.shape[0]
+    out = np.empty((draws, 2, k, m))
+    out[:, 0] = np.inf
+    out[:, 1] = 0.0
+    step = max(1, _BLOCK // max(size, 1))
+    for g in range(draws):
+        records, targets = X[rows[g]], y[rows[g]]
+        for start in range(0, m, step):
+            points = X_val[start : start + step]
+            distances = np.zeros((size, points.shape[0]))
+            for f in range(X.shape[1]):
+                distances += (records[:, f, None] - points[None, :, f]) ** 2
+            labels = np.where(distances < np.inf, targets[:, None], 0.0)
+            out[g, :, :size, start : start + step] = first_records(distances, labels, k)
+    return out
+
+
+def first_records(distances: FloatArray, labels: FloatArray, k: int) -> FloatArray:
+    """Return the k first of the leading axis by (distance, label), stacked."""
+    order = np.lexsort((labels, distances), axis=0)[:k]
+    return np.stack([np.take_along_axis(distances, order, 0), np.take_along_axis(labels, order, 0)])
