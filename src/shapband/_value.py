@@ -8,16 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shapband._typing import FloatArray
 from shapband.access.access import Access
 from shapband.access.budget import Budget
 from shapband.checks import check_whole
+from shapband.draws import Draws
 from shapband.errors import BudgetExceeded, InvalidInput, SourceError
 from shapband.execution import calm_blas, ordered_map, resolve_n_jobs
 from shapband.games import Games
 from shapband.moments.accumulate import Fold
 from shapband.progress import GamesProgress
 from shapband.providers import Provider, check_providers
-from shapband.records import Batch, Draws
+from shapband.records import Batch
 from shapband.sampling.base import Realisation, Sampling
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver
@@ -25,7 +27,10 @@ from shapband.solvers.choice import default_solver
 from shapband.utilities.base import Utility
 from shapband.valuation import Valuation
 
-_CHUNK_FLOATS = 500_000  # numbers that one chunk of games may hold: 4 MB, near the caches
+_NEAR_FLOATS = 500_000  # numbers that a chunk of games holds at best: 4 MB, near the caches
+_MOST_FLOATS = 8_000_000  # and at most, unless a single game holds more
+_FEW_GAMES = 32  # a chunk of fewer games spends its time on beginning
+_KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
 
 
 def value(
@@ -39,6 +44,7 @@ def value(
     n_jobs: int = 1,
     budget: Budget | None = None,
     chunk_size: int | None = None,
+    keep_games: int | None = None,
     progress: bool | None = None,
 ) -> Valuation:
     """Estimate the expectation and variance of every provider's Shapley value.
@@ -57,6 +63,8 @@ def value(
     budget : what may be asked of the sources in all
     chunk_size : games computed at once, by default as many as fit in memory comfortably; the
         result does not depend on it
+    keep_games : how many games' values `valuation.games` holds, from the first on; no estimate
+        needs them. By default all of them, up to 40 MB
     progress : show a progress bar; None shows it on a terminal when the work takes long
 
     Returns
@@ -77,7 +85,11 @@ def value(
     """
     started = time.perf_counter()
     checked = check_providers(providers)
-    solver = _check(checked, utility, sampling, solver, n_games, chunk_size)
+    solver = _check(checked, utility, sampling, solver, n_games)
+    if chunk_size is not None:
+        check_whole("chunk_size", chunk_size, 1, ", or None to let the library choose")
+    if keep_games is not None:
+        check_whole("keep_games", keep_games, 0, ", or None for as many as fit in 40 MB")
     n_jobs = resolve_n_jobs(n_jobs)
     seeds = _seeds(seed)
     access = Access(checked, seeds, _check_budget(budget), utility.schema)
@@ -85,18 +97,20 @@ def value(
     affordable = _affordable_games(access, realisation, n_games)
     job = _Job(utility, solver, tuple(provider.name for provider in checked), seeds)
     chunk = chunk_size or _chunk_size(job, realisation, affordable, n_jobs)
-    fold, kept, evaluations = Fold(len(checked), realisation.group), [], 0
+    fold, evaluations = Fold(len(checked), realisation.group), 0
+    kept = _KeptGames(len(checked), keep_games)
     tasks = _tasks(realisation, affordable, chunk)
+    n_tasks = -(-affordable // chunk)
     with GamesProgress(affordable, progress) as bar, calm_blas(mergeable=utility.mergeable):
-        for solution in ordered_map(job, tasks, n_jobs, threads=utility.mergeable):
+        for solution in ordered_map(job, tasks, n_tasks, n_jobs, threads=utility.mergeable):
             fold.add(solution.values, solution.noise)
-            kept.append(solution.values)
+            kept.add(solution.values)
             evaluations += solution.evaluations
             bar.advance(len(solution.values))
     return Valuation(
         names=job.names,
         moments=fold.moments(),
-        games=np.concatenate(kept),
+        games=kept.values(),
         access=access.report,
         evaluations=evaluations,
         draw_sizes=realisation.draw_sizes,
@@ -113,12 +127,32 @@ def value(
     )
 
 
+class _KeptGames:
+    """The values of the first games, up to a limit."""
+
+    def __init__(self, n_providers: int, limit: int | None) -> None:
+        self._limit = _KEPT_VALUES // n_providers if limit is None else limit
+        self._parts = [np.empty((0, n_providers))]
+
+    def add(self, values: FloatArray) -> None:
+        room = self._limit - sum(len(part) for part in self._parts)
+        if room > 0:
+            self._parts.append(values[:room])
+
+    def values(self) -> FloatArray:
+        return np.concatenate(self._parts)
+
+
 @dataclass(frozen=True, eq=False)
 class _Chunk:
     """Consecutive games, drawn but not yet summarised."""
 
     indices: range
     draws: list[Draws]
+
+    def packed(self) -> _Chunk:
+        """The same games with only the records they use."""
+        return _Chunk(self.indices, [drawn.packed() for drawn in self.draws])
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +191,6 @@ def _check(
     sampling: Sampling,
     solver: Solver | None,
     n_games: int,
-    chunk_size: int | None,
 ) -> Solver:
     """Check everything that can be checked before a source is asked; settle the solver."""
     chosen = default_solver(len(providers)) if solver is None else solver
@@ -169,8 +202,6 @@ def _check(
         if not isinstance(thing, kind):
             raise InvalidInput(f"{name} must be a shapband {name}; received {type(thing).__name__}")
     check_whole("n_games", n_games, 2, " (a variance needs two games)")
-    if chunk_size is not None:
-        check_whole("chunk_size", chunk_size, 1, ", or None to let the library choose")
     chosen.check(len(providers))
     sampling.check(providers)
     utility.check(providers)
@@ -213,10 +244,12 @@ def _reason(access: Access, played: int, n_games: int) -> str:
 
 
 def _chunk_size(job: _Job, realisation: Realisation, n_games: int, n_jobs: int) -> int:
+    """Games in a chunk: few enough to stay near the processor, enough to be worth beginning."""
     if not job.utility.mergeable:
         return 1
-    drawn = [size + job.utility.summary_floats(size) for size in realisation.draw_sizes.tolist()]
-    per_game: int = job.solver.floats_per_game(len(job.names)) + sum(drawn)
-    fits = max(1, _CHUNK_FLOATS // per_game)
+    summaries = [job.utility.summary_floats(size) for size in realisation.draw_sizes.tolist()]
+    per_game: int = job.solver.floats_per_game(len(job.names)) + sum(summaries)
+    near, most = _NEAR_FLOATS // per_game, _MOST_FLOATS // per_game
+    fits = max(1, near, min(most, _FEW_GAMES))
     # Several chunks a worker, so that none waits long for the last one.
     return fits if n_jobs == 1 else max(1, min(fits, -(-n_games // (4 * n_jobs))))

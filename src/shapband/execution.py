@@ -3,38 +3,61 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from typing import TypeVar
+from typing import Protocol, Self, TypeVar
 
 from shapband.checks import check_whole
 
-Task = TypeVar("Task")
+Task = TypeVar("Task", bound="Packable")
 Result = TypeVar("Result")
 
+# Seconds of work below which starting workers costs more than they save.
+_THREADS_START = 0.02
+_PROCESSES_START = 4.0
 _ONE_THREAD = {
     f"{library}_NUM_THREADS": "1"
     for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")
 }
 
 
+class Packable(Protocol):
+    """A task that can leave this process."""
+
+    def packed(self) -> Self:
+        """The same task, with only what it needs."""
+
+
 def ordered_map(
-    function: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int, *, threads: bool
+    function: Callable[[Task], Result],
+    tasks: Iterator[Task],
+    n_tasks: int,
+    n_jobs: int,
+    *,
+    threads: bool,
 ) -> Iterator[Result]:
     """Apply a function to tasks in `n_jobs` workers, and give the results in task order.
 
-    Tasks are taken a few ahead of the results, never all at once, and always in this thread, so
-    that what making a task asks of the sources happens in order.
+    The first task is done here and timed: if the rest would be finished before workers are up,
+    no worker is started. Tasks are taken a few ahead of the results, never all at once, and
+    always in this thread, so that what making a task asks of the sources happens in order.
     """
-    if n_jobs == 1:
+    if n_jobs == 1 or n_tasks == 1:
+        yield from map(function, tasks)
+        return
+    started = time.perf_counter()
+    yield function(next(tasks))
+    left = (time.perf_counter() - started) * (n_tasks - 1)
+    if left < (_THREADS_START if threads else _PROCESSES_START):
         yield from map(function, tasks)
         return
     with _workers(n_jobs, threads=threads) as executor:
         ahead: deque[Future[Result]] = deque()
         for task in tasks:
-            ahead.append(executor.submit(function, task))
+            ahead.append(executor.submit(function, task if threads else task.packed()))
             if len(ahead) > 2 * n_jobs:
                 yield ahead.popleft().result()
         while ahead:

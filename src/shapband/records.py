@@ -1,10 +1,4 @@
-"""Records on their way from a source to a utility.
-
-A `Batch` is some rows with their targets. `Draws` are what one provider gives to a run of
-consecutive games: one batch that holds the records, and for each game the rows that it uses.
-Fresh rows of an array, bootstrap rows of a pool and blocks of a shuffled pool all have this
-shape, so nothing is copied before a utility needs it.
-"""
+"""Records on their way from a source to a utility: rows and targets, arrays or data frames."""
 
 from __future__ import annotations
 
@@ -81,24 +75,6 @@ class Batch:
     def numeric(self) -> FloatArray:
         """Give the rows as a float array (n_rows, n_features)."""
         return numeric_features(self.X)
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """One provider's draws for consecutive games: game ``g`` uses ``batch`` at ``rows[g]``.
-
-    Parameters
-    ----------
-    batch : the records
-    rows : (n_games, draw_size) indices into the batch
-    """
-
-    batch: Batch
-    rows: IntArray
-
-    def game(self, index: int) -> Batch:
-        """Give the records of one game."""
-        return self.batch.take(self.rows[index])
 
 
 def concat(batches: Sequence[Batch]) -> Batch:

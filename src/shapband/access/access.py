@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shapband._typing import IntArray
 from shapband.access.budget import Budget, Cost
 from shapband.access.meter import AccessReport, Usage
 from shapband.checks import one_line
+from shapband.draws import Draws, Given, Stream, WithoutReplacement, WithReplacement
 from shapband.errors import BudgetExceeded, ShapbandError, SourceError
-from shapband.kernels import rows
 from shapband.providers import Provider
-from shapband.records import Batch, Draws, Schema, concat
+from shapband.records import Batch, Schema, concat
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 
@@ -39,6 +38,7 @@ class Access:
         self._schema = schema
         self._seen: dict[str, Schema] = {}
         self._usage = {provider.name: Usage() for provider in providers}
+        self._spent = Cost()
 
     @property
     def report(self) -> AccessReport:
@@ -47,7 +47,7 @@ class Access:
 
     def require(self, cost: Cost, what: str) -> None:
         """Raise unless the budget still pays for `cost`."""
-        spent = self.report.cost
+        spent = self._spent
         if not self.budget.allows(spent, cost):
             raise BudgetExceeded(
                 f"{what} take {cost.records:,} records in {cost.requests:,} requests, but the "
@@ -57,11 +57,12 @@ class Access:
 
     def affordable_games(self, per_game: Cost) -> int | None:
         """How many whole games the rest of the budget pays for; None if any number."""
-        return self.budget.games_within(self.report.cost, per_game)
+        return self.budget.games_within(self._spent, per_game)
 
     def fetch(self, provider: Provider, purpose: str, games: range, size: int) -> Draws:
         """Fetch one draw of `size` records for each game: one request a game."""
-        self.require(Cost(len(games), len(games) * size), f"draws of {provider.name!r}")
+        cost = Cost(len(games), len(games) * size)
+        self.require(cost, f"draws of {provider.name!r}")
         started = time.perf_counter()
         try:
             draws = self._ask(provider, purpose, games, size)
@@ -74,19 +75,22 @@ class Access:
                 f"{type(cause).__name__}: {one_line(cause)}"
             ) from cause
         seconds = time.perf_counter() - started
-        self._usage[provider.name] += Usage(len(games), len(games) * size, seconds)
+        self._usage[provider.name] += Usage(cost.requests, cost.records, seconds)
+        self._spent += cost
         return draws
 
     def _ask(self, provider: Provider, purpose: str, games: range, size: int) -> Draws:
         source = provider.source
+        stream = Stream(self.seeds, purpose, provider.name, games)
         if isinstance(source, FiniteSource):
-            chosen = self._choose(provider.name, source, purpose, games, size)
+            choose = WithReplacement if source.replace else WithoutReplacement
+            choice = choose(stream, size, source.size)
             if source.records is not None:
-                return Draws(source.records, chosen)
-            return _stack([source.take(game) for game in chosen], size)
+                return Draws(source.records, choice)
+            return _stack([source.take(rows) for rows in choice.rows()], size)
         if isinstance(source, GenerativeSource):
             streams = [self.seeds.generator(purpose, provider.name, game) for game in games]
-            return _stack([source.draw(size, stream) for stream in streams], size)
+            return _stack([source.draw(size, rng) for rng in streams], size)
         raise SourceError("a source must be a FiniteSource or a GenerativeSource")
 
     def _check_schema(self, name: str, schema: Schema) -> None:
@@ -97,14 +101,6 @@ class Access:
         self._schema = self._schema or schema
         if not schema.fits(self._schema):
             raise SourceError(f"the source gave {schema} where {self._schema} were expected")
-
-    def _choose(
-        self, name: str, source: FiniteSource, purpose: str, games: range, size: int
-    ) -> IntArray:
-        uniforms = self.seeds.uniforms(purpose, name, games, size)
-        if source.replace:
-            return rows.with_replacement(uniforms, source.size)
-        return rows.without_replacement(uniforms, source.size)
 
 
 def _stack(batches: Sequence[Batch], size: int) -> Draws:
@@ -121,4 +117,4 @@ def _stack(batches: Sequence[Batch], size: int) -> Draws:
         if batch.y.dtype.kind == "f" and not np.isfinite(batch.y).all():
             raise SourceError("the source gave targets that are NaN or infinite")
     places = np.arange(len(batches) * size, dtype=np.int64).reshape(len(batches), size)
-    return Draws(concat(batches), places)
+    return Draws(concat(batches), Given(places))

@@ -14,6 +14,9 @@ class Cost:
     requests: int = 0
     records: int = 0
 
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.requests + other.requests, self.records + other.records)
+
 
 @dataclass(frozen=True)
 class Budget:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from shapband.access.budget import Cost
-
 
 @dataclass(frozen=True)
 class Usage:
@@ -60,9 +58,3 @@ class AccessReport:
     def seconds(self) -> float:
         """All seconds spent on requests."""
         return self.total.seconds
-
-    @property
-    def cost(self) -> Cost:
-        """What counts against a budget."""
-        total = self.total
-        return Cost(total.requests, total.records)

@@ -12,9 +12,10 @@ from shapband._typing import IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
 from shapband.checks import check_whole
+from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
-from shapband.records import Batch, Draws
+from shapband.records import Batch
 from shapband.sources.base import FiniteSource
 
 
@@ -78,7 +79,7 @@ def buy_pools(access: Access, n_pool: int) -> list[Batch]:
     pools = []
     for provider, size in zip(access.providers, sizes, strict=True):
         bought = access.fetch(provider, "pool", range(1), size)
-        pools.append(bought.game(0))
+        pools.append(bought.batches()[0])
     return pools
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from shapband.access.access import Access
 from shapband.access.budget import Cost
+from shapband.draws import Cut, Draws, Stream
 from shapband.errors import InvalidInput
-from shapband.kernels import rows
 from shapband.providers import Provider
-from shapband.records import Batch, Draws
+from shapband.records import Batch
 from shapband.sampling.base import (
     Realisation,
     Sampling,
@@ -87,12 +87,8 @@ class _BlockGames(Realisation):
     per_shuffle: int
 
     def draws(self, games: range) -> list[Draws]:
-        shuffles = range(games.start // self.per_shuffle, (games.stop - 1) // self.per_shuffle + 1)
-        skipped = games.start - shuffles.start * self.per_shuffle
         drawn = []
         for name, pool, size in zip(self.names, self.pools, self.draw_sizes, strict=True):
-            uniforms = self.seeds.uniforms("shuffle", name, shuffles, self.per_shuffle * int(size))
-            shuffled = rows.without_replacement(uniforms, len(pool))
-            blocks = shuffled.reshape(-1, int(size))
-            drawn.append(Draws(pool, blocks[skipped : skipped + len(games)]))
+            stream = Stream(self.seeds, "shuffle", name, games)
+            drawn.append(Draws(pool, Cut(stream, int(size), len(pool), self.per_shuffle)))
         return drawn

@@ -9,8 +9,8 @@ import numpy as np
 
 from shapband.access.access import Access
 from shapband.access.budget import Cost
+from shapband.draws import Draws
 from shapband.providers import Provider
-from shapband.records import Draws
 from shapband.sampling.base import Realisation, Sampling, check_count, check_sizes
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from shapband._typing import IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
-from shapband.kernels import rows
+from shapband.draws import Draws, Stream, WithReplacement
 from shapband.providers import Provider
-from shapband.records import Batch, Draws
+from shapband.records import Batch
 from shapband.sampling.base import Realisation, Sampling, buy_pools, check_count, in_words, sizes_of
 from shapband.seeds import Seeds
 
@@ -79,6 +79,6 @@ class BootstrapGames(Realisation):
         """Choose rows of every pool with replacement."""
         drawn = []
         for name, pool, size in zip(self.names, self.pools, self.draw_sizes, strict=True):
-            uniforms = self.seeds.uniforms("bootstrap", name, games, int(size))
-            drawn.append(Draws(pool, rows.with_replacement(uniforms, len(pool))))
+            stream = Stream(self.seeds, "bootstrap", name, games)
+            drawn.append(Draws(pool, WithReplacement(stream, int(size), len(pool))))
         return drawn

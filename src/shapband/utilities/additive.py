@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_number, check_row
 from shapband.coalitions import members
+from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
-from shapband.records import Batch, Draws, numeric_targets
+from shapband.records import Batch, numeric_targets
 from shapband.utilities.base import GameSummaries, Utility
 
 
@@ -60,9 +61,9 @@ class AdditiveUtility(Utility):
         worth = self._worth(np.asarray(summaries, dtype=np.float64))
         return np.array([self.empty + sum(worth[i] for i in members(c)) for c in coalitions])
 
-    def summary_floats(self, draw_size: int) -> int:
-        """One mean, made from the targets of the draw."""
-        return 1 + draw_size
+    def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
+        """One mean."""
+        return 1
 
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
         """Give the mean targets: (n_games, n)."""

@@ -10,9 +10,10 @@ import numpy as np
 
 from shapband._typing import AnyArray, FloatArray, IntArray
 from shapband.coalitions import members, prefix_masks
+from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
-from shapband.records import Batch, Draws, Schema, concat, numeric_features, numeric_targets
+from shapband.records import Batch, Schema, concat, numeric_features, numeric_targets
 from shapband.sources.base import FiniteSource, check_features, check_targets
 
 # Summaries of many games: games[game][provider], nested lists or an array with those two axes
@@ -75,8 +76,8 @@ class Utility(ABC):
 
     def summarise_games(self, draws: Sequence[Draws]) -> GameSummaries:
         """Summarise consecutive games: result[game][provider]."""
-        n_games = len(draws[0].rows)
-        return [[self.summarise(drawn.game(g)) for drawn in draws] for g in range(n_games)]
+        by_provider = [[self.summarise(batch) for batch in drawn.batches()] for drawn in draws]
+        return list(zip(*by_provider, strict=True))
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         """Give the values of all coalitions: (n_games, 2**n), indexed by bitmask."""

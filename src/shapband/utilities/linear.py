@@ -11,7 +11,8 @@ from shapband import kernels
 from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_number
 from shapband.coalitions import members
-from shapband.records import Batch, Draws, Schema, numeric_targets, schema_of
+from shapband.draws import Draws
+from shapband.records import Batch, Schema, numeric_targets, schema_of
 from shapband.utilities.base import (
     GameSummaries,
     Utility,
@@ -82,8 +83,7 @@ class LinearUtility(Utility):
 
     def summarise(self, batch: Batch) -> FloatArray:
         """Give the packed Gram matrix and the products with the targets."""
-        every = np.arange(len(batch), dtype=np.int64)[None, :]
-        summary: FloatArray = self.summarise_games([Draws(batch, every)])[0, 0]
+        summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0, 0]
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:

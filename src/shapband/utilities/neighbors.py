@@ -12,8 +12,9 @@ from shapband import kernels
 from shapband._typing import AnyArray, FloatArray, IntArray
 from shapband.checks import check_number, check_whole
 from shapband.coalitions import members
+from shapband.draws import Draws
 from shapband.errors import InvalidInput
-from shapband.records import Batch, Draws, Schema, numeric_targets, schema_of
+from shapband.records import Batch, Schema, numeric_targets, schema_of
 from shapband.utilities.base import (
     GameSummaries,
     Utility,
@@ -98,8 +99,7 @@ class NeighborUtility(Utility):
 
     def summarise(self, batch: Batch) -> FloatArray:
         """Give the k nearest records of every validation row: (2, k, n_rows)."""
-        every = np.arange(len(batch), dtype=np.int64)[None, :]
-        summary: FloatArray = self.summarise_games([Draws(batch, every)])[0, 0]
+        summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0, 0]
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:

@@ -1,0 +1,127 @@
+"""What one provider gives to a run of consecutive games, described rather than copied.
+
+`Draws` hold a batch of records and a choice: which rows of it every game uses. Fresh rows of an
+array, bootstrap rows of a pool and blocks of a shuffled pool all have this shape. A choice is
+worked out from its random stream when it is needed, by whoever needs it, so describing a million
+draws costs nothing and workers do the choosing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband._typing import IntArray
+from shapband.kernels import rows as row_choice
+from shapband.records import Batch
+from shapband.seeds import Seeds
+
+
+class Choice(ABC):
+    """Which rows of a batch each of some consecutive games uses."""
+
+    @abstractmethod
+    def rows(self) -> IntArray:
+        """Work the rows out: (n_games, draw_size)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given(Choice):
+    """Rows that are already known."""
+
+    known: IntArray
+
+    def rows(self) -> IntArray:
+        """Give them."""
+        return self.known
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The address of one provider's random numbers, and the games they are for."""
+
+    seeds: Seeds
+    purpose: str
+    name: str
+    games: range
+
+
+@dataclass(frozen=True)
+class WithReplacement(Choice):
+    """`size` independent rows of `population` for every game."""
+
+    stream: Stream
+    size: int
+    population: int
+
+    def rows(self) -> IntArray:
+        """Choose them."""
+        at = self.stream
+        uniforms = at.seeds.uniforms(at.purpose, at.name, at.games, self.size)
+        return row_choice.with_replacement(uniforms, self.population)
+
+
+@dataclass(frozen=True)
+class WithoutReplacement(Choice):
+    """`size` distinct rows of `population` for every game."""
+
+    stream: Stream
+    size: int
+    population: int
+
+    def rows(self) -> IntArray:
+        """Choose them."""
+        at = self.stream
+        uniforms = at.seeds.uniforms(at.purpose, at.name, at.games, self.size)
+        return row_choice.without_replacement(uniforms, self.population)
+
+
+@dataclass(frozen=True)
+class Cut(Choice):
+    """Blocks of `size` rows, cut from shuffles of `population` that hold `per_shuffle` each."""
+
+    stream: Stream
+    size: int
+    population: int
+    per_shuffle: int
+
+    def rows(self) -> IntArray:
+        """Shuffle and cut."""
+        at = self.stream
+        first, last = at.games.start // self.per_shuffle, (at.games.stop - 1) // self.per_shuffle
+        shuffles = range(first, last + 1)
+        used = self.per_shuffle * self.size
+        uniforms = at.seeds.uniforms(at.purpose, at.name, shuffles, used)
+        blocks = row_choice.without_replacement(uniforms, self.population).reshape(-1, self.size)
+        skipped = at.games.start - first * self.per_shuffle
+        return blocks[skipped : skipped + len(at.games)]
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """One provider's draws for consecutive games: game g uses ``batch`` at ``rows[g]``."""
+
+    batch: Batch
+    choice: Choice
+
+    @staticmethod
+    def whole(batch: Batch) -> Draws:
+        """One game that uses all records once."""
+        return Draws(batch, Given(np.arange(len(batch), dtype=np.int64)[None, :]))
+
+    @property
+    def rows(self) -> IntArray:
+        """The chosen rows, worked out anew at every call: (n_games, draw_size)."""
+        return self.choice.rows()
+
+    def batches(self) -> list[Batch]:
+        """The records of every game."""
+        return [self.batch.take(rows) for rows in self.rows]
+
+    def packed(self) -> Draws:
+        """The same draws with only the records they use, to be sent to another process."""
+        rows = self.rows
+        places = np.arange(rows.size, dtype=np.int64).reshape(rows.shape)
+        return Draws(self.batch.take(rows.ravel()), Given(places))
