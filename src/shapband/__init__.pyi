@@ -7,6 +7,7 @@ from .access.meter import AccessReport, Usage
 from .moments.accumulate import Moments
 from .moments.closed_form import ClosedForm, additive_gaussian, closed_form, shapley_matrix
 from .moments.pools import finite_pool_correction, normalise_draw_size
+from .moments.stopping import Precision, Seconds, StableRanking, StoppingRule
 from .providers import Provider, providers_from_frame
 from .records import Batch
 from .sampling.allocation import allocate
@@ -52,7 +53,11 @@ __all__ = [
     "NeighborUtility",
     "Permutation",
     "Pooled",
+    "Precision",
     "Provider",
+    "Seconds",
+    "StableRanking",
+    "StoppingRule",
     "Stratified",
     "TableUtility",
     "Usage",

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from shapband.engine import Standing
+
 _PATIENCE = 1.0  # seconds before a bar appears
 
 
@@ -18,30 +20,26 @@ class GamesProgress:
 
     Parameters
     ----------
-    total : games to play
-    show : True shows the bar, False never, None on a terminal after a second
+    wanted : True shows the bar, False never, None on a terminal after a second
     """
 
-    def __init__(self, total: int, show: bool | None) -> None:
-        self._total = total
-        self._done = 0
-        self._wanted = sys.stderr.isatty() if show is None else show
-        self._appears = time.monotonic() + (_PATIENCE if show is None else 0.0)
+    def __init__(self, wanted: bool | None) -> None:
+        self._wanted = sys.stderr.isatty() if wanted is None else wanted
+        self._appears = time.monotonic() + (_PATIENCE if wanted is None else 0.0)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
     def __enter__(self) -> GamesProgress:
         return self
 
-    def advance(self, games: int) -> None:
-        """Note that `games` more are finished."""
-        self._done += games
+    def show(self, standing: Standing) -> None:
+        """Show how many games are done."""
         if not self._wanted or time.monotonic() < self._appears:
             return
         if self._bar is None:
-            self._start()
+            self._start(standing.n_games)
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._done)
+            self._bar.update(self._task, completed=standing.done)
 
     def __exit__(
         self,
@@ -52,7 +50,7 @@ class GamesProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def _start(self) -> None:
+    def _start(self, total: int) -> None:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -70,5 +68,5 @@ class GamesProgress:
             console=Console(stderr=True),
             transient=True,
         )
-        self._task = self._bar.add_task("games", total=self._total)
+        self._task = self._bar.add_task("games", total=total)
         self._bar.start()

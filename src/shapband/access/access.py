@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
 
 import numpy as np
 
 from shapband.access.budget import Budget, Cost
+from shapband.access.journal import Forgetful, Journal
 from shapband.access.meter import AccessReport, Usage
 from shapband.checks import one_line
-from shapband.draws import Draws, Given, Stream, WithoutReplacement, WithReplacement
+from shapband.draws import Choice, Draws, Given, Stream, WithoutReplacement, WithReplacement
 from shapband.errors import BudgetExceeded, ShapbandError, SourceError
 from shapband.providers import Provider
 from shapband.records import Batch, Schema, concat
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 
+_Answer = tuple[Draws, Usage]
+_SIDE_BY_SIDE = 32  # distant sources asked at once; each of them answers one request at a time
+
 
 class Access:
     """Asks the sources, within the budget, and keeps the account.
 
     One request fetches all that a provider gives to one draw or one pool. Which records it
-    fetches is addressed by the purpose, the provider's name and the game.
+    fetches is addressed by the purpose, the provider's name and the game. Distant sources are
+    asked side by side, so that a game waits for the slowest of them and not for their sum.
     """
 
     def __init__(
@@ -31,19 +40,44 @@ class Access:
         seeds: Seeds,
         budget: Budget,
         schema: Schema | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.providers = tuple(providers)
         self.seeds = seeds
         self.budget = budget
         self._schema = schema
+        self._journal = journal or Forgetful()
         self._seen: dict[str, Schema] = {}
-        self._usage = {provider.name: Usage() for provider in providers}
-        self._spent = Cost()
+        before = self._journal.usage()
+        self._usage = {p.name: before.get(p.name, Usage()) for p in providers}
+        self._spent = Cost(
+            sum(used.requests for used in before.values()),
+            sum(used.records for used in before.values()),
+        )
+        self._pools = Cost()
+        self._threads: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Access:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(wait=True, cancel_futures=True)
 
     @property
     def report(self) -> AccessReport:
         """The account so far."""
         return AccessReport(self._usage)
+
+    @property
+    def is_distant(self) -> bool:
+        """Whether any source takes time to answer."""
+        return any(_is_distant(provider) for provider in self.providers)
 
     def require(self, cost: Cost, what: str) -> None:
         """Raise unless the budget still pays for `cost`."""
@@ -56,65 +90,170 @@ class Access:
             )
 
     def affordable_games(self, per_game: Cost) -> int | None:
-        """How many whole games the rest of the budget pays for; None if any number."""
-        return self.budget.games_within(self._spent, per_game)
+        """How many whole games the budget pays for beside the pools; None if any number.
 
-    def fetch(self, provider: Provider, purpose: str, games: range, size: int) -> Draws:
-        """Fetch one draw of `size` records for each game: one request a game."""
-        cost = Cost(len(games), len(games) * size)
-        self.require(cost, f"draws of {provider.name!r}")
-        started = time.perf_counter()
+        Counted from the first game on, so that a run that goes on finds the same number.
+        """
+        return self.budget.games_within(self._pools, per_game)
+
+    def fetch(self, purpose: str, games: range, sizes: Sequence[int], what: str) -> list[Draws]:
+        """Fetch every provider's draws for some games: one request a provider and game.
+
+        Parameters
+        ----------
+        purpose : addresses the random rows
+        games : which games
+        sizes : records in a draw of each provider
+        what : what this is, for an error
+        """
+        unpaid = [self._journal.unpaid(p.name, purpose, games) for p in self.providers]
+        requests = sum(len(due) for due in unpaid)
+        records = sum(len(due) * size for due, size in zip(unpaid, sizes, strict=True))
+        self.require(Cost(requests, records), what)
+        broken = threading.Event()
+        orders = [
+            _Order(provider, purpose, games, due, size, broken)
+            for provider, due, size in zip(self.providers, unpaid, sizes, strict=True)
+        ]
+        if self.is_distant and len(orders) > 1:
+            self._threads = self._threads or ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(orders)))
+            answers = _gather([self._threads.submit(self._answer, order) for order in orders])
+        else:
+            answers = [self._answer(order) for order in orders]
+        for order, (draws, usage) in zip(orders, answers, strict=True):
+            self._check_schema(order.provider.name, draws.batch.schema)
+            self._usage[order.provider.name] += usage
+        self._spent += Cost(requests, records)
+        if purpose == "pool":
+            self._pools += Cost(len(orders) * len(games), sum(sizes) * len(games))
+        return [draws for draws, _ in answers]
+
+    def _answer(self, order: _Order) -> _Answer:
+        """Have one provider's order answered: by the source, or from what it gave before."""
         try:
-            draws = self._ask(provider, purpose, games, size)
-            self._check_schema(provider.name, draws.batch.schema)
-        except ShapbandError as cause:
-            raise SourceError(f"provider {provider.name!r}: {cause}") from cause
-        except Exception as cause:
-            raise SourceError(
-                f"provider {provider.name!r}: the source failed with "
-                f"{type(cause).__name__}: {one_line(cause)}"
-            ) from cause
-        seconds = time.perf_counter() - started
-        self._usage[provider.name] += Usage(cost.requests, cost.records, seconds)
-        self._spent += cost
-        return draws
+            if _is_distant(order.provider):
+                return self._ask(order)
+            return self._take(order)
+        except SourceError as cause:
+            order.broken.set()
+            raise SourceError(f"provider {order.provider.name!r}: {cause}") from cause
 
-    def _ask(self, provider: Provider, purpose: str, games: range, size: int) -> Draws:
-        source = provider.source
-        stream = Stream(self.seeds, purpose, provider.name, games)
-        if isinstance(source, FiniteSource):
-            choose = WithReplacement if source.replace else WithoutReplacement
-            choice = choose(stream, size, source.size)
-            if source.records is not None:
-                return Draws(source.records, choice)
-            return _stack([source.take(rows) for rows in choice.rows()], size)
-        if isinstance(source, GenerativeSource):
-            streams = [self.seeds.generator(purpose, provider.name, game) for game in games]
-            return _stack([source.draw(size, rng) for rng in streams], size)
-        raise SourceError("a source must be a FiniteSource or a GenerativeSource")
+    def _take(self, order: _Order) -> _Answer:
+        """Take rows of records in memory."""
+        source = order.provider.source
+        if not isinstance(source, FiniteSource) or source.records is None:
+            raise SourceError("a source must be a FiniteSource or a GenerativeSource")
+        if order.unpaid:
+            self._journal.taken(order.provider.name, order.purpose, order.unpaid, order.size)
+        usage = Usage(len(order.unpaid), len(order.unpaid) * order.size)
+        choice = order.choice(source, self.seeds, order.games)
+        return Draws(source.records, choice), usage
+
+    def _ask(self, order: _Order) -> _Answer:
+        """Ask a distant source, one request a game; what was bought before is not asked again."""
+        batches, usage = [], Usage()
+        name = order.provider.name
+        for game in order.games:
+            batch = self._journal.recall(name, order.purpose, game)
+            if batch is None:
+                if order.broken.is_set():
+                    raise _Abandoned
+                started = time.perf_counter()
+                self._journal.asking(name, order.purpose, game, order.size)
+                batch = self._request(order, game)
+                seconds = time.perf_counter() - started
+                self._journal.received(name, order.purpose, game, batch, seconds)
+                usage += Usage(1, order.size, seconds)
+            batches.append(batch)
+        return _stack(batches, order.size), usage
+
+    def _request(self, order: _Order, game: int) -> Batch:
+        """Make one request, and say what went wrong if it fails."""
+        source = order.provider.source
+        try:
+            if isinstance(source, FiniteSource):
+                rows = order.choice(source, self.seeds, range(game, game + 1)).rows()[0]
+                batch = source.take(rows)
+            elif isinstance(source, GenerativeSource):
+                name = order.provider.name
+                batch = source.draw(order.size, self.seeds.generator(order.purpose, name, game))
+            else:
+                raise SourceError("a source must be a FiniteSource or a GenerativeSource")
+            _check_batch(batch, order.size)
+        except Exception as cause:
+            kind = "" if isinstance(cause, ShapbandError) else f"{type(cause).__name__}: "
+            reason = f"{kind}{one_line(cause)}"
+            self._journal.failed(order.provider.name, order.purpose, game, reason)
+            raise SourceError(reason) from cause
+        return batch
 
     def _check_schema(self, name: str, schema: Schema) -> None:
         """Check that a provider gives the features it gave before, and those expected of all."""
         before = self._seen.setdefault(name, schema)
         if schema != before:
-            raise SourceError(f"the source gave {schema} after it had given {before}")
+            raise SourceError(
+                f"provider {name!r}: the source gave {schema} after it had given {before}"
+            )
         self._schema = self._schema or schema
         if not schema.fits(self._schema):
-            raise SourceError(f"the source gave {schema} where {self._schema} were expected")
+            raise SourceError(
+                f"provider {name!r}: the source gave {schema} where {self._schema} were expected"
+            )
+
+
+class _Abandoned(Exception):
+    """Another source failed, so this one is not asked any further."""
+
+
+def _gather(futures: Sequence[Future[_Answer]]) -> list[_Answer]:
+    """Wait for all, and raise what went wrong rather than what was abandoned because of it."""
+    errors = [future.exception() for future in futures]
+    for error in errors:
+        if error is not None and not isinstance(error, _Abandoned):
+            raise error
+    return [future.result() for future in futures]
+
+
+@dataclass(frozen=True, eq=False)
+class _Order:
+    """What is wanted of one provider."""
+
+    provider: Provider
+    purpose: str
+    games: range
+    unpaid: list[int]
+    size: int
+    broken: threading.Event
+
+    def choice(self, source: FiniteSource, seeds: Seeds, games: range) -> Choice:
+        """Say which rows of a finite source the games use."""
+        stream = Stream(seeds, self.purpose, self.provider.name, games)
+        choose = WithReplacement if source.replace else WithoutReplacement
+        return choose(stream, self.size, source.size)
+
+
+def _is_distant(provider: Provider) -> bool:
+    """Whether records are somewhere else than in memory."""
+    source = provider.source
+    return not (isinstance(source, FiniteSource) and source.records is not None)
+
+
+def _check_batch(batch: Batch, size: int) -> None:
+    """Check one answer."""
+    if len(batch) != size:
+        raise SourceError(f"the source gave {len(batch)} records where {size} were asked")
+    if not batch.is_frame and not np.isfinite(batch.X).all():
+        raise SourceError("the source gave features that are NaN or infinite")
+    if batch.y.dtype.kind == "f" and not np.isfinite(batch.y).all():
+        raise SourceError("the source gave targets that are NaN or infinite")
 
 
 def _stack(batches: Sequence[Batch], size: int) -> Draws:
-    """Join the draws of several games, after checking that they fit together."""
+    """Join the draws of several games, which must have the same features."""
     for batch in batches:
-        if len(batch) != size:
-            raise SourceError(f"the source gave {len(batch)} records where {size} were asked")
         if batch.schema != batches[0].schema:
             raise SourceError(
                 f"the source gave {batch.schema} after it had given {batches[0].schema}"
             )
-        if not batch.is_frame and not np.isfinite(batch.X).all():
-            raise SourceError("the source gave features that are NaN or infinite")
-        if batch.y.dtype.kind == "f" and not np.isfinite(batch.y).all():
-            raise SourceError("the source gave targets that are NaN or infinite")
     places = np.arange(len(batches) * size, dtype=np.int64).reshape(len(batches), size)
     return Draws(concat(batches), Given(places))

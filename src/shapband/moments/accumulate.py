@@ -136,6 +136,11 @@ class Fold:
             self._folded = self._folded.merge(self._block(rows[:, start : start + self._size]))
         self._waiting = rows[:, whole:]
 
+    @property
+    def n_games(self) -> int:
+        """Games taken so far."""
+        return self._folded.n_games + self._waiting.shape[1]
+
     def moments(self) -> Moments:
         """Moments of all games taken so far."""
         if self._waiting.shape[1] == 0:

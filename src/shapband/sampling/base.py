@@ -75,12 +75,8 @@ def check_sizes(owner: str, providers: Sequence[Provider], needed: int, argument
 def buy_pools(access: Access, n_pool: int) -> list[Batch]:
     """Buy every provider's pool in one request each; a smaller provider gives all it has."""
     sizes = [pool_size(provider, n_pool) for provider in access.providers]
-    access.require(Cost(len(sizes), sum(sizes)), "the pools")
-    pools = []
-    for provider, size in zip(access.providers, sizes, strict=True):
-        bought = access.fetch(provider, "pool", range(1), size)
-        pools.append(bought.batches()[0])
-    return pools
+    bought = access.fetch("pool", range(1), sizes, "the pools")
+    return [drawn.batches()[0] for drawn in bought]
 
 
 def pool_size(provider: Provider, n_pool: int) -> int:

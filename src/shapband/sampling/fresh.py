@@ -52,7 +52,4 @@ class _FreshGames(Realisation):
     access: Access
 
     def draws(self, games: range) -> list[Draws]:
-        return [
-            self.access.fetch(provider, "draw", games, int(size))
-            for provider, size in zip(self.access.providers, self.draw_sizes, strict=True)
-        ]
+        return self.access.fetch("draw", games, self.draw_sizes.tolist(), "the draws")

@@ -1,0 +1,100 @@
+"""What a run remembers of its purchases and results, so that it can stop and go on.
+
+`Access` tells the journal of every request before it is made and of every answer before it is
+used; the engine tells it of every solved game. `Forgetful` remembers nothing and is what
+`value()` uses outside of a run.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from shapband.access.meter import Usage
+from shapband.records import Batch
+
+if TYPE_CHECKING:
+    from shapband._typing import FloatArray
+
+
+class Journal(ABC):
+    """The memory of a run. Its methods may be called from several threads."""
+
+    @abstractmethod
+    def usage(self) -> Mapping[str, Usage]:
+        """What was received so far, by provider."""
+
+    @abstractmethod
+    def unpaid(self, name: str, purpose: str, games: range) -> list[int]:
+        """Those of the games whose draws this provider has not yet given for this purpose."""
+
+    @abstractmethod
+    def recall(self, name: str, purpose: str, game: int) -> Batch | None:
+        """Records that were bought from a distant source, if they were."""
+
+    @abstractmethod
+    def asking(self, name: str, purpose: str, game: int, size: int) -> None:
+        """A distant source is about to be asked for one draw."""
+
+    @abstractmethod
+    def received(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
+        """It answered; the records must be safe when this returns."""
+
+    @abstractmethod
+    def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
+        """It did not."""
+
+    @abstractmethod
+    def taken(self, name: str, purpose: str, games: list[int], size: int) -> None:
+        """Draws were taken from records in memory: one request a game."""
+
+    @abstractmethod
+    def solved(self) -> int:
+        """How many games, from the first on, are solved and stored."""
+
+    @abstractmethod
+    def solutions(self, games: range) -> tuple[FloatArray, FloatArray, int]:
+        """Values and noise of stored games, (n_games, n) each, and their evaluations."""
+
+    @abstractmethod
+    def solve(self, games: range, values: FloatArray, noise: FloatArray, evaluations: int) -> None:
+        """Store the next games; they must be safe when this returns."""
+
+
+class Forgetful(Journal):
+    """Remembers nothing."""
+
+    def usage(self) -> Mapping[str, Usage]:
+        """Nothing."""
+        return {}
+
+    def unpaid(self, name: str, purpose: str, games: range) -> list[int]:  # noqa: ARG002
+        """All of them."""
+        return list(games)
+
+    def recall(self, name: str, purpose: str, game: int) -> None:
+        """Nothing."""
+
+    def asking(self, name: str, purpose: str, game: int, size: int) -> None:
+        """Nothing to remember."""
+
+    def received(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
+        """Nothing to remember."""
+
+    def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
+        """Nothing to remember."""
+
+    def taken(self, name: str, purpose: str, games: list[int], size: int) -> None:
+        """Nothing to remember."""
+
+    def solved(self) -> int:
+        """None."""
+        return 0
+
+    def solutions(self, games: range) -> tuple[FloatArray, FloatArray, int]:
+        """There are none to give."""
+        raise IndexError(f"games {games} were never stored")
+
+    def solve(self, games: range, values: FloatArray, noise: FloatArray, evaluations: int) -> None:
+        """Nothing to remember."""

@@ -1,0 +1,154 @@
+"""When enough games were played: small rules that compose with `&` and `|`.
+
+Rules are looked at after fixed numbers of games, in game order, so they give the same answer for
+any number of workers (time excepted).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband.checks import check_number
+from shapband.errors import InvalidInput
+from shapband.moments.accumulate import Moments
+from shapband.moments.intervals import expectation_interval
+
+
+class StoppingRule(ABC):
+    """Says whether the games played so far are enough."""
+
+    @abstractmethod
+    def met(self, moments: Moments, seconds: float) -> bool:
+        """Whether to stop after these games and this time."""
+
+    def __and__(self, other: StoppingRule) -> StoppingRule:
+        return _Both(self, other)
+
+    def __or__(self, other: StoppingRule) -> StoppingRule:
+        return _Either(self, other)
+
+
+@dataclass(frozen=True)
+class Precision(StoppingRule):
+    """Every expectation is known well enough.
+
+    Parameters
+    ----------
+    absolute : largest half width of an interval
+    relative : the same, as a part of the expectation itself; either limit is enough
+    level : confidence level of the intervals
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> rule = sb.Precision(absolute=0.01) | sb.Seconds(3600)
+    >>> rule.met(sb.Moments.of([[1.0], [1.0], [1.0]]), seconds=2.0)
+    True
+    """
+
+    absolute: float | None = None
+    relative: float | None = None
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        limits = [limit for limit in (self.absolute, self.relative) if limit is not None]
+        if not limits:
+            raise InvalidInput("Precision: pass absolute=, relative= or both")
+        for limit in limits:
+            if check_number("Precision: absolute and relative", limit) <= 0:
+                raise InvalidInput(f"Precision: a limit must be above 0; received {limit!r}")
+
+    def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
+        """Whether every interval is narrow enough."""
+        low, high = expectation_interval(moments, self.level).T
+        half = (high - low) / 2
+        allowed = np.maximum(
+            0.0 if self.absolute is None else self.absolute,
+            (0.0 if self.relative is None else self.relative) * np.abs(moments.expectation),
+        )
+        return bool((half <= allowed).all())
+
+
+@dataclass(frozen=True)
+class StableRanking(StoppingRule):
+    """Providers next to each other in the ranking differ by more than their errors.
+
+    Parameters
+    ----------
+    tolerance : providers closer than this may stay undecided
+    level : confidence level of every comparison
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> games = [[0.0, 1.0], [0.1, 1.1], [-0.1, 0.9]]
+    >>> sb.StableRanking().met(sb.Moments.of(games), seconds=0.0)
+    True
+    """
+
+    tolerance: float = 0.0
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        if check_number("StableRanking: tolerance", self.tolerance) < 0:
+            raise InvalidInput(
+                f"StableRanking: tolerance must be at least 0; received {self.tolerance!r}"
+            )
+
+    def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
+        """Whether every pair of neighbours is decided, or too close to matter."""
+        order = np.argsort(moments.expectation)
+        low, high = expectation_interval(moments, self.level)[order].T
+        half = (high - low) / 2
+        gap = np.diff(moments.expectation[order])
+        undecided = np.hypot(half[1:], half[:-1])
+        return bool(((gap > undecided) | (gap + undecided <= self.tolerance)).all())
+
+
+@dataclass(frozen=True)
+class Seconds(StoppingRule):
+    """The time is up. The only rule whose answer depends on the machine.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.Seconds(10).met(sb.Moments.of([[1.0], [2.0]]), seconds=11.0)
+    True
+    """
+
+    limit: float
+
+    def __post_init__(self) -> None:
+        if check_number("Seconds: limit", self.limit) <= 0:
+            raise InvalidInput(f"Seconds: limit must be above 0; received {self.limit!r}")
+
+    def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
+        """Whether the limit is passed."""
+        return seconds >= self.limit
+
+
+@dataclass(frozen=True)
+class _Both(StoppingRule):
+    one: StoppingRule
+    other: StoppingRule
+
+    def met(self, moments: Moments, seconds: float) -> bool:
+        return self.one.met(moments, seconds) and self.other.met(moments, seconds)
+
+    def __repr__(self) -> str:
+        return f"({self.one!r} & {self.other!r})"
+
+
+@dataclass(frozen=True)
+class _Either(StoppingRule):
+    one: StoppingRule
+    other: StoppingRule
+
+    def met(self, moments: Moments, seconds: float) -> bool:
+        return self.one.met(moments, seconds) or self.other.met(moments, seconds)
+
+    def __repr__(self) -> str:
+        return f"({self.one!r} | {self.other!r})"
