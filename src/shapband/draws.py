@@ -49,32 +49,20 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class WithReplacement(Choice):
-    """`size` independent rows of `population` for every game."""
+class Chosen(Choice):
+    """`size` random rows of `population` for every game, distinct ones unless `replace`."""
 
     stream: Stream
     size: int
     population: int
+    replace: bool
 
     def rows(self) -> IntArray:
         """Choose them."""
         at = self.stream
         uniforms = at.seeds.uniforms(at.purpose, at.name, at.games, self.size)
-        return row_choice.with_replacement(uniforms, self.population)
-
-
-@dataclass(frozen=True)
-class WithoutReplacement(Choice):
-    """`size` distinct rows of `population` for every game."""
-
-    stream: Stream
-    size: int
-    population: int
-
-    def rows(self) -> IntArray:
-        """Choose them."""
-        at = self.stream
-        uniforms = at.seeds.uniforms(at.purpose, at.name, at.games, self.size)
+        if self.replace:
+            return row_choice.with_replacement(uniforms, self.population)
         return row_choice.without_replacement(uniforms, self.population)
 
 

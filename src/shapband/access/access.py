@@ -15,7 +15,7 @@ from shapband.access.budget import Budget, Cost
 from shapband.access.journal import Forgetful, Journal
 from shapband.access.meter import AccessReport, Usage
 from shapband.checks import one_line
-from shapband.draws import Choice, Draws, Given, Stream, WithoutReplacement, WithReplacement
+from shapband.draws import Choice, Chosen, Draws, Given, Stream
 from shapband.errors import BudgetExceeded, ShapbandError, SourceError
 from shapband.providers import Provider
 from shapband.records import Batch, Schema, concat
@@ -228,8 +228,7 @@ class _Order:
     def choice(self, source: FiniteSource, seeds: Seeds, games: range) -> Choice:
         """Say which rows of a finite source the games use."""
         stream = Stream(seeds, self.purpose, self.provider.name, games)
-        choose = WithReplacement if source.replace else WithoutReplacement
-        return choose(stream, self.size, source.size)
+        return Chosen(stream, self.size, source.size, source.replace)
 
 
 def _is_distant(provider: Provider) -> bool:

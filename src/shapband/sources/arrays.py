@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from shapband._typing import IntArray
-from shapband.records import Batch, Schema
-from shapband.sources.base import FiniteSource, check_array_batch
+from shapband.sources.base import MemorySource, check_array_batch
 
 
-class ArraySource(FiniteSource):
+class ArraySource(MemorySource):
     """A finite source in memory.
 
     Parameters
@@ -26,24 +24,4 @@ class ArraySource(FiniteSource):
     """
 
     def __init__(self, X: Any, y: Any, *, replace: bool = False) -> None:
-        self._records = check_array_batch(X, y, "ArraySource")
-        self.replace = replace
-
-    @property
-    def size(self) -> int:
-        """How many records there are."""
-        return len(self._records)
-
-    @property
-    def schema(self) -> Schema:
-        """The number of features."""
-        return self._records.schema
-
-    @property
-    def records(self) -> Batch:
-        """All records."""
-        return self._records
-
-    def take(self, rows: IntArray) -> Batch:
-        """Give the records with these indices."""
-        return self._records.take(rows)
+        super().__init__(check_array_batch(X, y, "ArraySource"), replace=replace)

@@ -53,6 +53,33 @@ class FiniteSource(Source):
         return None
 
 
+class MemorySource(FiniteSource):
+    """A finite source whose records are all in memory, free to look at."""
+
+    def __init__(self, records: Batch, *, replace: bool) -> None:
+        self._records = records
+        self.replace = replace
+
+    @property
+    def size(self) -> int:
+        """How many records there are."""
+        return len(self._records)
+
+    @property
+    def schema(self) -> Schema:
+        """The features of the records."""
+        return self._records.schema
+
+    @property
+    def records(self) -> Batch:
+        """All records."""
+        return self._records
+
+    def take(self, rows: IntArray) -> Batch:
+        """Give the records with these indices."""
+        return self._records.take(rows)
+
+
 class GenerativeSource(Source):
     """A source that draws its own records."""
 

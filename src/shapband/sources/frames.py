@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shapband._typing import IntArray
 from shapband.checks import one_line
 from shapband.errors import InvalidInput
-from shapband.records import Batch, Schema
-from shapband.sources.base import FiniteSource, check_targets
+from shapband.records import Batch
+from shapband.sources.base import MemorySource, check_targets
 
 if TYPE_CHECKING:
     import narwhals as nw
 
 
-class FrameSource(FiniteSource):
+class FrameSource(MemorySource):
     """A finite source in a data frame of mixed types.
 
     Feature columns may hold missing values, for pipelines that impute them; utilities that need
@@ -52,27 +51,7 @@ class FrameSource(FiniteSource):
         check_infinite(features, "FrameSource")
         column = f"the target column {target!r}"
         y = check_targets(table[target].to_numpy(), len(table), "FrameSource", column)
-        self._records = Batch(features.to_native(), y)
-        self.replace = replace
-
-    @property
-    def size(self) -> int:
-        """How many records there are."""
-        return len(self._records)
-
-    @property
-    def schema(self) -> Schema:
-        """The feature columns."""
-        return self._records.schema
-
-    @property
-    def records(self) -> Batch:
-        """All records."""
-        return self._records
-
-    def take(self, rows: IntArray) -> Batch:
-        """Give the records with these indices."""
-        return self._records.take(rows)
+        super().__init__(Batch(features.to_native(), y), replace=replace)
 
 
 def as_frame(frame: Any) -> nw.DataFrame[Any]:
