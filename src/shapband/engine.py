@@ -8,8 +8,9 @@ chunk size and any interruption lead to the same bits.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -169,18 +170,21 @@ class _Table:
             self._take(Solution(*self._journal.solutions(part)))
             yield
         new = range(stored.stop, games.stop)
-        tasks = self._tasks(new)
-        if self._access.is_distant:
-            tasks = _one_ahead(tasks)
         at = new.start
-        for solution in self._workers.map(self.job, tasks, -(-len(new) // self._chunk)):
-            played = range(at, at + len(solution.values))
-            self._journal.solve(played, solution.values, solution.noise, solution.evaluations)
-            at = played.stop
-            self._take(solution)
-            yield
+        # Closed here and now, so that fetching ahead ends with the stage, also after an error.
+        with closing(self._tasks(new)) as tasks:
+            for solution in self._workers.map(self.job, tasks, -(-len(new) // self._chunk)):
+                played = range(at, at + len(solution.values))
+                self._journal.solve(played, solution.values, solution.noise, solution.evaluations)
+                at = played.stop
+                self._take(solution)
+                yield
 
-    def _tasks(self, games: range) -> Iterator[Chunk]:
+    def _tasks(self, games: range) -> Generator[Chunk, None, None]:
+        chunks = self._chunks(games)
+        return _one_ahead(chunks) if self._access.is_distant else chunks
+
+    def _chunks(self, games: range) -> Generator[Chunk, None, None]:
         for start in range(games.start, games.stop, self._chunk):
             indices = range(start, min(start + self._chunk, games.stop))
             yield Chunk(indices, self._realisation.draws(indices))
@@ -244,13 +248,13 @@ class _KeptGames:
         return np.concatenate(self._parts)
 
 
-def _one_ahead(tasks: Iterator[Chunk]) -> Iterator[Chunk]:
+def _one_ahead(chunks: Iterator[Chunk]) -> Generator[Chunk, None, None]:
     """Fetch the next chunk's draws while this one is being solved."""
     with ThreadPoolExecutor(1) as thread:
-        following = thread.submit(next, tasks, None)
-        while (task := following.result()) is not None:
-            following = thread.submit(next, tasks, None)
-            yield task
+        following = thread.submit(next, chunks, None)
+        while (chunk := following.result()) is not None:
+            following = thread.submit(next, chunks, None)
+            yield chunk
 
 
 def _affordable_games(access: Access, realisation: Realisation, n_games: int) -> int:
