@@ -27,4 +27,4 @@ def fourth_moment(m4: FloatArray, variance: FloatArray, n_games: int, n_groups: 
 
 def variance_of_variance(mu4: FloatArray, variance: FloatArray, m: int) -> FloatArray:
     """Exact variance of the sample variance of m independent games."""
-    return (mu4 - (m - 3) / (m - 1) * variance**2) / m  # Eq. (15)
+    return (mu4 - (m - 3) / (m - 1) * variance**2) / m  # Eq. (11)

@@ -20,7 +20,7 @@ from shapband.moments.decompose import fourth_moment, variance_of_variance
 
 def standard_error(moments: Moments) -> FloatArray:
     """Standard error of the expectation, solver noise included: (n,)."""
-    return np.asarray(np.sqrt(moments.raw_variance / moments.independent_games))  # Eq. (11)
+    return np.asarray(np.sqrt(moments.raw_variance / moments.independent_games))  # Eq. (9)
 
 
 def variance_standard_error(moments: Moments) -> FloatArray:
