@@ -33,6 +33,14 @@ def test_every_chunk_size_and_run_gives_the_same_bits(sampling, solver):
     same_bits(run(providers, validation, sampling=sampling, solver=solver), whole)
 
 
+def test_so_do_games_with_too_few_records_for_a_unique_fit():
+    providers, validation = linear_providers(features=5)
+    whole = run(providers, validation, sampling=sb.Fresh(2))
+    for chunk_size in (1, 4):
+        part = run(providers, validation, sampling=sb.Fresh(2), chunk_size=chunk_size)
+        same_bits(part, whole)
+
+
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_any_number_of_threads_gives_the_same_bits(n_jobs):
     providers, validation = linear_providers()

@@ -154,16 +154,19 @@ class LinearUtility(Utility):
         values = score_from_mse(mse, self._score, self._variance)
         unsolved = np.isnan(mse)
         if unsolved.any():
-            merged = merged_at(unsolved)
-            values[unsolved] = [self._answer(summary) for summary in merged]
+            values[unsolved] = self._answer(merged_at(unsolved))
         return values
 
-    def _answer(self, merged: FloatArray) -> float:
-        n_records = merged[0]
-        if n_records < 2:
-            return self.empty
-        mse = minimum_norm_mse(merged, self._A, self._b, self._variance, self._inv_scale)
-        return float(score_from_mse(np.array([mse]), self._score, self._variance)[0])
+    def _answer(self, merged: FloatArray) -> FloatArray:
+        """Values of coalitions (m, n_sums) that are too small or have dependent features."""
+        values = np.full(len(merged), self.empty)
+        fitted = merged[:, 0] >= 2  # the number of records
+        if fitted.any():
+            mse = minimum_norm_mse(
+                merged[fitted], self._A, self._b, self._variance, self._inv_scale
+            )
+            values[fitted] = score_from_mse(mse, self._score, self._variance)
+        return values
 
 
 def _merge(summaries: Sequence[FloatArray], coalition: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Least squares for a coalition whose features are linearly dependent.
+"""Least squares for coalitions whose features are linearly dependent.
 
 Among all coefficients with the least squared error, take those of least Euclidean norm in the
 features' own units, the intercept free: what scikit-learn's `LinearRegression` gives.
@@ -10,60 +10,74 @@ import numpy as np
 
 from shapband._typing import FloatArray
 
-# Relative to a correlation matrix, whose largest eigenvalue is about 1: smaller eigenvalues are
-# rounding residues of Gram matrices, which hold half the digits of the records.
+# Relative to a correlation matrix, whose largest eigenvalue is at least 1: smaller eigenvalues
+# are rounding residues of Gram matrices, which hold half the digits of the records.
 _RANK_TOLERANCE = 1e-10
+_AT_ONCE = 4096  # coalitions decomposed side by side
 
 
 def minimum_norm_mse(
     merged: FloatArray, A: FloatArray, b: FloatArray, c: float, inv_scale: FloatArray
-) -> float:
-    """Give the validation error of the minimum-norm fit.
+) -> FloatArray:
+    """Give the validation errors of the minimum-norm fits of m coalitions: (m,).
 
     Parameters
     ----------
-    merged : packed Gram matrix of [1, scaled features], then the products with the targets
+    merged : (m, n_sums) packed Gram matrices of [1, scaled features], then the products with the
+        targets
     A, b, c : the same moments of the validation rows, divided by their number
     inv_scale : (d,) scaled feature = (feature - mean) * inv_scale
     """
+    parts = [
+        _errors(merged[start : start + _AT_ONCE], A, b, c, inv_scale)
+        for start in range(0, len(merged), _AT_ONCE)
+    ]
+    return np.concatenate(parts)
+
+
+def unpack(packed: FloatArray, p: int) -> FloatArray:
+    """Turn packed lower triangles (m, p(p+1)/2) into symmetric matrices (m, p, p)."""
+    row, column = np.tril_indices(p)
+    full = np.empty((len(packed), p, p))
+    full[:, row, column] = packed
+    full[:, column, row] = packed
+    return full
+
+
+def _errors(
+    merged: FloatArray, A: FloatArray, b: FloatArray, c: float, inv_scale: FloatArray
+) -> FloatArray:
     p = len(b)
-    gram, products = unpack(merged[:-p]), merged[-p:]
-    n_records = gram[0, 0]
-    means = gram[0, 1:] / n_records
-    centred = gram[1:, 1:] - n_records * np.outer(means, means)
-    covariances = products[1:] - means * products[0]
-    slopes = _least_norm(centred, covariances, gram.diagonal()[1:], inv_scale)
-    beta = np.concatenate([[products[0] / n_records - means @ slopes], slopes])
-    return float(beta @ unpack(A) @ beta - 2 * b @ beta + c)
-
-
-def unpack(packed: FloatArray) -> FloatArray:
-    """Turn a packed lower triangle into the symmetric matrix."""
-    p = int((np.sqrt(8 * len(packed) + 1) - 1) / 2)
-    full = np.zeros((p, p))
-    full[np.tril_indices(p)] = packed
-    return full + np.tril(full, -1).T
+    gram, products = unpack(merged[:, :-p], p), merged[:, -p:]
+    n_records = gram[:, 0, 0]
+    means = gram[:, 0, 1:] / n_records[:, None]
+    centred = gram[:, 1:, 1:] - n_records[:, None, None] * means[:, :, None] * means[:, None, :]
+    covariances = products[:, 1:] - means * products[:, :1]
+    uncentred = np.einsum("mii->mi", gram)[:, 1:]
+    slopes = _least_norm(centred, covariances, uncentred, inv_scale)
+    intercepts = products[:, 0] / n_records - (means * slopes).sum(axis=1)
+    beta = np.concatenate([intercepts[:, None], slopes], axis=1)
+    spread = (beta[:, :, None] * unpack(A[None], p) * beta[:, None, :]).sum(axis=(1, 2))
+    return np.asarray(spread - 2 * (beta * b).sum(axis=1) + c)
 
 
 def _least_norm(
     centred: FloatArray, covariances: FloatArray, uncentred: FloatArray, inv_scale: FloatArray
 ) -> FloatArray:
-    variances = centred.diagonal()
+    """Slopes (m, d) of least norm in the features' own units, for scaled features."""
+    variances = np.einsum("mii->mi", centred)
     varies = variances > _RANK_TOLERANCE * np.maximum(uncentred, 1e-300)
-    slopes = np.zeros(len(variances))
-    if not varies.any():
-        return slopes
-    spread = np.sqrt(variances[varies])
-    correlation = centred[np.ix_(varies, varies)] / np.outer(spread, spread)
+    # A constant feature becomes a zero row and column, so its direction is among the free ones.
+    inverse = np.where(varies, 1.0 / np.sqrt(np.where(varies, variances, 1.0)), 0.0)
+    correlation = centred * inverse[:, :, None] * inverse[:, None, :]
     eigenvalues, vectors = np.linalg.eigh(correlation)
-    kept = eigenvalues > _RANK_TOLERANCE * eigenvalues[-1]
-    basis = vectors[:, kept]
-    one_solution = basis @ ((basis.T @ (covariances[varies] / spread)) / eigenvalues[kept])
+    kept = eigenvalues > _RANK_TOLERANCE * np.maximum(eigenvalues[:, -1:], 1.0)
+    along = np.einsum("mij,mi->mj", vectors, covariances * inverse)
+    weights = np.where(kept, along / np.where(kept, eigenvalues, 1.0), 0.0)
+    one_solution = np.einsum("mij,mj->mi", vectors, weights)
     # In the features' own units a slope is the scaled slope times inv_scale / spread.
-    unit = inv_scale[varies] / spread
-    free = vectors[:, ~kept] * unit[:, None]
+    unit = inv_scale * np.where(varies, inverse, 1.0)
+    free = vectors * unit[:, :, None] * ~kept[:, None, :]
     own = one_solution * unit
-    if free.shape[1]:
-        own = own - free @ np.linalg.lstsq(free, own, rcond=None)[0]
-    slopes[varies] = own / inv_scale[varies]
-    return slopes
+    own -= np.einsum("mij,mjk,mk->mi", free, np.linalg.pinv(free), own)
+    return np.where(varies, own / inv_scale, 0.0)
