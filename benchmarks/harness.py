@@ -1,0 +1,115 @@
+"""Repeat, interleave, summarise: what every group of measurements shares."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Repeated measurements of one number."""
+
+    samples: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.samples)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        if len(self.samples) == 1:
+            return self.samples[0], self.samples[0]
+        low, _, high = statistics.quantiles(self.samples, n=4, method="inclusive")
+        return low, high
+
+    def times(self, factor: float) -> Spread:
+        return Spread(tuple(sample * factor for sample in self.samples))
+
+    def over(self, other: Spread) -> Spread:
+        """Ratios of measurements made in the same round."""
+        return Spread(tuple(a / b for a, b in zip(self.samples, other.samples, strict=True)))
+
+    def minus(self, other: Spread) -> Spread:
+        """Differences of measurements made in the same round."""
+        return Spread(tuple(a - b for a, b in zip(self.samples, other.samples, strict=True)))
+
+    def show(self, unit: str = "") -> str:
+        """Median and quartiles, such as ``1.23 s (1.20 to 1.31)``."""
+        middle = f"{number(self.median)} {unit}".rstrip()
+        if len(self.samples) == 1:
+            return f"{middle} (once)"
+        low, high = self.quartiles
+        return f"{middle} ({number(low)} to {number(high)})"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One requirement, or one piece of information that has no target.
+
+    Attributes
+    ----------
+    work : what is done
+    measured : the measurements that the result rests on
+    result : the number that is compared with the target
+    target : the requirement; empty for information
+    met : whether it is met; None for information
+    limit : why a missed target is missed, printed only then
+    """
+
+    work: str
+    measured: str
+    result: str
+    target: str = ""
+    met: bool | None = None
+    limit: str = ""
+
+
+def seconds(function: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    function()
+    return time.perf_counter() - started
+
+
+def interleave(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Spread]:
+    """Time every case once a round, so that a slow spell of the machine hits all alike.
+
+    Every other round runs backwards: no case always follows the same one. Cases are called once
+    before, which compiles kernels and fills caches.
+    """
+    for function in cases.values():
+        function()
+    return interleave_cold(cases, repeats)
+
+
+def interleave_cold(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Spread]:
+    """Do the same without calling the cases before."""
+    taken: dict[str, list[float]] = {name: [] for name in cases}
+    for round_ in range(repeats):
+        names = list(cases) if round_ % 2 == 0 else list(reversed(cases))
+        for name in names:
+            taken[name].append(seconds(cases[name]))
+    return {name: Spread(tuple(times)) for name, times in taken.items()}
+
+
+def number(value: float) -> str:
+    """Three digits that count, thousands with commas."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 1e-3 else f"{value:.2e}"
+
+
+def say(text: str) -> None:
+    """Tell the person who waits."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def emit(rows: Sequence[Row]) -> None:
+    """Hand the rows over to `run.py`."""
+    print(json.dumps([asdict(row) for row in rows]))
