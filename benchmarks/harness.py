@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+
+PINNED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -81,19 +84,22 @@ def interleave(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[
     Every other round runs backwards: no case always follows the same one. Cases are called once
     before, which compiles kernels and fills caches.
     """
+    check_pinned()
     for function in cases.values():
         function()
-    return interleave_cold(cases, repeats)
-
-
-def interleave_cold(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Spread]:
-    """Do the same without calling the cases before."""
     taken: dict[str, list[float]] = {name: [] for name in cases}
     for round_ in range(repeats):
         names = list(cases) if round_ % 2 == 0 else list(reversed(cases))
         for name in names:
             taken[name].append(seconds(cases[name]))
     return {name: Spread(tuple(times)) for name, times in taken.items()}
+
+
+def check_pinned() -> None:
+    """Refuse to time with threads at large: a library that pins its own would look fast."""
+    loose = [name for name in PINNED if os.environ.get(name) != "1"]
+    if loose:
+        raise RuntimeError(f"set {', '.join(loose)} to 1 first, as run.py does")
 
 
 def number(value: float) -> str:

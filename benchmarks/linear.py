@@ -105,8 +105,7 @@ def kernel_rows() -> list[Row]:
     share = reached.over(rate)
     kernels = Spread(
         tuple(
-            a + b
-            for a, b in zip(times["solve"].samples, times["summarise"].samples, strict=True)
+            a + b for a, b in zip(times["solve"].samples, times["summarise"].samples, strict=True)
         )
     )
     whole = times["value"].over(kernels)
