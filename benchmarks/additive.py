@@ -25,6 +25,7 @@ class Gaussian:
         self.mean, self.deviation = mean, deviation
 
     def __call__(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Draw `size` of them."""
         x = rng.normal(self.mean, self.deviation, size)
         return x[:, None], x
 

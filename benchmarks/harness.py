@@ -21,16 +21,19 @@ class Spread:
 
     @property
     def median(self) -> float:
+        """The middle one."""
         return statistics.median(self.samples)
 
     @property
     def quartiles(self) -> tuple[float, float]:
+        """The range of the middle half."""
         if len(self.samples) == 1:
             return self.samples[0], self.samples[0]
         low, _, high = statistics.quantiles(self.samples, n=4, method="inclusive")
         return low, high
 
     def times(self, factor: float) -> Spread:
+        """Scale all of them."""
         return Spread(tuple(sample * factor for sample in self.samples))
 
     def over(self, other: Spread) -> Spread:

@@ -25,7 +25,7 @@ MANY = {"providers": 100, "draw": 20, "permutations": 100, "games": 50}
 
 
 @njit(fastmath=True)
-def _multiply_add(a, b, c, passes):  # noqa: ANN001, ANN202  numba infers them
+def _multiply_add(a, b, c, passes):
     for _ in range(passes):
         for i in range(a.size):
             a[i] += b[i] * c[i]
@@ -59,9 +59,11 @@ class Wine:
 
     @property
     def p(self) -> int:
+        """Number of coefficients."""
         return len(self.utility._b)
 
     def value(self) -> sb.Valuation:
+        """Do the whole work."""
         return sb.value(
             self.task.providers,
             self.utility,
@@ -71,6 +73,7 @@ class Wine:
         )
 
     def summarise(self) -> None:
+        """Run the kernel that sums products of records."""
         utility = self.utility
         for drawn in self.draws:
             batch, rows = drawn.batch, drawn.rows
@@ -79,10 +82,12 @@ class Wine:
             )
 
     def solve(self) -> np.ndarray:
+        """Run the kernel that solves all coalitions."""
         utility = self.utility
         return linear_table(self.summaries, utility._A, utility._b, utility._variance)
 
     def draw(self) -> list[object]:
+        """Choose the rows of all games."""
         return draws_of(self.task.providers, sb.Fresh(DRAW), N_GAMES, SEED)
 
 
@@ -127,7 +132,7 @@ def kernel_rows() -> list[Row]:
             f"{share.times(100).show('%')} of the loop's rate",
             "at least 25 %",
             share.median >= 0.25,
-            "the kernel waits for divisions and for the chain of pivots.",
+            "the cause has not been looked into.",
         ),
         Row(
             f"the whole of `value()` against its bare kernels, {N_GAMES} wine games",
@@ -193,6 +198,7 @@ class ManyProviders:
 
     @property
     def measured(self) -> str:
+        """The times behind the result."""
         return (
             f"`value()` {self.value.show('s')}, the bare kernel {self.kernel.show('s')}, its "
             f"{number(self.operations / 1e6)} million operations {self.needed.show('s')} at the "
@@ -202,6 +208,7 @@ class ManyProviders:
 
     @property
     def result(self) -> str:
+        """Times as multiples of what the operations need."""
         kernel = self.kernel.over(self.needed)
         return f"{self.value.over(self.needed).show('×')}; the kernel alone {kernel.show('×')}"
 
