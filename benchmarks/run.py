@@ -32,14 +32,14 @@ VERSIONS = ("shapband", "pyDVL", "shapiq", "numpy", "scipy", "scikit-learn", "nu
 
 
 def main() -> int:
-    started = time.perf_counter()
     peers = make_environment()
+    started, load_before = time.perf_counter(), os.getloadavg()[0]
     measured = {group: measure(group) for group in GROUPS if peers or group != "peers"}
     if not peers:
         measured = {"peers": None} | measured
     took = time.perf_counter() - started
     results = HERE / "RESULTS.md"
-    results.write_text(document(measured, took), encoding="utf-8")
+    results.write_text(document(measured, took, load_before), encoding="utf-8")
     print(results.read_text(encoding="utf-8"))
     return 1 if any(rows is None for rows in measured.values()) else 0
 
@@ -83,7 +83,9 @@ def measure(group: str) -> list[dict[str, object]] | None:
     return rows
 
 
-def document(measured: dict[str, list[dict[str, object]] | None], took: float) -> str:
+def document(
+    measured: dict[str, list[dict[str, object]] | None], took: float, load_before: float
+) -> str:
     """Write the results as one page."""
     rows = [row for part in measured.values() for row in part or ()]
     judged = [row for row in rows if row["met"] is not None]
@@ -96,6 +98,8 @@ def document(measured: dict[str, list[dict[str, object]] | None], took: float) -
         "",
         f"- Processor: {processor()}, {os.cpu_count()} cores; one thread a worker.",
         f"- {versions()}.",
+        f"- Load when it began: {load_before:.1f}. Above 0.5 other work disturbed the measurements: "
+        "then the times, and two workers above all, say little.",
         "- Numbers are medians with quartiles in brackets. What is compared is measured in turns, "
         "round by round; ratios are taken within a round.",
         "",
