@@ -29,8 +29,8 @@ lint: .venv/installed  ## format, lint, strict types, import contract
 
 check: lint test  ## all that CI runs
 
-bench: .venv/installed  ## measure, and write benchmarks/RESULTS.md
-	$(BIN)/python benchmarks/run.py
+bench:  ## measure beside the peers in .venv-bench, and write benchmarks/RESULTS.md
+	$(PYTHON) benchmarks/run.py
 
 clean:
 	rm -rf .venv .venv-bench

@@ -1,0 +1,66 @@
+"""The very games that `value()` plays, as records; and the loop that people write by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+import shapband as sb
+from shapband.access.access import Access
+from shapband.records import Draws
+from shapband.seeds import Seeds
+
+Records = tuple[np.ndarray, np.ndarray]
+
+
+def draws_of(
+    providers: Sequence[sb.Provider], sampling: Any, n_games: int, seed: int
+) -> list[Draws]:
+    """Give what `value()` draws with this seed: one `Draws` a provider."""
+    access = Access(providers, Seeds(seed), sb.Budget())
+    return sampling.prepare(access).draws(range(n_games))
+
+
+def records_of(draws: Sequence[Draws], game: int) -> list[Records]:
+    """Give the records (X, y) of every provider in one game."""
+    batches = [drawn.game(game) for drawn in draws]
+    return [(batch.X, batch.y) for batch in batches]
+
+
+def refit_exact(records: Sequence[Records], model: Any, X_val: Any, y_val: Any) -> np.ndarray:
+    """Exact Shapley values by hand: one fit a coalition, kept in a memo."""
+    n = len(records)
+    memo = {0: 0.0}
+
+    def worth(coalition: int) -> float:
+        if coalition not in memo:
+            inside = [records[i] for i in range(n) if coalition >> i & 1]
+            X = np.concatenate([X for X, _ in inside])
+            y = np.concatenate([y for _, y in inside])
+            memo[coalition] = inverse_mse(clone(model).fit(X, y), X_val, y_val)
+        return memo[coalition]
+
+    values = np.zeros(n)
+    for coalition in range(2**n):
+        size = coalition.bit_count()
+        for i in range(n):
+            if not coalition >> i & 1:
+                gain = worth(coalition | 1 << i) - worth(coalition)
+                values[i] += gain / (n * comb(n - 1, size))
+    return values
+
+
+def inverse_mse(fitted: Any, X_val: np.ndarray, y_val: np.ndarray) -> float:
+    """Score like the paper's tasks: 1 / (1 + MSE)."""
+    return float(1.0 / (1.0 + np.mean((fitted.predict(X_val) - y_val) ** 2)))
+
+
+def check_same(name: str, found: np.ndarray, expected: np.ndarray) -> None:
+    """Refuse to time what does not solve the same game."""
+    worst = float(np.abs(found - expected).max())
+    if not worst < 1e-6:
+        raise RuntimeError(f"{name} gives other Shapley values: they differ by {worst:.2g}")

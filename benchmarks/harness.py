@@ -1,0 +1,124 @@
+"""Repeat, interleave, summarise: what every group of measurements shares."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+PINNED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Repeated measurements of one number."""
+
+    samples: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The middle one."""
+        return statistics.median(self.samples)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """The range of the middle half."""
+        if len(self.samples) == 1:
+            return self.samples[0], self.samples[0]
+        low, _, high = statistics.quantiles(self.samples, n=4, method="inclusive")
+        return low, high
+
+    def times(self, factor: float) -> Spread:
+        """Scale all of them."""
+        return Spread(tuple(sample * factor for sample in self.samples))
+
+    def over(self, other: Spread) -> Spread:
+        """Ratios of measurements made in the same round."""
+        return Spread(tuple(a / b for a, b in zip(self.samples, other.samples, strict=True)))
+
+    def minus(self, other: Spread) -> Spread:
+        """Differences of measurements made in the same round."""
+        return Spread(tuple(a - b for a, b in zip(self.samples, other.samples, strict=True)))
+
+    def show(self, unit: str = "") -> str:
+        """Median and quartiles, such as ``1.23 s (1.20 to 1.31)``."""
+        middle = f"{number(self.median)} {unit}".rstrip()
+        if len(self.samples) == 1:
+            return f"{middle} (once)"
+        low, high = self.quartiles
+        return f"{middle} ({number(low)} to {number(high)})"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One requirement, or one piece of information that has no target.
+
+    Attributes
+    ----------
+    work : what is done
+    measured : the measurements that the result rests on
+    result : the number that is compared with the target
+    target : the requirement; empty for information
+    met : whether it is met; None for information
+    limit : why a missed target is missed, printed only then
+    """
+
+    work: str
+    measured: str
+    result: str
+    target: str = ""
+    met: bool | None = None
+    limit: str = ""
+
+
+def seconds(function: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    function()
+    return time.perf_counter() - started
+
+
+def interleave(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Spread]:
+    """Time every case once a round, so that a slow spell of the machine hits all alike.
+
+    Every other round runs backwards: no case always follows the same one. Cases are called once
+    before, which compiles kernels and fills caches.
+    """
+    check_pinned()
+    for function in cases.values():
+        function()
+    taken: dict[str, list[float]] = {name: [] for name in cases}
+    for round_ in range(repeats):
+        names = list(cases) if round_ % 2 == 0 else list(reversed(cases))
+        for name in names:
+            taken[name].append(seconds(cases[name]))
+    return {name: Spread(tuple(times)) for name, times in taken.items()}
+
+
+def check_pinned() -> None:
+    """Refuse to time with threads at large: a library that pins its own would look fast."""
+    loose = [name for name in PINNED if os.environ.get(name) != "1"]
+    if loose:
+        raise RuntimeError(f"set {', '.join(loose)} to 1 first, as run.py does")
+
+
+def number(value: float) -> str:
+    """Three digits that count, thousands with commas."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 1e-3 else f"{value:.2e}"
+
+
+def say(text: str) -> None:
+    """Tell the person who waits."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def emit(rows: Sequence[Row]) -> None:
+    """Hand the rows over to `run.py`."""
+    print(json.dumps([asdict(row) for row in rows]))

@@ -1,0 +1,163 @@
+"""`make bench`: make the environment, measure everything in it, write `RESULTS.md`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = ROOT / "benchmarks"
+ENVIRONMENT = ROOT / ".venv-bench"
+PYTHON = ENVIRONMENT / "bin" / "python"
+PINS = (HERE / "requirements.txt", HERE / "requirements-without-dependencies.txt")
+GROUPS = (
+    "peers",
+    "linear",
+    "neighbors",
+    "additive",
+    "workers",
+    "memory",
+    "startup",
+    "blackbox",
+)
+ONE_THREAD = {
+    f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA")
+}
+VERSIONS = ("shapband", "pyDVL", "shapiq", "numpy", "scipy", "scikit-learn", "numba")
+
+
+def main() -> int:
+    peers = make_environment()
+    started, load_before = time.perf_counter(), os.getloadavg()[0]
+    measured = {group: measure(group) for group in GROUPS if peers or group != "peers"}
+    if not peers:
+        measured = {"peers": None} | measured
+    took = time.perf_counter() - started
+    results = HERE / "RESULTS.md"
+    results.write_text(document(measured, took, load_before), encoding="utf-8")
+    print(results.read_text(encoding="utf-8"))
+    return 1 if any(rows is None for rows in measured.values()) else 0
+
+
+def make_environment() -> bool:
+    """Make `.venv-bench`, or reuse it if nothing it is made from has changed; tell if peers are."""
+    stamp = ENVIRONMENT / "made-from"
+    wanted = "".join(path.read_text() for path in (*PINS, ROOT / "pyproject.toml"))
+    if stamp.exists() and stamp.read_text() == wanted:
+        return True
+    print("making .venv-bench ...", flush=True)
+    subprocess.run([sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)], check=True)
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--editable", str(ROOT)], check=True)
+    everything, alone = (str(path) for path in PINS)
+    installs = [[*pip, "--requirement", everything], [*pip, "--no-deps", "--requirement", alone]]
+    if any(subprocess.run(install, check=False).returncode for install in installs):
+        print("!" * 72 + "\nTHE PEERS COULD NOT BE INSTALLED: they are not measured.\n" + "!" * 72)
+        return False
+    stamp.write_text(wanted)
+    return True
+
+
+def measure(group: str) -> list[dict[str, object]] | None:
+    """Run one group in a fresh process on one thread; None if it fails."""
+    print(f"measuring {group} ...", flush=True)
+    started = time.perf_counter()
+    done = subprocess.run(
+        [str(PYTHON), "-m", f"benchmarks.{group}"],
+        cwd=ROOT,
+        env=os.environ | ONE_THREAD | {"PYTHONWARNINGS": "ignore"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    print(f"  {time.perf_counter() - started:.0f} s", flush=True)
+    if done.returncode:
+        print("!" * 72 + f"\n{group} FAILED: it is not measured.\n" + "!" * 72)
+        return None
+    rows: list[dict[str, object]] = json.loads(done.stdout)
+    return rows
+
+
+def document(
+    measured: dict[str, list[dict[str, object]] | None], took: float, load_before: float
+) -> str:
+    """Write the results as one page."""
+    rows = [row for part in measured.values() for row in part or ()]
+    judged = [row for row in rows if row["met"] is not None]
+    missed = [row for row in judged if not row["met"]]
+    lines = [
+        "# Benchmarks",
+        "",
+        f"Written by `make bench` on {datetime.now(UTC):%d %B %Y}, in {took / 60:.0f} minutes. "
+        f"{len(judged) - len(missed)} of {len(judged)} targets are met.",
+        "",
+        f"- Processor: {processor()}, {os.cpu_count()} cores; one thread a worker.",
+        f"- {versions()}.",
+        f"- Load when it began: {load_before:.1f}. Above 0.5 other work disturbed the measurements: "
+        "then the times, and two workers above all, say little.",
+        "- Numbers are medians with quartiles in brackets. What is compared is measured in turns, "
+        "round by round; ratios are taken within a round.",
+        "",
+        *failures(measured),
+        "## Targets",
+        "",
+        "| work | measured | result | target | |",
+        "| --- | --- | --- | --- | --- |",
+        *(table_row(row, "met" if row["met"] else "**missed**") for row in judged),
+        "",
+        "## Where a target is missed",
+        "",
+        *([f"- **{row['work']}**: {row['limit']}" for row in missed] or ["Nowhere."]),
+        "",
+        "## Without a target",
+        "",
+        "| work | measured | result |",
+        "| --- | --- | --- |",
+        *(table_row(row) for row in rows if row["met"] is None),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def table_row(row: dict[str, object], verdict: str | None = None) -> str:
+    cells = [row["work"], row["measured"], row["result"]]
+    if verdict is not None:
+        cells += [row["target"], verdict]
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def failures(measured: dict[str, list[dict[str, object]] | None]) -> list[str]:
+    failed = [group for group, rows in measured.items() if rows is None]
+    if not failed:
+        return []
+    return [f"**Not measured, because it failed: {', '.join(failed)}.**", ""]
+
+
+def processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown"
+
+
+def versions() -> str:
+    """Ask the environment for the versions of what was measured."""
+    code = (
+        "import platform, importlib.metadata as m\n"
+        "found = {d.metadata['Name'].lower(): d.version for d in m.distributions()}\n"
+        f"names = [n for n in {VERSIONS!r} if n.lower() in found]\n"
+        "parts = [f'{n} {found[n.lower()]}' for n in names]\n"
+        "print(', '.join([f'Python {platform.python_version()}', *parts]))"
+    )
+    return subprocess.run(
+        [str(PYTHON), "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Start-up: the import, the command line, and the first call with a cold kernel cache."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from benchmarks.harness import Row, Spread, emit, interleave, say, seconds
+
+PYTHON = sys.executable
+COMMAND = str(Path(PYTHON).parent / "shapband")
+ROUNDS = 15
+COLD_ROUNDS = 3
+FIRST_CALL = """
+import sys
+import shapband as sb
+task = getattr(sb.datasets, sys.argv[1])()
+sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=10, seed=1)
+"""
+
+
+def run(*command: str) -> None:
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+
+
+def whole(task: str, cache: str) -> float:
+    """Seconds of a fresh process that values a task once, start to end."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+    command = [PYTHON, "-c", FIRST_CALL, task]
+    return seconds(
+        partial(subprocess.run, command, env=environment, stdout=subprocess.DEVNULL, check=True)
+    )
+
+
+def cold_row(task: str) -> Row:
+    cold, warm = [], []
+    for _ in range(COLD_ROUNDS):
+        with tempfile.TemporaryDirectory() as cache:
+            cold.append(whole(task, cache))
+            warm.append(whole(task, cache))
+    say(f"  cold {task}: {cold}")
+    return Row(
+        f"a process that values ten games of {task}, from start to end",
+        f"kernels found in the cache: {Spread(tuple(warm)).show('s')}",
+        f"kernels compiled first: {Spread(tuple(cold)).show('s')}",
+    )
+
+
+def rows() -> list[Row]:
+    times = interleave(
+        {
+            "pass": partial(run, PYTHON, "-c", "pass"),
+            "import": partial(run, PYTHON, "-c", "import shapband"),
+            "use": partial(run, PYTHON, "-c", "import shapband; shapband.value"),
+            "help": partial(run, COMMAND, "--help"),
+        },
+        ROUNDS,
+    )
+    bare = times["pass"]
+    imported = times["import"].minus(bare)
+    used = times["use"].minus(bare)
+    helped = times["help"].minus(bare)
+    measured = f"`python -c pass` takes {bare.show('s')}"
+    return [
+        Row(
+            "`import shapband`, on top of starting Python",
+            measured,
+            imported.show("s"),
+            "under 0.7 s",
+            imported.median < 0.7,
+            "the packages that the import needs.",
+        ),
+        Row(
+            "`shapband --help`, on top of starting Python",
+            measured,
+            helped.show("s"),
+            "under 0.3 s",
+            helped.median < 0.3,
+            "the packages that the command line needs.",
+        ),
+        Row(
+            "`import shapband` and the first use of `shapband.value`, on top of starting Python",
+            measured,
+            used.show("s"),
+        ),
+        cold_row("wine"),
+        cold_row("synthetic"),
+    ]
+
+
+if __name__ == "__main__":
+    emit(rows())
