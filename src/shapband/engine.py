@@ -31,7 +31,7 @@ from shapband.records import Batch
 from shapband.sampling.base import Realisation, Sampling
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver
-from shapband.utilities.base import Utility
+from shapband.utilities.base import GameSummaries, Utility
 from shapband.valuation import Valuation
 
 _NEAR_FLOATS = 500_000  # numbers that a chunk of games holds at best: 4 MB, near the caches
@@ -198,9 +198,13 @@ class Chunk:
     indices: range
     draws: list[Draws] = field(repr=False)
 
-    def packed(self) -> Chunk:
-        """The same games with only the records they use."""
-        return Chunk(self.indices, [drawn.packed() for drawn in self.draws])
+
+@dataclass(frozen=True, eq=False)
+class SummarisedChunk:
+    """Consecutive games of which only the summaries are left."""
+
+    indices: range
+    summaries: GameSummaries = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,14 +216,27 @@ class Job:
     names: tuple[str, ...]
     seeds: Seeds
 
-    def __call__(self, chunk: Chunk) -> Solution:
-        """Summarise the games and solve them."""
+    def __call__(self, task: Chunk | SummarisedChunk) -> Solution:
+        """Summarise the games, unless that is done, and solve them."""
+        chunk = self._summarised(task) if isinstance(task, Chunk) else task
+        return self.solver.solve(
+            Games(self.utility, chunk.summaries, self.names, chunk.indices, self.seeds)
+        )
+
+    def packed(self, chunk: Chunk) -> Chunk | SummarisedChunk:
+        """The same games to be sent away: their summaries, or for black boxes their records."""
+        if self.utility.mergeable:
+            return self._summarised(chunk)
+        return Chunk(chunk.indices, [drawn.packed() for drawn in chunk.draws])
+
+    def arrived(self) -> None:
+        """Keep the linear algebra of the process to one thread, as it is kept at home."""
+        calm_blas(mergeable=self.utility.mergeable)
+
+    def _summarised(self, chunk: Chunk) -> SummarisedChunk:
         for name, drawn in zip(self.names, chunk.draws, strict=True):
             self._check_batch(name, drawn.batch)
-        summaries = self.utility.summarise_games(chunk.draws)
-        return self.solver.solve(
-            Games(self.utility, summaries, self.names, chunk.indices, self.seeds)
-        )
+        return SummarisedChunk(chunk.indices, self.utility.summarise_games(chunk.draws))
 
     def _check_batch(self, name: str, batch: Batch) -> None:
         try:
