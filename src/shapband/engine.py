@@ -135,7 +135,13 @@ class _Table:
         n_games: int,
         workers: Workers,
     ) -> None:
-        self.job = Job(plan.utility, plan.solver, tuple(p.name for p in plan.providers), plan.seeds)
+        self.job = Job(
+            plan.utility,
+            plan.solver,
+            tuple(provider.name for provider in plan.providers),
+            plan.seeds,
+            summaries_travel=_summaries_travel(plan.utility, realisation.draw_sizes.tolist()),
+        )
         self.fold = Fold(len(plan.providers), realisation.group)
         self.kept = _KeptGames(len(plan.providers), plan.keep_games)
         self.evaluations = 0
@@ -209,12 +215,18 @@ class SummarisedChunk:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What a worker does with a chunk."""
+    """What a worker does with a chunk.
+
+    Attributes
+    ----------
+    summaries_travel : whether summaries are sent to other processes instead of records
+    """
 
     utility: Utility
     solver: Solver
     names: tuple[str, ...]
     seeds: Seeds
+    summaries_travel: bool
 
     def __call__(self, task: Chunk | SummarisedChunk) -> Solution:
         """Summarise the games, unless that is done, and solve them."""
@@ -224,8 +236,8 @@ class Job:
         )
 
     def packed(self, chunk: Chunk) -> Chunk | SummarisedChunk:
-        """The same games to be sent away: their summaries, or for black boxes their records."""
-        if self.utility.mergeable:
+        """The same games to be sent away: their summaries, or the records that they use."""
+        if self.summaries_travel:
             return self._summarised(chunk)
         return Chunk(chunk.indices, [drawn.packed() for drawn in chunk.draws])
 
@@ -287,6 +299,17 @@ def _reason(access: Access, played: int, n_games: int) -> str:
     if played == n_games:
         return "all that were asked for"
     return f"the budget of {access.budget} ended it before {n_games:,}"
+
+
+def _summaries_travel(utility: Utility, draw_sizes: list[int]) -> bool:
+    """Whether games are sent away as summaries: if they are made of them, and these are smaller.
+
+    Neighbour lists for many validation rows are larger than the draws they are made from, and
+    making them is most of the work: that is left to the workers.
+    """
+    summaries = sum(utility.summary_floats(size) for size in draw_sizes)
+    records = sum(Utility.summary_floats(utility, size) for size in draw_sizes)
+    return utility.mergeable and summaries <= records
 
 
 def _chunk_size(job: Job, realisation: Realisation, n_games: int, n_jobs: int) -> int:

@@ -5,17 +5,15 @@ import threading
 import numpy as np
 import pytest
 import tests.cluster_cases as cases
+from tests.conftest import linear_providers
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import shapband as sb
-from shapband.access.access import Access
-from shapband.access.budget import Budget
-from shapband.engine import Chunk, Job
+from shapband.engine import Job
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.execution.away import opened_result, perform, seal
 from shapband.execution.local import ProcessWorkers
 from shapband.seeds import Seeds
-from shapband.utilities.base import RecordsUtility
 
 
 @pytest.fixture
@@ -89,34 +87,46 @@ def test_a_job_that_cannot_be_opened_is_an_error_of_the_task():
 def test_black_boxes_calm_the_linear_algebra_where_they_arrive(case, threads):
     providers, utility, _ = case()
     with threadpool_limits(limits=2):
-        Job(utility, sb.Exact(), tuple(p.name for p in providers), Seeds(0)).arrived()
+        names = tuple(provider.name for provider in providers)
+        Job(utility, sb.Exact(), names, Seeds(0), summaries_travel=False).arrived()
         assert {library["num_threads"] for library in threadpool_info()} == {threads}
+
+
+class Scales(ProcessWorkers):
+    """Weighs what is sent."""
+
+    def __init__(self):
+        super().__init__(2)
+        self.bytes = []
+
+    def submit(self, parcel, task):
+        self.bytes.append(len(task))
+        return super().submit(parcel, task)
 
 
 def wire_bytes(utility, providers, n_boot):
     """Bytes of a task of four games."""
-    seeds = Seeds(0)
-    with Access(providers, seeds, Budget()) as access:
-        realisation = sb.Pooled(400, n_boot).prepare(access)
-        games = range(4)
-        job = Job(utility, sb.Exact(), tuple(p.name for p in providers), seeds)
-        return len(seal(job.packed(Chunk(games, realisation.draws(games))), "a task"))
+    scales = Scales()
+    arguments = {"sampling": sb.Pooled(400, n_boot), "n_games": 4, "seed": 0}
+    sb.value(providers, utility, chunk_size=4, workers=scales, **arguments)
+    (weight,) = scales.bytes
+    return weight
 
 
 def test_summaries_travel_instead_of_records():
-    providers, (X_val, y_val) = cases.linear_providers(n=3, records=400)
+    providers, (X_val, y_val) = linear_providers(n=3, records=400)
     linear = sb.LinearUtility(X_val, y_val)
     assert wire_bytes(linear, providers, 300) == wire_bytes(linear, providers, 30)
     assert wire_bytes(linear, providers, 300) < 4 * 3 * 8 * 14 + 1000
+    few_rows = sb.NeighborUtility(X_val[:20], y_val[:20], k=2)
+    assert wire_bytes(few_rows, providers, 300) == wire_bytes(few_rows, providers, 30)
     assert wire_bytes(sb.TableUtility(np.zeros(8)), providers, 300) < 1000
 
 
-def test_black_boxes_get_the_records_they_use_and_no_others():
-    providers, _ = cases.linear_providers(n=3, records=400)
-
-    class Median(RecordsUtility):
-        def score(self, batch):
-            return float(np.median(batch.y))
-
+@pytest.mark.parametrize("black_box", [True, False], ids=["black box", "larger summaries"])
+def test_otherwise_the_records_travel_that_are_used_and_no_others(black_box):
+    providers, validation = linear_providers(n=3, records=400)
+    many = sb.NeighborUtility(*validation, k=50)
+    utility = sb.FunctionUtility(lambda X, y: float(np.median(y))) if black_box else many
     records = 4 * 3 * 30 * (3 + 1) * 8
-    assert records < wire_bytes(Median(), providers, 30) < 1.5 * records + 2000
+    assert records < wire_bytes(utility, providers, 30) < 1.5 * records + 2000
