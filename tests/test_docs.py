@@ -17,7 +17,8 @@ def python_blocks(page):
     "page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name
 )
 def test_the_python_of_a_page_runs(page, capsys):
-    exec(compile("\n".join(python_blocks(page)), page.name, "exec"), {})  # noqa: S102
+    script = compile("\n".join(python_blocks(page)), page.name, "exec")
+    exec(script, {"__name__": "__main__"})  # noqa: S102
     assert "Traceback" not in capsys.readouterr().out
 
 

@@ -4,6 +4,8 @@ from . import datasets, errors
 from ._value import value
 from .access.budget import Budget
 from .access.meter import AccessReport, Usage
+from .execution.dask import DaskWorkers
+from .execution.ray import RayWorkers
 from .moments.accumulate import Moments
 from .moments.closed_form import ClosedForm, additive_gaussian, closed_form, shapley_matrix
 from .moments.pools import finite_pool_correction, normalise_draw_size
@@ -41,6 +43,7 @@ __all__ = [
     "Blocks",
     "Budget",
     "ClosedForm",
+    "DaskWorkers",
     "DistributionSource",
     "EstimatorUtility",
     "Exact",
@@ -55,6 +58,7 @@ __all__ = [
     "Pooled",
     "Precision",
     "Provider",
+    "RayWorkers",
     "Seconds",
     "StableRanking",
     "StoppingRule",

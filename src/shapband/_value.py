@@ -8,6 +8,7 @@ from shapband.access.budget import Budget
 from shapband.checks import check_whole
 from shapband.engine import Plan, play
 from shapband.errors import InvalidInput
+from shapband.execution.base import Workers
 from shapband.execution.local import LocalWorkers
 from shapband.moments.stopping import StoppingRule
 from shapband.progress import GamesProgress
@@ -29,6 +30,7 @@ def value(
     n_games: int = 100,
     seed: int | None = None,
     n_jobs: int = 1,
+    workers: Workers | None = None,
     budget: Budget | None = None,
     stop: StoppingRule | None = None,
     chunk_size: int | None = None,
@@ -47,7 +49,9 @@ def value(
     n_games : games to play, at least 2; a budget may end the valuation sooner
     seed : a whole number that repeats the valuation bit for bit; None takes one from the
         operating system, and the valuation tells it
-    n_jobs : workers; the result does not depend on it
+    n_jobs : workers on this machine; the result does not depend on it
+    workers : the workers of a cluster, `DaskWorkers` or `RayWorkers`, in place of `n_jobs`; the
+        result does not depend on them either
     budget : what may be asked of the sources in all
     stop : ends the valuation before `n_games` when it is met, such as
         ``Precision(absolute=0.01) | Seconds(600)``; looked at every 32 games
@@ -85,9 +89,9 @@ def value(
         chunk_size=chunk_size,
         keep_games=keep_games,
     )
-    workers = LocalWorkers(n_jobs, threads=utility.mergeable)
-    with workers, GamesProgress(progress) as bar:
-        return play(plan, workers, bar.show)
+    chosen = _check_workers(workers) or LocalWorkers(n_jobs, threads=utility.mergeable)
+    with chosen, GamesProgress(progress) as bar:
+        return play(plan, chosen, bar.show)
 
 
 def settle(
@@ -144,6 +148,15 @@ def _check_kinds(
             "stop must be a stopping rule, such as Precision(absolute=0.01), or None; "
             f"received {type(stop).__name__}"
         )
+
+
+def _check_workers(workers: Workers | None) -> Workers | None:
+    if workers is not None and not isinstance(workers, Workers):
+        raise InvalidInput(
+            "workers must be DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on "
+            f"this machine; received {type(workers).__name__}"
+        )
+    return workers
 
 
 def _seeds(seed: int | None) -> Seeds:

@@ -32,7 +32,7 @@ from shapband.records import Batch
 from shapband.sampling.base import Realisation, Sampling
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver
-from shapband.utilities.base import Utility
+from shapband.utilities.base import GameSummaries, Utility
 from shapband.valuation import Valuation
 
 _NEAR_FLOATS = 500_000  # numbers that a chunk of games holds at best: 4 MB, near the caches
@@ -136,7 +136,13 @@ class _Table:
         n_games: int,
         workers: Workers,
     ) -> None:
-        self.job = Job(plan.utility, plan.solver, tuple(p.name for p in plan.providers), plan.seeds)
+        self.job = Job(
+            plan.utility,
+            plan.solver,
+            tuple(provider.name for provider in plan.providers),
+            plan.seeds,
+            summaries_travel=_summaries_travel(plan.utility, realisation.draw_sizes.tolist()),
+        )
         self.fold = Fold(len(plan.providers), realisation.group)
         self.kept = _KeptGames(len(plan.providers), plan.keep_games)
         self.evaluations = 0
@@ -202,28 +208,51 @@ class Chunk:
     indices: range
     draws: list[Draws] = field(repr=False)
 
-    def packed(self) -> Chunk:
-        """The same games with only the records they use."""
-        return Chunk(self.indices, [drawn.packed() for drawn in self.draws])
+
+@dataclass(frozen=True, eq=False)
+class SummarisedChunk:
+    """Consecutive games of which only the summaries are left."""
+
+    indices: range
+    summaries: GameSummaries = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What a worker does with a chunk."""
+    """What a worker does with a chunk.
+
+    Attributes
+    ----------
+    summaries_travel : whether summaries are sent to other processes instead of records
+    """
 
     utility: Utility
     solver: Solver
     names: tuple[str, ...]
     seeds: Seeds
+    summaries_travel: bool
 
-    def __call__(self, chunk: Chunk) -> Solution:
-        """Summarise the games and solve them."""
+    def __call__(self, task: Chunk | SummarisedChunk) -> Solution:
+        """Summarise the games, unless that is done, and solve them."""
+        chunk = self._summarised(task) if isinstance(task, Chunk) else task
+        return self.solver.solve(
+            Games(self.utility, chunk.summaries, self.names, chunk.indices, self.seeds)
+        )
+
+    def packed(self, chunk: Chunk) -> Chunk | SummarisedChunk:
+        """The same games to be sent away: their summaries, or the records that they use."""
+        if self.summaries_travel:
+            return self._summarised(chunk)
+        return Chunk(chunk.indices, [drawn.packed() for drawn in chunk.draws])
+
+    def arrived(self) -> None:
+        """Keep the linear algebra of the process to one thread, as it is kept at home."""
+        calm_blas(mergeable=self.utility.mergeable)
+
+    def _summarised(self, chunk: Chunk) -> SummarisedChunk:
         for name, drawn in zip(self.names, chunk.draws, strict=True):
             self._check_batch(name, drawn.batch)
-        summaries = self.utility.summarise_games(chunk.draws)
-        return self.solver.solve(
-            Games(self.utility, summaries, self.names, chunk.indices, self.seeds)
-        )
+        return SummarisedChunk(chunk.indices, self.utility.summarise_games(chunk.draws))
 
     def _check_batch(self, name: str, batch: Batch) -> None:
         try:
@@ -274,6 +303,17 @@ def _reason(access: Access, played: int, n_games: int) -> str:
     if played == n_games:
         return "all that were asked for"
     return f"the budget of {access.budget} ended it before {n_games:,}"
+
+
+def _summaries_travel(utility: Utility, draw_sizes: list[int]) -> bool:
+    """Whether games are sent away as summaries: if they are made of them, and these are smaller.
+
+    Neighbour lists for many validation rows are larger than the draws they are made from, and
+    making them is most of the work: that is left to the workers.
+    """
+    summaries = sum(utility.summary_floats(size) for size in draw_sizes)
+    records = sum(Utility.summary_floats(utility, size) for size in draw_sizes)
+    return utility.mergeable and summaries <= records
 
 
 def _chunk_size(job: Job, realisation: Realisation, n_games: int, n_jobs: int) -> int:

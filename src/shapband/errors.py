@@ -6,7 +6,8 @@
     ├── InvalidInput (also ValueError)   an argument breaks a rule; no source was asked
     ├── BudgetExceeded                   the budget does not pay for two games
     ├── SourceError                      a source failed, or gave what it should not
-    └── EvaluationError                  a coalition could not be evaluated
+    ├── EvaluationError                  a coalition could not be evaluated
+    └── WorkerError                      workers cannot be reached, or are lost
 """
 
 
@@ -28,3 +29,7 @@ class SourceError(ShapbandError):
 
 class EvaluationError(ShapbandError):
     """The utility of a coalition could not be computed."""
+
+
+class WorkerError(ShapbandError):
+    """Workers cannot be reached, or more of them are lost than can be replaced."""

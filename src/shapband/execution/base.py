@@ -9,13 +9,20 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 Answer = TypeVar("Answer")
+Made = TypeVar("Made", covariant=True)
 
 
-class Task(Protocol):
-    """Something that can be done here, or packed and sent away."""
+class Job(Protocol[Made]):
+    """What is done with every task: here, or in a process that it is sent to."""
 
-    def packed(self) -> Any:
-        """The same task, with only what it needs."""
+    def __call__(self, task: Any) -> Made:
+        """Do a task, as it is or packed."""
+
+    def packed(self, task: Any) -> Any:
+        """The same task, with only what doing it elsewhere needs."""
+
+    def arrived(self) -> None:
+        """Make ready a process that this job was sent to."""
 
 
 class Workers(ABC):
@@ -29,9 +36,7 @@ class Workers(ABC):
     n_jobs: int
 
     @abstractmethod
-    def map(
-        self, job: Callable[[Any], Answer], tasks: Iterator[Any], n_tasks: int
-    ) -> Iterator[Answer]:
+    def map(self, job: Job[Answer], tasks: Iterator[Any], n_tasks: int) -> Iterator[Answer]:
         """Apply the job to every task; there are `n_tasks` of them."""
 
     def __enter__(self) -> Workers:
@@ -49,14 +54,22 @@ class Workers(ABC):
 def in_order(
     submit: Callable[[Any], Any],
     result: Callable[[Any], Answer],
+    cancel: Callable[[Any], object],
     tasks: Iterator[Any],
     ahead: int,
 ) -> Iterator[Answer]:
-    """Submit tasks up to `ahead` of the oldest result, and give results in task order."""
+    """Submit tasks up to `ahead` of the oldest result, and give results in task order.
+
+    Whatever still waits when this ends early is cancelled.
+    """
     waiting: deque[Any] = deque()
-    for task in tasks:
-        waiting.append(submit(task))
-        if len(waiting) > ahead:
+    try:
+        for task in tasks:
+            waiting.append(submit(task))
+            if len(waiting) > ahead:
+                yield result(waiting.popleft())
+        while waiting:
             yield result(waiting.popleft())
-    while waiting:
-        yield result(waiting.popleft())
+    finally:
+        for left in waiting:
+            cancel(left)

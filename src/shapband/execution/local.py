@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from shapband.checks import check_whole
-from shapband.execution.base import Answer, Workers, in_order
+from shapband.checks import check_whole, one_line
+from shapband.errors import WorkerError
+from shapband.execution.away import AwayWorkers, Parcel, perform
+from shapband.execution.base import Answer, Job, Workers, in_order
 
 # Seconds of work below which starting workers costs more than they save.
 _THREADS_START = 0.02
@@ -37,12 +41,10 @@ class LocalWorkers(Workers):
     def __init__(self, n_jobs: int, *, threads: bool) -> None:
         self.n_jobs = resolve_n_jobs(n_jobs)
         self._threads = threads
-        self._executor: Executor | None = None
+        self._started: Workers | None = None
         self._worth_it: bool | None = None if self.n_jobs > 1 else False
 
-    def map(
-        self, job: Callable[[Any], Answer], tasks: Iterator[Any], n_tasks: int
-    ) -> Iterator[Answer]:
+    def map(self, job: Job[Answer], tasks: Iterator[Any], n_tasks: int) -> Iterator[Answer]:
         """Apply the job to every task, here or in workers."""
         if self._worth_it is None and n_tasks > 1:
             started = time.perf_counter()
@@ -52,12 +54,9 @@ class LocalWorkers(Workers):
         if not self._worth_it:
             yield from map(job, tasks)
             return
-        executor = self._executor = self._executor or self._start()
-
-        def submit(task: Any) -> Future[Answer]:
-            return executor.submit(job, task if self._threads else task.packed())
-
-        yield from in_order(submit, lambda future: future.result(), tasks, 2 * self.n_jobs)
+        kind = ThreadWorkers if self._threads else ProcessWorkers
+        self._started = self._started or kind(self.n_jobs)
+        yield from self._started.map(job, tasks, n_tasks)
 
     def __exit__(
         self,
@@ -65,17 +64,88 @@ class LocalWorkers(Workers):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Threads end here; processes stay, so that the next valuation finds them warm."""
-        if self._executor is not None and self._threads:
-            self._executor.shutdown(wait=True, cancel_futures=True)
+        """End those that were started."""
+        if self._started is not None:
+            self._started.__exit__(kind, error, trace)
 
-    def _start(self) -> Executor:
-        if self._threads:
-            return ThreadPoolExecutor(self.n_jobs)
+
+class ThreadWorkers(Workers):
+    """Threads of this process."""
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_jobs = n_jobs
+        self._pool = ThreadPoolExecutor(n_jobs)
+
+    def map(
+        self,
+        job: Job[Answer],
+        tasks: Iterator[Any],
+        n_tasks: int,  # noqa: ARG002  some workers want to know it
+    ) -> Iterator[Answer]:
+        """Apply the job to every task as it is: nothing has to be sent."""
+        return in_order(
+            lambda task: self._pool.submit(job, task),
+            lambda future: future.result(),
+            lambda future: future.cancel(),
+            tasks,
+            2 * self.n_jobs,
+        )
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Threads end here."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class ProcessWorkers(AwayWorkers):
+    """Processes of this machine. They stay, so that the next valuation finds them warm."""
+
+    def __init__(self, n_jobs: int) -> None:
+        super().__init__()
         from joblib.externals.loky import get_reusable_executor
 
-        executor: Executor = get_reusable_executor(max_workers=self.n_jobs, env=_ONE_THREAD)
-        return executor
+        self.n_jobs = n_jobs
+        self._pool = get_reusable_executor(max_workers=n_jobs, env=_ONE_THREAD)
+        self._room = tempfile.TemporaryDirectory(prefix="shapband-")
+
+    def ship(self, sealed: bytes) -> Path:
+        """Put the job into a file of this valuation, that only this user can read."""
+        place = Path(self._room.name) / "job"
+        place.write_bytes(sealed)
+        return place
+
+    def submit(self, parcel: Parcel, task: bytes) -> Future[bytes]:
+        """Hand the task to the next free process."""
+        future: Future[bytes] = self._pool.submit(_perform, parcel.token, parcel.place, task)
+        return future
+
+    def result(self, handle: Future[bytes]) -> bytes:
+        """Wait for a result."""
+        try:
+            return handle.result()
+        except BrokenExecutor as cause:
+            raise WorkerError(f"a worker process ended: {one_line(cause)}") from cause
+
+    def cancel(self, handle: Future[bytes]) -> None:
+        """Leave out a task that is not begun."""
+        handle.cancel()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove the file."""
+        self._room.cleanup()
+
+
+def _perform(token: str, place: Path, task: bytes) -> bytes:
+    return perform(token, place.read_bytes, task)
 
 
 def resolve_n_jobs(n_jobs: int) -> int:

@@ -1,0 +1,120 @@
+"""Workers of a Ray cluster."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from shapband.checks import one_line
+from shapband.errors import InvalidInput, WorkerError
+from shapband.execution.away import AwayWorkers, Parcel, perform
+
+_RETRIES = 3  # workers that a task may lose before it is blamed for it
+
+
+class RayWorkers(AwayWorkers):
+    """The workers of a Ray cluster.
+
+    If Ray is connected already, that connection is used and left as it is; otherwise one is made
+    for each valuation. A worker that is lost is replaced by another, which does the lost tasks
+    again; the result is the same bit for bit.
+
+    Parameters
+    ----------
+    address : address of the cluster's head, such as ``"10.0.0.1:6379"``; "auto" finds a cluster
+        that runs on this machine
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.RayWorkers("10.0.0.1:6379")  # doctest: +SKIP
+    RayWorkers('10.0.0.1:6379')
+    """
+
+    def __init__(self, address: str = "auto") -> None:
+        super().__init__()
+        if not isinstance(address, str) or not address:
+            raise InvalidInput(
+                "RayWorkers: address must be one such as '10.0.0.1:6379', or 'auto'; "
+                f"received {address!r}"
+            )
+        try:
+            import ray  # noqa: F401
+        except ImportError as cause:
+            raise InvalidInput(
+                "RayWorkers needs another package: pip install 'shapband[ray]'"
+            ) from cause
+        self._address = address
+        self._own_connection = False
+        self._remote: Any = None
+
+    def __repr__(self) -> str:
+        return f"RayWorkers({self._address!r})"
+
+    def __enter__(self) -> RayWorkers:
+        """Connect unless that is done, and count the cluster's cores."""
+        import ray
+
+        if not ray.is_initialized():
+            try:
+                ray.init(address=self._address)
+            except (ConnectionError, OSError, RuntimeError, ValueError) as cause:
+                raise WorkerError(
+                    f"no Ray cluster answers at {self._address}: {one_line(cause)}"
+                ) from cause
+            self._own_connection = True
+        self._remote = ray.remote(max_retries=_RETRIES)(_perform)
+        self.n_jobs = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Disconnect if the connection was made here."""
+        self._parcel = None
+        if self._own_connection:
+            import ray
+
+            ray.shutdown()
+            self._own_connection = False
+
+    def ship(self, sealed: bytes) -> list[Any]:
+        """Put the job into the object store.
+
+        The reference goes in a list, which Ray hands on as it is: a process fetches the job when
+        it does not have it, not for every task.
+        """
+        import ray
+
+        return [ray.put(sealed)]
+
+    def submit(self, parcel: Parcel, task: bytes) -> Any:
+        """Let Ray find a worker."""
+        if self._remote is None:
+            raise WorkerError(f"{self!r} is not connected: use it as `with workers: ...`")
+        return self._remote.remote(parcel.token, parcel.place, task)
+
+    def result(self, handle: Any) -> bytes:
+        """Wait for a result; only the cluster itself can fail here."""
+        import ray
+
+        try:
+            sealed: bytes = ray.get(handle)
+        except ray.exceptions.RayError as cause:
+            raise WorkerError(f"the Ray cluster gave up a task: {one_line(cause)}") from cause
+        return sealed
+
+    def cancel(self, handle: Any) -> None:
+        """Tell Ray."""
+        import ray
+
+        ray.cancel(handle)
+
+
+def _perform(token: str, place: list[Any], task: bytes) -> bytes:
+    import ray
+
+    return perform(token, lambda: ray.get(place[0]), task)

@@ -1,0 +1,179 @@
+"""What every kind of workers in other processes must do; `test_dask` and `test_ray` run it.
+
+Classes and functions are local, so that they travel by value: a cluster does not have the tests.
+"""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+import shapband as sb
+from shapband.utilities.base import RecordsUtility, Utility
+from tests.conftest import gaussian_providers, linear_providers
+from tests.test_invariance import same_bits
+
+
+def linear_pooled():
+    providers, validation = linear_providers()
+    utility = sb.LinearUtility(*validation)
+    return providers, utility, {"sampling": sb.Pooled(30, 12), "chunk_size": 4}
+
+
+def neighbours():
+    providers, (X_val, y_val) = linear_providers(n=4)
+    utility = sb.NeighborUtility(X_val, y_val, k=3)
+    return providers, utility, {"sampling": sb.Blocks(36, 12), "solver": sb.Permutation(5)}
+
+
+def black_box():
+    providers, (X_val, y_val) = linear_providers(n=4)
+    utility = sb.EstimatorUtility(Ridge(), X_val, y_val)
+    return providers, utility, {"sampling": sb.Pooled(30, 12), "solver": sb.Permutation(4)}
+
+
+def fresh_from_afar():
+    providers = gaussian_providers([0.0, 1.0, 2.0], [1.0, 2.0, 0.5])
+    utility = sb.FunctionUtility(lambda X, y: float(np.median(y)))
+    return providers, utility, {"sampling": sb.Fresh(9)}
+
+
+CASES = [linear_pooled, neighbours, black_box, fresh_from_afar]
+
+
+def check_same_bits(case, workers):
+    providers, utility, arguments = case()
+    arguments |= {"n_games": 18, "seed": 5}
+    one = sb.value(providers, utility, **arguments)
+    other = sb.value(providers, utility, workers=workers, **arguments)
+    same_bits(other, one)
+    assert other.evaluations == one.evaluations
+    assert other.access.records == one.access.records
+
+
+def check_lost_workers(workers, room, losses):
+    """Kill the process in its sixth call, in as many processes as there are losses."""
+    home = os.getpid()
+    calls = []
+
+    def v(X, y):
+        calls.append(1)
+        if os.getpid() != home:
+            time.sleep(0.005)
+            if len(calls) > 5 and len(list(room.iterdir())) < losses:
+                (room / str(os.getpid())).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        return float(np.median(y))
+
+    providers, _ = linear_providers(n=3)
+    arguments = {"sampling": sb.Pooled(30, 12), "n_games": 16, "seed": 3}
+    one = sb.value(providers, sb.FunctionUtility(v), **arguments)
+    calls.clear()
+    other = sb.value(providers, sb.FunctionUtility(v), workers=workers, **arguments)
+    assert len(list(room.iterdir())) >= losses
+    same_bits(other, one)
+
+
+def check_evaluation_error(workers):
+    class Refused(Exception):
+        pass
+
+    def v(X, y):
+        if len(y) > 12:
+            raise Refused("no more than one provider, please")
+        return 1.0
+
+    def error(**arguments):
+        with pytest.raises(sb.errors.EvaluationError) as caught:
+            sb.value(
+                providers,
+                sb.FunctionUtility(v),
+                sampling=sb.Pooled(30, 12),
+                n_games=8,
+                seed=0,
+                **arguments,
+            )
+        return str(caught.value)
+
+    providers, _ = linear_providers(n=3)
+    assert error(workers=workers) == error()
+    assert "'site 0', 'site 1'" in error()
+    assert "Refused: no more than one provider, please" in error()
+
+
+def check_custom_error(workers):
+    """An exception of the user's own class comes back as that class."""
+
+    class Refused(Exception):
+        pass
+
+    class Reluctant(Utility):
+        def summarise(self, batch):
+            return 0.0
+
+        def evaluate(self, summaries, coalitions):
+            raise Refused("not today", 7)
+
+    providers, _ = linear_providers(n=3)
+    with pytest.raises(Refused) as caught:
+        sb.value(
+            providers, Reluctant(), sampling=sb.Pooled(30, 12), n_games=8, seed=0, workers=workers
+        )
+    assert type(caught.value) is Refused
+    assert caught.value.args == ("not today", 7)
+    assert "evaluate" in str(caught.value.__cause__)  # the trace of the other process
+
+
+def check_shipped_once(workers, room):
+    """Every process opens the utility once, however many stages and tasks there are."""
+    opened = room / "opened"
+
+    class Counted(RecordsUtility):
+        def score(self, batch):
+            time.sleep(0.001)
+            return float(np.median(batch.y))
+
+        def __setstate__(self, state):
+            self.__dict__.update(state)
+            with opened.open("a") as file:
+                file.write(f"{os.getpid()}\n")
+
+        def __getstate__(self):
+            return {"weight": 1}
+
+    providers, _ = linear_providers(n=3)
+    arguments = {"sampling": sb.Pooled(30, 12), "n_games": 70, "seed": 0}
+    stop = sb.Precision(absolute=1e-9)  # never met: three stages
+    sb.value(providers, Counted(), stop=stop, workers=workers, **arguments)
+    by_process = opened.read_text().split()
+    assert len(by_process) == len(set(by_process))
+    assert 1 <= len(by_process) <= 2
+
+
+def check_few_ahead(workers):
+    class Echo:
+        def __call__(self, task):
+            return task
+
+        def packed(self, task):
+            return task
+
+        def arrived(self):
+            pass
+
+    made = []
+
+    def tasks():
+        for number in range(60):
+            made.append(number)
+            yield number
+
+    with workers:
+        ahead = 2 * workers.n_jobs + 1
+        for done, answer in enumerate(workers.map(Echo(), tasks(), 60)):
+            assert answer == done
+            assert len(made) - done <= ahead
+    assert len(made) == 60
