@@ -6,7 +6,11 @@
     ├── InvalidInput (also ValueError)   an argument breaks a rule; no source was asked
     ├── BudgetExceeded                   the budget does not pay for two games
     ├── SourceError                      a source failed, or gave what it should not
-    └── EvaluationError                  a coalition could not be evaluated
+    ├── EvaluationError                  a coalition could not be evaluated
+    └── RunError                         a run directory cannot be used
+        ├── RunDamaged                   its database is not what was written
+        ├── RunExists                    a new run would fall on an old one
+        └── RunLocked                    another process is at work in it
 """
 
 
@@ -28,3 +32,19 @@ class SourceError(ShapbandError):
 
 class EvaluationError(ShapbandError):
     """The utility of a coalition could not be computed."""
+
+
+class RunError(ShapbandError):
+    """A run directory cannot be used as asked. What it holds is left as it is."""
+
+
+class RunDamaged(RunError):
+    """The database of a run is not what was written: cut short, or altered."""
+
+
+class RunExists(RunError):
+    """A run is already in the directory where a new one should begin."""
+
+
+class RunLocked(RunError):
+    """Another process is at work in the run."""
