@@ -10,6 +10,7 @@
     └── RunError                         a run directory cannot be used
         ├── RunDamaged                   its database is not what was written
         ├── RunExists                    a new run would fall on an old one
+        ├── RunFull                      there is no room left on its disk
         └── RunLocked                    another process is at work in it
 """
 
@@ -44,6 +45,10 @@ class RunDamaged(RunError):
 
 class RunExists(RunError):
     """A run is already in the directory where a new one should begin."""
+
+
+class RunFull(RunError):
+    """There is no room on the disk of a run; what was stored is safe."""
 
 
 class RunLocked(RunError):

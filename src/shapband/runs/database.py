@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from shapband.checks import one_line
-from shapband.errors import RunDamaged, RunError, RunExists
+from shapband.errors import RunDamaged, RunError, RunExists, RunFull
 
 NAME = "run.db"
 FORMAT = 1
@@ -43,6 +44,7 @@ CREATE TABLE purchases (
 CREATE TABLE games (
     first_game INTEGER PRIMARY KEY,
     n_games INTEGER NOT NULL,
+    time TEXT NOT NULL,
     evaluations INTEGER NOT NULL,
     ledger_entries INTEGER NOT NULL,
     digest TEXT NOT NULL,
@@ -57,10 +59,6 @@ CREATE TABLE result (
 );
 """
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-class DiskFull(RunError):
-    """There is no room for what should be stored."""
 
 
 def create(run: Path, manifest: dict[str, str]) -> None:
@@ -98,11 +96,12 @@ def connect(run: Path, *, write: bool) -> sqlite3.Connection:
     if not (run / NAME).is_file():
         raise RunError(f"{run} is not a run: it holds no {NAME}")
     with errors(run):
-        connection = _connect(run / NAME, "rw") if write else _connect_to_read(run / NAME)
+        connection = _connect(run / NAME, "rw" if write else _reading_mode(run / NAME))
     try:
         with errors(run):
             _check_format(connection, run)
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA query_only = {not write}")
     except BaseException:
         connection.close()
         raise
@@ -119,12 +118,15 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     )
 
 
-def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """Readers of a write-ahead log need a file beside it, unless nothing can change."""
-    alone = not path.with_name(f"{NAME}-wal").exists()
-    if alone and not os.access(path.parent, os.W_OK):
-        return _connect(path, "ro&immutable=1")
-    return _connect(path, "ro")
+def _reading_mode(path: Path) -> str:
+    """How to open a database only to read it.
+
+    Readers of a write-ahead log need a file beside it; where none can be written, nothing
+    changes either, unless a log was left behind.
+    """
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return "rw"
+    return "ro" if path.with_name(f"{NAME}-wal").exists() else "ro&immutable=1"
 
 
 def _check_format(connection: sqlite3.Connection, run: Path) -> None:
@@ -162,6 +164,8 @@ def errors(run: Path) -> Iterator[None]:
     except sqlite3.Error as cause:
         raise _explained(cause, run) from cause
     except OSError as cause:
+        if cause.errno == errno.ENOSPC:
+            raise _full(run) from cause
         raise RunError(f"the run {run} cannot be used: {cause.strerror}") from cause
 
 
@@ -169,10 +173,7 @@ def _explained(cause: sqlite3.Error, run: Path) -> RunError:
     code = getattr(cause, "sqlite_errorcode", None)
     code = None if code is None else code & 0xFF  # without the details of extended codes
     if code == sqlite3.SQLITE_FULL:
-        return DiskFull(
-            f"the disk of the run {run} is full; all that was stored is safe: make room, then "
-            "resume"
-        )
+        return _full(run)
     if code in _DAMAGE:
         return RunDamaged(f"{run / NAME} is damaged ({one_line(cause)}): restore it from a copy")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
@@ -182,3 +183,9 @@ def _explained(cause: sqlite3.Error, run: Path) -> RunError:
     if code is None or code == sqlite3.SQLITE_ERROR:  # a table or column is missing
         return RunDamaged(f"{run / NAME} is damaged ({one_line(cause)}): restore it from a copy")
     return RunError(f"the run {run} cannot be used ({one_line(cause)}): try again, then resume")
+
+
+def _full(run: Path) -> RunFull:
+    return RunFull(
+        f"the disk of the run {run} is full; all that was stored is safe: make room, then resume"
+    )
