@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runs import small
-from tests.runs.small import SmallConfig, assert_same, ignore
 
 import shapband as sb
 from shapband.runs.run import look, resume, start
 from shapband.runs.store import RunStore
+from tests.runs import small
+from tests.runs.small import SmallConfig, assert_same, ignore
 
 KINDS = [(s, w) for s in ("fresh", "pooled") for w in ("here", "threads")]
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ class Killed:
         """Start or resume, and kill after some seconds; give whether it ended before."""
         command = "resume" if (self.out / "run.db").exists() else "start"
         arguments = [command, str(self.out), json.dumps(self.options)]
-        with subprocess.Popen(
+        with subprocess.Popen(  # noqa: S603  this test itself
             [sys.executable, "-m", "tests.runs.small", *arguments],
             cwd=ROOT,
             stdout=subprocess.PIPE,
@@ -132,7 +132,8 @@ def torment(victim: Killed, expected: Any, rng: random.Random, kills: int) -> No
 @pytest.mark.parametrize(("sampling", "workers"), KINDS)
 def test_a_killed_run_resumes_with_the_same_bits(tmp_path, expected, sampling, workers):
     victim = Killed(tmp_path / "run", options_of(sampling, workers))
-    torment(victim, expected[sampling], random.Random(f"{sampling} {workers}"), 2)
+    rng = random.Random(f"{sampling} {workers}")  # noqa: S311
+    torment(victim, expected[sampling], rng, 2)
 
 
 def test_a_run_with_worker_processes_resumes_with_the_same_bits(tmp_path, expected):
@@ -147,7 +148,7 @@ def test_a_run_with_worker_processes_resumes_with_the_same_bits(tmp_path, expect
 @pytest.mark.long
 @pytest.mark.parametrize(("sampling", "workers"), KINDS)
 def test_fifty_kills_of_each_kind(tmp_path, expected, sampling, workers, record_property):
-    rng = random.Random(f"fifty {sampling} {workers}")
+    rng = random.Random(f"fifty {sampling} {workers}")  # noqa: S311
     kills, runs, again, unbegun = 0, 0, 0, 0
     while kills < 50:
         # Two workers alternate between threads and processes.
