@@ -53,8 +53,11 @@ class Killed:
             try:
                 assert child.wait(seconds) == 0, child.stderr.read().decode()
             except subprocess.TimeoutExpired:
-                os.killpg(child.pid, signal.SIGKILL)
+                os.kill(child.pid, signal.SIGKILL)
+                os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
                 self.kills += 1
+                self.check_between()  # its worker processes may still be there
+                os.killpg(child.pid, signal.SIGKILL)
                 return False
         return True
 
@@ -67,7 +70,7 @@ class Killed:
         with RunStore.open(self.out) as store:
             store.verify()
         status = look(self.out)
-        assert status.state in ("interrupted", "finished")
+        assert status.state != "running"
         limit = small.budget({**small.OPTIONS, **self.options})
         assert limit.records is not None
         assert status.access.records <= limit.records
@@ -124,7 +127,6 @@ def torment(victim: Killed, expected: Any, rng: random.Random, kills: int) -> No
     ended = False
     while not ended and victim.kills < kills:
         ended = victim.play(rng.uniform(0.0, seconds * (1 - victim.kills / (kills + 1))))
-        victim.check_between()
     assert ended or victim.play(None)
     victim.check_end(valuation)
 
@@ -139,15 +141,13 @@ def test_a_killed_run_resumes_with_the_same_bits(tmp_path, expected, sampling, w
 def test_a_run_with_worker_processes_resumes_with_the_same_bits(tmp_path, expected):
     victim = Killed(tmp_path / "run", options_of("fresh", "processes"))
     valuation, seconds = expected["fresh"]
-    victim.play(seconds)
-    victim.check_between()
-    assert victim.play(None)
+    assert victim.play(seconds) or victim.play(None)
     victim.check_end(valuation)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("sampling", "workers"), KINDS)
-def test_fifty_kills_of_each_kind(tmp_path, expected, sampling, workers, record_property):
+def test_fifty_kills_of_each_kind(tmp_path, expected, sampling, workers, capsys):
     rng = random.Random(f"fifty {sampling} {workers}")  # noqa: S311
     kills, runs, again, unbegun = 0, 0, 0, 0
     while kills < 50:
@@ -158,4 +158,5 @@ def test_fifty_kills_of_each_kind(tmp_path, expected, sampling, workers, record_
         kills, runs = kills + victim.kills, runs + 1
         again, unbegun = again + victim.asked_again, unbegun + victim.unbegun
     tally = {"kills": kills, "runs": runs, "asked again": again, "before the manifest": unbegun}
-    record_property("tally", f"{sampling} {workers}: {tally}")
+    with capsys.disabled():
+        sys.stdout.write(f"\n{sampling}, {workers}: {tally}\n")
