@@ -117,7 +117,7 @@ def expected(tmp_path_factory):
 
 
 def options_of(sampling: str, workers: str) -> dict[str, Any]:
-    slow = {"delay": 0.2, "think": 0.002} if sampling == "pooled" else {}
+    slow = {"delay": 0.2, "think": 0.002} if sampling == "pooled" else {"delay": 0.015}
     return {"sampling": sampling, "workers": workers, **slow}
 
 

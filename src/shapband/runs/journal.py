@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shapband._typing import FloatArray
@@ -15,7 +15,7 @@ from shapband.errors import RunDamaged, RunError, RunFull
 from shapband.records import Batch
 from shapband.runs import batches, database
 from shapband.runs.book import Book, Paid
-from shapband.runs.ledger import Head, Outcome, Request
+from shapband.runs.ledger import Head, Request
 from shapband.runs.reserve import Reserve
 from shapband.runs.solved import SolvedChunk, SolvedGames
 
@@ -101,16 +101,16 @@ class StoredJournal(Journal):
 
     def taken(self, name: str, purpose: str, games: list[int], size: int) -> None:
         """Draws were taken from records in memory: one request a game."""
-        runs = list(_consecutive(games))
-        outcome: Outcome = "taken"
-        self._book.enter_later(
-            [
-                Request(name, purpose, run.start, len(run), len(run) * size, 0.0, outcome)
-                for run in runs
-            ]
-        )
-        for run in runs:
-            self._pay(name, purpose, run)
+        runs = _consecutive(games)
+        with self._book.lock:
+            self._book.enter_later(
+                [
+                    Request(name, purpose, run.start, len(run), len(run) * size, 0.0, "taken")
+                    for run in runs
+                ]
+            )
+            for run in runs:
+                self._pay(name, purpose, run)
 
     def solved(self) -> int:
         """How many games, from the first on, are solved and stored."""
@@ -162,8 +162,9 @@ class StoredJournal(Journal):
             self._pay(name, purpose, range(game, game + 1))
 
     def _pay(self, name: str, purpose: str, games: range) -> None:
-        with self._book.lock:
-            self._paid.setdefault((name, purpose), Paid()).add(games)
+        if (name, purpose) not in self._paid:
+            self._paid[name, purpose] = Paid()
+        self._paid[name, purpose].add(games)
 
 
 class _Outstanding:
@@ -192,10 +193,12 @@ class _Outstanding:
             self._changed.wait_for(lambda: self._threads <= here)
 
 
-def _consecutive(games: list[int]) -> Iterator[range]:
+def _consecutive(games: list[int]) -> list[range]:
     """Cut rising numbers into ranges."""
-    start = 0
-    for place in range(1, len(games) + 1):
-        if place == len(games) or games[place] != games[place - 1] + 1:
-            yield range(games[start], games[place - 1] + 1)
-            start = place
+    if games[-1] - games[0] == len(games) - 1:
+        return [range(games[0], games[-1] + 1)]
+    breaks = [place for place in range(1, len(games)) if games[place] > games[place - 1] + 1]
+    starts, ends = [0, *breaks], [*breaks, len(games)]
+    return [
+        range(games[start], games[end - 1] + 1) for start, end in zip(starts, ends, strict=True)
+    ]
