@@ -7,7 +7,12 @@
     ├── BudgetExceeded                   the budget does not pay for two games
     ├── SourceError                      a source failed, or gave what it should not
     ├── EvaluationError                  a coalition could not be evaluated
-    └── WorkerError                      workers cannot be reached, or are lost
+    ├── WorkerError                      workers cannot be reached, or are lost
+    └── RunError                         a run directory cannot be used
+        ├── RunDamaged                   its database is not what was written
+        ├── RunExists                    a new run would fall on an old one
+        ├── RunFull                      there is no room left on its disk
+        └── RunLocked                    another process is at work in it
 """
 
 
@@ -33,3 +38,23 @@ class EvaluationError(ShapbandError):
 
 class WorkerError(ShapbandError):
     """Workers cannot be reached, or more of them are lost than can be replaced."""
+
+
+class RunError(ShapbandError):
+    """A run directory cannot be used as asked. What it holds is left as it is."""
+
+
+class RunDamaged(RunError):
+    """The database of a run is not what was written: cut short, or altered."""
+
+
+class RunExists(RunError):
+    """A run is already in the directory where a new one should begin."""
+
+
+class RunFull(RunError):
+    """There is no room on the disk of a run; what was stored is safe."""
+
+
+class RunLocked(RunError):
+    """Another process is at work in the run."""

@@ -1,0 +1,103 @@
+"""The ledger as it is kept: entries go in, in one transaction with what they account for."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from shapband.access.meter import Usage
+from shapband.runs import database
+from shapband.runs.ledger import COLUMNS, INSERT, Head, LedgerEntry, Request
+
+
+class Book:
+    """The ledger of one run.
+
+    Parameters
+    ----------
+    run : the directory, for errors
+    connection : the database
+    start : the digest that the first entry is chained to
+    """
+
+    def __init__(self, run: Path, connection: sqlite3.Connection, start: str) -> None:
+        self.lock = threading.RLock()
+        self._run = run
+        self._connection = connection
+        self._waiting: list[Request] = []
+        with database.errors(run):
+            last = connection.execute("SELECT id, digest FROM ledger ORDER BY id DESC LIMIT 1")
+            self.head = Head(*(last.fetchone() or (0, start)))
+
+    def enter_later(self, requests: Sequence[Request]) -> None:
+        """Enter requests that cost nothing, together with whatever is entered next."""
+        with self.lock:
+            self._waiting.extend(requests)
+
+    def enter(
+        self,
+        requests: Sequence[Request] = (),
+        also: Callable[[sqlite3.Connection, Head], None] | None = None,
+    ) -> None:
+        """Enter requests, and write what belongs to them: all of it is safe, or nothing is."""
+        with self.lock, database.errors(self._run):
+            head, rows = self.head.follow([*self._waiting, *requests])
+            with database.transaction(self._connection):
+                self._connection.executemany(INSERT, rows)
+                if also is not None:
+                    also(self._connection, head)
+            self.head = head
+            self._waiting.clear()
+
+    def entries(self) -> Iterator[LedgerEntry]:
+        """All entries, in their order."""
+        with database.errors(self._run):
+            rows = self._connection.execute(f"SELECT {COLUMNS} FROM ledger ORDER BY id")  # noqa: S608
+            for row in rows:
+                yield LedgerEntry(*row)
+
+    def usage(self) -> dict[str, Usage]:
+        """What was received so far, by provider."""
+        with self.lock, database.errors(self._run):
+            rows = self._connection.execute(
+                "SELECT provider, SUM(requests), SUM(records), SUM(seconds) FROM ledger "
+                "WHERE outcome IN ('received', 'taken') GROUP BY provider"
+            )
+            return {provider: Usage(*used) for provider, *used in rows}
+
+    def paid(self) -> dict[tuple[str, str], Paid]:
+        """Which games every provider has given draws for, by provider and purpose."""
+        games: dict[tuple[str, str], Paid] = {}
+        with self.lock, database.errors(self._run):
+            rows = self._connection.execute(
+                "SELECT provider, purpose, first_game, requests FROM ledger "
+                "WHERE outcome IN ('received', 'taken')"
+            )
+            for provider, purpose, first, count in rows:
+                games.setdefault((provider, purpose), Paid()).add(range(first, first + count))
+        return games
+
+
+class Paid:
+    """A set of games: all before one of them, and a few beyond it."""
+
+    def __init__(self) -> None:
+        self._until = 0
+        self._beyond: set[int] = set()
+
+    def add(self, games: range) -> None:
+        """Put games in."""
+        if games.start <= self._until:
+            self._until = max(self._until, games.stop)
+        else:
+            self._beyond.update(games)
+        while self._until in self._beyond:
+            self._beyond.remove(self._until)
+            self._until += 1
+
+    def missing(self, games: range) -> list[int]:
+        """Those of the games that are not in the set."""
+        rest = range(max(games.start, self._until), games.stop)
+        return [game for game in rest if game not in self._beyond] if self._beyond else list(rest)

@@ -1,0 +1,191 @@
+"""The SQLite file of a run: its tables, how it is opened, and what its errors mean."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from shapband.checks import one_line
+from shapband.errors import RunDamaged, RunError, RunExists, RunFull
+
+NAME = "run.db"
+FORMAT = 1
+_MARK = 0x5348_4250  # "SHBP", which tells the database of a run from others
+_NEW = f"{NAME}.new"
+_TABLES = """
+CREATE TABLE manifest (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE notes (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE ledger (
+    id INTEGER PRIMARY KEY,
+    time TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    first_game INTEGER NOT NULL,
+    requests INTEGER NOT NULL,
+    records INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    outcome TEXT NOT NULL CHECK (outcome IN ('asked', 'received', 'taken', 'failed')),
+    note TEXT NOT NULL,
+    digest TEXT NOT NULL
+);
+CREATE TABLE purchases (
+    provider TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    game INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    blob BLOB NOT NULL,
+    UNIQUE (provider, purpose, game)
+);
+CREATE TABLE games (
+    first_game INTEGER PRIMARY KEY,
+    n_games INTEGER NOT NULL,
+    time TEXT NOT NULL,
+    evaluations INTEGER NOT NULL,
+    ledger_entries INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    "values" BLOB NOT NULL,
+    noise BLOB NOT NULL
+);
+CREATE TABLE result (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    json TEXT NOT NULL,
+    kept_games INTEGER NOT NULL,
+    digest TEXT NOT NULL
+);
+"""
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def create(run: Path, manifest: dict[str, str]) -> None:
+    """Make the database of a new run; it is there whole or not at all.
+
+    Parameters
+    ----------
+    run : the directory, which must be locked
+    manifest : JSON texts by key
+    """
+    if (run / NAME).exists():
+        raise RunExists(f"{run} already holds a run: resume it, or choose another directory")
+    for leftover in run.glob(f"{_NEW}*"):
+        leftover.unlink()
+    with errors(run):
+        connection = _connect(run / _NEW, "rwc")
+        try:
+            _write_new(connection, manifest)
+        finally:
+            connection.close()
+        os.rename(run / _NEW, run / NAME)
+
+
+def _write_new(connection: sqlite3.Connection, manifest: dict[str, str]) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA application_id = {_MARK}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+    connection.executescript(_TABLES)
+    with transaction(connection):
+        connection.executemany("INSERT INTO manifest VALUES (?, ?)", list(manifest.items()))
+
+
+def connect(run: Path, *, write: bool) -> sqlite3.Connection:
+    """Open the database of a run, after a check that it is one this version can read."""
+    if not (run / NAME).is_file():
+        raise RunError(f"{run} is not a run: it holds no {NAME}")
+    with errors(run):
+        connection = _connect(run / NAME, "rw" if write else _reading_mode(run / NAME))
+    try:
+        with errors(run):
+            _check_format(connection, run)
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA query_only = {not write}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}",
+        uri=True,
+        timeout=30.0,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _reading_mode(path: Path) -> str:
+    """How to open a database only to read it.
+
+    Readers of a write-ahead log need a file beside it; where none can be written, nothing
+    changes either, unless a log was left behind.
+    """
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return "rw"
+    return "ro" if path.with_name(f"{NAME}-wal").exists() else "ro&immutable=1"
+
+
+def _check_format(connection: sqlite3.Connection, run: Path) -> None:
+    (mark,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if mark == 0 and version == 0:
+        raise RunDamaged(f"{run / NAME} is empty or cut short: restore it from a copy")
+    if mark != _MARK:
+        raise RunError(f"{run} is not a run: its {NAME} is the database of another program")
+    if version > FORMAT:
+        raise RunError(
+            f"the run {run} has the format {version}, and this version of shapband reads "
+            f"formats up to {FORMAT}: upgrade shapband"
+        )
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def errors(run: Path) -> Iterator[None]:
+    """Say in words what an error of SQLite means for the run."""
+    try:
+        yield
+    except sqlite3.Error as cause:
+        raise _explained(cause, run) from cause
+    except OSError as cause:
+        if cause.errno == errno.ENOSPC:
+            raise _full(run) from cause
+        raise RunError(f"the run {run} cannot be used: {cause.strerror}") from cause
+
+
+def _explained(cause: sqlite3.Error, run: Path) -> RunError:
+    code = getattr(cause, "sqlite_errorcode", None)
+    code = None if code is None else code & 0xFF  # without the details of extended codes
+    if code == sqlite3.SQLITE_FULL:
+        return _full(run)
+    if code in _DAMAGE:
+        return RunDamaged(f"{run / NAME} is damaged ({one_line(cause)}): restore it from a copy")
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return RunError(
+            f"the run {run} cannot be written ({one_line(cause)}): is the directory read-only?"
+        )
+    if code is None or code == sqlite3.SQLITE_ERROR:  # a table or column is missing
+        return RunDamaged(f"{run / NAME} is damaged ({one_line(cause)}): restore it from a copy")
+    return RunError(f"the run {run} cannot be used ({one_line(cause)}): try again, then resume")
+
+
+def _full(run: Path) -> RunFull:
+    return RunFull(
+        f"the disk of the run {run} is full; all that was stored is safe: make room, then resume"
+    )

@@ -1,0 +1,39 @@
+"""Room set aside on the disk, so that what was paid for can be stored when the disk is full."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from shapband.runs import database
+
+_BYTES = 8_000_000
+
+
+class Reserve:
+    """A file that is given up when room is needed."""
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._path = run / "reserve"
+        self.is_held = False
+
+    def hold(self) -> None:
+        """Set the room aside, or raise RunFull."""
+        if self.is_held:
+            return
+        with database.errors(self._run):
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                os.posix_fallocate(handle, 0, _BYTES)
+            except OSError:
+                self.give_up()
+                raise
+            finally:
+                os.close(handle)
+        self.is_held = True
+
+    def give_up(self) -> None:
+        """Give the room back."""
+        self._path.unlink(missing_ok=True)
+        self.is_held = False

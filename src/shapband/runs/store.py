@@ -1,0 +1,237 @@
+"""The run directory: what a run was asked to do, what it bought and what it found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any
+
+from shapband.access.meter import Usage
+from shapband.errors import RunDamaged, RunError
+from shapband.runs import database
+from shapband.runs.book import Book
+from shapband.runs.journal import StoredJournal
+from shapband.runs.ledger import Head, LedgerEntry, canonical, chained, verified
+from shapband.runs.lock import is_locked, locked
+from shapband.runs.solved import SolvedGames
+from shapband.valuation import Valuation
+
+
+class RunStore:
+    """One run: a directory with a SQLite database that no crash leaves half written.
+
+    Made by `RunStore.create` or `RunStore.open`.
+
+    Attributes
+    ----------
+    run : the directory
+    manifest : what the run was asked to do, and with what
+    games : the solved games
+    """
+
+    def __init__(self, run: Path, connection: sqlite3.Connection) -> None:
+        self.run = run
+        self._connection = connection
+        self.manifest = _read_manifest(run, connection)
+        self._start = chained("", dict(self.manifest))
+        self._journals: list[StoredJournal] = []
+        self._load()
+
+    def _load(self) -> None:
+        self._book = Book(self.run, self._connection, self._start)
+        self.games = SolvedGames(self.run, self._connection, self._start)
+
+    @staticmethod
+    def create(run: Path, manifest: Mapping[str, Any]) -> RunStore:
+        """Begin a run in a directory that does not exist or is empty."""
+        _make_directory(run)
+        complete = {"format": database.FORMAT, **manifest}
+        with locked(run):
+            database.create(run, {key: canonical(value) for key, value in complete.items()})
+        return RunStore.open(run, write=True)
+
+    @staticmethod
+    def open(run: Path, *, write: bool = False) -> RunStore:
+        """Open a run, to read it or to go on with it."""
+        connection = database.connect(run, write=write)
+        try:
+            return RunStore(run, connection)
+        except BaseException:
+            connection.close()
+            raise
+
+    def __enter__(self) -> RunStore:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other processes out; raise RunLocked if one is already in."""
+        with locked(self.run):
+            self._load()  # another process may have gone on before this one got in
+            yield
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether a process is at work in the run."""
+        return is_locked(self.run)
+
+    def journal(self, names: Sequence[str]) -> StoredJournal:
+        """The side of the store that the engine sees; `names` are the providers in order."""
+        journal = StoredJournal(self.run, self._connection, self._book, self.games, names)
+        self._journals.append(journal)
+        return journal
+
+    def usage(self) -> Mapping[str, Usage]:
+        """What was received so far, by provider."""
+        return self._book.usage()
+
+    def ledger(self) -> Iterator[LedgerEntry]:
+        """Every request to a source, in order."""
+        return self._book.entries()
+
+    def note(self, key: str, content: Any) -> None:
+        """Keep something beside the manifest that was not known when the run began."""
+
+        def write(connection: sqlite3.Connection, head: Head) -> None:  # noqa: ARG001
+            row = (key, canonical(content))
+            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", row)
+
+        self._book.enter(also=write)
+
+    def noted(self, key: str) -> Any:
+        """Give what was noted, or None."""
+        with database.errors(self.run):
+            select = "SELECT json FROM notes WHERE key = ?"
+            row = self._connection.execute(select, (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def finish(self, valuation: Valuation) -> None:
+        """Store the result; its games are stored already."""
+        text = replace(valuation, games=valuation.games[:0]).to_json()
+        kept = len(valuation.games)
+
+        def write(connection: sqlite3.Connection, head: Head) -> None:
+            digest = _result_digest(head.digest, self.games.digest, text, kept)
+            connection.execute("INSERT INTO result VALUES (1, ?, ?, ?)", (text, kept, digest))
+
+        self._book.enter(also=write)
+
+    def finished(self) -> Valuation | None:
+        """The result, or None while the run is not finished."""
+        row = self._result()
+        if row is None:
+            return None
+        text, kept, _ = row
+        valuation = Valuation.from_json(text)
+        games, _ = self.games.read(range(kept), len(valuation.names))
+        return replace(valuation, games=games)
+
+    def verify(self) -> None:
+        """Raise RunDamaged, naming the first broken entry, unless all is as it was written."""
+        self._check_pages()
+        wanted = self.games.ledger_entries()
+        digests = {0: self._start}
+        last = self._start
+        received = 0
+        for entry in verified(self.ledger(), self._start):
+            last = entry.digest
+            if entry.id in wanted:
+                digests[entry.id] = entry.digest
+            if entry.outcome == "received":
+                received += 1
+                self._check_purchase(entry)
+        self._check_purchases(received)
+        self.games.verify(digests)
+        row = self._result()
+        if row is not None:
+            text, kept, digest = row
+            if digest != _result_digest(last, self.games.digest, text, kept):
+                raise RunDamaged("the result, or the end of the ledger, was altered")
+
+    def close(self) -> None:
+        """Let go of the database, when all requests on their way are stored."""
+        for journal in self._journals:
+            journal.close()
+        self._connection.close()
+
+    def _result(self) -> tuple[str, int, str] | None:
+        with database.errors(self.run):
+            select = "SELECT json, kept_games, digest FROM result"
+            row: tuple[str, int, str] | None = self._connection.execute(select).fetchone()
+        return row
+
+    def _check_pages(self) -> None:
+        with database.errors(self.run):
+            (report,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        if report != "ok":
+            raise RunDamaged(f"{self.run / database.NAME} is damaged: restore it from a copy")
+
+    def _check_purchase(self, entry: LedgerEntry) -> None:
+        address = (entry.provider, entry.purpose, entry.first_game)
+        with database.errors(self.run):
+            select = "SELECT blob FROM purchases WHERE provider = ? AND purpose = ? AND game = ?"
+            row = self._connection.execute(select, address).fetchone()
+        found = "" if row is None else f"sha256:{hashlib.sha256(row[0]).hexdigest()}"
+        if found != entry.note:
+            fate = "missing" if row is None else "altered"
+            raise RunDamaged(
+                f"the records that entry {entry.id} of the ledger received (provider "
+                f"{entry.provider!r}, {entry.purpose} {entry.first_game}) are {fate}"
+            )
+
+    def _check_purchases(self, received: int) -> None:
+        with database.errors(self.run):
+            (count,) = self._connection.execute("SELECT COUNT(*) FROM purchases").fetchone()
+        if count != received:
+            raise RunDamaged(
+                f"the ledger is broken: it accounts for {received:,} of {count:,} purchases"
+            )
+
+
+def _make_directory(run: Path) -> None:
+    with database.errors(run):
+        if run.exists() and not run.is_dir():
+            raise RunError(f"{run} is a file, and a run needs a directory: choose another")
+        run.mkdir(parents=True, exist_ok=True)
+        if (run / database.NAME).exists():
+            return  # told by what creates the database
+        strangers = [path.name for path in run.iterdir() if not _is_ours(path.name)]
+    if strangers:
+        raise RunError(
+            f"{run} exists and is not a run: it holds {min(strangers)!r}; choose a new or empty "
+            "directory"
+        )
+
+
+def _is_ours(name: str) -> bool:
+    return name == "lock" or name.startswith(database.NAME)
+
+
+def _read_manifest(run: Path, connection: sqlite3.Connection) -> Mapping[str, Any]:
+    with database.errors(run):
+        rows = connection.execute("SELECT key, json FROM manifest").fetchall()
+    try:
+        manifest = {key: json.loads(text) for key, text in rows}
+    except ValueError as cause:
+        raise RunDamaged(f"the manifest of the run {run} cannot be read ({cause})") from cause
+    if not manifest:
+        raise RunDamaged(f"the run {run} has lost its manifest: restore it from a copy")
+    return MappingProxyType(manifest)
+
+
+def _result_digest(ledger: str, games: str, text: str, kept: int) -> str:
+    return chained(ledger, [games, text, kept])

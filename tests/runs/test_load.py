@@ -1,0 +1,113 @@
+"""Storing costs little: 1,000 providers and 1,000 games through a run directory."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shapband as sb
+from shapband._value import settle
+from shapband.execution.local import LocalWorkers
+from shapband.runs.built import Built
+from shapband.runs.run import look, start
+from shapband.runs.store import RunStore
+from tests.runs.small import assert_same, ignore
+
+
+class Many:
+    """Additive games of many providers with records in memory."""
+
+    text = "many"
+
+    def __init__(self, n: int, n_games: int, sampling: Any) -> None:
+        rng = np.random.default_rng(0)
+        self.providers = [
+            sb.Provider(f"p{i}", sb.ArraySource(rng.normal(size=(60, 1)), rng.normal(size=60)))
+            for i in range(n)
+        ]
+        self.n_games = n_games
+        self.sampling = sampling
+
+    def build(self, base: Path) -> Built:
+        plan = settle(
+            self.providers,
+            sb.AdditiveUtility(),
+            sampling=self.sampling,
+            solver=sb.Permutation(4),
+            n_games=self.n_games,
+            seed=0,
+        )
+        marks = {provider.name: "same" for provider in self.providers}
+        return Built(plan, lambda: LocalWorkers(1, threads=True), marks)
+
+    def plain(self) -> sb.Valuation:
+        return sb.value(
+            self.providers,
+            sb.AdditiveUtility(),
+            sampling=self.sampling,
+            solver=sb.Permutation(4),
+            n_games=self.n_games,
+            seed=0,
+        )
+
+
+def timed(call: Any) -> tuple[tuple[float, float], Any]:
+    """Seconds on the clock and of the processor, and what the call gave."""
+    clock, processor = time.perf_counter(), time.process_time()
+    found = call()
+    return (time.perf_counter() - clock, time.process_time() - processor), found
+
+
+@pytest.mark.parametrize("sampling", [sb.Pooled(40, 20), sb.Fresh(20)], ids=repr)
+def test_storing_takes_few_transactions_and_little_room(tmp_path, sampling):
+    many = Many(100, 200, sampling)
+    statements: list[str] = []
+    made = RunStore.journal
+
+    def traced(store: RunStore, names: Any) -> Any:
+        store._connection.set_trace_callback(statements.append)
+        return made(store, names)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunStore, "journal", traced)
+        found = start(many, tmp_path, tmp_path / "run", ignore)
+    assert_same(found, many.plain())
+    with RunStore.open(tmp_path / "run") as store:
+        entries = sum(1 for _ in store.ledger())
+        (chunks,) = store._connection.execute("SELECT COUNT(*) FROM games").fetchone()
+    # A transaction for the note, one for each chunk of games, and one for the result.
+    assert sum("BEGIN" in statement for statement in statements) == chunks + 2
+    assert entries <= 100 * chunks
+    # Values and noise of every game, and about 250 bytes for an entry of the ledger.
+    assert (tmp_path / "run" / "run.db").stat().st_size < 2 * 8 * 100 * 200 + 400 * entries + 80_000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sampling", [sb.Pooled(40, 20), sb.Fresh(20)], ids=repr)
+def test_a_thousand_by_a_thousand(tmp_path, sampling, capsys):
+    many = Many(1000, 1000, sampling)
+    many.plain()
+    plain, stored = [], []
+    for turn in range(5):  # by turns, so that other work on the machine hits both
+        seconds, expected = timed(many.plain)
+        plain.append(seconds)
+        run = tmp_path / f"run {turn}"
+        seconds, found = timed(lambda run=run: start(many, tmp_path, run, ignore))
+        stored.append(seconds)
+    assert_same(found, expected)
+    (looked, _), status = timed(lambda: look(run))
+    assert_same(status.valuation, expected)
+    overhead = np.min(stored, axis=0) / np.min(plain, axis=0) - 1
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{sampling}: storing {overhead[0]:+.1%} by the clock, {overhead[1]:+.1%} of the "
+            f"processor; look {looked:.3f} s; clock {np.round(plain, 2)[:, 0]} plain, "
+            f"{np.round(stored, 2)[:, 0]} stored\n"
+        )
+    assert (overhead < 0.10).all()
+    assert looked < 1.0

@@ -1,0 +1,362 @@
+"""What a run directory holds, what it refuses, and how damage shows."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import shutil
+import sqlite3
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shapband.errors import RunDamaged, RunError, RunExists, RunFull, RunLocked
+from shapband.records import Batch
+from shapband.runs import database
+from shapband.runs.book import Paid
+from shapband.runs.run import look, resume, start
+from shapband.runs.store import RunStore
+from tests.runs.small import SmallConfig, assert_same, ignore
+
+QUICK = {"delay": 0.0, "think": 0.0}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A finished run, to be copied and never altered."""
+    base = tmp_path_factory.mktemp("store")
+    start(SmallConfig.of(**QUICK), base, base / "run", ignore)
+    return base / "run"
+
+
+@pytest.fixture
+def run(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def alter(run: Path, statement: str) -> None:
+    connection = sqlite3.connect(run / "run.db")
+    with connection:
+        assert connection.execute(statement).rowcount == 1
+    connection.close()
+
+
+def unfinish(run: Path) -> None:
+    """Take the result and the last games away, as if the run had been killed before them."""
+    connection = sqlite3.connect(run / "run.db")
+    with connection:
+        connection.execute("DELETE FROM result")
+        connection.execute("DELETE FROM games WHERE first_game >= 12")
+    connection.close()
+
+
+def test_the_manifest_comes_back(tmp_path):
+    manifest = {"seed": 2**62 + 1, "names": ["ä", "b"], "x": 0.1}
+    with RunStore.create(tmp_path / "run", manifest) as store:
+        assert dict(store.manifest) == {"format": database.FORMAT, **manifest}
+        with pytest.raises(TypeError):
+            store.manifest["seed"] = 1
+
+
+def test_an_existing_run_is_never_overwritten(run):
+    with pytest.raises(RunExists, match="already holds a run: resume it"):
+        start(SmallConfig.of(**QUICK), run.parent, run, ignore)
+    RunStore.open(run).verify()
+
+
+def test_a_directory_of_other_things_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"is not a run: it holds 'thesis.txt'"):
+        RunStore.create(tmp_path, {})
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_an_empty_directory_and_an_unbegun_run_will_do(tmp_path):
+    (tmp_path / "run.db.new").write_bytes(b"half")
+    (tmp_path / "lock").touch()
+    RunStore.create(tmp_path, {"a": 1}).close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "run.db"]
+
+
+def test_what_is_not_a_run_cannot_be_resumed(tmp_path):
+    with pytest.raises(RunError, match=r"is not a run: it holds no run.db"):
+        resume(tmp_path, ignore, SmallConfig)
+    with pytest.raises(RunError, match="is not a run"):
+        resume(tmp_path / "nothing", ignore, SmallConfig)
+    connection = sqlite3.connect(tmp_path / "run.db")
+    connection.execute("PRAGMA application_id = 7")
+    connection.execute("CREATE TABLE a (b)")
+    connection.close()
+    with pytest.raises(RunError, match="of another program"):
+        resume(tmp_path, ignore, SmallConfig)
+
+
+def test_a_run_of_a_newer_format_asks_for_an_upgrade(run):
+    connection = sqlite3.connect(run / "run.db")
+    connection.execute(f"PRAGMA user_version = {database.FORMAT + 1}")
+    connection.close()
+    for use in (look, lambda path: resume(path, ignore, SmallConfig)):
+        with pytest.raises(RunError, match=r"format 2.*reads formats up to 1: upgrade") as caught:
+            use(run)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [0, 50, 4096, 20_000])
+def test_a_truncated_database_is_damage(run, size):
+    whole_size = (run / "run.db").stat().st_size
+    assert size < whole_size
+    os.truncate(run / "run.db", size)
+    with pytest.raises(RunDamaged, match="restore it from a copy"), RunStore.open(run) as store:
+        store.verify()
+
+
+def test_overwritten_bytes_are_damage(run):
+    with (run / "run.db").open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(8192))
+    with pytest.raises(RunDamaged), RunStore.open(run) as store:
+        store.verify()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE ledger SET records = 1 WHERE id = 9", "broken at entry 9"),
+        ("UPDATE ledger SET time = '2020' WHERE id = 3", "broken at entry 3"),
+        ("UPDATE ledger SET seconds = seconds + 1e-9 WHERE id = 40", "broken at entry 40"),
+        ("UPDATE ledger SET digest = 'x' WHERE id = 1", "broken at entry 1"),
+        ("DELETE FROM ledger WHERE id = 5", "entry 5 is missing"),
+        ("DELETE FROM ledger WHERE id = (SELECT MAX(id) FROM ledger)", "broken|altered"),
+        ("UPDATE manifest SET json = '12' WHERE key = 'seed'", "broken at entry 1 .*manifest"),
+        ("DELETE FROM manifest WHERE key = 'base'", "broken at entry 1 "),
+        ("UPDATE purchases SET blob = x'00' WHERE rowid = 4", "the records that entry .* altered"),
+        ("DELETE FROM purchases WHERE rowid = 4", "the records that entry .* missing"),
+        (
+            "INSERT INTO purchases VALUES ('stock', 'draw', 999, 1, x'00')",
+            "accounts for 48 of 49 purchases",
+        ),
+        ("UPDATE games SET evaluations = 1 WHERE first_game = 3", "games 3 to 3 were altered"),
+        ('UPDATE games SET "values" = noise WHERE first_game = 2', "games 2 to 2 were altered"),
+        ("DELETE FROM games WHERE first_game = 7", "games from 7 on are missing"),
+        ("UPDATE result SET kept_games = 3", "the result"),
+        ("UPDATE result SET json = replace(json, '11', '12')", "the result"),
+    ],
+)
+def test_every_alteration_shows(run, statement, said):
+    alter(run, statement)
+    with pytest.raises(RunDamaged, match=said) as caught, RunStore.open(run) as store:
+        store.verify()
+    assert "\n" not in str(caught.value)
+
+
+def test_an_untouched_run_verifies(run):
+    with RunStore.open(run) as store:
+        store.verify()
+        ids = [entry.id for entry in store.ledger()]
+        assert ids == list(range(1, len(ids) + 1))
+
+
+def test_a_damaged_run_is_not_resumed(run):
+    unfinish(run)
+    alter(run, "UPDATE ledger SET records = 1 WHERE id = 9")
+    before = (run / "run.db").read_bytes()
+    with pytest.raises(RunDamaged, match="entry 9"):
+        resume(run, ignore, SmallConfig)
+    assert (run / "run.db").read_bytes() == before
+
+
+def _hold(run: str, ready: object) -> None:
+    with RunStore.open(Path(run), write=True) as store, store.lock():
+        ready.set()
+        time.sleep(60)
+
+
+def test_two_processes_cannot_run_the_same_run(run):
+    unfinish(run)
+    context = multiprocessing.get_context("spawn")
+    ready = context.Event()
+    other = context.Process(target=_hold, args=(str(run), ready))
+    other.start()
+    try:
+        assert ready.wait(30)
+        assert look(run).state == "running"
+        with pytest.raises(RunLocked, match="another process is at work"):
+            resume(run, ignore, SmallConfig)
+        other.kill()  # leaves no lock behind
+        other.join()
+        assert look(run).state == "interrupted"
+        assert resume(run, ignore, SmallConfig).n_games == 24
+    finally:
+        other.kill()
+        other.join()
+    assert look(run).state == "finished"
+
+
+def test_a_full_database_is_a_clear_error_and_loses_nothing(tmp_path):
+    with RunStore.create(tmp_path / "run", {"seed": 1}) as store:
+        journal = store.journal(["a"])
+        journal.solve(range(1), np.ones((1, 1)), np.ones((1, 1)), 3)
+        (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
+        store._connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+        large = np.ones((100_000, 1))
+        for _ in range(2):
+            with pytest.raises(RunFull, match=r"full.*safe: make room, then resume"):
+                journal.solve(range(1, 100_001), large, large, 3)
+        assert journal.solved() == 1
+        store._connection.execute(f"PRAGMA max_page_count = {pages + 1000}")
+        journal.solve(range(1, 100_001), large, large, 3)
+    with RunStore.open(tmp_path / "run") as store:
+        store.verify()
+        assert store.games.count == 100_001
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 12 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False).returncode != 0:  # noqa: S603
+        pytest.skip("only the superuser can make a small disk")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)  # noqa: S603, S607
+
+
+def fill_up(path: Path) -> None:
+    with path.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def test_what_was_paid_for_is_stored_even_when_the_disk_is_full(small_disk):
+    store = RunStore.create(small_disk / "run", {"seed": 1})
+    journal = store.journal(["a"])
+    journal.asking("a", "draw", 0, 9)
+    filler = small_disk / "filler"
+    with pytest.raises(OSError, match="space"):
+        fill_up(filler)
+    bought = Batch(np.random.default_rng(0).normal(size=(9, 20_000)), np.ones(9))
+    journal.received("a", "draw", 0, bought, 0.1)
+    with pytest.raises(RunFull, match="make room"):
+        journal.asking("a", "draw", 1, 9)
+    store.close()
+    filler.unlink()
+    with RunStore.open(small_disk / "run", write=True) as store:
+        store.verify()
+        journal = store.journal(["a"])
+        found = journal.recall("a", "draw", 0)
+        assert found.X.tobytes() == bought.X.tobytes()
+        assert journal.unpaid("a", "draw", range(2)) == [1]
+        assert journal.usage()["a"].records == 9
+
+
+def test_a_whole_run_on_a_full_disk_can_be_resumed(small_disk, whole):
+    run = small_disk / "run"
+    filler = small_disk / "filler"
+
+    def fill(standing):
+        if standing.done == 10 and not filler.exists():
+            with contextlib.suppress(OSError):
+                fill_up(filler)
+
+    config = SmallConfig.of(**QUICK)
+    with pytest.raises(RunFull, match="full"):
+        start(config, small_disk, run, fill)
+    with pytest.raises(RunFull, match="full"):
+        resume(run, ignore, SmallConfig)
+    filler.unlink()
+    assert look(run).done >= 10
+    assert_same(resume(run, ignore, SmallConfig), resume(whole, ignore, SmallConfig))
+
+
+def test_a_read_only_directory_can_be_looked_at_and_is_a_clear_error_to_resume(small_disk, run):
+    unfinish(run)
+    shutil.copytree(run, small_disk / "run")
+    remount = ["mount", "-o", "remount,ro", str(small_disk)]
+    subprocess.run(remount, check=True)  # noqa: S603
+    assert look(small_disk / "run").done == 12
+    with pytest.raises(RunError, match=r"cannot be written .* is the directory read-only"):
+        resume(small_disk / "run", ignore, SmallConfig)
+    with pytest.raises(RunError, match="Read-only"):
+        start(SmallConfig.of(**QUICK), small_disk, small_disk / "new", ignore)
+
+
+def test_a_file_in_the_way_is_a_clear_error(tmp_path):
+    (tmp_path / "run").write_text("a file")
+    with pytest.raises(RunError, match="is a file, and a run needs a directory"):
+        start(SmallConfig.of(**QUICK), tmp_path, tmp_path / "run", ignore)
+    with pytest.raises(RunError, match="cannot be used: Not a directory"):
+        start(SmallConfig.of(**QUICK), tmp_path, tmp_path / "run" / "below", ignore)
+
+
+def test_the_journal_serves_many_threads(tmp_path):
+    batch = Batch(np.ones((3, 1)), np.ones(3))
+    with RunStore.create(tmp_path / "run", {}) as store:
+        journal = store.journal([f"p{i}" for i in range(8)])
+
+        def buy(name):
+            for game in range(20):
+                journal.asking(name, "draw", game, 3)
+                journal.received(name, "draw", game, batch, 0.0)
+
+        threads = [threading.Thread(target=buy, args=(f"p{i}",)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sum(used.requests for used in journal.usage().values()) == 160
+        store.verify()
+
+
+def test_closing_waits_for_a_request_on_its_way(tmp_path):
+    store = RunStore.create(tmp_path / "run", {})
+    journal = store.journal(["p"])
+    asked, answer = threading.Event(), threading.Event()
+
+    def buy():
+        journal.asking("p", "draw", 0, 1)
+        asked.set()
+        answer.wait(10)
+        journal.received("p", "draw", 0, Batch(np.ones((1, 1)), np.ones(1)), 0.0)
+
+    thread = threading.Thread(target=buy)
+    thread.start()
+    asked.wait(10)
+    threading.Timer(0.1, answer.set).start()
+    store.close()
+    thread.join()
+    with RunStore.open(tmp_path / "run") as store:
+        assert store.usage()["p"].requests == 1
+
+
+def test_records_that_cannot_be_stored_name_the_provider(tmp_path):
+    with RunStore.create(tmp_path / "run", {}) as store:
+        journal = store.journal(["p"])
+        journal.asking("p", "draw", 0, 1)
+        odd = Batch(np.ones((1, 1)), np.array([object()], dtype=object))
+        with pytest.raises(RunError, match=r"provider 'p': .*of the type object"):
+            journal.received("p", "draw", 0, odd, 0.0)
+
+
+def test_paid_games_are_a_set():
+    paid = Paid()
+    for games in (range(3), range(5, 7), range(8, 9), range(3, 5)):
+        paid.add(games)
+    assert paid.missing(range(2, 11)) == [7, 9, 10]
+    assert paid.missing(range(7)) == []
+
+
+def test_taken_draws_are_entered_by_contiguous_ranges(tmp_path):
+    with RunStore.create(tmp_path / "run", {}) as store:
+        journal = store.journal(["p"])
+        journal.taken("p", "draw", [0, 1, 2, 5, 6], 4)
+        assert journal.unpaid("p", "draw", range(8)) == [3, 4, 7]
+        journal.solve(range(1), np.ones((1, 1)), np.ones((1, 1)), 1)
+        found = [(e.outcome, e.first_game, e.requests, e.records) for e in store.ledger()]
+        assert found == [("taken", 0, 3, 12), ("taken", 5, 2, 8)]
