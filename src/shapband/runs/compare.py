@@ -102,18 +102,18 @@ def _notes(one: Valuation, other: Valuation, names: tuple[str, ...]) -> Iterator
         )
     for word, setting in one.setup.items():
         if other.setup.get(word, setting) != setting:
-            yield f"the {word} differs: {setting} and {other.setup[word]}"
+            yield f"note: the {word} differs: {setting} and {other.setup[word]}"
     for label, mine in (("first", one), ("second", other)):
         alone = [name for name in mine.names if name not in set(names)]
         if alone:
-            yield f"only in the {label} run, and left out: {', '.join(alone)}"
+            yield f"note: only in the {label} run, and left out: {', '.join(alone)}"
     if one.pool_sizes is not None or other.pool_sizes is not None:
         yield (
-            "the errors are those of the games, not of the pools: runs with other pools may "
-            "differ by more"
+            "note: the errors are those of the games, not of the pools: runs that bought other "
+            "pools differ by more than these errors say"
         )
     if one.seed == other.seed:
         yield (
-            "both runs have the same seed and may share draws: the standard error is then too "
-            "large, and small differences are missed"
+            "note: both runs have the same seed and may share draws: the standard error is then "
+            "too large, and small differences are missed"
         )

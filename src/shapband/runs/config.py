@@ -75,7 +75,9 @@ class Config(Table):
     10
     """
 
-    model_config = ConfigDict(title="shapband run")
+    model_config = ConfigDict(
+        json_schema_extra={"description": "The configuration of a run of shapband."}
+    )
 
     version: Annotated[int, Field(ge=1, le=VERSION)] = Field(
         VERSION, description="The version of this format."
@@ -185,7 +187,7 @@ class Config(Table):
         package, name = _CLUSTERS[kind]
         if find_spec(package) is None:
             raise InvalidInput(
-                f'workers: "{kind}" needs the package {package}: pip install \'shapband[{kind}]\''
+                f"workers: \"{kind}\" needs the package {package}: pip install 'shapband[{kind}]'"
             )
         made: Callable[[str | None], Workers]
         made = getattr(import_module(f"shapband.execution.{kind}"), name)
@@ -204,7 +206,9 @@ class Config(Table):
     @model_validator(mode="after")
     def _match_scheduler_and_workers(self) -> Config:
         if self.workers == "dask" and self.scheduler is None:
-            raise broken('must be given with workers = "dask", such as tcp://host:8786', "scheduler")
+            raise broken(
+                'must be given with workers = "dask", such as tcp://host:8786', "scheduler"
+            )
         if isinstance(self.workers, int) and self.scheduler is not None:
             raise broken('is for workers = "dask" or "ray" only: leave it out', "scheduler")
         return self

@@ -101,9 +101,7 @@ def _read_parquet(path: Path, key: str) -> pd.DataFrame:
         ) from cause
 
 
-def _from_object(
-    name: str | None, table: ObjectSource, base: Path, key: str
-) -> list[Provider]:
+def _from_object(name: str | None, table: ObjectSource, base: Path, key: str) -> list[Provider]:
     where = f"{key}.source.object"
     made: Any = load_object(table.object, table.options, base, where)
     if name is not None:

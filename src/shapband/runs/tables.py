@@ -139,7 +139,9 @@ class ProviderTable(Table):
             raise broken("must be left out: a task brings the names of its providers", "name")
         if isinstance(source, Split):
             if self.name is None and source.by is None:
-                raise broken("must be given, unless source.by names a column with the names", "name")
+                raise broken(
+                    "must be given, unless source.by names a column with the names", "name"
+                )
             if self.name is not None and source.by is not None:
                 raise broken("must be left out: the column source.by has the names", "name")
         return self
@@ -191,7 +193,8 @@ class EstimatorTable(ValidatedTable):
         None, description="The name of a scikit-learn scorer; the estimator's own by default."
     )
     failed: float | None = Field(
-        None, description="What a coalition is worth that cannot be fitted; by default it is an error."
+        None,
+        description="What a coalition is worth that cannot be fitted; by default it is an error.",
     )
 
 
@@ -304,9 +307,7 @@ class BalancedTable(Table):
         return BalancedPermutation(self.n_iter)
 
 
-SolverTable = Annotated[
-    ExactTable | PermutationTable | BalancedTable, Field(discriminator="kind")
-]
+SolverTable = Annotated[ExactTable | PermutationTable | BalancedTable, Field(discriminator="kind")]
 
 
 class RulesTable(Table):

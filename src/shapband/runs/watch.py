@@ -14,8 +14,8 @@ import numpy as np
 from shapband.access.budget import Budget
 from shapband.access.meter import AccessReport
 from shapband.engine import Standing, Watch
-from shapband.moments.intervals import expectation_interval
 from shapband.moments.accumulate import Moments
+from shapband.moments.intervals import expectation_interval
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -68,11 +68,16 @@ class Pace:
     def __init__(self) -> None:
         self._from: tuple[float, int] | None = None
 
+    def begin(self, standing: Standing) -> tuple[float, int]:
+        """Remember when the first standing was seen, and how many games it had."""
+        self._from = self._from or (time.monotonic(), standing.done)
+        return self._from
+
     def glance(self, standing: Standing) -> Glance:
         """Take the figures of a standing."""
-        now, done = time.monotonic(), standing.done
-        self._from = self._from or (now, done)
-        seconds, games = now - self._from[0], done - self._from[1]
+        since, before = self.begin(standing)
+        done = standing.done
+        seconds, games = time.monotonic() - since, done - before
         left = seconds / games * (standing.n_games - done) if games > 0 else float("nan")
         account = accounted(standing.report, standing.access.budget)
         return Glance(done, standing.n_games, widest(standing.moments), account, left)
@@ -145,11 +150,12 @@ class PlainLines(AbstractContextManager[Watch]):
 
     def show(self, standing: Standing) -> None:
         """Write a line if it is time for one."""
-        glance = self._pace.glance(standing)
+        self._pace.begin(standing)
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + self._every
+            glance = self._pace.glance(standing)
             line = f"{glance.done:,} of {glance.n_games:,} games · {glance.details()}"
-            print(line, file=self._out, flush=True)  # noqa: T201
+            print(line, file=self._out, flush=True)
 
 
 class LiveDisplay(AbstractContextManager[Watch]):
