@@ -49,7 +49,7 @@ def complaint(error: ValidationError, document: Mapping[str, Any]) -> str:
     """
     every = error.errors(include_url=False)
     first = every[0]
-    context: dict[str, Any] = dict(first.get("ctx", {}))
+    context = {name: _short(one) for name, one in first.get("ctx", {}).items()}
     kind = first["type"]
     path = key_path(first["loc"], document)
     if kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -60,7 +60,7 @@ def complaint(error: ValidationError, document: Mapping[str, Any]) -> str:
     text = f"{path}: {rule}" if path else rule
     text += _received(kind, str(first["loc"][-1] if first["loc"] else ""), first["input"], context)
     more = len(every) - 1
-    return text + (f" (and {more} more to mend)" if more else "")
+    return one_line(text) + (f" (and {more} more to mend)" if more else "")
 
 
 def key_path(loc: Sequence[int | str], document: Any) -> str:
@@ -106,6 +106,11 @@ def _received(kind: str, table: str, value: object, context: Mapping[str, Any]) 
     if kind == "union_tag_invalid":
         return f"; received {shown(context['tag'])}"
     return "" if kind in _WITHOUT_VALUE else f"; received {shown(value)}"
+
+
+def _short(limit: Any) -> Any:
+    """Write a limit of 1.0 as 1."""
+    return int(limit) if isinstance(limit, float) and limit.is_integer() else limit
 
 
 def _inside(at: Any, part: int | str) -> Any:

@@ -23,7 +23,7 @@ def fingerprint(source: Source) -> str:
     --------
     >>> import shapband as sb
     >>> fingerprint(sb.ArraySource([[1.0], [2.0]], [0.0, 1.0]))[:23]
-    'sha256:e1b2dd3f5af7d2d8'
+    'sha256:6605acf56c2d31cf'
     >>> fingerprint(sb.FunctionSource(lambda size, rng: None))
     'FunctionSource, not in memory'
     """

@@ -86,8 +86,8 @@ def read_frame(table: FileTable, base: Path, key: str, also: str | None = None) 
 def _read_csv(path: Path, table: CsvTable) -> pd.DataFrame:
     import pandas as pd
 
-    # Every number as it was written, and every column read as a whole.
-    return pd.read_csv(path, sep=table.separator, float_precision="round_trip", low_memory=False)
+    # Every column is read as a whole, so that its type does not depend on the length of the file.
+    return pd.read_csv(path, sep=table.separator, low_memory=False)
 
 
 def _read_parquet(path: Path, key: str) -> pd.DataFrame:
