@@ -229,7 +229,7 @@ def test_a_cluster_that_is_not_installed_names_its_extra(lines, package, monkeyp
 # Objects of the user's own, and their secrets.
 
 
-SECRET = "correct-horse-battery"
+SECRET = "correct-horse-battery"  # noqa: S105
 OWN = (
     FRESH
     + """

@@ -250,7 +250,7 @@ def test_files_that_will_not_do_are_named(tmp_path, source, message):
 def test_without_a_task_a_utility_is_needed(tmp_path):
     (tmp_path / "x.csv").write_text("a,y\n1,1\n2,2\n3,3\n")
     text = f'{FRESH}providers = [{{ name = "a", source = {CSV} }}]\n'
-    with pytest.raises(InvalidInput, match="^utility: must be given"):
+    with pytest.raises(InvalidInput, match=r"^utility: must be given"):
         Config.parse(text).build(tmp_path)
     with pytest.raises(InvalidInput, match=r"^utility\.validation: must be given"):
         Config.parse(text + '[utility]\nkind = "linear"\n').build(tmp_path)
