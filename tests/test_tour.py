@@ -42,8 +42,8 @@ def test_the_tour_runs_and_prints_what_it_says(tmp_path, environment):
     printed = ""
     for kind, text in BLOCKS:
         if kind == "shell":
-            done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", text],
+            done = subprocess.run(  # noqa: S603
+                ["bash", "-euo", "pipefail", "-c", text],  # noqa: S607
                 cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
             )  # fmt: skip
             printed = done.stdout + done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,11 +13,11 @@ from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_vali
 
 from shapband._value import settle
 from shapband.checks import one_line
-from shapband.engine import Plan
 from shapband.errors import InvalidInput
 from shapband.execution.base import Workers
 from shapband.execution.local import LocalWorkers
 from shapband.providers import Provider
+from shapband.runs.built import Built
 from shapband.runs.complaints import complaint, shown
 from shapband.runs.fingerprints import fingerprint, fingerprint_of
 from shapband.runs.sources import at_key, make_providers, make_task
@@ -42,23 +41,6 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _CLUSTERS = {"dask": ("distributed", "DaskWorkers"), "ray": ("ray", "RayWorkers")}
-
-
-@dataclass(frozen=True, eq=False)
-class Built:
-    """All that a file describes, loaded and checked.
-
-    Attributes
-    ----------
-    plan : what to do
-    workers : makes the workers that will do it
-    fingerprints : of every provider's data, and of validation rows from a file under
-        ``utility.validation``
-    """
-
-    plan: Plan
-    workers: Callable[[], Workers]
-    fingerprints: Mapping[str, str]
 
 
 class Config(Table):
@@ -143,6 +125,8 @@ class Config(Table):
 
     def build(self, base: Path, seed: int | None = None) -> Built:
         """Load the data and make all objects.
+
+        Validation rows from a file have a fingerprint of their own, ``utility.validation``.
 
         Parameters
         ----------
