@@ -218,16 +218,19 @@ def export(
 
 def _play(run: Path, games: Callable[[Watch], Valuation], *, quiet: bool, json: bool) -> None:
     """Play under the eyes of the user, and print the result unless asked not to."""
+    from shapband.runs.interrupt import INTERRUPTED, interruptible
     from shapband.runs.watch import watching
 
+    def farewell() -> str:
+        goes_on = f"shapband resume {run}  goes on from here"
+        return f"interrupted: {goes_on if run.exists() else 'nothing was begun'}"
+
     try:
-        with watching(quiet=quiet) as watch:
+        with interruptible(farewell), watching(quiet=quiet) as watch:
             games(watch)
     except KeyboardInterrupt:
-        begun = run.exists()
-        advice = f"shapband resume {run}  goes on from here" if begun else "nothing was begun"
-        typer.echo(f"interrupted: {advice}", err=True)
-        raise typer.Exit(130) from None
+        typer.echo(farewell(), err=True)
+        raise typer.Exit(INTERRUPTED) from None
     if json or not quiet:
         _print_status(run, json=json)
 
