@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test test-long lint check bench clean
+.PHONY: demo docs test test-long lint check bench clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -28,6 +28,9 @@ lint: .venv/installed  ## format, lint, strict types, import contract
 	$(BIN)/lint-imports
 
 check: lint test  ## all that CI runs
+
+docs: .venv/installed  ## write the pages that follow from the code
+	$(BIN)/python docs/generate.py
 
 bench:  ## measure beside the peers in .venv-bench, and write benchmarks/RESULTS.md
 	$(PYTHON) benchmarks/run.py

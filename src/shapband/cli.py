@@ -2,19 +2,84 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shapband.engine import Watch
+    from shapband.valuation import Valuation
+
+
+class Commands(TyperGroup):
+    """Runs a command; whatever goes wrong in it is told in one line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, Exception) as error:
+            code = _tell(error, debug=bool(ctx.obj))
+            if code is None:
+                raise
+            raise typer.Exit(code) from None
+
+
+def _tell(error: BaseException, *, debug: bool) -> int | None:
+    """Print an error and give the exit code, or None for what the command line handles itself."""
+    if isinstance(error, KeyboardInterrupt):
+        typer.echo("interrupted", err=True)
+        return 130
+    if not _is_ours(error):
+        return None
+    import traceback
+
+    from shapband.checks import one_line
+    from shapband.errors import ShapbandError
+    from shapband.runs.secrets import hide
+
+    if debug:
+        typer.echo(hide("".join(traceback.format_exception(error))).rstrip(), err=True)
+    if isinstance(error, ShapbandError | OSError):
+        line = one_line(error)
+    elif isinstance(error, MemoryError):
+        line = "the memory of this machine does not suffice"
+    else:
+        remedy = "" if debug else "; --debug shows the trace"
+        line = f"this is a bug in shapband: {type(error).__name__}: {one_line(error)}{remedy}"
+    typer.echo(f"error: {hide(line)}", err=True)
+    return 1
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an error comes from a command, and not from the way it was called."""
+    if isinstance(error, BrokenPipeError):
+        return False
+    return not type(error).__module__.startswith(("typer", "click"))
+
 
 app = typer.Typer(
     name="shapband",
+    cls=Commands,
     help="What each data provider is worth, and how sure we can be.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+class Format(StrEnum):
+    """Formats of other tools."""
+
+    csv = "csv"
+    json = "json"
+    parquet = "parquet"
 
 
 def _show_version(wanted: bool) -> None:
@@ -25,38 +90,172 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _remember_debug(ctx: typer.Context, wanted: bool) -> bool:
+    root = ctx.find_root()
+    root.obj = wanted or bool(root.obj)
+    return wanted
+
+
+Debug = Annotated[
+    bool,
+    typer.Option(
+        "--debug", callback=_remember_debug, is_eager=True, help="Show the full trace of an error."
+    ),
+]
+Run = Annotated[Path, typer.Argument(help="The directory of the run.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress and no result.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
 @app.callback()
 def _options(
-    debug: Annotated[bool, typer.Option(help="Show the full trace of an error.")] = False,
+    debug: Debug = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Take the options of all commands; the help is that of the application."""
 
 
 @app.command()
-def demo(
-    games: Annotated[int, typer.Option(min=2, help="Games to play with each method.")] = 200,
+def init(
+    file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("shapband.toml"),
+    debug: Debug = False,
 ) -> None:
-    """Value the ten wine providers with pooled draws, and print the valuation."""
-    import shapband as sb
+    """Write a starter configuration.
 
-    task = sb.datasets.wine()
-    valuation = sb.value(
-        task.providers, task.utility, sampling=sb.Pooled(n_pool=250, n_boot=60), n_games=games
-    )
-    typer.echo(str(valuation))
+    It runs as it is, and its comments say what else can stand in it. A file that exists is left
+    alone.
+    """
+    from shapband.runs.starter import write_starter
+
+    write_starter(file)
+    typer.echo(f"wrote {file}; next: shapband run {file} --out my-run")
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Argument(help="The configuration file.")],
+    out: Annotated[
+        Path, typer.Option(metavar="RUN", help="The directory to keep the run in: a new one.")
+    ],
+    quiet: Quiet = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Value the providers of a configuration.
+
+    Everything that is bought and found out is kept in the directory of the run, so that nothing
+    is lost if it is interrupted. Progress goes to standard error, the result to standard output.
+    """
+    from shapband.runs.config import Config
+
+    described = Config.read(config)
+    from shapband.runs.run import start
+
+    _play(out, lambda watch: start(described, config.parent, out, watch), quiet=quiet, json=json)
+
+
+@app.command()
+def resume(run: Run, quiet: Quiet = False, json: Json = False, debug: Debug = False) -> None:
+    """Go on with an interrupted run.
+
+    It ends as if it had never been interrupted, and buys nothing a second time.
+    """
+    from shapband.runs.run import resume as go_on
+
+    _play(run, lambda watch: go_on(run, watch), quiet=quiet, json=json)
+
+
+@app.command()
+def show(run: Run, json: Json = False, debug: Debug = False) -> None:
+    """Show a run and its valuation so far."""
+    _print_status(run, json=json)
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help="The directory of a run.")],
+    second: Annotated[Path, typer.Argument(help="The directory of another run.")],
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Compare the expectations of two runs.
+
+    For every provider: both expectations, their difference, its standard error, and whether the
+    difference is beyond chance (two-sided, 95 %).
+    """
+    from shapband.runs.compare import compare as beside
+    from shapband.runs.views import comparison_json, comparison_text
+
+    comparison = beside(_valuation(first), _valuation(second))
+    view = comparison_json if json else comparison_text
+    typer.echo(view(first, second, comparison))
+
+
+@app.command()
+def export(
+    run: Run,
+    format: Annotated[  # noqa: A002  the name of the option
+        Format, typer.Option(metavar="csv|json|parquet", help="The format to write.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The file; standard output by default.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Write a valuation for other tools.
+
+    One row per provider, with the expectation, the variance and their errors.
+    """
+    from shapband.runs.views import exported, write_export
+
+    write_export(exported(_valuation(run), format.value), format.value, out)
+
+
+def _play(run: Path, games: Callable[[Watch], Valuation], *, quiet: bool, json: bool) -> None:
+    """Play under the eyes of the user, and print the result unless asked not to."""
+    from shapband.runs.interrupt import INTERRUPTED, interruptible
+    from shapband.runs.watch import watching
+
+    def farewell() -> str:
+        goes_on = f"shapband resume {run}  goes on from here"
+        return f"interrupted: {goes_on if run.exists() else 'nothing was begun'}"
+
+    try:
+        with interruptible(farewell), watching(quiet=quiet) as watch:
+            games(watch)
+    except KeyboardInterrupt:
+        typer.echo(farewell(), err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if json or not quiet:
+        _print_status(run, json=json)
+
+
+def _print_status(run: Path, *, json: bool) -> None:
+    from shapband.runs.run import look
+    from shapband.runs.views import status_json, status_text
+
+    typer.echo((status_json if json else status_text)(run, look(run)))
+
+
+def _valuation(run: Path) -> Valuation:
+    from shapband.errors import InvalidInput
+    from shapband.runs.run import look
+
+    valuation = look(run).valuation
+    if valuation is None:
+        raise InvalidInput(f"{run}: fewer than two games are done: nothing can be said yet")
+    return valuation
 
 
 def main() -> None:
-    """Run a command; an expected error is one line, with the trace only under --debug."""
-    try:
-        app()
-    except Exception as error:
-        from shapband.errors import ShapbandError
+    """Run the command line."""
+    app(prog_name="shapband")
 
-        if "--debug" in sys.argv or not isinstance(error, ShapbandError):
-            raise
-        typer.echo(f"error: {error}", err=True)
-        raise SystemExit(1) from None
+
+if __name__ == "__main__":
+    main()

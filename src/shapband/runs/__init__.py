@@ -1,8 +1,12 @@
-"""Valuations that survive anything: a directory that holds one in progress, and resumes it.
+"""Runs: a valuation described by one file, kept in one directory, and resumed after anything.
 
-`run` starts, resumes and looks at runs. What it plays comes from a description (`built`); what
-it remembers goes to a `store`, one SQLite file (`database`) with five kinds of content: the
-manifest, the `ledger` of every source request, the records that were bought (`batches`), the
-values of solved games, and the result. The `journal` is the side of the store that the engine
-sees, and `lock` keeps a second process out.
+The description: `config` reads the file and builds what it describes; `tables` says what may stand
+in it, `complaints` words the errors, `sources`, `utilities` and `objects` make the things it names.
+
+The directory: `run` starts, resumes and looks at runs. What it remembers goes to a `store`, one
+SQLite file (`database`) with five kinds of content: the manifest, the `ledger` of every source
+request, the records that were bought (`batches`), the values of solved games, and the result. The
+`journal` is the side of the store that the engine sees, and `lock` keeps a second process out.
+
+The commands: `views` says what they print, and `watch` what they show while games are played.
 """

@@ -1,0 +1,119 @@
+"""Whether two valuations differ by more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband._typing import AnyArray, FloatArray
+from shapband.errors import InvalidInput
+from shapband.valuation import Valuation
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two valuations, provider by provider.
+
+    Attributes
+    ----------
+    names : the providers that both have
+    one, other : (n,) their expectations in either valuation
+    difference : (n,) other - one
+    standard_error : (n,) of the difference
+    beyond_chance : (n,) flags: a two-sided test at 95 % says that they differ
+    notes : what a reader must know before believing it
+    """
+
+    names: tuple[str, ...]
+    one: FloatArray
+    other: FloatArray
+    difference: FloatArray
+    standard_error: FloatArray
+    beyond_chance: AnyArray
+    notes: tuple[str, ...]
+
+
+def compare(one: Valuation, other: Valuation) -> Comparison:
+    """Compare the expectations of the providers that both valuations have.
+
+    The test is Welch's: the two errors are taken to be independent, and each has the degrees of
+    freedom of its own games.
+    """
+    names = tuple(name for name in one.names if name in set(other.names))
+    if not names:
+        raise InvalidInput("the two runs have no provider in common: there is nothing to compare")
+    first, second = _rows(one, names), _rows(other, names)
+    difference = other.expectation[second] - one.expectation[first]
+    errors = one.standard_error[first], other.standard_error[second]
+    freedom = welch_freedom(*errors, _freedom(one), _freedom(other))
+    standard_error = np.hypot(*errors)
+    return Comparison(
+        names,
+        one.expectation[first],
+        other.expectation[second],
+        difference,
+        standard_error,
+        np.abs(difference) > _quantile(freedom) * standard_error,
+        tuple(_notes(one, other, names)),
+    )
+
+
+def welch_freedom(
+    error: FloatArray, other_error: FloatArray, freedom: int, other_freedom: int
+) -> FloatArray:
+    """Degrees of freedom of a difference of means (Welch 1947, Biometrika 34, 28-35).
+
+    Examples
+    --------
+    >>> welch_freedom(np.array([1.0]), np.array([1.0]), 9, 9).tolist()
+    [18.0]
+    """
+    square, other_square = error**2, other_error**2
+    below = square**2 / freedom + other_square**2 / other_freedom
+    safe = np.where(below > 0, below, 1.0)
+    # Two exact answers have no error: any freedom will do.
+    return np.asarray(np.where(below > 0, (square + other_square) ** 2 / safe, np.inf))
+
+
+def _quantile(freedom: FloatArray) -> FloatArray:
+    from scipy.special import stdtrit
+
+    return np.asarray(stdtrit(np.minimum(freedom, 1e9), (1 + LEVEL) / 2))
+
+
+def _rows(valuation: Valuation, names: tuple[str, ...]) -> list[int]:
+    place = {name: at for at, name in enumerate(valuation.names)}
+    return [place[name] for name in names]
+
+
+def _freedom(valuation: Valuation) -> int:
+    return max(1, int(valuation.moments.independent_games) - 1)
+
+
+def _notes(one: Valuation, other: Valuation, names: tuple[str, ...]) -> Iterator[str]:
+    if one.target != other.target:
+        yield (
+            f"warning: the runs estimate different things: {one.target}; and {other.target}. "
+            "A difference need not mean that a provider's worth differs"
+        )
+    for word, setting in one.setup.items():
+        if other.setup.get(word, setting) != setting:
+            yield f"note: the {word} differs: {setting} and {other.setup[word]}"
+    for label, mine in (("first", one), ("second", other)):
+        alone = [name for name in mine.names if name not in set(names)]
+        if alone:
+            yield f"note: only in the {label} run, and left out: {', '.join(alone)}"
+    if one.pool_sizes is not None or other.pool_sizes is not None:
+        yield (
+            "note: the errors are those of the games, not of the pools: runs that bought other "
+            "pools differ by more than these errors say"
+        )
+    if one.seed == other.seed:
+        yield (
+            "note: both runs have the same seed and may share draws: the standard error is then "
+            "too large, and small differences are missed"
+        )

@@ -1,0 +1,215 @@
+"""The file that describes a run: read, checked, and turned into a plan."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+
+from shapband._value import settle
+from shapband.checks import one_line
+from shapband.errors import InvalidInput
+from shapband.execution.base import Workers
+from shapband.execution.local import LocalWorkers
+from shapband.providers import Provider
+from shapband.runs.built import Built
+from shapband.runs.complaints import complaint, shown
+from shapband.runs.fingerprints import fingerprint, fingerprint_of
+from shapband.runs.sources import at_key, make_providers, make_task
+from shapband.runs.tables import (
+    BudgetTable,
+    ProviderTable,
+    SamplingTable,
+    SolverTable,
+    StopTable,
+    Table,
+    TaskSource,
+    Text,
+    UtilityTable,
+    broken,
+)
+from shapband.runs.utilities import make_utility
+from shapband.utilities.base import Utility
+
+if TYPE_CHECKING:
+    from shapband.datasets.task import Task
+
+VERSION = 1
+_CLUSTERS = {"dask": ("distributed", "DaskWorkers"), "ray": ("ray", "RayWorkers")}
+
+
+class Config(Table):
+    """A run of shapband: providers, utility, sampling, solver, games, budget and workers.
+
+    Examples
+    --------
+    >>> config = Config.parse('''
+    ... n_games = 50
+    ... sampling = { kind = "fresh", n_sample = 20 }
+    ... providers = [{ source = { kind = "task", task = "wine" } }]
+    ... ''')
+    >>> len(config.build(Path()).plan.providers)
+    10
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={"description": "The configuration of a run of shapband."}
+    )
+
+    version: Annotated[int, Field(ge=1, le=VERSION)] = Field(
+        VERSION, description="The version of this format."
+    )
+    n_games: Annotated[int, Field(ge=2)] = Field(
+        100, description="Games to play; the budget or a stopping rule may end the run sooner."
+    )
+    seed: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Repeats the run bit for bit; by default the operating system gives one."
+    )
+    workers: Annotated[int, Field(ge=-1)] | Literal["dask", "ray"] = Field(
+        1,
+        description='Workers of this machine (-1: one for each core), or a cluster: "dask" or '
+        '"ray". The result does not depend on them.',
+    )
+    scheduler: Text | None = Field(
+        None,
+        description="The address of the cluster: needed with Dask, such as tcp://host:8786.",
+    )
+    providers: Annotated[list[ProviderTable], Field(min_length=1)]
+    utility: UtilityTable | None = Field(None, description="By default that of the task.")
+    sampling: SamplingTable
+    solver: SolverTable | None = Field(
+        None, description="By default exact while that costs no more than permutations would."
+    )
+    stop: StopTable | None = None
+    budget: BudgetTable | None = None
+    _text: str = PrivateAttr("")
+
+    @staticmethod
+    def read(path: Path) -> Config:
+        """Read a file; errors name the key and the rule."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as cause:
+            raise InvalidInput(f"{path}: this is not a text file in UTF-8") from cause
+        except OSError as cause:
+            reason = (cause.strerror or str(cause)).lower()
+            raise InvalidInput(f"{path} cannot be read: {reason}") from cause
+        return Config.parse(text)
+
+    @staticmethod
+    def parse(text: str) -> Config:
+        """Read a text; errors name the key and the rule."""
+        try:
+            document = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as cause:
+            raise InvalidInput(f"the file is not valid TOML: {one_line(cause)}") from cause
+        _check_version(document)
+        try:
+            config = Config.model_validate(document)
+        except ValidationError as error:
+            raise InvalidInput(complaint(error, document)) from None
+        with at_key("sampling"):
+            config.sampling.make()
+        config._text = text
+        return config
+
+    @property
+    def text(self) -> str:
+        """The file as it was written; secrets are only named in it."""
+        return self._text
+
+    def build(self, base: Path, seed: int | None = None) -> Built:
+        """Load the data and make all objects.
+
+        Validation rows from a file have a fingerprint of their own, ``utility.validation``.
+
+        Parameters
+        ----------
+        base : the folder that relative paths and modules start from
+        seed : that of a run that goes on, if the file names none
+        """
+        base = base.resolve()
+        workers = self._workers()
+        providers, tasks = self._providers(base)
+        utility, rows = make_utility(self.utility, tasks, base)
+        plan = settle(
+            providers,
+            utility,
+            sampling=self.sampling.make(),
+            solver=None if self.solver is None else self.solver.make(),
+            n_games=self.n_games,
+            seed=self.seed if self.seed is not None else seed,
+            budget=None if self.budget is None else self.budget.make(),
+            stop=None if self.stop is None else self.stop.make(),
+        )
+        prints = {provider.name: fingerprint(provider.source) for provider in plan.providers}
+        if rows is not None:
+            prints["utility.validation"] = fingerprint_of(rows)
+        return Built(plan, lambda: workers(utility), prints)
+
+    def _providers(self, base: Path) -> tuple[list[Provider], dict[str, Task]]:
+        made: list[Provider] = []
+        tasks: dict[str, Task] = {}
+        for position, table in enumerate(self.providers):
+            if isinstance(table.source, TaskSource):
+                task = tasks[table.source.task] = make_task(table.source)
+                made += task.providers
+            else:
+                made += make_providers(table, base, f"providers[{position}]")
+        return made, tasks
+
+    def _workers(self) -> Callable[[Utility], Workers]:
+        if isinstance(self.workers, int):
+            n_jobs = self.workers
+            return lambda utility: LocalWorkers(n_jobs, threads=utility.mergeable)
+        kind, scheduler = self.workers, self.scheduler
+        package, name = _CLUSTERS[kind]
+        if find_spec(package) is None:
+            raise InvalidInput(
+                f"workers: \"{kind}\" needs the package {package}: pip install 'shapband[{kind}]'"
+            )
+        made: Callable[[str | None], Workers]
+        made = getattr(import_module(f"shapband.execution.{kind}"), name)
+        return lambda _: made(scheduler)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_the_workers(cls, given: Any) -> Any:
+        workers = given.get("workers", 1) if isinstance(given, dict) else 1
+        known = workers in _CLUSTERS if isinstance(workers, str) else _is_count(workers)
+        if not known:
+            rule = 'must be a whole number of at least 1, -1 for one a core, "dask" or "ray"'
+            raise broken(f"{rule}; received {shown(workers)}", "workers")
+        return given
+
+    @model_validator(mode="after")
+    def _match_scheduler_and_workers(self) -> Config:
+        if self.workers == "dask" and self.scheduler is None:
+            raise broken(
+                'must be given with workers = "dask", such as tcp://host:8786', "scheduler"
+            )
+        if isinstance(self.workers, int) and self.scheduler is not None:
+            raise broken('is for workers = "dask" or "ray" only: leave it out', "scheduler")
+        return self
+
+
+def _is_count(workers: object) -> bool:
+    return (
+        isinstance(workers, int)
+        and not isinstance(workers, bool)
+        and (workers >= 1 or workers == -1)
+    )
+
+
+def _check_version(document: Mapping[str, Any]) -> None:
+    version = document.get("version", VERSION)
+    if isinstance(version, int) and version > VERSION:
+        raise InvalidInput(
+            f"version: this shapband reads version {VERSION}; received {version}: the file was "
+            "written for a newer one, install that"
+        )

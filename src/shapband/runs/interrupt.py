@@ -1,0 +1,58 @@
+"""Ctrl-C: the first ends a run in good order, the second at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+INTERRUPTED = 130  # the exit code of a program that was told to end by Ctrl-C
+_PATIENCE = 1.0  # seconds before the user is told what is waited for
+
+
+@contextmanager
+def interruptible(farewell: Callable[[], str]) -> Iterator[None]:
+    """Let Ctrl-C raise KeyboardInterrupt, and a second one leave without further ado.
+
+    The first lets requests that are under way end, since they may be paid for. The second is as
+    harmless to a run directory as any other sudden end.
+
+    Parameters
+    ----------
+    farewell : the line that is printed when leaving at once
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    notice = threading.Timer(_PATIENCE, _say, [_NOTICE])
+    notice.daemon = True
+
+    def at_once(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        _say(farewell())
+        os._exit(INTERRUPTED)
+
+    def in_order(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        signal.signal(signal.SIGINT, at_once)
+        notice.start()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, in_order)
+    try:
+        yield
+    finally:
+        notice.cancel()
+        signal.signal(signal.SIGINT, before)
+
+
+_NOTICE = "requests under way are finished first; Ctrl-C again leaves at once"
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()

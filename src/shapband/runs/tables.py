@@ -1,0 +1,390 @@
+"""What may stand in a run's TOML file: one model per table.
+
+Tables that come in several kinds carry a key `kind`, so that a further kind, such as a database,
+is one more class and changes nothing for the others.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_, or_
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from shapband.access.budget import Budget
+from shapband.moments.stopping import Precision, Seconds, StableRanking, StoppingRule
+from shapband.sampling.base import Sampling
+from shapband.sampling.blocks import Blocks
+from shapband.sampling.fresh import Fresh
+from shapband.sampling.pooled import Pooled
+from shapband.sampling.stratified import Stratified
+from shapband.solvers.balanced import BalancedPermutation
+from shapband.solvers.base import Solver
+from shapband.solvers.exact import Exact
+from shapband.solvers.permutation import Permutation
+
+Count = Annotated[int, Field(ge=1)]
+Above = Annotated[float, Field(gt=0)]
+Text = Annotated[str, Field(min_length=1)]
+ObjectName = Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$", examples=["my_module:my_object"])]
+Options = Annotated[
+    dict[str, Any],
+    Field(
+        description="Keyword arguments: the object is called with them. A value "
+        '{ env = "NAME" } is read from the environment when the run starts, and never stored.'
+    ),
+]
+
+
+class Table(BaseModel):
+    """A table of the file: frozen, of strict types, without unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_all_keys(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            for key in given:
+                if key not in cls.model_fields:
+                    known = {"key": str(key), "known": sorted(cls.model_fields)}
+                    raise PydanticCustomError("unknown_key", "unknown key", known)
+        return given
+
+
+def broken(rule: str, key: str = "") -> PydanticCustomError:
+    """Say that a table breaks a rule, or one of its keys does."""
+    return PydanticCustomError("rule", "{rule}", {"rule": rule, "key": key})
+
+
+# Sources: where records come from.
+
+
+class TaskSource(Table):
+    """A ready-made task: it brings its providers, and its utility unless one is given."""
+
+    kind: Literal["task"]
+    task: Literal["wine", "digits", "synthetic"]
+
+
+class FileTable(Table):
+    """Records in a file."""
+
+    path: Text = Field(description="Relative paths start at the folder of this file.")
+    target: Text = Field(description="The column with the targets.")
+    features: Annotated[list[Text], Field(min_length=1)] | None = Field(
+        None, description="The columns to use; all but `target` and `by` by default."
+    )
+
+
+class CsvTable(FileTable):
+    """Records in a CSV file with a header line."""
+
+    kind: Literal["csv"]
+    separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
+
+
+class ParquetTable(FileTable):
+    """Records in a Parquet file; needs `pip install 'shapband[parquet]'`."""
+
+    kind: Literal["parquet"]
+
+
+class Split(Table):
+    """A file that may hold the records of several providers."""
+
+    by: Text | None = Field(
+        None,
+        description="The column that names the provider of each record: one provider for each "
+        "of its values. Leave it out if the whole file is one provider's.",
+    )
+
+
+class CsvSource(CsvTable, Split):
+    """A CSV file: one provider's, or that of several told apart by the column `by`."""
+
+
+class ParquetSource(ParquetTable, Split):
+    """A Parquet file: one provider's, or that of several told apart by the column `by`."""
+
+
+class ObjectSource(Table):
+    """An object of your own: a source if the provider has a name, else a list of providers."""
+
+    kind: Literal["object"]
+    object: ObjectName
+    options: Options | None = None
+
+
+SourceTable = Annotated[
+    TaskSource | CsvSource | ParquetSource | ObjectSource, Field(discriminator="kind")
+]
+RowsTable = Annotated[CsvTable | ParquetTable, Field(discriminator="kind")]
+
+
+class ProviderTable(Table):
+    """A provider and its source, or a source that brings several providers."""
+
+    name: Text | None = Field(
+        None, description="Needed unless the source brings the names of its providers."
+    )
+    source: SourceTable
+
+    @model_validator(mode="after")
+    def _name_whom_the_source_does_not(self) -> ProviderTable:
+        source = self.source
+        if isinstance(source, TaskSource) and self.name is not None:
+            raise broken("must be left out: a task brings the names of its providers", "name")
+        if isinstance(source, Split):
+            if self.name is None and source.by is None:
+                raise broken(
+                    "must be given, unless source.by names a column with the names", "name"
+                )
+            if self.name is not None and source.by is not None:
+                raise broken("must be left out: the column source.by has the names", "name")
+        return self
+
+
+# Utilities: what a coalition is worth.
+
+
+class AdditiveTable(Table):
+    """The sum of weight × mean target of the members' draws."""
+
+    kind: Literal["additive"]
+    weights: list[float] | None = Field(None, description="One for each provider, in their order.")
+    empty: float = 0.0
+
+
+class ValidatedTable(Table):
+    """A utility that scores a model on validation rows."""
+
+    validation: RowsTable | None = Field(
+        None, description="The rows that models are scored on; a task's own by default."
+    )
+    empty: float = Field(0.0, description="What nobody's data is worth.")
+
+
+class LinearTable(ValidatedTable):
+    """The score of a least-squares fit."""
+
+    kind: Literal["linear"]
+    score: Literal["inverse_mse", "r2", "neg_mse"] = "inverse_mse"
+
+
+class NeighborsTable(ValidatedTable):
+    """The score of the nearest neighbours."""
+
+    kind: Literal["neighbors"]
+    k: Count = 1
+    task: Literal["regression", "classification"] = "regression"
+    score: Literal["inverse_mse", "r2", "neg_mse"] = "inverse_mse"
+
+
+class EstimatorTable(ValidatedTable):
+    """The score of any scikit-learn estimator, fitted to every coalition."""
+
+    kind: Literal["estimator"]
+    estimator: ObjectName = Field(examples=["sklearn.linear_model:Ridge"])
+    options: Options | None = None
+    score: Text | None = Field(
+        None, description="The name of a scikit-learn scorer; the estimator's own by default."
+    )
+    failed: float | None = Field(
+        None,
+        description="What a coalition is worth that cannot be fitted; by default it is an error.",
+    )
+
+
+class ValuesTable(Table):
+    """A game given as 2**n numbers."""
+
+    kind: Literal["table"]
+    values: Annotated[list[float], Field(min_length=2)]
+
+
+class ObjectUtility(Table):
+    """A utility of your own."""
+
+    kind: Literal["object"]
+    object: ObjectName
+    options: Options | None = None
+
+
+UtilityTable = Annotated[
+    AdditiveTable | LinearTable | NeighborsTable | EstimatorTable | ValuesTable | ObjectUtility,
+    Field(discriminator="kind"),
+]
+
+
+# Samplings, solvers, stopping rules and the budget make what they describe: they need no data.
+
+
+class FreshTable(Table):
+    """Fresh draws from every source in every game."""
+
+    kind: Literal["fresh"]
+    n_sample: Count
+
+    def make(self) -> Sampling:
+        """Make the sampling."""
+        return Fresh(self.n_sample)
+
+
+class PooledTable(Table):
+    """Bootstrap draws from pools that are bought once."""
+
+    kind: Literal["pooled"]
+    n_pool: Count
+    n_boot: Count
+
+    def make(self) -> Sampling:
+        """Make the sampling."""
+        return Pooled(self.n_pool, self.n_boot)
+
+
+class StratifiedTable(Table):
+    """Bootstrap draws whose sizes follow the variability of the pools."""
+
+    kind: Literal["stratified"]
+    n_pool: Count
+    n_boot: Count
+    alpha: Annotated[float, Field(gt=0, le=1)]
+
+    def make(self) -> Sampling:
+        """Make the sampling."""
+        return Stratified(self.n_pool, self.n_boot, self.alpha)
+
+
+class BlocksTable(Table):
+    """Disjoint draws cut from shuffled pools."""
+
+    kind: Literal["blocks"]
+    n_pool: Count
+    n_sample: Count
+
+    def make(self) -> Sampling:
+        """Make the sampling."""
+        return Blocks(self.n_pool, self.n_sample)
+
+
+SamplingTable = Annotated[
+    FreshTable | PooledTable | StratifiedTable | BlocksTable, Field(discriminator="kind")
+]
+
+
+class ExactTable(Table):
+    """All coalitions: up to 20 providers."""
+
+    kind: Literal["exact"]
+
+    def make(self) -> Solver:
+        """Make the solver."""
+        return Exact()
+
+
+class PermutationTable(Table):
+    """Random permutations."""
+
+    kind: Literal["permutation"]
+    n_iter: Count
+
+    def make(self) -> Solver:
+        """Make the solver."""
+        return Permutation(self.n_iter)
+
+
+class BalancedTable(Table):
+    """Permutations in which every provider takes every position equally often."""
+
+    kind: Literal["balanced"]
+    n_iter: Count = Field(description="A multiple of the number of providers, at least twice that.")
+
+    def make(self) -> Solver:
+        """Make the solver."""
+        return BalancedPermutation(self.n_iter)
+
+
+SolverTable = Annotated[ExactTable | PermutationTable | BalancedTable, Field(discriminator="kind")]
+
+
+class RulesTable(Table):
+    """Stopping rules, looked at every 32 games."""
+
+    absolute: Above | None = Field(
+        None, description="Largest half width of an interval for an expectation."
+    )
+    relative: Above | None = Field(
+        None, description="The same as a part of the expectation; either limit is enough."
+    )
+    ranking: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="The ranking is stable; providers closer than this may stay undecided."
+    )
+    seconds: Above | None = Field(None, description="The time is up.")
+    level: Annotated[float, Field(gt=0, lt=1)] = Field(
+        0.95, description="Confidence level of the intervals and comparisons."
+    )
+
+    def rules(self) -> list[StoppingRule]:
+        """Make the rules that are given."""
+        made: list[StoppingRule] = []
+        if self.absolute is not None or self.relative is not None:
+            made.append(Precision(self.absolute, self.relative, self.level))
+        if self.ranking is not None:
+            made.append(StableRanking(self.ranking, self.level))
+        if self.seconds is not None:
+            made.append(Seconds(self.seconds))
+        return made
+
+
+class StopTable(RulesTable):
+    """When to end before `n_games`: as soon as any of these rules is met."""
+
+    all: RulesTable | None = Field(
+        None, description="Rules that count as one: it is met when all of them are."
+    )
+
+    def make(self) -> StoppingRule:
+        """Join the rules into one."""
+        together = [] if self.all is None else self.all.rules()
+        if self.all is not None and not together:
+            raise broken(_NO_RULE, "all")
+        alternatives = self.rules() + ([reduce(and_, together)] if together else [])
+        if not alternatives:
+            raise broken(_NO_RULE)
+        return reduce(or_, alternatives)
+
+    @model_validator(mode="after")
+    def _have_a_rule(self) -> StopTable:
+        self.make()
+        return self
+
+
+_NO_RULE = "must hold at least one of absolute, relative, ranking, seconds"
+
+
+class BudgetTable(Table):
+    """What may be asked of the sources in all."""
+
+    records: Count | None = None
+    requests: Count | None = None
+
+    def make(self) -> Budget:
+        """Make the budget."""
+        return Budget(self.records, self.requests)
+
+
+def _kinds(table: Any) -> list[str]:
+    union = get_args(table)[0]
+    return [get_args(one.model_fields["kind"].annotation)[0] for one in get_args(union)]
+
+
+KINDS = {
+    "source": _kinds(SourceTable),
+    "validation": _kinds(RowsTable),
+    "utility": _kinds(UtilityTable),
+    "sampling": _kinds(SamplingTable),
+    "solver": _kinds(SolverTable),
+}
