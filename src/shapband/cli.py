@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +18,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+class Profile(StrEnum):
+    """How large the experiments are."""
+
+    quick = "quick"
+    paper = "paper"
 
 
 def _show_version(wanted: bool) -> None:
@@ -47,6 +57,36 @@ def demo(
         task.providers, task.utility, sampling=sb.Pooled(n_pool=250, n_boot=60), n_games=games
     )
     typer.echo(str(valuation))
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(help="The experiment; all of them by default.")
+    ] = None,
+    profile: Annotated[
+        Profile, typer.Option(help="Minutes in all, or the paper's own sizes.")
+    ] = Profile.quick,
+    out: Annotated[
+        Path, typer.Option(help="Folder for results; a run begun there goes on.")
+    ] = Path("reproduction"),
+    seed: Annotated[int, typer.Option(min=0, help="Every random stream follows from it.")] = 0,
+    docs: Annotated[
+        Path | None, typer.Option(help="Also write the page and its figures into this folder.")
+    ] = None,
+) -> None:
+    """Run the experiments of the paper and compare with its numbers."""
+    from shapband.experiments.page import write_page
+    from shapband.experiments.run import reproduce as run
+
+    names = [] if name is None else [name]
+    for found in run(names, profile=profile.value, out=out, seed=seed):
+        verdicts = Counter(row.verdict for row in found.claims)
+        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        typer.echo(f"{found.name}: {len(found.claims)} claims ({told})")
+    typer.echo(f"see {out / 'reproduction.md'}")
+    if docs is not None:
+        write_page(out, docs / "reproduction.md", docs / "images" / "reproduction")
 
 
 def main() -> None:
