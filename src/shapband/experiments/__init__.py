@@ -14,6 +14,11 @@ from dataclasses import dataclass
 
 from shapband.experiments.base import Experiment
 from shapband.experiments.baseline_grid import BaselineGrid
+from shapband.experiments.digits import Digits
+from shapband.experiments.example import Example
+from shapband.experiments.pooled_grid import PooledGrid
+from shapband.experiments.sensitivity import Sensitivity
+from shapband.experiments.source_budget import SourceBudget
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,20 @@ class Profiles:
 
 
 EXPERIMENTS: dict[str, Profiles] = {
+    "example": Profiles(quick=Example(replications=1000, pools=300), paper=Example()),
     "baseline-grid": Profiles(
         quick=BaselineGrid(replications=20), paper=BaselineGrid(replications=40)
+    ),
+    "pooled-grid": Profiles(
+        quick=PooledGrid(replications=20, n_iter=(100, 1000)), paper=PooledGrid(replications=40)
+    ),
+    "source-budget": Profiles(
+        quick=SourceBudget(replications=20), paper=SourceBudget(replications=100)
+    ),
+    "digits": Profiles(
+        quick=Digits(replications=5, classes=4, local_games=20, n_iter=None), paper=Digits()
+    ),
+    "sensitivity": Profiles(
+        quick=Sensitivity(replications=20), paper=Sensitivity(replications=100)
     ),
 }

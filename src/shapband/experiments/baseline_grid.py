@@ -263,7 +263,7 @@ def _exact_row(grid: Grid, results: Results, task: str, metric: str) -> Row:
         str(one),
         scientific(grid.predicted(task, metric, most, None)),
         compare(saved),
-        f"{saved} lower, for 1,023 evaluations a game; {few} permutations take up to 1,000",
+        f"{saved.words}, for 1,023 evaluations a game; {few} permutations take up to 1,000",
     )
 
 
@@ -301,7 +301,7 @@ def _blocks_row(grid: Grid, results: Results, task: str) -> Row:
         str(one),
         f"{scientific(baseline)} for the {affordable} fresh games that as many records buy",
         compare(saved),
-        f"{saved} lower",
+        saved.words,
     )
 
 

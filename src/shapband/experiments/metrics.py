@@ -40,6 +40,12 @@ class Reduction(Measured):
     def __str__(self) -> str:
         return f"{percent(self.value)} ± {100 * self.error:.1f}"
 
+    @property
+    def words(self) -> str:
+        """Say "84.0 % ± 2.0 lower", or "higher" if nothing is saved."""
+        way = "lower" if self.value >= 0 else "higher"
+        return f"{percent(abs(self.value))} ± {100 * self.error:.1f} {way}"
+
 
 def stability(estimates: FloatArray) -> Measured:
     """Variance across replications, averaged over providers: (R, n) to a number.
