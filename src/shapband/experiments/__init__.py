@@ -17,6 +17,7 @@ from shapband.experiments.baseline_grid import BaselineGrid
 from shapband.experiments.digits import Digits
 from shapband.experiments.example import Example
 from shapband.experiments.pooled_grid import PooledGrid
+from shapband.experiments.scalability import Scalability
 from shapband.experiments.sensitivity import Sensitivity
 from shapband.experiments.source_budget import SourceBudget
 
@@ -46,4 +47,5 @@ EXPERIMENTS: dict[str, Profiles] = {
     "sensitivity": Profiles(
         quick=Sensitivity(replications=20), paper=Sensitivity(replications=100)
     ),
+    "scalability": Profiles(quick=Scalability(), paper=Scalability()),
 }
