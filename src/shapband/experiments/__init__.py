@@ -16,6 +16,7 @@ from shapband.experiments.base import Experiment
 from shapband.experiments.baseline_grid import BaselineGrid
 from shapband.experiments.digits import Digits
 from shapband.experiments.example import Example
+from shapband.experiments.latency import Latency
 from shapband.experiments.pooled_grid import PooledGrid
 from shapband.experiments.scalability import Scalability
 from shapband.experiments.sensitivity import Sensitivity
@@ -48,4 +49,5 @@ EXPERIMENTS: dict[str, Profiles] = {
         quick=Sensitivity(replications=20), paper=Sensitivity(replications=100)
     ),
     "scalability": Profiles(quick=Scalability(), paper=Scalability()),
+    "latency": Profiles(quick=Latency(), paper=Latency()),
 }

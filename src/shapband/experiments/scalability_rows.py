@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from shapband.experiments.base import Results
 from shapband.experiments.figures import NAMES
 from shapband.experiments.findings import (
     BETTER,
+    WORSE,
     Row,
     judge,
     percent,
@@ -63,7 +64,7 @@ def claims(found: Found, results: Results, players: tuple[int, ...]) -> list[Row
     ]
 
 
-def table_rows(found: Found, replications: int) -> list[Row]:
+def table_rows(found: Found) -> list[Row]:
     """Set every number of Table IV beside ours."""
     rows = []
     for (n, method), printed in paper.SCALABILITY.items():
@@ -142,16 +143,26 @@ def _expectation_claims(found: Found, players: tuple[int, ...]) -> list[Row]:
         for m in _LOCAL
     ]
     pairs = len(gaps)
+    worst = max(_off(found[n, m], "mae_expectation") for n in players for m in ("fresh", *_LOCAL))
     return [
         Row(
             "IV-F-3",
-            "The expectation's error differs from the baseline's by at most 4.2 %, with paired "
-            "intervals that hold zero at every n",
-            "at most 4.2 %, all",
-            f"at most {percent(max(abs(g) for g in gaps))}; {inside} of {pairs} intervals",
-            f"{percent_range([np.sqrt(t) - 1 for t in theory])} more; 95 % of the intervals",
-            judge(exact=inside == pairs, relation=inside >= 0.8 * pairs),
-            "of 95 % intervals one in twenty misses; local games add a little to the pool's error",
+            "The expectation's error differs from the baseline's by at most 4.2 %",
+            "at most 4.2 %",
+            f"at most {percent(max(abs(g) for g in gaps))}",
+            f"{percent_range([np.sqrt(t) - 1 for t in theory])} more",
+            judge(exact=max(abs(g) for g in gaps) <= 0.042, relation=worst < _ERRORS),
+            "theory agrees with the paper; ten replications of 10 providers scatter more",
+        ),
+        Row(
+            "IV-F-3",
+            "The paired 95 % intervals of these differences hold zero at every n",
+            "all",
+            f"{inside} of {pairs}",
+            "not where providers are many: the difference is small, but not zero",
+            judge(exact=inside == pairs),
+            "local games add their own error to that of the pool, which shows once it is measured "
+            "well enough",
         ),
         Row(
             "IV-F-3",
@@ -222,8 +233,7 @@ def _count_claims(results: Results, players: tuple[int, ...]) -> list[Row]:
             f"{', '.join(map(str, sorted(records)))} n; "
             f"{percent_range([1 - b / a for a, b in requests])} fewer",
             "512 n; 75 %",
-            judge(exact=records == {512}
-                  and all(a == 4 * n and b == n for (a, b), n in zip(requests, players, strict=True))),
+            judge(exact=records == {512} and requests == [(4 * n, n) for n in players]),
             "counted at the sources",
         ),
         Row(
@@ -263,10 +273,17 @@ def beyond_rows(found: Found, players: tuple[int, ...]) -> list[Row]:
                 "beyond",
                 f"{_SHORT[facet]}: disjoint blocks of the same pools, against bootstrap draws",
                 "-",
-                f"{percent_range(ours)} lower",
-                f"{percent_range(theory)} lower",
-                BETTER if min(theory) > 0 else "no clear difference",
-                "48 games where bootstrap draws have 50, and no correction is needed",
+                _change(ours),
+                _change(theory),
+                BETTER if min(theory) > 0 else WORSE,
+                "12 shuffles of 4 games; no correction is needed, and more shuffles cost no records",
             )
         )
     return rows
+
+
+def _change(saved: Sequence[float]) -> str:
+    """Say how much lower, or higher if all are."""
+    if max(saved) < 0:
+        return f"{percent_range([-s for s in saved])} higher"
+    return f"{percent_range(saved)} lower"
