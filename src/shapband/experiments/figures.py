@@ -50,5 +50,7 @@ def dress(ax: Axes, title: str = "", x_label: str = "", y_label: str = "") -> No
 
 def plain_ticks(ax: Axes, places: tuple[int, ...]) -> None:
     """Write whole numbers at these places of a logarithmic x axis, and nothing between."""
+    from matplotlib.ticker import NullLocator
+
     ax.set_xticks(places, [f"{place:,}" for place in places])
-    ax.minorticks_off()
+    ax.xaxis.set_minor_locator(NullLocator())

@@ -20,7 +20,8 @@ beside what theory predicts for our utility, from a pilot with seeds of its own 
 - **holds**: our number agrees with the paper's, or with its claim.
 - **holds in relation**: the absolute number does not follow from the paper's text, the relative
   claim does.
-- **does not**: our measurement contradicts it, or it does not follow from theory.
+- **does not**: our measurement contradicts it, cannot see it above the scatter, or theory says
+  otherwise.
 
 Var(E) and Var(Var) are the variances across replications of the estimated expectation and of the
 estimated variance, averaged over providers; lower is more stable. ± is one standard error."""

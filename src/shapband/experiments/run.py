@@ -8,11 +8,11 @@ from pathlib import Path
 
 from shapband.errors import InvalidInput
 from shapband.experiments import EXPERIMENTS
-from shapband.experiments.base import Experiment, Results
+from shapband.experiments.base import Cell, Experiment, Results
 from shapband.experiments.findings import Written
 from shapband.experiments.page import write_page
 from shapband.experiments.progress import CellsProgress
-from shapband.experiments.store import Store
+from shapband.experiments.store import Finished, Store
 from shapband.experiments.write import write
 
 
@@ -47,23 +47,24 @@ def reproduce(
 
 def run_experiment(experiment: Experiment, *, profile: str, out: Path, seed: int) -> Written:
     """Run one experiment and write its folder."""
-    started = time.perf_counter()
-    results = measure_missing(experiment, Store(out / "cells"), seed)
-    findings = experiment.conclude(results)
-    seconds = time.perf_counter() - started
+    finished = measure_missing(experiment, Store(out / "cells"), seed)
+    findings = experiment.conclude(Results({c: one.result for c, one in finished.items()}))
+    seconds = sum(one.seconds for one in finished.values())
     return write(out / experiment.name, experiment, findings, profile, seed, seconds)
 
 
-def measure_missing(experiment: Experiment, store: Store, seed: int) -> Results:
+def measure_missing(experiment: Experiment, store: Store, seed: int) -> dict[Cell, Finished]:
     """Measure the cells that the store does not hold, and keep each as soon as it is done."""
     cells = experiment.cells(seed)
     found = {cell: store.find(cell) for cell in cells}
     missing = [cell for cell in cells if found[cell] is None]
     total = sum(cell.work for cell in cells)
-    finished = total - sum(cell.work for cell in missing)
-    with CellsProgress(experiment.name, total, finished) as progress:
+    before = total - sum(cell.work for cell in missing)
+    with CellsProgress(experiment.name, total, before) as progress:
         for cell in missing:
-            store.keep(cell, experiment.measure(cell))
+            started = time.perf_counter()
+            result = experiment.measure(cell)
+            store.keep(cell, result, time.perf_counter() - started)
             found[cell] = store.find(cell)  # as read back, so that a resumed run is the same
             progress.advance(cell.work)
-    return Results({cell: result for cell, result in found.items() if result is not None})
+    return {cell: one for cell, one in found.items() if one is not None}

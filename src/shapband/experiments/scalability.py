@@ -113,8 +113,8 @@ class Scalability(Experiment):
                 for facet in FACETS
             ),
             figure=draw(found, self.players),
-            caption="Points: ours. Bands: theory and two of its sampling errors; at few providers "
-            "both depend on the luck of the sources. All methods take 512 records a provider.",
+            caption="Points: ours, with one sampling error. Lines: theory; at few providers it "
+            "depends on the luck of the sources. All methods take 512 records a provider.",
         )  # fmt: skip
 
 
@@ -184,17 +184,16 @@ def draw(found: dict[tuple[int, str], Metrics], players: tuple[int, ...]) -> Fig
         for j, method in enumerate(_METHODS):
             colour, marker, line, filling = METHODS[method]
             theory = [found[n, method].theory[facet] for n in players]
-            middle = np.array([one.value for one in theory])
-            error = 2 * np.array([one.error for one in theory])
-            ax.plot(players, middle, line, color=colour, linewidth=1)
-            ax.fill_between(players, middle - error, middle + error, color=colour, alpha=0.12)
-            ax.plot(
-                np.array(players) * 1.04 ** (j - 1.5),
+            ax.plot(players, [one.value for one in theory], line, color=colour, linewidth=1)
+            ax.errorbar(
+                np.array(players) * 1.05 ** (j - 1.5),
                 [found[n, method].ours[facet] for n in players],
-                marker,
+                yerr=[one.error for one in theory],
+                fmt=marker,
                 color=colour,
                 markerfacecolor=filling,
                 markersize=6,
+                elinewidth=0.9,
                 label=NAMES[method],
             )
         ax.set(xscale="log", yscale="log")

@@ -276,7 +276,7 @@ def beyond_rows(found: Found, players: tuple[int, ...]) -> list[Row]:
                 _change(ours),
                 _change(theory),
                 BETTER if min(theory) > 0 else WORSE,
-                "12 shuffles of 4 games; no correction is needed, and more shuffles cost no records",
+                "12 shuffles of 4 games; no correction is needed, more shuffles cost no records",
             )
         )
     return rows

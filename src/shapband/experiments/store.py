@@ -5,9 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from shapband.experiments.base import Cell, Result
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The result of a cell, and how long it took."""
+
+    result: Result
+    seconds: float
 
 
 class Store:
@@ -20,21 +29,20 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, cell: Cell) -> Result | None:
-        """Give the result of a cell, or None if it is not finished."""
+    def find(self, cell: Cell) -> Finished | None:
+        """Give what is known of a cell, or None if it is not finished."""
         try:
             document = json.loads(self._path(cell).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        result: Result = document["result"]
-        return result
+        return Finished(document["result"], document["seconds"])
 
-    def keep(self, cell: Cell, result: Result) -> None:
+    def keep(self, cell: Cell, result: Result, seconds: float) -> None:
         """Write the result of a cell."""
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._path(cell)
         beside = path.with_suffix(f".{os.getpid()}.part")
-        document = {"settings": json.loads(cell.key), "result": result}
+        document = {"settings": json.loads(cell.key), "seconds": seconds, "result": result}
         beside.write_text(json.dumps(document), encoding="utf-8")
         beside.replace(path)
 
