@@ -80,7 +80,7 @@ class SourceBudget(Experiment):
         found = Found.of(results, self.games, self.n_iter, self.budgets)
         return Findings(
             claims=claims(found, results),
-            table=[table_row(found, *key) for key in paper.SOURCE_BUDGET if key[1] in self.n_iter],
+            table=[table_row(found, *key) for key in paper.SOURCE_BUDGET if key in found.measured],
             beyond=beyond_rows(found, results),
             notes=[
                 f"{self.replications} replications; the paper has five.",

@@ -154,7 +154,7 @@ def _budget_claim(found: Found, budget: int, words: str) -> Row:
         f"pooled lower in {percent(share)} of the settings; {percent_range(ours)} lower",
         f"{percent_range(theory)} lower",
         judge(exact=bool(exact)),
-        f"from {min(found.games[-3:])} local games on, which still take 2,477 records",
+        f"from {min(g for _, g in pairs)} local games on, which still take 2,477 records",
     )
 
 
