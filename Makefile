@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test test-long lint check bench clean
+.PHONY: demo test test-long lint check bench reproduce clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -31,6 +31,9 @@ check: lint test  ## all that CI runs
 
 bench: .venv/installed  ## measure, and write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py
+
+reproduce: .venv/installed  ## run the paper's experiments, and write docs/reproduction.md
+	$(BIN)/shapband reproduce --docs docs
 
 clean:
 	rm -rf .venv .venv-bench

@@ -13,7 +13,7 @@ import shapband as sb
 from shapband.experiments import paper
 from shapband.experiments.base import Cell, Experiment, Results, replication_seeds
 from shapband.experiments.figures import METHODS, METRICS, NAMES, dress, new_figure
-from shapband.experiments.findings import Findings, Row, judge, percent, scientific
+from shapband.experiments.findings import ALIKE, BETTER, Findings, Row, judge, percent, scientific
 from shapband.experiments.grid import SHORT
 from shapband.experiments.metrics import (
     Measured,
@@ -272,7 +272,7 @@ def _beyond(size: Digits, measured: dict[tuple[str, str], Measured], results: Re
             "-",
             "; ".join(f"{NAMES[m]} {scientific(means[m])}, {scientific(clean[m])}" for m in means),
             "equal if games are exact",
-            "better" if size.n_iter else "no clear difference",
+            BETTER if size.n_iter else ALIKE,
             "fresh and blocks estimate the same variance; a bootstrap has its own",
         )
     )

@@ -21,6 +21,8 @@ from shapband.experiments.figures import (
     plain_ticks,
 )
 from shapband.experiments.findings import (
+    BETTER,
+    WORSE,
     Findings,
     Row,
     judge,
@@ -249,7 +251,7 @@ def _bias_row(grids: dict[str, Grid], results: Results, task: str) -> Row:
         f"pooled with {few} permutations {raw:.2f}, pooled exact {means['pooled']:.2f}, "
         f"blocks {means['blocks']:.2f}",
         "1 for blocks of a large source",
-        "better" if abs(means["blocks"] - 1) < abs(means["pooled"] - 1) else "worse",
+        BETTER if abs(means["blocks"] - 1) < abs(means["pooled"] - 1) else WORSE,
         "a bootstrap repeats records and knows one pool only; disjoint blocks are as independent "
         "as fresh draws from a large source",
     )
