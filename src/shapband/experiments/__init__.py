@@ -33,21 +33,13 @@ class Profiles:
 
 EXPERIMENTS: dict[str, Profiles] = {
     "example": Profiles(quick=Example(replications=1000, pools=300), paper=Example()),
-    "baseline-grid": Profiles(
-        quick=BaselineGrid(replications=20), paper=BaselineGrid(replications=40)
-    ),
-    "pooled-grid": Profiles(
-        quick=PooledGrid(replications=20, n_iter=(100, 1000)), paper=PooledGrid(replications=40)
-    ),
-    "source-budget": Profiles(
-        quick=SourceBudget(replications=20), paper=SourceBudget(replications=100)
-    ),
+    "baseline-grid": Profiles(quick=BaselineGrid(n_iter=(100, 1000)), paper=BaselineGrid()),
+    "pooled-grid": Profiles(quick=PooledGrid(n_iter=(100, 1000)), paper=PooledGrid()),
+    "source-budget": Profiles(quick=SourceBudget(), paper=SourceBudget(replications=100)),
     "digits": Profiles(
         quick=Digits(replications=5, classes=4, local_games=20, n_iter=None), paper=Digits()
     ),
-    "sensitivity": Profiles(
-        quick=Sensitivity(replications=20), paper=Sensitivity(replications=100)
-    ),
+    "sensitivity": Profiles(quick=Sensitivity(), paper=Sensitivity(replications=100)),
     "scalability": Profiles(quick=Scalability(), paper=Scalability()),
     "latency": Profiles(quick=Latency(), paper=Latency()),
 }
