@@ -76,7 +76,7 @@ def _summary(found: list[Written]) -> str:
     rows: list[Row] = [row for one in found for row in one.claims]
     rows.sort(key=lambda row: (row.where != "Abstract", row.where))
     count = Counter(row.verdict for row in rows)
-    told = ", ".join(f"{count[word]} {word}" for word in (HOLDS, IN_RELATION, DOES_NOT))
+    told = ", ".join(f"{count[word]} × {word}" for word in (HOLDS, IN_RELATION, DOES_NOT))
     return f"## All claims, one by one\n\n{len(rows)} claims: {told}.\n\n{markdown_table(rows)}"
 
 
@@ -90,7 +90,7 @@ def _section(one: Written, figure: str) -> str:
     ]
     if one.table:
         count = Counter(row.verdict for row in one.table)
-        told = ", ".join(f"{count[word]} {word}" for word in (HOLDS, IN_RELATION, DOES_NOT))
+        told = ", ".join(f"{count[word]} × {word}" for word in (HOLDS, IN_RELATION, DOES_NOT))
         table = markdown_table(one.table)
         summary = f"The {len(one.table)} numbers of the paper beside ours: {told}"
         parts.append(f"<details><summary>{summary}</summary>\n\n{table}\n\n</details>")
