@@ -167,7 +167,8 @@ def _claims(grids: dict[str, Grid]) -> list[Row]:
             "Neither method dominates at a fixed number of games: synthetic is mixed",
             "mixed",
             f"pooled clearly lower in {clear.count(BETTER)} and clearly higher in "
-            f"{clear.count(WORSE)} of {len(clear)} cells, mean ratio {ratios['synthetic'].mean():.1f}",
+            f"{clear.count(WORSE)} of {len(clear)} cells, "
+            f"mean ratio {ratios['synthetic'].mean():.1f}",
             f"mean ratio {_theory_ratios(grids, 'synthetic').mean():.1f}",
             judge(exact=0 < clear.count(BETTER) < len(clear), relation=BETTER not in clear),
             "pooling does not lower it uniformly; with V as the text gives it the variance between "
