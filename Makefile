@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo docs test test-long lint check bench clean
+.PHONY: demo docs test test-long lint check bench reproduce clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -34,6 +34,9 @@ docs: .venv/installed  ## write the pages that follow from the code
 
 bench:  ## measure beside the peers in .venv-bench, and write benchmarks/RESULTS.md
 	$(PYTHON) benchmarks/run.py
+
+reproduce: .venv/installed  ## run the paper's experiments, and write docs/reproduction.md
+	$(BIN)/shapband reproduce --docs docs
 
 clean:
 	rm -rf .venv .venv-bench

@@ -1,0 +1,110 @@
+"""An interrupted run goes on where it stopped, and ends where it would have ended."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import shapband.experiments as experiments
+from shapband.cli import app
+from shapband.errors import InvalidInput
+from shapband.experiments.base import Cell
+from shapband.experiments.run import reproduce, run_experiment
+from shapband.experiments.store import Store
+from tests.experiments.tiny import TINY
+
+_RUN = """
+import sys
+from pathlib import Path
+from shapband.experiments.run import run_experiment
+from shapband.experiments.scalability import Scalability
+run_experiment(Scalability(replications=4, players=(10, 100)), profile="tiny",
+               out=Path(sys.argv[1]), seed=0)
+"""
+
+
+def finished(out):
+    return {path: path.stat().st_mtime_ns for path in (out / "cells").glob("*.json")}
+
+
+def kill_after(out, cells):
+    """Run in a process of its own and kill it once some cells are finished."""
+    process = subprocess.Popen([sys.executable, "-c", _RUN, str(out)])  # noqa: S603
+    patience = time.monotonic() + 60
+    while len(finished(out)) < cells and process.poll() is None and time.monotonic() < patience:
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def test_a_killed_run_goes_on(tmp_path):
+    kill_after(tmp_path / "killed", cells=5)
+    kept = finished(tmp_path / "killed")
+    all_cells = len(TINY["scalability"].cells(0))
+    assert 5 <= len(kept) < all_cells
+    resumed = run_experiment(TINY["scalability"], profile="t", out=tmp_path / "killed", seed=0)
+    after = finished(tmp_path / "killed")
+    assert len(after) == all_cells
+    assert all(after[path] == stamp for path, stamp in kept.items()), "measured again"
+    whole = run_experiment(TINY["scalability"], profile="t", out=tmp_path / "whole", seed=0)
+    assert resumed.claims == whole.claims
+    assert resumed.table == whole.table
+    files = [tmp_path / run / "scalability" / "data.csv" for run in ("killed", "whole")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_half_a_file_is_no_cell(tmp_path):
+    store, cell = Store(tmp_path), Cell.of(kind="x", seed=1)
+    (tmp_path / "x-half.123.part").write_text("{")
+    assert store.find(cell) is None
+    store.keep(cell, {"a": [1.5]}, 0.25)
+    found = store.find(cell)
+    assert found.result == {"a": [1.5]}
+    assert found.seconds == 0.25
+    assert store.find(Cell.of(kind="x", seed=2)) is None
+
+
+def test_another_seed_is_other_work():
+    experiment = TINY["scalability"]
+    assert not set(experiment.cells(0)) & set(experiment.cells(1))
+    assert set(experiment.cells(0)) == set(experiment.cells(0))
+
+
+def test_an_unknown_experiment_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="no experiment 'exampel': choose from example"):
+        reproduce(["exampel"], out=tmp_path)
+
+
+def test_the_command_runs_one_experiment(tmp_path, monkeypatch):
+    tiny = experiments.Profiles(quick=TINY["example"], paper=TINY["example"])
+    monkeypatch.setitem(experiments.EXPERIMENTS, "example", tiny)
+    command = ["reproduce", "example", "--out", str(tmp_path / "out"), "--docs", str(tmp_path)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert "example: 8 claims" in result.output
+    assert (tmp_path / "out" / "example" / "comparison.md").exists()
+    assert (tmp_path / "reproduction.md").exists()
+    assert (tmp_path / "images" / "reproduction" / "example.png").exists()
+
+
+def test_asking_for_help_imports_no_experiment():
+    code = (
+        "import sys, shapband.cli; "
+        "sys.exit(any(name.startswith('shapband.experiments') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603
+
+
+def test_experiments_do_not_import_pictures():
+    code = "import sys, shapband.experiments.run; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603
+
+
+def test_the_package_stays_readable():
+    folder = Path(experiments.__file__).parent
+    assert max(len(path.read_text().splitlines()) for path in folder.glob("*.py")) <= 400
