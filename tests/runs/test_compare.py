@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from scipy.stats import ttest_ind
-from tests.conftest import gaussian_providers
 
 import shapband as sb
 from shapband.errors import InvalidInput
 from shapband.runs.compare import compare
+from tests.conftest import gaussian_providers
 
 
 def valued(seed, n_games=40, means=(0.0, 1.0, 2.0), sampling=None, names=None):

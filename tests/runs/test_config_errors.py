@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests import stand_in
 from typer.testing import CliRunner
 
 from shapband.cli import app
 from shapband.errors import InvalidInput
 from shapband.runs.config import Config
+from tests import stand_in
 
 stand_in.install()
 
