@@ -101,7 +101,7 @@ def usage_of(parameter: Any) -> str:
 def signature(parameter: Any) -> str:
     """How a parameter is written, such as `--out RUN`."""
     if is_argument(parameter):
-        return str(parameter.name).upper()
+        return str(parameter.metavar)
     name = parameter.opts[0]
     return name if parameter.is_flag else f"{name} {parameter.metavar or 'TEXT'}"
 

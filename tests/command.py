@@ -6,8 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
-from shapband.cli import main  # noqa: E402
-from tests import stand_in  # noqa: E402
+if __name__ == "__main__":
+    from shapband.cli import main
 
-stand_in.install()
-main()
+    main()

@@ -15,9 +15,6 @@ import shapband as sb
 from shapband.cli import app
 from shapband.errors import ShapbandError
 from shapband.runs.config import Config
-from tests import stand_in
-
-stand_in.install()
 
 CONFIG = """
 n_games = 30

@@ -110,7 +110,7 @@ Debug = Annotated[
         "--debug", callback=_remember_debug, is_eager=True, help="Show the full trace of an error."
     ),
 ]
-Run = Annotated[Path, typer.Argument(help="The directory of the run.")]
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="The directory of the run.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress and no result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -130,7 +130,9 @@ def _options(
 
 @app.command()
 def init(
-    file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("shapband.toml"),
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path(
+        "shapband.toml"
+    ),
     debug: Debug = False,
 ) -> None:
     """Write a starter configuration.
@@ -146,7 +148,7 @@ def init(
 
 @app.command()
 def run(
-    config: Annotated[Path, typer.Argument(help="The configuration file.")],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file.")],
     out: Annotated[
         Path, typer.Option(metavar="RUN", help="The directory to keep the run in: a new one.")
     ],
@@ -186,8 +188,8 @@ def show(run: Run, json: Json = False, debug: Debug = False) -> None:
 
 @app.command()
 def compare(
-    first: Annotated[Path, typer.Argument(help="The directory of a run.")],
-    second: Annotated[Path, typer.Argument(help="The directory of another run.")],
+    first: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of another.")],
     json: Json = False,
     debug: Debug = False,
 ) -> None:

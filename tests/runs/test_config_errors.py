@@ -12,9 +12,6 @@ from typer.testing import CliRunner
 from shapband.cli import app
 from shapband.errors import InvalidInput
 from shapband.runs.config import Config
-from tests import stand_in
-
-stand_in.install()
 
 BASE: dict[str, Any] = {
     "version": 1,
@@ -102,7 +99,7 @@ def test_the_base_is_sound():
     Config.parse(changed(("n_games",), 20))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(broken)
 def test_a_broken_file_is_refused_in_one_line_that_names_the_key(tmp_path_factory, case):
     path, text = case
@@ -119,7 +116,7 @@ def test_a_broken_file_is_refused_in_one_line_that_names_the_key(tmp_path_factor
     assert [one.name for one in folder.iterdir()] == ["run.toml"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_a_torn_file_is_sound_or_refused_in_one_line(data):
     text = changed(("n_games",), 20)

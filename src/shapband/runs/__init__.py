@@ -8,5 +8,6 @@ SQLite file (`database`) with five kinds of content: the manifest, the `ledger` 
 request, the records that were bought (`batches`), the values of solved games, and the result. The
 `journal` is the side of the store that the engine sees, and `lock` keeps a second process out.
 
-The commands: `views` says what they print, and `watch` what they show while games are played.
+The commands: `views` says what they print, `compare` whether two runs differ, `watch` what is
+shown while games are played, and `interrupt` what Ctrl-C does.
 """

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -14,6 +15,7 @@ from shapband.errors import InvalidInput
 from shapband.runs.compare import Comparison
 from shapband.valuation import Valuation
 
+_WIDTH = 80  # characters of a line of prose
 Format = Literal["csv", "json", "parquet"]
 
 
@@ -121,10 +123,12 @@ def comparison_text(one: Path, other: Path, comparison: Comparison) -> str:
     expected = len(rows) / 20
     lines = [f"first:  {one}", f"second: {other}", "", *table_lines(header, rows), ""]
     lines.append(
-        f"{int(comparison.beyond_chance.sum())} of {len(rows)} differ beyond chance (two-sided, "
-        f"95 %; where nothing differs, about {expected:.2g} would)"
+        _wrapped(
+            f"{int(comparison.beyond_chance.sum())} of {len(rows)} differ beyond chance "
+            f"(two-sided, 95 %; where nothing differs, about {expected:.2g} would)"
+        )
     )
-    return "\n".join([*lines, *comparison.notes])
+    return "\n".join([*lines, *map(_wrapped, comparison.notes)])
 
 
 def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
@@ -161,6 +165,10 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
         )
         for line in lines
     ]
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, subsequent_indent="  ")
 
 
 def _plain(value: Any) -> Any:
