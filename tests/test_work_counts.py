@@ -9,8 +9,8 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import shapband as sb
-from shapband._value import _CHUNK_FLOATS
 from shapband.coalitions import prefix_masks
+from shapband.engine import _NEAR_FLOATS
 from shapband.records import Batch, Schema
 from shapband.sources.base import FiniteSource, GenerativeSource
 from tests.conftest import linear_providers
@@ -245,11 +245,11 @@ def test_cheap_tables_replace_walks():
 
 
 def test_larger_work_is_cut_into_chunks_of_the_memory_target():
-    """A wine-like game holds 4 × 2**n numbers of the solver, the draws and the summaries."""
+    """A game holds 4 × 2**n numbers of the solver and the summaries; draws come and go."""
     utility = CountingUtility(*validation())
-    per_game = 4 * 2**N + N * (DRAW + 10 + 4)
-    assert per_game == 168
-    fits = _CHUNK_FLOATS // per_game
+    per_game = 4 * 2**N + N * (10 + 4)
+    assert per_game == 120
+    fits = _NEAR_FLOATS // per_game
     play(utility, solver=sb.Exact(), n_games=fits + 1)
     assert utility.summarised == utility.tables == [fits, 1]
 
