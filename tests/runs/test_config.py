@@ -3,6 +3,7 @@
 import hashlib
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -224,6 +225,22 @@ def test_a_cluster_that_is_not_installed_names_its_extra(lines, package, monkeyp
     monkeypatch.setattr("shapband.runs.config.find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=rf"workers: .*{package}.*pip install 'shapband\["):
         Config.parse(lines + WINE).build(Path())
+
+
+@pytest.mark.parametrize(
+    ("lines", "given"),
+    [
+        ('workers = "dask"\nscheduler = "tcp://localhost:8786"\n', ("tcp://localhost:8786",)),
+        ('workers = "ray"\nscheduler = "10.0.0.1:6379"\n', ("10.0.0.1:6379",)),
+        ('workers = "ray"\n', ()),
+    ],
+    ids=["dask", "ray", "ray that finds itself"],
+)
+def test_a_cluster_is_given_its_address(lines, given, monkeypatch):
+    cluster = SimpleNamespace(DaskWorkers=lambda *it: it, RayWorkers=lambda *it: it)
+    monkeypatch.setattr("shapband.runs.config.find_spec", lambda name: True)
+    monkeypatch.setattr("shapband.runs.config.import_module", lambda name: cluster)
+    assert Config.parse(lines + WINE).build(Path()).workers() == given
 
 
 # Objects of the user's own, and their secrets.

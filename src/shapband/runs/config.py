@@ -173,9 +173,9 @@ class Config(Table):
             raise InvalidInput(
                 f"workers: \"{kind}\" needs the package {package}: pip install 'shapband[{kind}]'"
             )
-        made: Callable[[str | None], Workers]
+        made: Callable[..., Workers]
         made = getattr(import_module(f"shapband.execution.{kind}"), name)
-        return lambda _: made(scheduler)
+        return lambda _: made() if scheduler is None else made(scheduler)
 
     @model_validator(mode="before")
     @classmethod
