@@ -1,5 +1,6 @@
 """Processes of this machine, and what travels to and from other processes."""
 
+import sys
 import threading
 
 import numpy as np
@@ -46,6 +47,16 @@ def test_workers_of_another_kind_are_refused():
     providers, utility, arguments = cases.linear_pooled()
     with pytest.raises(InvalidInput, match="workers must be DaskWorkers"):
         sb.value(providers, utility, workers=4, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("kind", "package", "extra"),
+    [("DaskWorkers", "distributed", "dask"), ("RayWorkers", "ray", "ray")],
+)
+def test_a_missing_package_is_named(monkeypatch, kind, package, extra):
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    with pytest.raises(InvalidInput, match=rf"pip install 'shapband\[{extra}\]'"):
+        getattr(sb, kind)("tcp://127.0.0.1:8786")
 
 
 def test_a_utility_that_cannot_be_sent_is_refused(workers):

@@ -1,7 +1,5 @@
 """A real Dask cluster of two worker processes gives the bits of one process."""
 
-import builtins
-
 import pytest
 import tests.cluster_cases as cases
 
@@ -91,16 +89,3 @@ def test_a_cluster_without_workers(monkeypatch):
 def test_an_address_that_is_none(address):
     with pytest.raises(InvalidInput, match="scheduler must be an address"):
         sb.DaskWorkers(address)
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name == "distributed":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InvalidInput, match=r"pip install 'shapband\[dask\]'"):
-        sb.DaskWorkers("tcp://127.0.0.1:8786")
