@@ -87,8 +87,8 @@ def test_storing_takes_few_transactions_and_little_room(tmp_path, sampling):
     assert (tmp_path / "run" / "run.db").stat().st_size < 2 * 8 * 100 * 200 + 400 * entries + 80_000
 
 
-# Fresh draws have a ledger entry for every provider and chunk of games; against the cheapest
-# of all utilities that shows, and against any other it does not.
+# Fresh draws have a ledger entry for every provider and chunk of games, which shows against the
+# cheapest of all utilities.
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("sampling", "most"), [(sb.Pooled(40, 20), 0.10), (sb.Fresh(20), 0.35)], ids=repr
