@@ -93,7 +93,7 @@ class Paid:
             self._until = max(self._until, games.stop)
         else:
             self._beyond.update(games)
-        while self._until in self._beyond:
+        while self._beyond and self._until in self._beyond:
             self._beyond.remove(self._until)
             self._until += 1
 

@@ -162,9 +162,10 @@ class StoredJournal(Journal):
             self._pay(name, purpose, range(game, game + 1))
 
     def _pay(self, name: str, purpose: str, games: range) -> None:
-        if (name, purpose) not in self._paid:
-            self._paid[name, purpose] = Paid()
-        self._paid[name, purpose].add(games)
+        paid = self._paid.get((name, purpose))
+        if paid is None:
+            paid = self._paid[name, purpose] = Paid()
+        paid.add(games)
 
 
 class _Outstanding:

@@ -94,7 +94,7 @@ def now() -> str:
 
 def chained(before: str, content: Any) -> str:
     """The digest of something that follows a digest."""
-    return hashlib.sha256(before.encode() + canonical(content).encode()).hexdigest()
+    return hashlib.sha256((before + _ENCODER.encode(content)).encode()).hexdigest()
 
 
 def canonical(content: Any) -> str:
