@@ -98,8 +98,8 @@ def document(
         "",
         f"- Processor: {processor()}, {os.cpu_count()} cores; one thread a worker.",
         f"- {versions()}.",
-        f"- Load when it began: {load_before:.1f}. Above 0.5 other work disturbed the times: "
-        "then they, and two workers above all, say little.",
+        f"- Load when it began: {load_before:.1f}. Above 0.5 other work disturbed the "
+        "measurements: then the times, and two workers above all, say little.",
         "- Numbers are medians with quartiles in brackets. What is compared is measured in turns, "
         "round by round; ratios are taken within a round.",
         "",

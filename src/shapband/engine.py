@@ -38,6 +38,7 @@ from shapband.valuation import Valuation
 _NEAR_FLOATS = 500_000  # numbers that a chunk of games holds at best: 4 MB, near the caches
 _MOST_FLOATS = 8_000_000  # and at most, unless a single game holds more
 _FEW_GAMES = 32  # a chunk of fewer games spends its time on beginning
+_DISTANT_GAMES = 8  # games fetched at once from distant sources: small steps to see and to stop at
 _KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
 _LOOK = 32  # games between two looks at a stopping rule
 
@@ -153,6 +154,8 @@ class _Table:
         self._n_games = n_games
         self._workers = workers
         self._chunk = plan.chunk_size or _chunk_size(self.job, realisation, n_games, workers.n_jobs)
+        if plan.chunk_size is None and access.is_distant and realisation.cost.requests:
+            self._chunk = min(self._chunk, _DISTANT_GAMES)
 
     def play(self, watch: Watch, started: float) -> str | None:
         """Play stage by stage; give the reason if a rule ended it before the last game."""

@@ -17,6 +17,7 @@ from shapband.runs import batches, database
 from shapband.runs.book import Book, Paid
 from shapband.runs.ledger import Head, Request
 from shapband.runs.reserve import Reserve
+from shapband.runs.secrets import hide
 from shapband.runs.solved import SolvedChunk, SolvedGames
 
 _SELECT = "SELECT blob FROM purchases WHERE provider = ? AND purpose = ? AND game = ?"
@@ -95,7 +96,9 @@ class StoredJournal(Journal):
     def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
         """It did not."""
         try:
-            self._book.enter([Request(name, purpose, game, 1, 0, 0.0, "failed", reason)])
+            # What a source says of its failure may repeat a password it was given.
+            told = hide(reason)
+            self._book.enter([Request(name, purpose, game, 1, 0, 0.0, "failed", told)])
         finally:
             self._out.end()
 
