@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shapband.access.access import CONCURRENCY
 from shapband.access.budget import Budget
 from shapband.checks import check_whole
 from shapband.engine import Plan, play
@@ -35,6 +36,7 @@ def value(
     stop: StoppingRule | None = None,
     chunk_size: int | None = None,
     keep_games: int | None = None,
+    concurrency: int = CONCURRENCY,
     progress: bool | None = None,
 ) -> Valuation:
     """Estimate the expectation and variance of every provider's Shapley value.
@@ -59,6 +61,8 @@ def value(
         result does not depend on it
     keep_games : how many games' values `valuation.games` holds, from the first on; no estimate
         needs them. By default all of them, up to 40 MB
+    concurrency : distant sources asked at once, each for one draw at a time; 1 asks them one
+        after another and fetches nothing ahead
     progress : show a progress bar; None shows it on a terminal when the work takes long
 
     Returns
@@ -88,6 +92,7 @@ def value(
         stop=stop,
         chunk_size=chunk_size,
         keep_games=keep_games,
+        concurrency=concurrency,
     )
     chosen = _check_workers(workers) or LocalWorkers(n_jobs, threads=utility.mergeable)
     with chosen, GamesProgress(progress) as bar:
@@ -106,6 +111,7 @@ def settle(
     stop: StoppingRule | None = None,
     chunk_size: int | None = None,
     keep_games: int | None = None,
+    concurrency: int = CONCURRENCY,
 ) -> Plan:
     """Check all arguments of a valuation before any source is asked, and settle its defaults."""
     checked = check_providers(providers)
@@ -116,6 +122,7 @@ def settle(
         check_whole("chunk_size", chunk_size, 1, ", or None to let the library choose")
     if keep_games is not None:
         check_whole("keep_games", keep_games, 0, ", or None for as many as fit in 40 MB")
+    check_whole("concurrency", concurrency, 1)
     chosen.check(len(checked))
     sampling.check(checked)
     utility.check(checked)
@@ -130,6 +137,7 @@ def settle(
         stop=stop,
         chunk_size=chunk_size,
         keep_games=keep_games,
+        concurrency=concurrency,
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.access.access import Access
+from shapband.access.access import CONCURRENCY, Access
 from shapband.access.budget import Budget
 from shapband.access.journal import Forgetful, Journal
 from shapband.access.meter import AccessReport
@@ -57,6 +57,7 @@ class Plan:
     stop: StoppingRule | None = None
     chunk_size: int | None = None
     keep_games: int | None = None
+    concurrency: int = CONCURRENCY
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +99,9 @@ def play(plan: Plan, workers: Workers, watch: Watch, journal: Journal | None = N
     """
     started = time.perf_counter()
     memory = journal or Forgetful()
-    with Access(plan.providers, plan.seeds, plan.budget, plan.utility.schema, memory) as access:
+    with Access(
+        plan.providers, plan.seeds, plan.budget, plan.utility.schema, memory, plan.concurrency
+    ) as access:
         realisation = plan.sampling.prepare(access)
         affordable = _affordable_games(access, realisation, plan.n_games)
         table = _Table(plan, realisation, access, memory, affordable, workers)
@@ -191,7 +194,8 @@ class _Table:
 
     def _tasks(self, games: range) -> Generator[Chunk, None, None]:
         chunks = self._chunks(games)
-        return _one_ahead(chunks) if self._access.is_distant else chunks
+        ahead = self._access.is_distant and self._plan.concurrency > 1
+        return _one_ahead(chunks) if ahead else chunks
 
     def _chunks(self, games: range) -> Generator[Chunk, None, None]:
         for start in range(games.start, games.stop, self._chunk):

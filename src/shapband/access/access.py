@@ -23,7 +23,7 @@ from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 
 _Answer = tuple[Draws, Usage]
-_SIDE_BY_SIDE = 32  # distant sources asked at once; each of them answers one request at a time
+CONCURRENCY = 32  # distant sources asked at once; each of them answers one request at a time
 
 
 class Access:
@@ -41,12 +41,14 @@ class Access:
         budget: Budget,
         schema: Schema | None = None,
         journal: Journal | None = None,
+        concurrency: int = CONCURRENCY,
     ) -> None:
         self.providers = tuple(providers)
         self.seeds = seeds
         self.budget = budget
         self._schema = schema
         self._journal = journal or Forgetful()
+        self._concurrency = concurrency
         self._seen: dict[str, Schema] = {}
         before = self._journal.usage()
         self._usage = {p.name: before.get(p.name, Usage()) for p in providers}
@@ -115,8 +117,9 @@ class Access:
             _Order(provider, purpose, games, due, size, broken)
             for provider, due, size in zip(self.providers, unpaid, sizes, strict=True)
         ]
-        if self.is_distant and len(orders) > 1:
-            self._threads = self._threads or ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(orders)))
+        at_once = min(self._concurrency, len(orders))
+        if self.is_distant and at_once > 1:
+            self._threads = self._threads or ThreadPoolExecutor(at_once)
             answers = _gather([self._threads.submit(self._answer, order) for order in orders])
         else:
             answers = [self._answer(order) for order in orders]

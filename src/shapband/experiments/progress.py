@@ -91,7 +91,7 @@ def in_words(seconds: float) -> str:
     Examples
     --------
     >>> in_words(4.2), in_words(75), in_words(4000)
-    ('4 s', '1 min 15 s', '1 h 7 min')
+    ('4 s', '1 min 15 s', '1 h 6 min')
     """
     whole = round(seconds)
     if whole < 60:
