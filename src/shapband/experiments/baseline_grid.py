@@ -148,7 +148,7 @@ def _claims(grid: Grid) -> list[Row]:
             f"{min(second):.0f} to {max(second):.0f} ×",
             _theory_factors(grid),
             judge(exact=min(second) > 8),
-            "at least as fast as 1 / n_games, a little faster by Eq. (15)",
+            "at least as fast as 1 / n_games, a little faster by Eq. (11)",
         ),
         Row(
             "IV-B-1",

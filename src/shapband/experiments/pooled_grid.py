@@ -208,7 +208,7 @@ def _floor_claim(pooled: Grid) -> Row:
         f"it makes up {percent_range(ours)} of Var(E) at {most} games",
         percent_range(theory),
         judge(exact=min(ours) > 0),
-        "Eq. (19): games of one pool share its error",
+        "Eq. (20): games of one pool share its error",
     )
 
 

@@ -71,7 +71,7 @@ def predicted(
 
 
 def _variance_of(source: Source, games: int) -> FloatArray:
-    """Variance of the sample variance over independent 128-record games, Eq. (15)."""
+    """Variance of the sample variance over independent 128-record games, Eq. (11)."""
     fourth = (source.fourth + 3 * (TARGET - 1) * source.variance**2) / TARGET**3
     return variance_of_variance(fourth, source.value_variance, games)
 

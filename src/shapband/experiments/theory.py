@@ -60,7 +60,7 @@ class Pilot:
         """Predict Var(Var), averaged over providers, taking permutation noise for normal."""
         noise = self._noise(n_iter)
         fourth = self.fourth + 6 * self.within * noise + 3 * noise**2
-        sampling = variance_of_variance(fourth, self.within + noise, n_games)  # Eq. (15)
+        sampling = variance_of_variance(fourth, self.within + noise, n_games)  # Eq. (11)
         return float((self.between_variance + sampling).mean())
 
     def data_share(self, n_iter: int) -> float:
