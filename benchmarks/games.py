@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import shapband as sb
 from shapband.access.access import Access
-from shapband.records import Draws
+from shapband.draws import Draws
 from shapband.seeds import Seeds
 
 Records = tuple[np.ndarray, np.ndarray]
@@ -27,7 +27,7 @@ def draws_of(
 
 def records_of(draws: Sequence[Draws], game: int) -> list[Records]:
     """Give the records (X, y) of every provider in one game."""
-    batches = [drawn.game(game) for drawn in draws]
+    batches = [drawn.batch.take(drawn.rows[game]) for drawn in draws]
     return [(batch.X, batch.y) for batch in batches]
 
 

@@ -157,7 +157,7 @@ class _Table:
         self._n_games = n_games
         self._workers = workers
         self._chunk = plan.chunk_size or _chunk_size(self.job, realisation, n_games, workers.n_jobs)
-        if plan.chunk_size is None and access.is_distant and realisation.cost.requests:
+        if plan.chunk_size is None and access.waits and realisation.cost.requests:
             self._chunk = min(self._chunk, _DISTANT_GAMES)
 
     def play(self, watch: Watch, started: float) -> str | None:
@@ -194,7 +194,7 @@ class _Table:
 
     def _tasks(self, games: range) -> Generator[Chunk, None, None]:
         chunks = self._chunks(games)
-        ahead = self._access.is_distant and self._plan.concurrency > 1
+        ahead = self._access.waits and self._plan.concurrency > 1
         return _one_ahead(chunks) if ahead else chunks
 
     def _chunks(self, games: range) -> Generator[Chunk, None, None]:

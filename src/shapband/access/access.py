@@ -77,9 +77,9 @@ class Access:
         return AccessReport(self._usage)
 
     @property
-    def is_distant(self) -> bool:
-        """Whether any source takes time to answer."""
-        return any(_is_distant(provider) for provider in self.providers)
+    def waits(self) -> bool:
+        """Whether any source waits for something outside this process."""
+        return any(provider.source.waits for provider in self.providers)
 
     def require(self, cost: Cost, what: str) -> None:
         """Raise unless the budget still pays for `cost`."""
@@ -118,7 +118,7 @@ class Access:
             for provider, due, size in zip(self.providers, unpaid, sizes, strict=True)
         ]
         at_once = min(self._concurrency, len(orders))
-        if self.is_distant and at_once > 1:
+        if self.waits and at_once > 1:
             self._threads = self._threads or ThreadPoolExecutor(at_once)
             answers = _gather([self._threads.submit(self._answer, order) for order in orders])
         else:

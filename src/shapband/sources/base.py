@@ -20,7 +20,15 @@ from shapband.records import Batch, Schema
 
 
 class Source(ABC):
-    """Where one provider's records are drawn from: a `FiniteSource` or a `GenerativeSource`."""
+    """Where one provider's records are drawn from: a `FiniteSource` or a `GenerativeSource`.
+
+    Attributes
+    ----------
+    waits : whether a request waits for something outside this process, such as a network;
+        sources that wait are asked side by side
+    """
+
+    waits: bool = True
 
     @property
     @abstractmethod
@@ -55,6 +63,8 @@ class FiniteSource(Source):
 
 class MemorySource(FiniteSource):
     """A finite source whose records are all in memory, free to look at."""
+
+    waits = False
 
     def __init__(self, records: Batch, *, replace: bool) -> None:
         self._records = records

@@ -20,6 +20,8 @@ class FunctionSource(GenerativeSource):
     ----------
     draw : ``draw(size, rng) -> (X, y)``; all its randomness must come from the generator `rng`,
         so that a seed repeats it
+    waits : whether the function waits for something outside this process, such as a network;
+        then it is called from a thread, side by side with those of other providers
 
     Examples
     --------
@@ -31,13 +33,16 @@ class FunctionSource(GenerativeSource):
     5
     """
 
-    def __init__(self, draw: Callable[[int, np.random.Generator], tuple[Any, Any]]) -> None:
+    def __init__(
+        self, draw: Callable[[int, np.random.Generator], tuple[Any, Any]], *, waits: bool = False
+    ) -> None:
         if not callable(draw):
             raise InvalidInput(
                 "FunctionSource: draw must be a function draw(size, rng) -> (X, y); "
                 f"received {type(draw).__name__}"
             )
         self._draw = draw
+        self.waits = waits
 
     @property
     def schema(self) -> None:
@@ -78,6 +83,7 @@ class DistributionSource(GenerativeSource):
             raise InvalidInput(
                 f"DistributionSource: label must be a function of the features; received {label!r}"
             )
+        self.waits = False
         self._distribution = distribution
         self._label = label
 
