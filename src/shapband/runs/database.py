@@ -88,8 +88,9 @@ def _write_new(connection: sqlite3.Connection, manifest: dict[str, str]) -> None
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA application_id = {_MARK}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.executescript(_TABLES)
     with transaction(connection):
+        for table in _TABLES.split(";"):
+            connection.execute(table)
         connection.executemany("INSERT INTO manifest VALUES (?, ?)", list(manifest.items()))
 
 
