@@ -118,8 +118,8 @@ def test_a_truncated_database_is_damage(run, size):
 
 def test_overwritten_bytes_are_damage(run):
     with (run / "run.db").open("r+b") as file:
-        file.seek(4096)
-        file.write(os.urandom(8192))
+        file.seek(16_384)
+        file.write(os.urandom(65_536))
     with pytest.raises(RunDamaged), RunStore.open(run) as store:
         store.verify()
 

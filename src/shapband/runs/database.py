@@ -16,6 +16,7 @@ from shapband.errors import RunDamaged, RunError, RunExists, RunFull
 NAME = "run.db"
 FORMAT = 1
 _MARK = 0x5348_4250  # "SHBP", which tells the database of a run from others
+_PAGE = 16_384  # bytes; the values of games are long, and large pages write them faster
 _NEW = f"{NAME}.new"
 _TABLES = """
 CREATE TABLE manifest (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
@@ -83,11 +84,13 @@ def create(run: Path, manifest: dict[str, str]) -> None:
 
 
 def _write_new(connection: sqlite3.Connection, manifest: dict[str, str]) -> None:
+    connection.execute(f"PRAGMA page_size = {_PAGE}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA application_id = {_MARK}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.executescript(_TABLES)
     with transaction(connection):
+        for table in _TABLES.split(";"):
+            connection.execute(table)
         connection.executemany("INSERT INTO manifest VALUES (?, ?)", list(manifest.items()))
 
 

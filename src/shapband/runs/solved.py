@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from shapband.errors import RunDamaged
 from shapband.runs import database
 from shapband.runs.ledger import Head, canonical, now
 
+Buffer: TypeAlias = bytes | memoryview
 _INSERT = """
 INSERT INTO games
     (first_game, n_games, time, evaluations, ledger_entries, digest, "values", noise)
@@ -150,15 +152,15 @@ class SolvedGames:
             return {row[0] for row in self._connection.execute("SELECT ledger_entries FROM games")}
 
 
-def _digest(before: str, ledger: str, facts: object, values: bytes, noise: bytes) -> str:
+def _digest(before: str, ledger: str, facts: object, values: Buffer, noise: Buffer) -> str:
     hashed = hashlib.sha256(f"{before}{ledger}{canonical(facts)}".encode())
     hashed.update(values)
     hashed.update(noise)
     return hashed.hexdigest()
 
 
-def _to_bytes(numbers: FloatArray) -> bytes:
-    return numbers.astype("<f8", copy=False).tobytes()
+def _to_bytes(numbers: FloatArray) -> memoryview:
+    return np.ascontiguousarray(numbers, dtype="<f8").data
 
 
 def _from_bytes(blob: bytes, n_providers: int) -> FloatArray:
