@@ -332,4 +332,4 @@ def _chunk_size(job: Job, realisation: Realisation, n_games: int, n_jobs: int) -
     near, most = _NEAR_FLOATS // per_game, _MOST_FLOATS // per_game
     fits = max(1, near, min(most, _FEW_GAMES))
     # Several chunks a worker, so that none waits long for the last one.
-    return fits if n_jobs == 1 else max(1, min(fits, -(-n_games // (4 * n_jobs))))
+    return fits if n_jobs == 1 else min(fits, max(_FEW_GAMES, -(-n_games // (4 * n_jobs))))

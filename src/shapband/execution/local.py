@@ -18,8 +18,9 @@ from shapband.execution.away import AwayWorkers, Parcel, perform
 from shapband.execution.base import Answer, Job, Workers, in_order
 
 # Seconds of work below which starting workers costs more than they save.
-_THREADS_START = 0.02
-_PROCESSES_START = 4.0
+_THREADS_START = 0.05
+_PROCESSES_START = 8.0
+_IDLE = 300  # seconds that worker processes stay for the next valuation
 _ONE_THREAD = {
     f"{library}_NUM_THREADS": "1"
     for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")
@@ -109,7 +110,7 @@ class ProcessWorkers(AwayWorkers):
         from joblib.externals.loky import get_reusable_executor
 
         self.n_jobs = n_jobs
-        self._pool = get_reusable_executor(max_workers=n_jobs, env=_ONE_THREAD)
+        self._pool = get_reusable_executor(max_workers=n_jobs, env=_ONE_THREAD, timeout=_IDLE)
         self._room = tempfile.TemporaryDirectory(prefix="shapband-")
 
     def ship(self, sealed: bytes) -> Path:

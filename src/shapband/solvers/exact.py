@@ -13,6 +13,7 @@ from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
 
 MAX_PROVIDERS = 20
+_NEAR_NUMBERS = 1 << 13  # table entries weighed at once: fresh pages for more cost more than sums
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,17 @@ def shapley_values(table: FloatArray) -> FloatArray:
     n = table.shape[1].bit_length() - 1
     with_i, without_i = shapley_weights(n)
     sizes = np.bitwise_count(np.arange(2**n)).astype(np.int64)
-    folded = table * (with_i + without_i)[sizes]
-    base = _total(table * without_i[sizes])
+    both, outside = (with_i + without_i)[sizes], without_i[sizes]
     values = np.empty((len(table), n))
-    for i in range(n - 1, -1, -1):
-        half = 2**i
-        values[:, i] = _total(folded[:, half:]) - base
-        folded = folded[:, :half] + folded[:, half:]
+    step = max(1, _NEAR_NUMBERS >> n)
+    for start in range(0, len(table), step):
+        rows = table[start : start + step]
+        base = _total(rows * outside)
+        folded = rows * both
+        for i in range(n - 1, -1, -1):
+            half = 2**i
+            values[start : start + step, i] = _total(folded[:, half:]) - base
+            folded = folded[:, :half] + folded[:, half:]
     return values
 
 

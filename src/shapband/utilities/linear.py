@@ -151,8 +151,8 @@ class LinearUtility(Utility):
         self, mse: FloatArray, merged_at: Callable[[NDArray[np.bool_]], FloatArray]
     ) -> FloatArray:
         """Score the errors; answer those the kernel left open (NaN) from the merged summaries."""
-        values = score_from_mse(mse, self._score, self._variance)
         unsolved = np.isnan(mse)
+        values = score_from_mse(mse, self._score, self._variance)
         if unsolved.any():
             values[unsolved] = self._answer(merged_at(unsolved))
         return values

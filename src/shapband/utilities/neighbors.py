@@ -149,11 +149,12 @@ class NeighborUtility(Utility):
 
     def _worth(self, loss: FloatArray) -> FloatArray:
         """Score the losses; a coalition without records is NaN and worth `empty`."""
+        nobody = np.isnan(loss)
         if self._classify:
             values = 1.0 - loss
         else:
             values = score_from_mse(loss, self._score, float(self._y.var()))
-        values[np.isnan(loss)] = self.empty
+        values[nobody] = self.empty
         return values
 
     def _codes(self, y: AnyArray) -> FloatArray:
