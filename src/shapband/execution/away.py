@@ -158,10 +158,15 @@ def _kept_job(token: str, fetch: Callable[[], bytes]) -> Job[Any]:
 
 def _portable(error: Exception) -> Exception:
     """Give the error itself if it survives the journey, else its kind and message."""
+    if _survives(error):
+        return error
+    return EvaluationError(f"{type(error).__name__}: {one_line(error)}")
+
+
+def _survives(error: Exception) -> bool:
+    """Whether an error can be taken apart and put together again."""
     try:
         copy = cloudpickle.loads(cloudpickle.dumps(error))
-        if type(copy).__name__ == type(error).__name__ and str(copy) == str(error):
-            return error
-    except Exception:  # noqa: BLE001, S110  errors of any kind may be impossible to rebuild
-        pass
-    return EvaluationError(f"{type(error).__name__}: {one_line(error)}")
+    except Exception:  # noqa: BLE001  whatever stands in the way, the answer is no
+        return False
+    return type(copy).__name__ == type(error).__name__ and str(copy) == str(error)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -111,13 +109,10 @@ class ProcessWorkers(AwayWorkers):
 
         self.n_jobs = n_jobs
         self._pool = get_reusable_executor(max_workers=n_jobs, env=_ONE_THREAD, timeout=_IDLE)
-        self._room = tempfile.TemporaryDirectory(prefix="shapband-")
 
-    def ship(self, sealed: bytes) -> Path:
-        """Put the job into a file of this valuation, that only this user can read."""
-        place = Path(self._room.name) / "job"
-        place.write_bytes(sealed)
-        return place
+    def ship(self, sealed: bytes) -> bytes:
+        """Keep the job with the tasks: pipes are fast, and no file could be exchanged."""
+        return sealed
 
     def submit(self, parcel: Parcel, task: bytes) -> Future[bytes]:
         """Hand the task to the next free process."""
@@ -135,18 +130,9 @@ class ProcessWorkers(AwayWorkers):
         """Leave out a task that is not begun."""
         handle.cancel()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Remove the file."""
-        self._room.cleanup()
 
-
-def _perform(token: str, place: Path, task: bytes) -> bytes:
-    return perform(token, place.read_bytes, task)
+def _perform(token: str, sealed: bytes, task: bytes) -> bytes:
+    return perform(token, lambda: sealed, task)
 
 
 def resolve_n_jobs(n_jobs: int) -> int:
