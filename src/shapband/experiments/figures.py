@@ -26,6 +26,7 @@ NAMES = {
     "pooled": "pooled",
     "stratified": "stratified",
     "blocks": "blocks",
+    "concurrent": "baseline, side by side",
 }
 
 
