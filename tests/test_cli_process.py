@@ -28,10 +28,10 @@ import time, shapband as sb
 def draw(size, rng):
     time.sleep(0.02)
     return rng.normal(size=(size, 1)), rng.normal(size=size)
-source = sb.FunctionSource(draw)
+source = sb.FunctionSource(draw, waits=True)
 def wait(size, rng):
     time.sleep(3600)
-silent = sb.FunctionSource(wait)
+silent = sb.FunctionSource(wait, waits=True)
 worth = sb.FunctionUtility(lambda X, y: float(y.mean()))
 """
 
