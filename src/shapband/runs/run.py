@@ -194,7 +194,7 @@ def _rebuild(store: RunStore, parse: Callable[[str], Description]) -> Built:
 
 
 def _parse(text: str) -> Description:
-    from shapband.runs.config import Config  # type: ignore[import-not-found, unused-ignore]
+    from shapband.runs.config import Config
 
     config: Description = Config.parse(text)
     return config
