@@ -24,12 +24,15 @@ sampling = {{ kind = "fresh", n_sample = 5 }}
 budget = {{ records = 1000000 }}
 """
 SOURCES = """
-import time, shapband as sb
+import pathlib, time, shapband as sb
+asked = pathlib.Path("asked")
 def draw(size, rng):
+    asked.touch()
     time.sleep(0.02)
     return rng.normal(size=(size, 1)), rng.normal(size=size)
 source = sb.FunctionSource(draw, waits=True)
 def wait(size, rng):
+    asked.touch()
     time.sleep(3600)
 silent = sb.FunctionSource(wait, waits=True)
 worth = sb.FunctionUtility(lambda X, y: float(y.mean()))
@@ -78,9 +81,8 @@ def playing(folder, config):
     process = begun(folder, "run", config, "--out", "run", stderr=subprocess.PIPE)
     try:
         deadline = time.monotonic() + 60
-        while not (folder / "run").exists() and time.monotonic() < deadline:
+        while not (folder / "asked").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(1.0)
         yield process
     finally:
         process.kill()
