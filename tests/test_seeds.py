@@ -3,6 +3,7 @@ import threading
 import numpy as np
 import pytest
 
+from shapband.kernels.rows import uniforms
 from shapband.seeds import Seeds
 
 
@@ -60,7 +61,7 @@ def test_generators_of_different_games_do_not_overlap():
 
 
 def test_uniforms_lie_in_the_half_open_interval():
-    uniforms = Seeds(0).uniforms("draw", "n", range(1000), 100)
-    assert 0 <= uniforms.min() < 0.001
-    assert 0.999 < uniforms.max() < 1
-    assert abs(uniforms.mean() - 0.5) < 4 * np.sqrt(1 / 12 / uniforms.size)
+    found = uniforms(Seeds(0).words("draw", "n", range(1000), 100))
+    assert 0 <= found.min() < 0.001
+    assert 0.999 < found.max() < 1
+    assert abs(found.mean() - 0.5) < 4 * np.sqrt(1 / 12 / found.size)

@@ -22,6 +22,11 @@ from shapband.seeds import Seeds
 class Choice(ABC):
     """Which rows of a batch each of some consecutive games uses."""
 
+    @property
+    @abstractmethod
+    def n_games(self) -> int:
+        """For how many games rows are chosen."""
+
     @abstractmethod
     def rows(self) -> IntArray:
         """Work the rows out: (n_games, draw_size)."""
@@ -32,6 +37,11 @@ class Given(Choice):
     """Rows that are already known."""
 
     known: IntArray
+
+    @property
+    def n_games(self) -> int:
+        """One for each row of rows."""
+        return len(self.known)
 
     def rows(self) -> IntArray:
         """Give them."""
@@ -57,13 +67,18 @@ class Chosen(Choice):
     population: int
     replace: bool
 
+    @property
+    def n_games(self) -> int:
+        """All games of the stream."""
+        return len(self.stream.games)
+
     def rows(self) -> IntArray:
         """Choose them."""
         at = self.stream
-        uniforms = at.seeds.uniforms(at.purpose, at.name, at.games, self.size)
+        words = at.seeds.words(at.purpose, at.name, at.games, self.size)
         if self.replace:
-            return row_choice.with_replacement(uniforms, self.population)
-        return row_choice.without_replacement(uniforms, self.population)
+            return row_choice.with_replacement(words, self.population)
+        return row_choice.without_replacement(words, self.population)
 
 
 @dataclass(frozen=True)
@@ -75,14 +90,19 @@ class Cut(Choice):
     population: int
     per_shuffle: int
 
+    @property
+    def n_games(self) -> int:
+        """All games of the stream."""
+        return len(self.stream.games)
+
     def rows(self) -> IntArray:
         """Shuffle and cut."""
         at = self.stream
         first, last = at.games.start // self.per_shuffle, (at.games.stop - 1) // self.per_shuffle
         shuffles = range(first, last + 1)
         used = self.per_shuffle * self.size
-        uniforms = at.seeds.uniforms(at.purpose, at.name, shuffles, used)
-        blocks = row_choice.without_replacement(uniforms, self.population).reshape(-1, self.size)
+        words = at.seeds.words(at.purpose, at.name, shuffles, used)
+        blocks = row_choice.without_replacement(words, self.population).reshape(-1, self.size)
         skipped = at.games.start - first * self.per_shuffle
         return blocks[skipped : skipped + len(at.games)]
 

@@ -35,9 +35,10 @@ from shapband.solvers.base import Solution, Solver
 from shapband.utilities.base import GameSummaries, Utility
 from shapband.valuation import Valuation
 
-_NEAR_FLOATS = 500_000  # numbers that a chunk of games holds at best: 4 MB, near the caches
+_NEAR_FLOATS = 250_000  # numbers that a chunk of games holds at best: 2 MB, near the caches
 _MOST_FLOATS = 8_000_000  # and at most, unless a single game holds more
 _FEW_GAMES = 32  # a chunk of fewer games spends its time on beginning
+_SHARED_GAMES = 64  # nor is a smaller one worth handing to another worker
 _DISTANT_GAMES = 8  # games fetched at once from distant sources: small steps to see and to stop at
 _KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
 _LOOK = 32  # games between two looks at a stopping rule
@@ -332,4 +333,4 @@ def _chunk_size(job: Job, realisation: Realisation, n_games: int, n_jobs: int) -
     near, most = _NEAR_FLOATS // per_game, _MOST_FLOATS // per_game
     fits = max(1, near, min(most, _FEW_GAMES))
     # Several chunks a worker, so that none waits long for the last one.
-    return fits if n_jobs == 1 else min(fits, max(_FEW_GAMES, -(-n_games // (4 * n_jobs))))
+    return fits if n_jobs == 1 else min(fits, max(_SHARED_GAMES, -(-n_games // (4 * n_jobs))))

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shapband._typing import FloatArray
-
 _WORDS_PER_BLOCK = 4  # Philox 4x64 turns one counter value into four words
 _EMPTY_BUFFER = np.zeros(_WORDS_PER_BLOCK, dtype=np.uint64)
 
@@ -48,11 +46,6 @@ class Seeds:
         philox = _philox_at(self._key(purpose, name), games.start * blocks)
         drawn = philox.random_raw(len(games) * blocks * _WORDS_PER_BLOCK)
         return drawn.reshape(len(games), -1)[:, :count]
-
-    def uniforms(self, purpose: str, name: str, games: range, count: int) -> FloatArray:
-        """Give numbers in [0, 1) likewise: (n_games, count)."""
-        words = self.words(purpose, name, games, count)
-        return np.asarray((words >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
 
     def generator(self, purpose: str, name: str, game: int) -> np.random.Generator:
         """Give a NumPy generator of one provider and one game."""

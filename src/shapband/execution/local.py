@@ -16,7 +16,7 @@ from shapband.execution.away import AwayWorkers, Parcel, perform
 from shapband.execution.base import Answer, Job, Workers, in_order
 
 # Seconds of work below which starting workers costs more than they save.
-_THREADS_START = 0.05
+_THREADS_START = 0.01
 _PROCESSES_START = 8.0
 _IDLE = 300  # seconds that worker processes stay for the next valuation
 _ONE_THREAD = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+from functools import cache
 from types import ModuleType
 
 
@@ -20,7 +21,8 @@ def use_compiled() -> bool:
     )
 
 
+@cache
 def load(name: str) -> ModuleType:
-    """Give the module of kernels called `name`, compiled if possible."""
+    """Give the module of kernels called `name`, compiled if possible; decided once."""
     room = "compiled" if use_compiled() else "plain"
     return importlib.import_module(f"shapband.kernels.{room}.{name}")

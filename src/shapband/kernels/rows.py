@@ -1,19 +1,25 @@
-"""Which rows a draw takes, from uniform numbers."""
+"""Which rows a draw takes, from random 64-bit words."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shapband._typing import FloatArray, IntArray
 from shapband.kernels import load
 
 
-def with_replacement(uniforms: FloatArray, size: int) -> IntArray:
-    """Turn uniforms (n_games, k) into k independent rows below `size` for each game."""
-    return (uniforms * size).astype(np.int64)
+def with_replacement(words: NDArray[np.uint64], size: int) -> IntArray:
+    """Turn words (n_games, k) into k independent rows below `size` for each game."""
+    return (uniforms(words) * size).astype(np.int64)
 
 
-def without_replacement(uniforms: FloatArray, size: int) -> IntArray:
-    """Turn uniforms (n_games, k) into k distinct rows below `size` for each game."""
-    chosen: IntArray = load("shuffle").first_of_shuffle(uniforms, size)
+def without_replacement(words: NDArray[np.uint64], size: int) -> IntArray:
+    """Turn words (n_games, k) into k distinct rows below `size` for each game."""
+    chosen: IntArray = load("shuffle").first_of_shuffle(words, size)
     return chosen
+
+
+def uniforms(words: NDArray[np.uint64]) -> FloatArray:
+    """Numbers in [0, 1) from the upper 53 bits of the words."""
+    return np.asarray((words >> np.uint64(11)) * 2.0**-53, dtype=np.float64)

@@ -170,12 +170,13 @@ class Fold:
 def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> Moments:
     """Move the sums of one part to another centre."""
     n, dx, dw = part.n_games, part.mean - mean, part.noise - noise
+    square = dx * dx
     return replace(
         part,
-        m2=part.m2 + n * dx**2,
-        m3=part.m3 + 3 * dx * part.m2 + n * dx**3,
-        m4=part.m4 + 4 * dx * part.m3 + 6 * dx**2 * part.m2 + n * dx**4,
-        noise_m2=part.noise_m2 + n * dw**2,
+        m2=part.m2 + n * square,
+        m3=part.m3 + 3 * dx * part.m2 + n * square * dx,
+        m4=part.m4 + 4 * dx * part.m3 + 6 * square * part.m2 + n * square * square,
+        noise_m2=part.noise_m2 + n * dw * dw,
         cross_11=part.cross_11 + n * dx * dw,
-        cross_21=part.cross_21 + dw * part.m2 + 2 * dx * part.cross_11 + n * dx**2 * dw,
+        cross_21=part.cross_21 + dw * part.m2 + 2 * dx * part.cross_11 + n * square * dw,
     )

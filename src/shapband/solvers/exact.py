@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shapband import kernels
 from shapband._typing import FloatArray
 from shapband.coalitions import shapley_weights
 from shapband.errors import InvalidInput
@@ -13,7 +14,6 @@ from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
 
 MAX_PROVIDERS = 20
-_NEAR_NUMBERS = 1 << 13  # table entries weighed at once: fresh pages for more cost more than sums
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Exact(Solver):
         return Solution(values, np.zeros_like(values), table.shape[0] * (table.shape[1] - 1))
 
     def floats_per_game(self, n_providers: int) -> int:
-        """The table, its weighted copy and the halves of it."""
-        return 4 << n_providers
+        """The table."""
+        return 1 << n_providers
 
 
 def shapley_values(table: FloatArray) -> FloatArray:
@@ -54,8 +54,7 @@ def shapley_values(table: FloatArray) -> FloatArray:
     With a_s = (s-1)!(n-s)!/n! and b_s = s!(n-s-1)!/n!, the definition reads
     φ_i = Σ_{S∋i} a_|S| v(S) − Σ_{S∌i} b_|S| v(S)
         = Σ_{S∋i} (a_|S| + b_|S|) v(S) − Σ_S b_|S| v(S),                            (1)
-    so that one weighted table is summed over all coalitions with i, for every i. Sums are
-    folded in halves, elementwise, so that a game's bits do not depend on its neighbours.
+    so that one weighted table is summed over all coalitions with i, for every i.
 
     Examples
     --------
@@ -66,22 +65,6 @@ def shapley_values(table: FloatArray) -> FloatArray:
     with_i, without_i = shapley_weights(n)
     sizes = np.bitwise_count(np.arange(2**n)).astype(np.int64)
     both, outside = (with_i + without_i)[sizes], without_i[sizes]
-    values = np.empty((len(table), n))
-    step = max(1, _NEAR_NUMBERS >> n)
-    for start in range(0, len(table), step):
-        rows = table[start : start + step]
-        base = _total(rows * outside)
-        folded = rows * both
-        for i in range(n - 1, -1, -1):
-            half = 2**i
-            values[start : start + step, i] = _total(folded[:, half:]) - base
-            folded = folded[:, :half] + folded[:, half:]
+    rows = np.ascontiguousarray(table, dtype=np.float64)
+    values: FloatArray = kernels.load("shapley").weigh(rows, both, outside)
     return values
-
-
-def _total(rows: FloatArray) -> FloatArray:
-    """Sum rows of a power-of-two length by halving."""
-    while rows.shape[1] > 1:
-        half = rows.shape[1] // 2
-        rows = rows[:, :half] + rows[:, half:]
-    return rows[:, 0]

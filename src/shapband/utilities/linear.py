@@ -63,11 +63,9 @@ class LinearUtility(Utility):
         self._inv_scale = 1.0 / np.where(spread > 0, spread, 1.0)
         self._y_mean = float(y.mean())
         self._variance = float(y.var())
-        every = np.arange(len(X), dtype=np.int64)[None, :]
-        moments = kernels.load("linear").gram_summaries(
-            X, y, every, self._mean, self._inv_scale, self._y_mean
-        )[0] / len(X)
-        p = X.shape[1] + 1
+        p = int(X.shape[1]) + 1
+        self._n_sums = p * (p + 3) // 2
+        moments = self.summarise(validation) / len(X)
         self._A, self._b = moments[:-p].copy(), moments[-p:].copy()
 
     @property
@@ -97,12 +95,13 @@ class LinearUtility(Utility):
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
         """The packed Gram matrix."""
-        return len(self._A) + len(self._b)
+        return self._n_sums
 
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
         """Give the summaries of consecutive games: (n_games, n, n_sums)."""
         gram = kernels.load("linear").gram_summaries
-        parts = [
+        summaries = np.empty((draws[0].choice.n_games, len(draws), self._n_sums))
+        for place, drawn in enumerate(draws):
             gram(
                 drawn.batch.numeric(),
                 numeric_targets(drawn.batch.y),
@@ -110,10 +109,10 @@ class LinearUtility(Utility):
                 self._mean,
                 self._inv_scale,
                 self._y_mean,
+                summaries,
+                place,
             )
-            for drawn in draws
-        ]
-        return np.stack(parts, axis=1)
+        return summaries
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         """Solve all coalitions of all games."""

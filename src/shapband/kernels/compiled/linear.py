@@ -93,18 +93,17 @@ def _add_products(columns, p, filled, summary):
 
 
 @njit(**OPTIONS)
-def gram_summaries(X, y, rows, mean, inv_scale, y_mean):
-    """Summaries (g, S) of the records rows (g, size) after standardisation."""
-    groups, size = rows.shape
+def gram_summaries(X, y, rows, mean, inv_scale, y_mean, summaries, provider):
+    """Write a provider's summaries of the records rows (g, size) into summaries (g, n, S)."""
+    games, size = rows.shape
     p = X.shape[1] + 1
-    summaries = np.zeros((groups, p * (p + 1) // 2 + p))
     columns = np.empty((p + 1) * RECORD_CHUNK)
-    for g in range(groups):
+    for g in range(games):
+        summaries[g, provider] = 0.0
         for start in range(0, size, RECORD_CHUNK):
             chunk = rows[g, start : min(start + RECORD_CHUNK, size)]
             filled = _standardise(X, y, chunk, mean, inv_scale, y_mean, columns)
-            _add_products(columns, p, filled, summaries[g])
-    return summaries
+            _add_products(columns, p, filled, summaries[g, provider])
 
 
 @njit(**OPTIONS)

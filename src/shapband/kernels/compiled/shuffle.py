@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from shapband._typing import FloatArray, IntArray
+from shapband._typing import IntArray
 
 
 @njit(cache=True, nogil=True)
-def first_of_shuffle(uniforms: FloatArray, size: int) -> IntArray:
-    """Shuffle `size` rows by uniforms (n_games, k) and give the first k: (n_games, k)."""
-    n_games, k = uniforms.shape
+def first_of_shuffle(words: NDArray[np.uint64], size: int) -> IntArray:
+    """Shuffle `size` rows by random words (n_games, k) and give the first k: (n_games, k)."""
+    n_games, k = words.shape
     chosen = np.empty((n_games, k), dtype=np.int64)
     places = np.arange(size)
     swapped = np.empty(k, dtype=np.int64)
     for game in range(n_games):
         for step in range(k):
-            other = step + int(uniforms[game, step] * (size - step))
+            uniform = (words[game, step] >> np.uint64(11)) * 2.0**-53
+            other = step + int(uniform * (size - step))
             swapped[step] = other
             places[step], places[other] = places[other], places[step]
             chosen[game, step] = places[step]

@@ -24,22 +24,22 @@ def gram_summaries(
     mean: FloatArray,
     inv_scale: FloatArray,
     y_mean: float,
-) -> FloatArray:
-    """Summaries (g, S) of the records rows (g, size) after standardisation."""
-    groups, size = rows.shape
+    summaries: FloatArray,
+    provider: int,
+) -> None:
+    """Write a provider's summaries of the records rows (g, size) into summaries (g, n, S)."""
+    games, size = rows.shape
     p = X.shape[1] + 1
     # The lower triangle of [Z y]'[Z y] without its last entry is the packed layout.
     i, j = (index[:-1] for index in np.tril_indices(p + 1))
-    summaries = np.empty((groups, len(i)))
     step = max(1, BATCH * 8 // max(size, 1))
-    for start in range(0, groups, step):
+    for start in range(0, games, step):
         chunk = rows[start : start + step]
         Z = np.empty((*chunk.shape, p + 1))
         Z[:, :, 0] = 1.0
         Z[:, :, 1:p] = (X[chunk] - mean) * inv_scale
         Z[:, :, p] = y[chunk] - y_mean
-        summaries[start : start + step] = (Z.transpose(0, 2, 1) @ Z)[:, i, j]
-    return summaries
+        summaries[start : start + step, provider] = (Z.transpose(0, 2, 1) @ Z)[:, i, j]
 
 
 def linear_table(summaries: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatArray:

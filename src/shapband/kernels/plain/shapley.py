@@ -1,0 +1,36 @@
+"""Shapley values from tables of all coalitions, games side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shapband._typing import FloatArray
+
+_NEAR_NUMBERS = 1 << 13  # table entries weighed at once: fresh pages for more cost more than sums
+
+
+def weigh(table: FloatArray, both: FloatArray, outside: FloatArray) -> FloatArray:
+    """Σ_{S∋i} both[S] v(S) − Σ_S outside[S] v(S) for every i: (n_games, 2**n) to (n_games, n).
+
+    Sums are folded in halves, elementwise, so that a game's bits do not depend on its neighbours.
+    """
+    n = table.shape[1].bit_length() - 1
+    values = np.empty((len(table), n))
+    step = max(1, _NEAR_NUMBERS >> n)
+    for start in range(0, len(table), step):
+        rows = table[start : start + step]
+        base = _total(rows * outside)
+        folded = rows * both
+        for i in range(n - 1, -1, -1):
+            half = 2**i
+            values[start : start + step, i] = _total(folded[:, half:]) - base
+            folded = folded[:, :half] + folded[:, half:]
+    return values
+
+
+def _total(rows: FloatArray) -> FloatArray:
+    """Sum rows of a power-of-two length by halving."""
+    while rows.shape[1] > 1:
+        half = rows.shape[1] // 2
+        rows = rows[:, :half] + rows[:, half:]
+    return rows[:, 0]
