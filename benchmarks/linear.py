@@ -10,9 +10,9 @@ from numba import njit
 import shapband as sb
 from benchmarks.games import draws_of
 from benchmarks.harness import Row, Spread, emit, interleave, number, say
-from shapband.coalitions import first_occurrences
 from shapband.kernels.compiled.linear import gram_summaries, linear_prefixes, linear_table
 from shapband.kernels.operations import prefix_operations, table_operations
+from shapband.kernels.walks import first_occurrences
 
 SEED = 1
 ROUNDS = 25

@@ -62,46 +62,12 @@ def prefix_masks(order: IntArray) -> list[int]:
     return masks
 
 
-def first_occurrences(orders: IntArray) -> IntArray:
-    """Find where each growing coalition of each permutation appears first in its game.
+def set_marks(n: int) -> NDArray[np.uint64]:
+    """Numbers (n,) of the providers whose sums tell sets of one size apart.
 
-    Parameters
-    ----------
-    orders : (n_games, n_iter, n) permutations
-
-    Returns
-    -------
-    (n_games, n_iter, n): entry [g, t, k] is the smallest t' whose first k + 1 providers are the
-    same set as those of t.
-
-    Examples
-    --------
-    >>> first_occurrences(np.array([[[0, 1, 2], [1, 0, 2]]])).tolist()
-    [[[0, 0, 0], [1, 0, 0]]]
+    Up to 63 providers the sum is the bitmask itself. Beyond, they are random 64-bit numbers:
+    two of a million different sets collide with a chance below 1e-7.
     """
-    prints = _fingerprints(orders)
-    by_print = np.argsort(prints, axis=1, kind="stable")
-    ranked = np.take_along_axis(prints, by_print, axis=1)
-    starts = np.ones(ranked.shape, dtype=bool)
-    starts[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
-    # Within a run of equal prints the stable sort puts the earliest permutation first.
-    place = np.arange(orders.shape[1])[None, :, None]
-    leader = np.maximum.accumulate(np.where(starts, place, 0), axis=1)
-    first = np.empty(orders.shape, dtype=np.int64)
-    np.put_along_axis(first, by_print, np.take_along_axis(by_print, leader, axis=1), axis=1)
-    return first
-
-
-def _fingerprints(orders: IntArray) -> NDArray[np.uint64]:
-    """Number every growing coalition so that, at one size, equal numbers mean equal sets.
-
-    Up to 63 providers the number is the bitmask itself. Beyond, it is a sum of one random
-    64-bit number per provider: two of a million different sets collide with a chance below
-    1e-7.
-    """
-    n = orders.shape[2]
     if n <= _EXACT_MASK_BITS:
-        marks = np.uint64(1) << np.arange(n, dtype=np.uint64)
-    else:
-        marks = np.asarray(np.random.Philox(key=n).random_raw(n))
-    return np.cumsum(marks[orders], axis=2, dtype=np.uint64)
+        return np.uint64(1) << np.arange(n, dtype=np.uint64)
+    return np.asarray(np.random.Philox(key=n).random_raw(n))

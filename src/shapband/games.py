@@ -8,8 +8,9 @@ import numpy as np
 
 from shapband._typing import FloatArray, IntArray
 from shapband.checks import one_line
-from shapband.coalitions import describe, first_occurrences, prefix_masks
+from shapband.coalitions import describe, prefix_masks
 from shapband.errors import EvaluationError
+from shapband.kernels.walks import first_occurrences
 from shapband.seeds import Seeds
 from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility
 

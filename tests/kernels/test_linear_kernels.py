@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from shapband.coalitions import first_occurrences
 from shapband.kernels import operations
 from shapband.kernels.compiled import linear as compiled
 from shapband.kernels.compiled import shuffle as compiled_shuffle
 from shapband.kernels.plain import linear as plain
 from shapband.kernels.plain import shuffle as plain_shuffle
+from shapband.kernels.walks import first_occurrences
 
 
 def gram(kernels, X, y, rows, *centre):
@@ -111,3 +111,48 @@ def test_operation_counts_of_small_systems():
     assert operations.solve_operations(1) == 1 + 1 + 2
     assert operations.merge_operations(12) == 90
     assert operations.table_operations(2, 1) == 3 * (2 + 4)
+
+
+def summarised(X, y):
+    """The summary of records as they are, neither centred nor scaled."""
+    d = X.shape[1]
+    every = np.arange(len(y))[None]
+    return gram(plain, X, y, every, np.zeros(d), np.ones(d), 0.0)[0]
+
+
+@pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
+@pytest.mark.parametrize("constants", [[0], [2], [0, 1], [0, 1, 2]])
+def test_constant_features_are_left_out(kernels, constants):
+    rng = np.random.default_rng(0)
+    X, X_val = rng.normal(size=(12, 3)), rng.normal(size=(40, 3))
+    X[:, constants] = [1.5, 0.0, -3.0][: len(constants)]
+    y, y_val = rng.normal(size=12), rng.normal(size=40)
+    moments = summarised(X_val, y_val) / 40
+    form = moments[:-4].copy(), moments[-4:].copy(), float(np.mean(y_val**2))
+    others = rng.normal(size=(12, 3))
+    games = np.stack([summarised(X, y), summarised(others, y)])[None]
+    found = kernels.linear_table(games, *form)[0]
+    orders = np.array([[[0, 1]]])
+    walked = kernels.linear_prefixes(games, orders, np.zeros_like(orders), *form)[0, 0]
+    with_ones = np.column_stack([np.ones(12), X])
+    beta = np.linalg.lstsq(np.delete(with_ones, np.add(constants, 1), axis=1), y)[0]
+    kept = np.delete(np.column_stack([np.ones(40), X_val]), np.add(constants, 1), axis=1)
+    assert found[0b01] == pytest.approx(np.mean((kept @ beta - y_val) ** 2), rel=1e-9)
+    assert walked[0] == found[0b01]
+    # Together they vary, and every feature counts again.
+    both = np.column_stack([np.ones(24), np.concatenate([X, others])])
+    beta = np.linalg.lstsq(both, np.concatenate([y, y]))[0]
+    expected = np.mean((np.column_stack([np.ones(40), X_val]) @ beta - y_val) ** 2)
+    assert found[0b11] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
+def test_what_has_no_simple_answer_is_left_open(kernels):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 3))
+    X[:, 2] = X[:, 0] + X[:, 1]
+    y = rng.normal(size=12)
+    form = np.eye(4)[np.tril_indices(4)], np.zeros(4), 1.0
+    dependent, alone = summarised(X, y), summarised(X[:1], y[:1])
+    assert np.isnan(kernels.linear_table(dependent[None, None], *form)).all()
+    assert np.isnan(kernels.linear_table(alone[None, None], *form)).all()

@@ -1,8 +1,11 @@
 import numpy as np
+import pytest
 
 import shapband as sb
-from shapband.coalitions import first_occurrences, prefix_masks
+from shapband.coalitions import prefix_masks, set_marks
 from shapband.games import Games
+from shapband.kernels.compiled import walks as compiled
+from shapband.kernels.plain import walks as plain
 from shapband.seeds import Seeds
 from shapband.solvers.balanced import _shifts
 from shapband.solvers.permutation import random_orders
@@ -35,13 +38,14 @@ def test_a_further_provider_leaves_the_relative_order_of_the_others():
     np.testing.assert_array_equal(few, without)
 
 
-def test_first_occurrences_match_a_plain_search():
+@pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
+def test_first_occurrences_match_a_plain_search(kernels):
     rng = np.random.default_rng(0)
     for n in (1, 3, 5, 70):
         orders = np.argsort(rng.random((2, 6, n)), axis=2)
         orders[0, 3] = orders[0, 1]
         orders[1, 5, :] = np.concatenate([orders[1, 0, :2][::-1], orders[1, 0, 2:]])[:n]
-        first = first_occurrences(orders)
+        first = kernels.first_occurrences(orders, set_marks(n))
         for g in range(2):
             masks = [prefix_masks(order) for order in orders[g]]
             for t in range(6):

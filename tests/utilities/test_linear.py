@@ -3,8 +3,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import shapband as sb
-from shapband.coalitions import first_occurrences, members
+from shapband.coalitions import members
 from shapband.draws import Draws, Given
+from shapband.kernels.walks import first_occurrences
 from shapband.records import Batch, concat
 
 

@@ -3,7 +3,8 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import shapband as sb
-from shapband.coalitions import first_occurrences, members
+from shapband.coalitions import members
+from shapband.kernels.walks import first_occurrences
 from shapband.records import Batch, concat
 
 

@@ -97,7 +97,7 @@ class Utility(ABC):
         ----------
         games : summaries, games[game][provider]
         orders : (n_games, n_iter, n) permutations
-        first : (n_games, n_iter, n), see `shapband.coalitions.first_occurrences`; only first
+        first : (n_games, n_iter, n), see `shapband.kernels.walks.first_occurrences`; only first
             occurrences are evaluated
         """
         values = np.empty(orders.shape)

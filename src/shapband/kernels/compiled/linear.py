@@ -11,6 +11,11 @@ out as the last row of the factor, the back substitution turns that row into the
 and the error is a quadratic form in it. A pivot that is not clearly positive becomes NaN and
 spreads through its own lane only.
 
+*Constants.* A feature that does not vary within a coalition has no pivot, which is common in small
+coalitions and has a simple answer: its coefficient is zero. Lanes that came out as NaN are solved
+once more without such features. What is still NaN has dependent features, or fewer than two
+records, and is left to the caller.
+
 *Table.* The lanes are the coalitions of the first three providers of one game; the other
 providers are merged into all lanes at once. Counting the masks of those others upwards walks the
 subset tree depth first, and the mask without its lowest bit is still in the slot of its own
@@ -42,6 +47,7 @@ from shapband.kernels.compiled.lanes import (
 )
 
 RECORD_CHUNK = 128  # records standardised at a time; a multiple of LANES
+CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it counts as constant
 
 
 @njit(**OPTIONS)
@@ -244,6 +250,53 @@ def solve_block(sums, start, p, form, constant, room, errors):
 
 
 @njit(**OPTIONS)
+def _drop_constants(sums, p, lane):
+    """Give the lane's features that do not vary a coefficient of zero; how many there were."""
+    count = sums[lane]
+    dropped = 0
+    for i in range(1, p):
+        row = i * (i + 1) // 2
+        total = sums[row * LANES + lane]
+        square = sums[(row + i) * LANES + lane]
+        if square - total * total / count > CONSTANT_TOL * square:
+            continue
+        for j in range(i):
+            sums[(row + j) * LANES + lane] = 0.0
+        for below in range(i + 1, p + 1):
+            sums[(below * (below + 1) // 2 + i) * LANES + lane] = 0.0
+        sums[(row + i) * LANES + lane] = 1.0
+        dropped += 1
+    return dropped
+
+
+@njit(**OPTIONS)
+def _solve_again(sums, start, p, form, constant, room, errors):
+    """Solve the lanes that are NaN without the features that are constant in them."""
+    size = p * (p + 1) // 2 + p
+    copy = sums[start : start + size * LANES].copy()
+    dropped = 0
+    for lane in range(LANES):
+        if np.isnan(errors[lane]) and copy[lane] >= 2:
+            dropped += _drop_constants(copy, p, lane)
+    if dropped:
+        again = np.empty(LANES)
+        solve_block(copy, 0, p, form, constant, room, again)
+        for lane in range(LANES):
+            if np.isnan(errors[lane]):
+                errors[lane] = again[lane]
+
+
+@njit(**OPTIONS)
+def _solve(sums, start, p, form, constant, room, errors):
+    """Errors of LANES coalitions, constant features left out where they stand in the way."""
+    solve_block(sums, start, p, form, constant, room, errors)
+    for lane in range(LANES):
+        if np.isnan(errors[lane]):
+            _solve_again(sums, start, p, form, constant, room, errors)
+            return
+
+
+@njit(**OPTIONS)
 def _merge(path, source, target, summaries, provider, size):
     """Slot target of the path = slot source + the provider's summary in every lane."""
     parent, child = pointer(path, source * size * LANES), pointer(path, target * size * LANES)
@@ -297,7 +350,7 @@ def linear_table(summaries, A, b, c):
             if mask:
                 parent = _lowest_bit(mask & (mask - 1), walked)
                 _merge(path, parent, slot, flat, g * n + LANE_BITS + slot, size)
-            solve_block(path, slot * size * LANES, p, weights, c, room, errors)
+            _solve(path, slot * size * LANES, p, weights, c, room, errors)
             for lane in range(width):
                 table[g, mask * LANES + lane] = errors[lane]
     return table
@@ -306,7 +359,7 @@ def linear_table(summaries, A, b, c):
 @njit(**OPTIONS)
 def _solve_queued(block, targets, queued, p, weights, constant, room, errors, flat):
     """Solve the block and write the errors of its first `queued` lanes to their targets."""
-    solve_block(block, 0, p, weights, constant, room, errors)
+    _solve(block, 0, p, weights, constant, room, errors)
     for lane in range(queued):
         flat[targets[lane]] = errors[lane]
 

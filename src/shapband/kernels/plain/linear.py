@@ -13,6 +13,7 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray
 
 PIVOT_TOL = 1e-11
+CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it counts as constant
 BATCH = 2048  # coalitions solved together: enough to hide the loop, few enough to stay in cache
 BATCH_BITS = 11
 
@@ -82,7 +83,35 @@ def linear_prefixes(
 
 
 def _errors(sums: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatArray:
-    """Errors (m,) of the coalitions whose summaries are the columns of sums (S, m)."""
+    """Errors (m,) of the coalitions whose summaries are the columns of sums (S, m).
+
+    Those without a solution are solved once more without the features that are constant in
+    them; what is still NaN has dependent features, or fewer than two records.
+    """
+    errors = _solve(sums, A, b, c)
+    open_ = np.isnan(errors) & (sums[0] >= 2)
+    if open_.any():
+        errors[open_] = _solve(_without_constants(sums[:, open_], len(b)), A, b, c)
+    return errors
+
+
+def _without_constants(sums: FloatArray, p: int) -> FloatArray:
+    """The sums with a coefficient of zero for every feature that does not vary."""
+    sums = sums.copy()
+    count = sums[0].copy()
+    row, column = np.tril_indices(p + 1)
+    for i in range(1, p):
+        diagonal = i * (i + 1) // 2 + i
+        total, square = sums[diagonal - i], sums[diagonal]
+        constant = ~(square - total * total / count > CONSTANT_TOL * square)
+        with_i = np.flatnonzero((row == i) | (column == i))
+        sums[np.ix_(with_i, constant)] = 0.0
+        sums[diagonal, constant] = 1.0
+    return sums
+
+
+def _solve(sums: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatArray:
+    """Errors (m,) of the columns of sums; NaN where a pivot is not clearly positive."""
     p = len(b)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         factor, inverses = _factor(sums, p)

@@ -1,0 +1,36 @@
+"""Coalitions met again along permutations, found by hashing.
+
+Prefixes of one length of one game go through one open-addressing table at a time, in the order
+of the permutations, so the first of equal ones is the one that is found again.
+"""
+
+import numpy as np
+from numba import njit
+
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads near numbers far apart
+
+
+@njit(cache=True, nogil=True)
+def first_occurrences(orders, marks):
+    """The first permutation (g, T, n) of the game whose prefix has the same sum of marks."""
+    games, permutations, n = orders.shape
+    bits = 1
+    while 1 << bits < 2 * permutations:
+        bits += 1
+    shift, last = np.uint64(64 - bits), (1 << bits) - 1
+    slots = np.empty(1 << bits, np.int64)
+    prints = np.empty(permutations, np.uint64)
+    first = np.empty((games, permutations, n), np.int64)
+    for g in range(games):
+        prints[:] = 0
+        for k in range(n):
+            slots[:] = -1
+            for t in range(permutations):
+                prints[t] += marks[orders[g, t, k]]
+                slot = np.int64((prints[t] * _SPREAD) >> shift)
+                while slots[slot] >= 0 and prints[slots[slot]] != prints[t]:
+                    slot = (slot + 1) & last
+                if slots[slot] < 0:
+                    slots[slot] = t
+                first[g, t, k] = slots[slot]
+    return first
