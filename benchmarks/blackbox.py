@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, clone
 import shapband as sb
 from benchmarks.harness import Row, Spread, emit, interleave
 
-N_GAMES = 2
+N_GAMES = 6
 N_ITER = 1
-ROUNDS = 15
+ROUNDS = 11
 IMPLAUSIBLE = -5.0  # per cent; no library makes a fit faster, so the sides did not do the same
 SEED = 1
 
