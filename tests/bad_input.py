@@ -21,7 +21,7 @@ SAMPLINGS = (sb.Fresh(4), sb.Pooled(8, 4), sb.Blocks(8, 4), sb.Stratified(8, 4, 
 REMEDY = re.compile(
     r"must|pass|use |raise|lower|remove|impute|encode|fill|leave|needed|not a column; there are"
 )
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=25)
 not_finite = st.sampled_from([np.nan, np.inf, -np.inf])
 
 

@@ -59,7 +59,7 @@ def faulty(fault: str, n_features: int, good_draws: int) -> sb.FunctionSource:
 FAULTS = ["raises", "few records", "many records", "features", "lengths", "X", "y", "nothing"]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(setups(), st.sampled_from(FAULTS), st.data())
 def test_a_source_that_fails_is_named(setup, fault, data):
     good = data.draw(st.integers(0, 2)) if isinstance(setup.sampling, sb.Fresh) else 0
