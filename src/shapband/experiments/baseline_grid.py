@@ -9,7 +9,14 @@ import numpy as np
 
 from shapband.experiments import paper
 from shapband.experiments.base import Results
-from shapband.experiments.figures import HAIRLINE, METRICS, TEXT, dress, new_figure, plain_ticks
+from shapband.experiments.figures import (
+    HAIRLINE,
+    METRICS,
+    common_legend,
+    dress,
+    new_figure,
+    plain_ticks,
+)
 from shapband.experiments.findings import (
     BETTER,
     WORSE,
@@ -313,10 +320,7 @@ def draw(grid: Grid) -> Figure:
     for row, metric in zip(axes, SHORT, strict=True):
         for ax, task in zip(row, TASKS, strict=True):
             _draw_panel(ax, grid, task, metric)
-    handles, words = axes[0, 0].get_legend_handles_labels()
-    figure.legend(
-        handles, words, loc="outside upper center", ncols=3, frameon=False, labelcolor=TEXT
-    )
+    common_legend(figure, axes[0, 0], columns=3)
     return figure
 
 

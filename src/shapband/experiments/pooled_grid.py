@@ -14,7 +14,7 @@ from shapband.experiments.figures import (
     METHODS,
     METRICS,
     NAMES,
-    TEXT,
+    common_legend,
     dress,
     new_figure,
     plain_ticks,
@@ -233,10 +233,7 @@ def draw(grids: dict[str, Grid]) -> Figure:
     for row, metric in zip(axes, SHORT, strict=True):
         for ax, task in zip(row, TASKS, strict=True):
             _draw_panel(ax, grids, task, metric)
-    handles, words = axes[0, 0].get_legend_handles_labels()
-    figure.legend(
-        handles, words, loc="outside upper center", ncols=2, frameon=False, labelcolor=TEXT
-    )
+    common_legend(figure, axes[0, 0], columns=2)
     return figure
 
 
