@@ -12,13 +12,19 @@ export OPENBLAS_NUM_THREADS := 1
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
+# Without the stamp the next run tries again.
+.venv/long: .venv/installed
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev,ray]" \
+	&& touch $@ \
+	|| echo "*** NO RAY for $$($(BIN)/python --version): its tests will be SKIPPED ***" >&2
+
 demo: .venv/installed  ## value the ten wine providers with the three methods, save demo.png
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed  ## the ordinary tests
 	$(BIN)/python -m pytest --quiet
 
-test-long: .venv/installed  ## the full-size statistical checks
+test-long: .venv/long  ## the full-size statistical checks, load tests, and a real Ray cluster
 	$(BIN)/python -m pytest --quiet -m long tests
 
 lint: .venv/installed  ## format, lint, strict types, import contract

@@ -1,4 +1,4 @@
-"""What every kind of workers in other processes must do; `test_dask` and `test_ray` run it.
+"""What every kind of workers in other processes must do; a module gives the fixture `workers`.
 
 Classes and functions are local, so that they travel by value: a cluster does not have the tests.
 """
@@ -44,16 +44,6 @@ def fresh_from_afar():
 CASES = [linear_pooled, neighbours, black_box, fresh_from_afar]
 
 
-def check_same_bits(case, workers):
-    providers, utility, arguments = case()
-    arguments |= {"n_games": 18, "seed": 5}
-    one = sb.value(providers, utility, **arguments)
-    other = sb.value(providers, utility, workers=workers, **arguments)
-    same_bits(other, one)
-    assert other.evaluations == one.evaluations
-    assert other.access.records == one.access.records
-
-
 def check_lost_workers(workers, room, losses):
     """Kill the process in its sixth call, in as many processes as there are losses."""
     home = os.getpid()
@@ -77,103 +67,125 @@ def check_lost_workers(workers, room, losses):
     same_bits(other, one)
 
 
-def check_evaluation_error(workers):
-    class Refused(Exception):
-        pass
+class Workers:
+    """The tests of all workers in other processes."""
 
-    def v(X, y):
-        if len(y) > 12:
-            raise Refused("no more than one provider, please")
-        return 1.0
+    @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+    def test_all_give_the_bits_of_one_process(self, case, workers):
+        providers, utility, arguments = case()
+        arguments |= {"n_games": 18, "seed": 5}
+        one = sb.value(providers, utility, **arguments)
+        other = sb.value(providers, utility, workers=workers, **arguments)
+        same_bits(other, one)
+        assert other.evaluations == one.evaluations
+        assert other.access.records == one.access.records
 
-    def error(**arguments):
-        with pytest.raises(sb.errors.EvaluationError) as caught:
+    def test_a_task_that_raises_gives_the_error_of_one_process(self, workers):
+        class Refused(Exception):
+            pass
+
+        def v(X, y):
+            if len(y) > 12:
+                raise Refused("no more than one provider, please")
+            return 1.0
+
+        def error(**arguments):
+            with pytest.raises(sb.errors.EvaluationError) as caught:
+                sb.value(
+                    providers,
+                    sb.FunctionUtility(v),
+                    sampling=sb.Pooled(30, 12),
+                    n_games=8,
+                    seed=0,
+                    **arguments,
+                )
+            return str(caught.value)
+
+        providers, _ = linear_providers(n=3)
+        assert error(workers=workers) == error()
+        assert "'site 0', 'site 1'" in error()
+        assert "Refused: no more than one provider, please" in error()
+
+    def test_an_exception_of_the_users_own_comes_back_as_it_is(self, workers):
+        class Refused(Exception):
+            pass
+
+        class Reluctant(Utility):
+            def summarise(self, batch):
+                return 0.0
+
+            def evaluate(self, summaries, coalitions):
+                raise Refused("not today", 7)
+
+        providers, _ = linear_providers(n=3)
+        with pytest.raises(Refused) as caught:
             sb.value(
                 providers,
-                sb.FunctionUtility(v),
+                Reluctant(),
                 sampling=sb.Pooled(30, 12),
                 n_games=8,
                 seed=0,
-                **arguments,
+                workers=workers,
             )
-        return str(caught.value)
+        assert type(caught.value) is Refused
+        assert caught.value.args == ("not today", 7)
+        assert "evaluate" in str(caught.value.__cause__)  # the trace of the other process
 
-    providers, _ = linear_providers(n=3)
-    assert error(workers=workers) == error()
-    assert "'site 0', 'site 1'" in error()
-    assert "Refused: no more than one provider, please" in error()
+    def test_every_process_opens_the_job_once(self, workers, tmp_path):
+        """Every process opens the utility once, however many stages and tasks there are."""
+        opened = tmp_path / "opened"
 
+        class Counted(RecordsUtility):
+            def score(self, batch):
+                time.sleep(0.001)
+                return float(np.median(batch.y))
 
-def check_custom_error(workers):
-    """An exception of the user's own class comes back as that class."""
+            def __setstate__(self, state):
+                self.__dict__.update(state)
+                with opened.open("a") as file:
+                    file.write(f"{os.getpid()}\n")
 
-    class Refused(Exception):
-        pass
+            def __getstate__(self):
+                return {"weight": 1}
 
-    class Reluctant(Utility):
-        def summarise(self, batch):
-            return 0.0
+        providers, _ = linear_providers(n=3)
+        arguments = {"sampling": sb.Pooled(30, 12), "n_games": 70, "seed": 0}
+        stop = sb.Precision(absolute=1e-9)  # never met: three stages
+        sb.value(providers, Counted(), stop=stop, workers=workers, **arguments)
+        by_process = opened.read_text().split()
+        assert len(by_process) == len(set(by_process))
+        assert 1 <= len(by_process) <= 2
 
-        def evaluate(self, summaries, coalitions):
-            raise Refused("not today", 7)
+    def test_tasks_are_made_a_few_ahead(self, workers):
+        class Echo:
+            def __call__(self, task):
+                return task
 
-    providers, _ = linear_providers(n=3)
-    with pytest.raises(Refused) as caught:
-        sb.value(
-            providers, Reluctant(), sampling=sb.Pooled(30, 12), n_games=8, seed=0, workers=workers
-        )
-    assert type(caught.value) is Refused
-    assert caught.value.args == ("not today", 7)
-    assert "evaluate" in str(caught.value.__cause__)  # the trace of the other process
+            def packed(self, task):
+                return task
 
+            def arrived(self):
+                pass
 
-def check_shipped_once(workers, room):
-    """Every process opens the utility once, however many stages and tasks there are."""
-    opened = room / "opened"
+        made = []
 
-    class Counted(RecordsUtility):
-        def score(self, batch):
-            time.sleep(0.001)
-            return float(np.median(batch.y))
+        def tasks():
+            for number in range(60):
+                made.append(number)
+                yield number
 
-        def __setstate__(self, state):
-            self.__dict__.update(state)
-            with opened.open("a") as file:
-                file.write(f"{os.getpid()}\n")
-
-        def __getstate__(self):
-            return {"weight": 1}
-
-    providers, _ = linear_providers(n=3)
-    arguments = {"sampling": sb.Pooled(30, 12), "n_games": 70, "seed": 0}
-    stop = sb.Precision(absolute=1e-9)  # never met: three stages
-    sb.value(providers, Counted(), stop=stop, workers=workers, **arguments)
-    by_process = opened.read_text().split()
-    assert len(by_process) == len(set(by_process))
-    assert 1 <= len(by_process) <= 2
+        with workers:
+            ahead = 2 * workers.n_jobs + 1
+            for done, answer in enumerate(workers.map(Echo(), tasks(), 60)):
+                assert answer == done
+                assert len(made) - done <= ahead
+        assert len(made) == 60
 
 
-def check_few_ahead(workers):
-    class Echo:
-        def __call__(self, task):
-            return task
+class ClusterWorkers(Workers):
+    """Those, and the tests of workers that may be lost."""
 
-        def packed(self, task):
-            return task
-
-        def arrived(self):
-            pass
-
-    made = []
-
-    def tasks():
-        for number in range(60):
-            made.append(number)
-            yield number
-
-    with workers:
-        ahead = 2 * workers.n_jobs + 1
-        for done, answer in enumerate(workers.map(Echo(), tasks(), 60)):
-            assert answer == done
-            assert len(made) - done <= ahead
-    assert len(made) == 60
+    @pytest.mark.parametrize("losses", [1, 2])
+    def test_lost_workers_leave_no_trace(self, workers, tmp_path, losses):
+        """With two losses every worker that had the job is gone."""
+        check_lost_workers(workers, tmp_path, losses)

@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 import shapband as sb
+
+PATIENCE = 300  # seconds until a test that would wait for ever fails instead
+
+# A busy machine is slow, and that is no fault.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

@@ -192,7 +192,6 @@ def test_export_as_json(runs, tmp_path):
 
 
 def test_export_as_parquet(runs, tmp_path):
-    pytest.importorskip("pyarrow")
     called("export", runs / "one", "--format", "parquet", "--out", tmp_path / "x.parquet")
     frame = pd.read_parquet(tmp_path / "x.parquet")
     pd.testing.assert_series_equal(frame["expectation"], by_hand().to_frame()["expectation"])

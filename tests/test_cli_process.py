@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import PATIENCE
+
 COMMAND = [sys.executable, str(Path(__file__).parent / "command.py")]
 SLOW = """
 n_games = {games}
@@ -80,8 +82,10 @@ def playing(folder, config):
     """Begin a run, and wait until it has asked its first questions."""
     process = begun(folder, "run", config, "--out", "run", stderr=subprocess.PIPE)
     try:
-        deadline = time.monotonic() + 60
-        while not (folder / "asked").exists() and time.monotonic() < deadline:
+        patience = time.monotonic() + PATIENCE
+        while not (folder / "asked").exists():
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < patience
             time.sleep(0.05)
         yield process
     finally:
@@ -92,7 +96,7 @@ def playing(folder, config):
 def test_ctrl_c_ends_a_run_with_advice(folder):
     with playing(folder, "endless.toml") as process:
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130, errors
         assert errors.splitlines()[-1] == "interrupted: shapband resume run  goes on from here"
         assert "Traceback" not in errors
@@ -104,7 +108,7 @@ def test_a_second_ctrl_c_does_not_wait_for_the_sources(folder):
         assert process.stderr is not None
         assert "Ctrl-C again leaves at once" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=10)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130
         assert errors == "interrupted: shapband resume run  goes on from here\n"
 
@@ -113,7 +117,7 @@ def test_a_log_gets_no_control_characters(folder):
     process = begun(
         folder, "run", "slow.toml", "--out", "run", stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    out, errors = process.communicate(timeout=120)
+    out, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     assert out.startswith("run run: finished\n")
     assert "\x1b" not in out + errors
@@ -132,7 +136,7 @@ def test_a_terminal_gets_a_live_display(folder):
             shown += part
     except OSError:  # the other end is closed
         pass
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE)
     os.close(ours)
     text = shown.decode()
     assert out.startswith("run run: finished\n")
@@ -145,12 +149,12 @@ def test_quiet_says_nothing(folder):
         folder, "run", "slow.toml", "--out", "run", "--quiet",
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    assert process.communicate(timeout=120) == ("", "")
+    assert process.communicate(timeout=PATIENCE) == ("", "")
     assert process.returncode == 0
 
 
 def test_a_reader_that_leaves_early_is_no_error(folder):
-    begun(folder, "run", "slow.toml", "--out", "run", "--quiet").wait(timeout=120)
+    begun(folder, "run", "slow.toml", "--out", "run", "--quiet").wait(timeout=PATIENCE)
     process = begun(
         folder, "export", "run", "--format", "csv", stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -159,4 +163,4 @@ def test_a_reader_that_leaves_early_is_no_error(folder):
     assert process.stderr is not None
     assert "Traceback" not in process.stderr.read()
     process.stderr.close()
-    process.wait(timeout=60)
+    process.wait(timeout=PATIENCE)

@@ -5,6 +5,7 @@ import runpy
 import tomllib
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -18,7 +19,6 @@ def test_a_generated_page_is_up_to_date(page):
 
 
 def test_the_schema_agrees_with_the_starter():
-    jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((ROOT / "docs" / "shapband.schema.json").read_text())
     text = (ROOT / "src/shapband/runs/starter.toml").read_text().format(schema="", file="")
     jsonschema.validate(tomllib.loads(text), schema)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from shapband.runs.config import Config
+from tests.conftest import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
@@ -44,7 +45,7 @@ def test_the_tour_runs_and_prints_what_it_says(tmp_path, environment):
         if kind == "shell":
             done = subprocess.run(  # noqa: S603
                 ["bash", "-euo", "pipefail", "-c", text],  # noqa: S607
-                cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
+                cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE,
             )  # fmt: skip
             printed = done.stdout + done.stderr
             assert done.returncode == 0, f"{text}\n{printed}"

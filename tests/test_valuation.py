@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import shapband as sb
+from tests.bad_input import few, refused
 from tests.conftest import linear_providers
 
 
@@ -81,3 +84,19 @@ def test_every_public_name_can_be_had():
     for name in sb.__all__:
         assert getattr(sb, name) is not None
     assert callable(sb.value)
+
+
+@few
+@given(
+    st.floats(max_value=0.0)
+    | st.floats(min_value=1.0)
+    | st.just(np.nan)
+    | st.sampled_from([95, None, "0.95", True, [0.95]])
+)
+def test_a_level_outside_its_range_is_refused(level):
+    providers = [sb.Provider("north", sb.ArraySource([1.0, 2.0, 3.0], [1.0, 2.0, 4.0]))]
+    valuation = sb.value(providers, sb.AdditiveUtility(), sampling=sb.Fresh(1), n_games=4, seed=0)
+    assert np.isfinite(valuation.interval(0.95)).all()
+    refused(valuation.interval, "level", level=level)
+    refused(valuation.variance_interval, "level", level=level)
+    refused(valuation.to_frame, "level", level=level)

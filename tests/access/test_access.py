@@ -117,7 +117,7 @@ def test_the_account_cannot_be_altered():
         access.by_provider["large"] = sb.Usage()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     records=st.none() | st.integers(1, 140),
     requests=st.none() | st.integers(1, 30),

@@ -4,12 +4,10 @@ import threading
 
 import numpy as np
 import pytest
-from tests.conftest import linear_providers
+from tests.conftest import PATIENCE, linear_providers
 
 import shapband as sb
 from shapband.errors import SourceError
-
-PATIENCE = 60  # seconds until a test that would wait for ever fails instead
 
 
 def slow(providers, seconds):

@@ -22,25 +22,8 @@ def workers():
     return ProcessWorkers(2)
 
 
-@pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.__name__)
-def test_processes_give_the_same_bits(case, workers):
-    cases.check_same_bits(case, workers)
-
-
-def test_a_task_that_raises_gives_the_error_of_one_process(workers):
-    cases.check_evaluation_error(workers)
-
-
-def test_an_exception_of_the_users_own_comes_back_as_it_is(workers):
-    cases.check_custom_error(workers)
-
-
-def test_every_process_opens_the_job_once(workers, tmp_path):
-    cases.check_shipped_once(workers, tmp_path)
-
-
-def test_tasks_are_made_a_few_ahead(workers):
-    cases.check_few_ahead(workers)
+class TestProcesses(cases.Workers):
+    pass
 
 
 def test_workers_of_another_kind_are_refused():

@@ -1,14 +1,11 @@
 """A real Dask cluster of two worker processes gives the bits of one process."""
 
+import distributed
 import pytest
 import tests.cluster_cases as cases
 
 import shapband as sb
 from shapband.errors import InvalidInput, WorkerError
-
-distributed = pytest.importorskip(
-    "distributed", reason="dask is not installed: pip install 'shapband[dask]'"
-)
 
 
 def local_cluster(n_workers):
@@ -33,31 +30,8 @@ def workers(scheduler):
     return sb.DaskWorkers(scheduler.address)
 
 
-@pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.__name__)
-def test_a_cluster_gives_the_same_bits(case, workers):
-    cases.check_same_bits(case, workers)
-
-
-@pytest.mark.parametrize("losses", [1, 2])
-def test_lost_workers_leave_no_trace(workers, tmp_path, losses):
-    """With two losses every worker that had the job is gone."""
-    cases.check_lost_workers(workers, tmp_path, losses)
-
-
-def test_a_task_that_raises_gives_the_error_of_one_process(workers):
-    cases.check_evaluation_error(workers)
-
-
-def test_an_exception_of_the_users_own_comes_back_as_it_is(workers):
-    cases.check_custom_error(workers)
-
-
-def test_every_process_opens_the_job_once(workers, tmp_path):
-    cases.check_shipped_once(workers, tmp_path)
-
-
-def test_tasks_are_made_a_few_ahead(workers):
-    cases.check_few_ahead(workers)
+class TestDask(cases.ClusterWorkers):
+    pass
 
 
 def test_a_task_that_kills_every_worker_ends_the_valuation(
@@ -76,7 +50,13 @@ def test_nobody_at_the_address(monkeypatch):
 
 
 def test_a_cluster_without_workers(monkeypatch):
-    monkeypatch.setattr("shapband.execution.dask._CONNECT_SECONDS", 0.5)
+    """Only the wait for workers is short: a busy machine may take long to connect."""
+    wait = distributed.Client.wait_for_workers
+    monkeypatch.setattr(
+        distributed.Client,
+        "wait_for_workers",
+        lambda client, n, timeout: wait(client, n, timeout=0.1),
+    )
     with (
         local_cluster(0) as empty,
         pytest.raises(WorkerError, match="has had no workers"),

@@ -23,30 +23,8 @@ def workers(cluster):
     return sb.RayWorkers()
 
 
-@pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.__name__)
-def test_a_cluster_gives_the_same_bits(case, workers):
-    cases.check_same_bits(case, workers)
-
-
-@pytest.mark.parametrize("losses", [1, 2])
-def test_lost_workers_leave_no_trace(workers, tmp_path, losses):
-    cases.check_lost_workers(workers, tmp_path, losses)
-
-
-def test_a_task_that_raises_gives_the_error_of_one_process(workers):
-    cases.check_evaluation_error(workers)
-
-
-def test_an_exception_of_the_users_own_comes_back_as_it_is(workers):
-    cases.check_custom_error(workers)
-
-
-def test_every_process_opens_the_job_once(workers, tmp_path):
-    cases.check_shipped_once(workers, tmp_path)
-
-
-def test_tasks_are_made_a_few_ahead(workers):
-    cases.check_few_ahead(workers)
+class TestRay(cases.ClusterWorkers):
+    pass
 
 
 def test_a_task_that_kills_every_worker_ends_the_valuation(workers, tmp_path):

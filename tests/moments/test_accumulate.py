@@ -19,7 +19,7 @@ def games(n_games, seed=0, offset=0.0):
     return values, rng.gamma(1.0, size=(n_games, 3))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(cuts=st.lists(st.integers(1, 40), min_size=1, max_size=6))
 def test_folding_gives_the_same_bits_for_every_cutting(cuts):
     values, noise = games(sum(cuts))
@@ -32,7 +32,7 @@ def test_folding_gives_the_same_bits_for_every_cutting(cuts):
         np.testing.assert_array_equal(getattr(fold.moments(), name), getattr(whole, name))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(sizes=st.lists(st.integers(1, 50), min_size=2, max_size=4))
 def test_merged_sums_equal_numpy(sizes):
     values, noise = games(sum(sizes), offset=100.0)

@@ -24,7 +24,7 @@ def back(batch: Batch) -> Batch:
     return from_bytes(to_bytes(batch))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     X=hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2)),
     kind=st.sampled_from(["<f8", "<i8", "<u2", "?", "<U5", "S3"]),

@@ -100,7 +100,6 @@ def test_one_file_with_a_column_is_the_same_as_one_file_each(folder):
 
 
 def test_parquet_is_the_same_as_csv(folder):
-    pytest.importorskip("pyarrow")
     pd.read_csv(folder / "all.csv").to_parquet(folder / "all.parquet")
     text = ONE_FILE.replace("csv", "parquet") + LINEAR
     csv, parquet = Config.parse(ONE_FILE + LINEAR), Config.parse(text)

@@ -99,7 +99,7 @@ def test_the_base_is_sound():
     Config.parse(changed(("n_games",), 20))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(broken)
 def test_a_broken_file_is_refused_in_one_line_that_names_the_key(tmp_path_factory, case):
     path, text = case
@@ -116,7 +116,7 @@ def test_a_broken_file_is_refused_in_one_line_that_names_the_key(tmp_path_factor
     assert [one.name for one in folder.iterdir()] == ["run.toml"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_a_torn_file_is_sound_or_refused_in_one_line(data):
     text = changed(("n_games",), 20)
@@ -128,7 +128,7 @@ def test_a_torn_file_is_sound_or_refused_in_one_line(data):
         assert len(str(error).splitlines()) == 1  # noqa: PT017
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text())
 def test_any_text_is_sound_or_refused_in_one_line(text):
     with pytest.raises(InvalidInput) as error:

@@ -32,30 +32,21 @@ class Many:
             sb.Provider(f"p{i}", sb.ArraySource(rng.normal(size=(60, 1)), rng.normal(size=60)))
             for i in range(n)
         ]
-        self.n_games = n_games
-        self.sampling = sampling
+        self.arguments = {
+            "providers": self.providers,
+            "utility": sb.AdditiveUtility(),
+            "sampling": sampling,
+            "solver": sb.Permutation(4),
+            "n_games": n_games,
+            "seed": 0,
+        }
 
     def build(self, base: Path) -> Built:
-        plan = settle(
-            self.providers,
-            sb.AdditiveUtility(),
-            sampling=self.sampling,
-            solver=sb.Permutation(4),
-            n_games=self.n_games,
-            seed=0,
-        )
         marks = {provider.name: "same" for provider in self.providers}
-        return Built(plan, lambda: LocalWorkers(1, threads=True), marks)
+        return Built(settle(**self.arguments), lambda: LocalWorkers(1, threads=True), marks)
 
     def plain(self) -> sb.Valuation:
-        return sb.value(
-            self.providers,
-            sb.AdditiveUtility(),
-            sampling=self.sampling,
-            solver=sb.Permutation(4),
-            n_games=self.n_games,
-            seed=0,
-        )
+        return sb.value(**self.arguments)
 
 
 def timed(call: Any) -> tuple[tuple[float, float], Any]:

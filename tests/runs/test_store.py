@@ -6,10 +6,10 @@ import contextlib
 import multiprocessing
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from shapband.runs import database
 from shapband.runs.book import Paid
 from shapband.runs.run import look, resume, start
 from shapband.runs.store import RunStore
+from tests.conftest import PATIENCE
 from tests.runs.small import SmallConfig, assert_same, ignore
 
 QUICK = {"delay": 0.0, "think": 0.0}
@@ -174,7 +175,7 @@ def test_a_damaged_run_is_not_resumed(run):
 def _hold(run: str, ready: object) -> None:
     with RunStore.open(Path(run), write=True) as store, store.lock():
         ready.set()
-        time.sleep(60)
+        signal.pause()  # until it is killed
 
 
 def test_two_processes_cannot_run_the_same_run(run):
@@ -184,7 +185,7 @@ def test_two_processes_cannot_run_the_same_run(run):
     other = context.Process(target=_hold, args=(str(run), ready))
     other.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(PATIENCE)
         assert look(run).state == "running"
         with pytest.raises(RunLocked, match="another process is at work"):
             resume(run, ignore, SmallConfig)
@@ -322,12 +323,12 @@ def test_closing_waits_for_a_request_on_its_way(tmp_path):
     def buy():
         journal.asking("p", "draw", 0, 1)
         asked.set()
-        answer.wait(10)
+        answer.wait(PATIENCE)
         journal.received("p", "draw", 0, Batch(np.ones((1, 1)), np.ones(1)), 0.0)
 
     thread = threading.Thread(target=buy)
     thread.start()
-    asked.wait(10)
+    asked.wait(PATIENCE)
     threading.Timer(0.1, answer.set).start()
     store.close()
     thread.join()

@@ -16,7 +16,7 @@ def feasible(n_pool, n_boot, alpha):
     return max(floor, int(np.floor(alpha * n_pool))) >= n_boot
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(scores, sizes)
 def test_the_total_is_exact_and_the_bounds_hold(scores, sizes):
     assume(feasible(*sizes))
@@ -28,7 +28,7 @@ def test_the_total_is_exact_and_the_bounds_hold(scores, sizes):
     assert allocated.max() <= cap
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(scores, sizes)
 def test_a_higher_score_never_gets_less(scores, sizes):
     assume(feasible(*sizes))
@@ -39,7 +39,7 @@ def test_a_higher_score_never_gets_less(scores, sizes):
     assert (np.diff(given_)[higher] >= 0).all()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(st.floats(0, 1e3), min_size=2, max_size=10, unique=True), sizes, st.randoms())
 def test_reordering_the_providers_reorders_the_allocation(scores, sizes, random):
     assume(feasible(*sizes))

@@ -14,33 +14,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from tests.counted import Counted
 
 import shapband as sb
 from shapband.errors import InvalidInput, SourceError
-from shapband.records import Batch
-from shapband.sources.base import FiniteSource
 
 kinds = pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-
-
-class Counted(FiniteSource):
-    """Another source, with a count of how often it was asked."""
-
-    def __init__(self, inner: FiniteSource) -> None:
-        self._inner = inner
-        self.asked = 0
-
-    @property
-    def size(self) -> int:
-        return self._inner.size
-
-    @property
-    def schema(self) -> Any:
-        return self._inner.schema
-
-    def take(self, rows: Any) -> Batch:
-        self.asked += 1
-        return self._inner.take(rows)
 
 
 def numbers(n: int = 60) -> dict[str, Any]:

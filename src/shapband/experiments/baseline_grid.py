@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shapband.experiments import paper
-from shapband.experiments.base import Cell, Experiment, Results, replication_seeds
-from shapband.experiments.figures import HAIRLINE, METRICS, TEXT, dress, new_figure, plain_ticks
+from shapband.experiments.base import Results
+from shapband.experiments.figures import (
+    HAIRLINE,
+    METRICS,
+    common_legend,
+    dress,
+    new_figure,
+    plain_ticks,
+)
 from shapband.experiments.findings import (
     BETTER,
     WORSE,
@@ -22,20 +28,16 @@ from shapband.experiments.findings import (
     scientific,
 )
 from shapband.experiments.grid import (
-    GAMES,
+    BALANCED,
+    EXACT,
     SHORT,
     SIZES,
     TASKS,
     Grid,
-    better_cells,
-    grid_cells,
-    grid_pilot,
-    settings_of,
+    GridExperiment,
     table_rows,
 )
 from shapband.experiments.metrics import Measured, compare, reduction, slope, stability
-from shapband.experiments.theory import run_pilot
-from shapband.experiments.valuations import valued
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,38 +53,15 @@ _STYLES = (
 
 
 @dataclass(frozen=True)
-class BaselineGrid(Experiment):
+class BaselineGrid(GridExperiment):
     """Both variance metrics of fresh draws over n_games × n_iter, synthetic and wine."""
 
     name = "baseline-grid"
     title = "Games and permutations, baseline"
     where = "Table I, first figure, Section IV-B"
 
-    replications: int = 20
-    games: tuple[int, ...] = GAMES
-    n_iter: tuple[int, ...] = paper.N_ITER
-    pilot_pools: int = 40
-
-    def cells(self, seed: int) -> Sequence[Cell]:
-        """The grid, its pilots, and the better estimators at the most games."""
-        blocks = [
-            Cell.of(
-                work=1.0, kind="valuation", solver="exact", games=self.games[-1:],
-                seed=one, **settings_of(task, "blocks"),
-            )
-            for task in TASKS
-            for one in replication_seeds(seed, self.replications)
-        ]  # fmt: skip
-        return [
-            *(grid_pilot(seed, task, "fresh", self.pilot_pools) for task in TASKS),
-            *grid_cells(seed, "fresh", self.replications, self.games, self.n_iter),
-            *better_cells(seed, "fresh", self.replications, self.games[-1]),
-            *blocks,
-        ]
-
-    def measure(self, cell: Cell) -> dict[str, Any]:
-        """Value the task, or run its pilot."""
-        return run_pilot(cell) if cell["kind"] == "pilot" else valued(cell)
+    methods = ("fresh",)
+    better = (("fresh", EXACT), ("fresh", BALANCED), ("blocks", EXACT))
 
     def conclude(self, results: Results) -> Findings:
         """Set Table I and Section IV-B beside ours."""
@@ -341,10 +320,7 @@ def draw(grid: Grid) -> Figure:
     for row, metric in zip(axes, SHORT, strict=True):
         for ax, task in zip(row, TASKS, strict=True):
             _draw_panel(ax, grid, task, metric)
-    handles, words = axes[0, 0].get_legend_handles_labels()
-    figure.legend(
-        handles, words, loc="outside upper center", ncols=3, frameon=False, labelcolor=TEXT
-    )
+    common_legend(figure, axes[0, 0], columns=3)
     return figure
 
 

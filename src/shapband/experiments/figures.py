@@ -55,3 +55,14 @@ def plain_ticks(ax: Axes, places: tuple[int, ...]) -> None:
 
     ax.set_xticks(places, [f"{place:,}" for place in places])
     ax.xaxis.set_minor_locator(NullLocator())
+
+
+def common_legend(figure: Figure, ax: Axes, columns: int) -> None:
+    """Explain above all panels what is drawn in one of them."""
+    figure.legend(
+        *ax.get_legend_handles_labels(),
+        loc="outside upper center",
+        ncols=columns,
+        frameon=False,
+        labelcolor=TEXT,
+    )

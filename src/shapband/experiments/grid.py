@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from shapband.experiments import paper
-from shapband.experiments.base import Cell, Results, replication_seeds
+from shapband.experiments.base import Cell, Experiment, Results, replication_seeds
 from shapband.experiments.findings import DOES_NOT, HOLDS, IN_RELATION, Row, scientific
 from shapband.experiments.metrics import (
     Measured,
@@ -17,7 +17,8 @@ from shapband.experiments.metrics import (
     paper_ratio_agrees,
     stability,
 )
-from shapband.experiments.theory import Pilot, pilot_cell
+from shapband.experiments.theory import Pilot, pilot_cell, run_pilot
+from shapband.experiments.valuations import valued
 
 TASKS = ("synthetic", "wine")
 METRICS = ("expectation", "variance")
@@ -25,6 +26,8 @@ SHORT = {"expectation": "Var(E)", "variance": "Var(Var)"}
 GAMES = (10, 20, 50, 100, 150, 200)
 # Section IV-C: records a provider gives to a pool and to a game.
 SIZES = {"synthetic": {"n_pool": 5000, "n_boot": 1000}, "wine": {"n_pool": 250, "n_boot": 60}}
+EXACT = {"solver": "exact"}
+BALANCED = {"solver": "balanced", "n_iter": 100}
 
 
 def settings_of(task: str, method: str) -> dict[str, Any]:
@@ -35,42 +38,58 @@ def settings_of(task: str, method: str) -> dict[str, Any]:
     return {"task": task, "method": method, **sizes}
 
 
-def grid_cells(
-    seed: int, method: str, replications: int, games: tuple[int, ...], n_iter: Sequence[int]
+def valuation_cells(
+    seeds: Sequence[int], method: str, solver: dict[str, Any], games: tuple[int, ...]
 ) -> list[Cell]:
-    """One cell for each task, n_iter and replication: all n_games are prefixes of one run."""
+    """One cell for each task and replication: all n_games are prefixes of one run."""
     return [
         Cell.of(
-            work=max(games) * (300 + k) / 100_000,
+            work=games[-1] * (300 + solver.get("n_iter", 0)) / 100_000,
             kind="valuation",
-            solver="permutation",
-            n_iter=k,
             games=games,
             seed=one,
+            **solver,
             **settings_of(task, method),
         )
         for task in TASKS
-        for k in n_iter
-        for one in replication_seeds(seed, replications)
+        for one in seeds
     ]
 
 
-def better_cells(seed: int, method: str, replications: int, games: int) -> list[Cell]:
-    """The same games solved exactly and by balanced permutations."""
-    return [
-        Cell.of(
-            work=games / 300, kind="valuation", games=(games,), seed=one, **solver,
-            **settings_of(task, method),
-        )
-        for task in TASKS
-        for solver in ({"solver": "exact"}, {"solver": "balanced", "n_iter": 100})
-        for one in replication_seeds(seed, replications)
-    ]  # fmt: skip
+@dataclass(frozen=True)
+class GridExperiment(Experiment):
+    """Both variance metrics over n_games × n_iter, synthetic and wine.
 
+    A subclass says which methods fill the grid, and which better estimators stand beside it.
+    """
 
-def grid_pilot(seed: int, task: str, method: str, pools: int) -> Cell:
-    """Name the pilot that predicts a task's grid."""
-    return pilot_cell(seed, pools, 50, settings_of(task, method))
+    methods: ClassVar[tuple[str, ...]]
+    better: ClassVar[tuple[tuple[str, dict[str, Any]], ...]]  # method and solver
+
+    replications: int = 20
+    games: tuple[int, ...] = GAMES
+    n_iter: tuple[int, ...] = paper.N_ITER
+    pilot_pools: int = 40
+
+    def cells(self, seed: int) -> Sequence[Cell]:
+        """The pilots, the grids, and the better estimators at the most games."""
+        cells = [
+            pilot_cell(seed, self.pilot_pools, 50, settings_of(task, method))
+            for method in self.methods
+            for task in TASKS
+        ]
+        seeds = replication_seeds(seed, self.replications)
+        for method in self.methods:
+            for k in self.n_iter:
+                solver = {"solver": "permutation", "n_iter": k}
+                cells += valuation_cells(seeds, method, solver, self.games)
+        for method, solver in self.better:
+            cells += valuation_cells(seeds, method, solver, self.games[-1:])
+        return cells
+
+    def measure(self, cell: Cell) -> dict[str, Any]:
+        """Value the task, or run its pilot."""
+        return run_pilot(cell) if cell["kind"] == "pilot" else valued(cell)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import shapband as sb
 from shapband._typing import FloatArray
 from shapband.experiments import paper
 from shapband.experiments.base import Cell, Experiment, Results, replication_seeds
-from shapband.experiments.figures import NAMES, TEXT, dress, new_figure
+from shapband.experiments.figures import NAMES, TEXT, common_legend, dress, new_figure
 from shapband.experiments.findings import (
     BETTER,
     DOES_NOT,
@@ -336,10 +336,7 @@ def draw(times: Times, delays: tuple[int, ...]) -> Figure:
     axes = figure.subplots(1, 2, sharey=True)
     for ax, utility in zip(axes, _UTILITIES, strict=True):
         _draw_bars(ax, times, delays, utility)
-    handles, words = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, words, loc="outside upper center", ncols=3, frameon=False, labelcolor=TEXT
-    )
+    common_legend(figure, axes[0], columns=3)
     return figure
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.experiments import paper
-from shapband.experiments.base import Cell, Experiment, Results, replication_seeds
+from shapband.experiments.base import Results
 from shapband.experiments.figures import (
     METHODS,
     METRICS,
     NAMES,
-    TEXT,
+    common_legend,
     dress,
     new_figure,
     plain_ticks,
@@ -31,70 +30,36 @@ from shapband.experiments.findings import (
     scientific,
 )
 from shapband.experiments.grid import (
-    GAMES,
+    EXACT,
     SHORT,
     TASKS,
     Grid,
-    grid_cells,
-    grid_pilot,
-    settings_of,
+    GridExperiment,
     table_rows,
 )
 from shapband.experiments.metrics import compare, reduction, stability
-from shapband.experiments.theory import run_pilot
-from shapband.experiments.valuations import valued
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_METHODS = ("fresh", "pooled")
-
 
 @dataclass(frozen=True)
-class PooledGrid(Experiment):
+class PooledGrid(GridExperiment):
     """Both metrics of bootstrap draws from one pool, beside those of fresh draws."""
 
     name = "pooled-grid"
     title = "Pooled method at the same games and permutations"
     where = "Table II, second figure, Section IV-C"
 
-    replications: int = 20
-    games: tuple[int, ...] = GAMES
-    n_iter: tuple[int, ...] = paper.N_ITER
-    pilot_pools: int = 40
-
-    def cells(self, seed: int) -> Sequence[Cell]:
-        """Both grids and pilots, and the pools used with better estimators."""
-        better = [
-            Cell.of(
-                work=1.0, kind="valuation", solver="exact", games=self.games[-1:], seed=one,
-                **settings_of(task, method),
-            )
-            for task in TASKS
-            for method in ("pooled", "blocks")
-            for one in replication_seeds(seed, self.replications)
-        ]  # fmt: skip
-        pilots = [
-            grid_pilot(seed, task, method, self.pilot_pools)
-            for task in TASKS
-            for method in _METHODS
-        ]
-        grids = [
-            grid_cells(seed, method, self.replications, self.games, self.n_iter)
-            for method in _METHODS
-        ]
-        return [*pilots, *grids[0], *grids[1], *better]
-
-    def measure(self, cell: Cell) -> dict[str, Any]:
-        """Value the task, or run its pilot."""
-        return run_pilot(cell) if cell["kind"] == "pilot" else valued(cell)
+    methods = ("fresh", "pooled")
+    better = (("pooled", EXACT), ("blocks", EXACT))
 
     def conclude(self, results: Results) -> Findings:
         """Set Table II and Section IV-C beside ours."""
         import pandas as pd
 
-        grids = {m: Grid.of(results, m, self.games, self.n_iter) for m in _METHODS}
+        grids = {m: Grid.of(results, m, self.games, self.n_iter) for m in self.methods}
         near, all_ = grids["pooled"].near_theory()
         return Findings(
             claims=[*_record_claims(results, self.games), *_claims(grids)],
@@ -268,10 +233,7 @@ def draw(grids: dict[str, Grid]) -> Figure:
     for row, metric in zip(axes, SHORT, strict=True):
         for ax, task in zip(row, TASKS, strict=True):
             _draw_panel(ax, grids, task, metric)
-    handles, words = axes[0, 0].get_legend_handles_labels()
-    figure.legend(
-        handles, words, loc="outside upper center", ncols=2, frameon=False, labelcolor=TEXT
-    )
+    common_legend(figure, axes[0, 0], columns=2)
     return figure
 
 

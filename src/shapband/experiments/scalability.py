@@ -12,7 +12,14 @@ import numpy as np
 import shapband as sb
 from shapband._typing import FloatArray
 from shapband.experiments.base import Cell, Experiment, Results, replication_seeds
-from shapband.experiments.figures import METHODS, NAMES, TEXT, dress, new_figure, plain_ticks
+from shapband.experiments.figures import (
+    METHODS,
+    NAMES,
+    common_legend,
+    dress,
+    new_figure,
+    plain_ticks,
+)
 from shapband.experiments.findings import Findings
 from shapband.experiments.metrics import Measured
 from shapband.experiments.scalability_rows import beyond_rows, claims, table_rows
@@ -199,8 +206,5 @@ def draw(found: dict[tuple[int, str], Metrics], players: tuple[int, ...]) -> Fig
         ax.set(xscale="log", yscale="log")
         dress(ax, _WORDS[facet], "providers" if facet.startswith("mae") else "")
         plain_ticks(ax, players)
-    handles, words = axes[0, 0].get_legend_handles_labels()
-    figure.legend(
-        handles, words, loc="outside upper center", ncols=4, frameon=False, labelcolor=TEXT
-    )
+    common_legend(figure, axes[0, 0], columns=4)
     return figure

@@ -10,7 +10,14 @@ import numpy as np
 
 from shapband.experiments import paper
 from shapband.experiments.base import Cell, Experiment, Results, replication_seeds
-from shapband.experiments.figures import METHODS, METRICS, NAMES, TEXT, dress, new_figure
+from shapband.experiments.figures import (
+    METHODS,
+    METRICS,
+    NAMES,
+    common_legend,
+    dress,
+    new_figure,
+)
 from shapband.experiments.findings import Findings, Row, judge, percent, percent_range, scientific
 from shapband.experiments.grid import SHORT
 from shapband.experiments.metrics import Measured, compare, reduction, stability
@@ -331,10 +338,7 @@ def draw(found: Around) -> Figure:
     for row, metric in zip(axes, SHORT, strict=True):
         for ax, line, j in zip(row, (_POOLS, _DRAWS), (0, 1), strict=True):
             _draw_panel(ax, found, metric, line, j)
-    handles, words = axes[0, 0].get_legend_handles_labels()
-    figure.legend(
-        handles, words, loc="outside upper center", ncols=3, frameon=False, labelcolor=TEXT
-    )
+    common_legend(figure, axes[0, 0], columns=3)
     return figure
 
 

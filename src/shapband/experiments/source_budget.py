@@ -10,7 +10,15 @@ import numpy as np
 
 from shapband.experiments import paper
 from shapband.experiments.base import Cell, Experiment, Results, replication_seeds
-from shapband.experiments.figures import METHODS, NAMES, TEXT, dress, new_figure, plain_ticks
+from shapband.experiments.figures import (
+    METHODS,
+    NAMES,
+    TEXT,
+    common_legend,
+    dress,
+    new_figure,
+    plain_ticks,
+)
 from shapband.experiments.findings import Findings
 from shapband.experiments.grid import SHORT
 from shapband.experiments.metrics import Reduction
@@ -104,10 +112,7 @@ def draw(found: Found) -> Figure:
     for column, metric in enumerate(SHORT):
         _draw_games(axes[0, column], found, metric)
         _draw_budgets(axes[1, column], found, metric)
-    handles, words = axes[0, 0].get_legend_handles_labels()
-    figure.legend(
-        handles, words, loc="outside upper center", ncols=3, frameon=False, labelcolor=TEXT
-    )
+    common_legend(figure, axes[0, 0], columns=3)
     return figure
 
 

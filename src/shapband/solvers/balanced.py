@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband._typing import IntArray
+from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
 from shapband.solvers.permutation import (
-    check_n_iter,
     marginal_contributions,
     random_orders,
     variance_of_mean,
@@ -41,7 +41,7 @@ class BalancedPermutation(Solver):
     n_iter: int
 
     def __post_init__(self) -> None:
-        check_n_iter("BalancedPermutation", self.n_iter)
+        check_whole("BalancedPermutation: n_iter", self.n_iter, 1)
 
     def check(self, n_providers: int) -> None:
         """Check that `n_iter` makes whole blocks, and at least two."""

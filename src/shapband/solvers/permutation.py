@@ -29,7 +29,7 @@ class Permutation(Solver):
     n_iter: int
 
     def __post_init__(self) -> None:
-        check_n_iter("Permutation", self.n_iter)
+        check_whole("Permutation: n_iter", self.n_iter, 1)
 
     def check(self, n_providers: int) -> None:
         """Any number of providers will do."""
@@ -96,8 +96,3 @@ def variance_of_mean(samples: FloatArray) -> FloatArray:
         return np.full((samples.shape[0], samples.shape[2]), np.nan)
     deviations = samples - samples.mean(axis=1, keepdims=True)
     return np.asarray((deviations**2).sum(axis=1) / (k * (k - 1)))
-
-
-def check_n_iter(owner: str, n_iter: int) -> None:
-    """Check the number of permutations."""
-    check_whole(f"{owner}: n_iter", n_iter, 1)
