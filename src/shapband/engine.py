@@ -37,8 +37,8 @@ from shapband.valuation import Valuation
 
 _NEAR_FLOATS = 250_000  # numbers that a chunk of games holds at best: 2 MB, near the caches
 _MOST_FLOATS = 8_000_000  # and at most, unless a single game holds more
-_FEW_GAMES = 32  # a chunk of fewer games spends its time on beginning
-_SHARED_GAMES = 64  # nor is a smaller one worth handing to another worker
+_FEW_GAMES = 128  # a chunk of fewer games spends its time on beginning, provider by provider
+_SHARED_GAMES = 64  # handed to another worker at least, unless fewer fill the memory
 _DISTANT_GAMES = 8  # games fetched at once from distant sources: small steps to see and to stop at
 _KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
 _LOOK = 32  # games between two looks at a stopping rule
