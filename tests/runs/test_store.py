@@ -264,7 +264,7 @@ def test_what_was_paid_for_is_stored_even_when_the_disk_is_full(small_disk):
         journal = store.journal(["a"])
         found = journal.recall("a", "draw", 0)
         assert found.X.tobytes() == bought.X.tobytes()
-        assert journal.unpaid(["a"], "draw", range(2)) == [[1]]
+        assert journal.unpaid(["a"], "draw", range(2)) == [range(1, 2)]
         assert journal.usage()["a"].records == 9
 
 
@@ -360,15 +360,18 @@ def test_paid_games_are_a_set():
     paid = Paid()
     for games in (range(3), range(5, 7), range(8, 9), range(3, 5)):
         paid.add(games)
-    assert paid.missing(range(2, 11)) == [7, 9, 10]
-    assert paid.missing(range(7)) == []
+    assert paid.missing(range(2, 11)) == (7, 9, 10)
+    assert paid.missing(range(7)) == ()
+    paid.add(range(7, 8))
+    assert paid.missing(range(2, 11)) == range(9, 11)
+    assert not paid.missing(range(9))
 
 
 def test_taken_draws_are_entered_by_contiguous_ranges(tmp_path):
     with RunStore.create(tmp_path / "run", {}) as store:
         journal = store.journal(["p", "q"])
-        journal.taken(["p"], "draw", [0, 1, 2, 5, 6], 4)
-        assert journal.unpaid(["p", "q"], "draw", range(8)) == [[3, 4, 7], list(range(8))]
+        journal.taken(["p"], "draw", (0, 1, 2, 5, 6), 4)
+        assert journal.unpaid(["p", "q"], "draw", range(8)) == [(3, 4, 7), range(8)]
         journal.solve(range(1), np.ones((1, 2)), np.ones((1, 2)), 1)
         found = [(e.outcome, e.first_game, e.requests, e.records) for e in store.ledger()]
         assert found == [("taken", 0, 3, 12), ("taken", 5, 2, 8)]
@@ -378,15 +381,15 @@ def test_providers_that_are_alike_share_an_entry_and_are_counted_each(tmp_path):
     odd = 'a "quoted",\nbroken ñame'
     with RunStore.create(tmp_path / "run", {}) as store:
         journal = store.journal(["p", odd])
-        journal.taken(["p", odd], "draw", [0, 1], 4)
-        journal.taken(["p"], "draw", [2], 4)
+        journal.taken(["p", odd], "draw", range(2), 4)
+        journal.taken(["p"], "draw", range(2, 3), 4)
         journal.solve(range(1), np.ones((1, 2)), np.ones((1, 2)), 1)
         assert [entry.providers for entry in store.ledger()] == [("p", odd), ("p",)]
     with RunStore.open(tmp_path / "run") as store:
         store.verify()
         assert store.usage() == {"p": Usage(3, 12), odd: Usage(2, 8)}
         journal = store.journal(["p", odd])
-        assert journal.unpaid(["p", odd], "draw", range(4)) == [[3], [2, 3]]
+        assert journal.unpaid(["p", odd], "draw", range(4)) == [range(3, 4), range(2, 4)]
 
 
 def test_a_look_at_a_ledger_with_altered_providers_says_so(run):

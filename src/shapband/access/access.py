@@ -12,7 +12,7 @@ from types import TracebackType
 import numpy as np
 
 from shapband.access.budget import Budget, Cost
-from shapband.access.journal import Forgetful, Journal
+from shapband.access.journal import Forgetful, Games, Journal
 from shapband.access.meter import AccessReport, Usage
 from shapband.checks import one_line
 from shapband.draws import Choice, Chosen, Draws, Given, Stream
@@ -134,13 +134,13 @@ class Access:
 
     def _tell_taken(self, orders: Sequence[_Order]) -> None:
         """Tell the journal what is taken from memory, at once for all providers alike."""
-        alike: dict[tuple[str, int, tuple[int, ...]], list[str]] = {}
+        alike: dict[tuple[str, Games, int], list[str]] = {}
         for order in orders:
             if order.unpaid and not _is_distant(order.provider):
-                key = (order.purpose, order.size, tuple(order.unpaid))
+                key = (order.purpose, order.unpaid, order.size)
                 alike.setdefault(key, []).append(order.provider.name)
-        for (purpose, size, games), names in alike.items():
-            self._journal.taken(names, purpose, games, size)
+        for wanted, names in alike.items():
+            self._journal.taken(names, *wanted)
 
     def _answer(self, order: _Order) -> _Answer:
         """Have one provider's order answered: by the source, or from what it gave before."""
@@ -233,7 +233,7 @@ class _Order:
     provider: Provider
     purpose: str
     games: range
-    unpaid: list[int]
+    unpaid: Games
     size: int
     broken: threading.Event
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from shapband.access.meter import Usage
 from shapband.records import Batch
 
 if TYPE_CHECKING:
     from shapband._typing import FloatArray
+
+Games: TypeAlias = range | tuple[int, ...]  # rising numbers
 
 
 class Journal(ABC):
@@ -26,7 +28,7 @@ class Journal(ABC):
         """What was received so far, by provider."""
 
     @abstractmethod
-    def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[list[int]]:
+    def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[Games]:
         """Those of the games whose draws each provider has not yet given for this purpose."""
 
     @abstractmethod
@@ -46,7 +48,7 @@ class Journal(ABC):
         """It did not."""
 
     @abstractmethod
-    def taken(self, names: Sequence[str], purpose: str, games: Sequence[int], size: int) -> None:
+    def taken(self, names: Sequence[str], purpose: str, games: Games, size: int) -> None:
         """Draws are taken from records in memory: one request a provider and game."""
 
     @abstractmethod
@@ -69,9 +71,9 @@ class Forgetful(Journal):
         """Nothing."""
         return {}
 
-    def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[list[int]]:  # noqa: ARG002
+    def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[Games]:  # noqa: ARG002
         """All of them."""
-        return [list(games) for _ in names]
+        return [games for _ in names]
 
     def recall(self, name: str, purpose: str, game: int) -> None:
         """Nothing."""
@@ -85,7 +87,7 @@ class Forgetful(Journal):
     def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
         """Nothing to remember."""
 
-    def taken(self, names: Sequence[str], purpose: str, games: Sequence[int], size: int) -> None:
+    def taken(self, names: Sequence[str], purpose: str, games: Games, size: int) -> None:
         """Nothing to remember."""
 
     def solved(self) -> int:

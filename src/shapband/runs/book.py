@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from shapband.access.journal import Games
 from shapband.access.meter import Usage
 from shapband.runs import database
 from shapband.runs.ledger import COLUMNS, INSERT, Head, Request, Row, names_of
@@ -103,7 +104,9 @@ class Paid:
             self._beyond.remove(self._until)
             self._until += 1
 
-    def missing(self, games: range) -> list[int]:
+    def missing(self, games: range) -> Games:
         """Those of the games that are not in the set."""
         rest = range(max(games.start, self._until), games.stop)
-        return [game for game in rest if game not in self._beyond] if self._beyond else list(rest)
+        if not self._beyond:
+            return rest
+        return tuple(game for game in rest if game not in self._beyond)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shapband._typing import FloatArray
-from shapband.access.journal import Journal
+from shapband.access.journal import Games, Journal
 from shapband.access.meter import Usage
 from shapband.errors import RunDamaged, RunError, RunFull
 from shapband.records import Batch
@@ -61,14 +61,14 @@ class StoredJournal(Journal):
         """What was received so far, by provider."""
         return self._book.usage()
 
-    def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[list[int]]:
+    def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[Games]:
         """Those of the games whose draws each provider has not yet given for this purpose."""
         with self._book.lock:
             return [self._paid[name, purpose].missing(games) for name in names]
 
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:
         """Records that were bought from a distant source, if they were."""
-        if self.unpaid([name], purpose, range(game, game + 1)) == [[game]]:
+        if self.unpaid([name], purpose, range(game, game + 1))[0]:
             return None
         with self._book.lock, database.errors(self._run):
             row = self._connection.execute(_SELECT, (name, purpose, game)).fetchone()
@@ -101,7 +101,7 @@ class StoredJournal(Journal):
         finally:
             self._out.end()
 
-    def taken(self, names: Sequence[str], purpose: str, games: Sequence[int], size: int) -> None:
+    def taken(self, names: Sequence[str], purpose: str, games: Games, size: int) -> None:
         """Draws are taken from records in memory: one request a provider and game."""
         with self._book.lock:
             for run in _consecutive(games):
@@ -189,7 +189,7 @@ class _Outstanding:
             self._changed.wait_for(lambda: self._threads <= here)
 
 
-def _consecutive(games: Sequence[int]) -> list[range]:
+def _consecutive(games: Games) -> list[range]:
     """Cut rising numbers into ranges."""
     if games[-1] - games[0] == len(games) - 1:
         return [range(games[0], games[-1] + 1)]
