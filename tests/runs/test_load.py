@@ -108,11 +108,9 @@ def measure(base: Path, sampling: Any) -> dict[str, Any]:
     return {"clock": clock, "processor": processor, "look": looked, "plain": min(plain)[0]}
 
 
-# Fresh draws have a ledger entry for every provider and chunk of games, which shows against the
-# cheapest of all utilities.
 @pytest.mark.long
-@pytest.mark.parametrize(("sampling", "most"), [("Pooled(40, 20)", 0.10), ("Fresh(20)", 0.35)])
-def test_a_thousand_by_a_thousand(tmp_path, sampling, most, capsys):
+@pytest.mark.parametrize("sampling", ["Pooled(40, 20)", "Fresh(20)"])
+def test_a_thousand_by_a_thousand(tmp_path, sampling, capsys):
     # In a process of its own, as a run is, and not in that of the test runner.
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "tests.runs.test_load", str(tmp_path), sampling],
@@ -123,8 +121,8 @@ def test_a_thousand_by_a_thousand(tmp_path, sampling, most, capsys):
     found = json.loads(done.stdout)
     with capsys.disabled():
         sys.stdout.write(f"\n{sampling}: {found}\n")
-    assert found["clock"] < most
-    assert found["processor"] < most
+    assert found["clock"] < 0.10
+    assert found["processor"] < 0.10
     assert found["look"] < 1.0
 
 
