@@ -161,6 +161,7 @@ def _manifest(config: Description, base: Path, built: Built) -> dict[str, Any]:
         "providers": _names(plan),
         "setup": _setup(plan),
         "fingerprints": dict(built.fingerprints),
+        "validation": built.validation,
         "versions": {
             "shapband": shapband.__version__,
             "python": platform.python_version(),
@@ -175,12 +176,13 @@ def _rebuild(store: RunStore, parse: Callable[[str], Description]) -> Built:
     if _sha256(manifest["config"]) != manifest["config_sha256"]:
         raise RunDamaged(f"the configuration in the run {store.run} was altered")
     built = parse(manifest["config"]).build(Path(manifest["base"]))
-    before, now_ = manifest["fingerprints"], built.fingerprints
-    for name in (*before, *now_):
-        if before.get(name) != now_.get(name):
+    before = _data(manifest["fingerprints"], manifest["validation"])
+    found = _data(built.fingerprints, built.validation)
+    for what in (*before, *found):
+        if before.get(what) != found.get(what):
             raise RunError(
-                f"the data of provider {name!r} changed since the run began: bring the old data "
-                "back, or begin a new run"
+                f"the {what} changed since the run began: bring the old data back, or begin a "
+                "new run"
             )
     for what, words in _setup(built.plan).items():
         if manifest["setup"][what] != words:
@@ -191,6 +193,14 @@ def _rebuild(store: RunStore, parse: Callable[[str], Description]) -> Built:
     if manifest["providers"] != _names(built.plan):
         raise RunError("the providers changed since the run began: begin a new run")
     return built
+
+
+def _data(fingerprints: Mapping[str, str], validation: str | None) -> dict[str, str | None]:
+    """Fingerprints, by what they are of."""
+    data: dict[str, str | None] = {
+        f"data of provider {name!r}": mark for name, mark in fingerprints.items()
+    }
+    return {**data, "validation data of the utility": validation}
 
 
 def _parse(text: str) -> Description:
