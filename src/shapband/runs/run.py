@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import platform
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,16 +11,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-import shapband
 from shapband.access.access import Access
 from shapband.access.meter import AccessReport, Usage
 from shapband.engine import Plan, Watch, play
-from shapband.errors import RunDamaged, RunError
+from shapband.errors import RunDamaged, RunError, VersionsChanged
 from shapband.moments.accumulate import Fold
 from shapband.providers import Provider
 from shapband.runs.built import Built, Description
 from shapband.runs.ledger import now
 from shapband.runs.store import RunStore
+from shapband.runs.versions import changes, versions
 from shapband.sampling.base import Realisation, Sampling
 from shapband.seeds import Seeds
 from shapband.valuation import Valuation
@@ -69,7 +69,12 @@ def start(config: Description, base: Path, out: Path, watch: Watch) -> Valuation
         return _play(store, built, watch)
 
 
-def resume(run: Path, watch: Watch, parse: Callable[[str], Description] | None = None) -> Valuation:
+def resume(
+    run: Path,
+    watch: Watch,
+    parse: Callable[[str], Description] | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> Valuation:
     """Go on with a run that was interrupted; a finished one just gives its result.
 
     Parameters
@@ -77,6 +82,8 @@ def resume(run: Path, watch: Watch, parse: Callable[[str], Description] | None =
     run : the run directory
     watch : is shown the standing after every chunk of games
     parse : reads the text of the description; by default, as a configuration file
+    warn : is told in one line if versions changed since the run began; by default, a
+        VersionsChanged warning
     """
     with RunStore.open(run) as store:
         finished = store.finished()
@@ -85,6 +92,7 @@ def resume(run: Path, watch: Watch, parse: Callable[[str], Description] | None =
     with RunStore.open(run, write=True) as store, store.lock():
         store.verify()
         built = _rebuild(store, parse or _parse)
+        _check_versions(store, warn or _warn)
         return store.finished() or _play(store, built, watch)
 
 
@@ -162,11 +170,7 @@ def _manifest(config: Description, base: Path, built: Built) -> dict[str, Any]:
         "setup": _setup(plan),
         "fingerprints": dict(built.fingerprints),
         "validation": built.validation,
-        "versions": {
-            "shapband": shapband.__version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-        },
+        "versions": versions(),
     }
 
 
@@ -193,6 +197,24 @@ def _rebuild(store: RunStore, parse: Callable[[str], Description]) -> Built:
     if manifest["providers"] != _names(built.plan):
         raise RunError("the providers changed since the run began: begin a new run")
     return built
+
+
+def _check_versions(store: RunStore, warn: Callable[[str], None]) -> None:
+    """Say and note which versions changed: the run can go on, but perhaps not bit for bit."""
+    found = versions()
+    changed = changes(store.manifest["versions"], found)
+    if changed:
+        before = store.noted("versions") or []
+        since = {"time": now(), "games": store.games.count, "versions": found}
+        store.note("versions", [*before, since])
+        warn(
+            f"versions changed since the run began ({changed}): the games from here on may "
+            "differ in their last bits"
+        )
+
+
+def _warn(line: str) -> None:
+    warnings.warn(line, VersionsChanged, stacklevel=4)
 
 
 def _data(fingerprints: Mapping[str, str], validation: str | None) -> dict[str, str | None]:
