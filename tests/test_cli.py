@@ -154,6 +154,27 @@ def test_resuming_a_finished_run_shows_it(runs):
     assert called("resume", runs / "one").stdout == called("show", runs / "one").stdout
 
 
+@pytest.mark.parametrize("changed", [True, False])
+def test_resuming_under_another_version_is_told_in_one_line(tmp_path, monkeypatch, changed):
+    import shapband.runs.run as module
+
+    def interrupt(standing):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        module.start(Config.parse(CONFIG.format(seed=0)), tmp_path, tmp_path / "run", interrupt)
+    began = module.versions()
+    at_work = {**began, "scipy": "99.1"} if changed else began
+    monkeypatch.setattr(module, "versions", lambda: at_work)
+    result = called("resume", tmp_path / "run", "--quiet")
+    assert (result.exit_code, result.stdout) == (0, "")
+    said = (
+        f"warning: versions changed since the run began (scipy from {began['scipy']} to 99.1): "
+        "the games from here on may differ in their last bits\n"
+    )
+    assert result.stderr == (said if changed else "")
+
+
 def test_a_run_prints_json_if_asked(runs, tmp_path):
     result = called("run", runs / "one.toml", "--out", tmp_path / "again", "--json", "--quiet")
     again = json.loads(result.stdout)
@@ -290,7 +311,7 @@ def test_secrets_are_hidden_from_errors_and_traces(broken_look, monkeypatch):
 def test_ctrl_c_tells_how_to_resume(runs, monkeypatch, tmp_path):
     import shapband.runs.run as module
 
-    def interrupted(run, watch):
+    def interrupted(run, watch, warn):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "resume", interrupted)

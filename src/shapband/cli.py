@@ -177,7 +177,10 @@ def resume(run: Run, quiet: Quiet = False, json: Json = False, debug: Debug = Fa
     """
     from shapband.runs.run import resume as go_on
 
-    _play(run, lambda watch: go_on(run, watch), quiet=quiet, json=json)
+    def warn(line: str) -> None:
+        typer.echo(f"warning: {line}", err=True)
+
+    _play(run, lambda watch: go_on(run, watch, warn=warn), quiet=quiet, json=json)
 
 
 @app.command()

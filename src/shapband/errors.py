@@ -13,6 +13,8 @@
         ├── RunExists                    a new run would fall on an old one
         ├── RunFull                      there is no room left on its disk
         └── RunLocked                    another process is at work in it
+
+    VersionsChanged (RuntimeWarning)     a run goes on under other versions
 """
 
 
@@ -58,3 +60,7 @@ class RunFull(RunError):
 
 class RunLocked(RunError):
     """Another process is at work in the run."""
+
+
+class VersionsChanged(RuntimeWarning):
+    """A run goes on under other versions than it began with; its last bits may differ."""

@@ -11,9 +11,11 @@ import pytest
 
 import shapband as sb
 from shapband.engine import play
-from shapband.errors import InvalidInput
+from shapband.errors import InvalidInput, RunError
 from shapband.runs.config import Config
+from shapband.runs.run import resume, start
 from shapband.runs.secrets import hide
+from tests.runs.small import ignore
 
 WINE = """
 n_games = 20
@@ -336,14 +338,35 @@ def test_a_module_that_is_not_there_is_named(tmp_path):
 
 
 def test_fingerprints_follow_the_data_and_nothing_else(folder):
-    one = Config.parse(ONE_FILE + LINEAR).build(folder).fingerprints
-    assert set(one) == {"north", "south", "utility.validation"}
-    assert one == Config.parse(TWO_FILES + LINEAR).build(folder).fingerprints
+    built = Config.parse(ONE_FILE + LINEAR).build(folder)
+    again = Config.parse(TWO_FILES + LINEAR).build(folder)
+    one = built.fingerprints
+    assert set(one) == {"north", "south"}
+    assert one == again.fingerprints
+    assert built.validation is not None
+    assert built.validation == again.validation
     frame = pd.read_csv(folder / "south.csv")
     frame.loc[3, "age"] = np.nextafter(frame.loc[3, "age"], np.inf)
     frame.to_csv(folder / "south.csv", index=False)
     other = Config.parse(TWO_FILES + LINEAR).build(folder).fingerprints
     assert [name for name in one if one[name] != other[name]] == ["south"]
+
+
+def test_changed_validation_data_is_named_when_a_run_goes_on(folder):
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(standing):
+        raise Interrupted
+
+    with pytest.raises(Interrupted):
+        start(Config.parse(TWO_FILES + LINEAR), folder, folder / "run", interrupt)
+    rows = (folder / "validation.csv").read_text()
+    (folder / "validation.csv").write_text("\n".join(rows.splitlines()[:-1]))
+    with pytest.raises(RunError, match=r"^the validation data of the utility changed since"):
+        resume(folder / "run", ignore)
+    (folder / "validation.csv").write_text(rows)
+    assert resume(folder / "run", ignore).n_games == 20
 
 
 @pytest.mark.parametrize("change", ["target", "name", "order", "label"])

@@ -75,11 +75,10 @@ def test_storing_takes_few_transactions_and_little_room(tmp_path, sampling):
         (chunks,) = store._connection.execute("SELECT COUNT(*) FROM games").fetchone()
     # A transaction for the note, one for each chunk of games, and one for the result.
     assert sum("BEGIN" in statement for statement in statements) == chunks + 2
-    assert entries <= 100 * chunks
-    # Values and noise of every game, and about 250 bytes for an entry of the ledger.
-    assert (
-        tmp_path / "run" / "run.db"
-    ).stat().st_size < 2 * 8 * 100 * 200 + 400 * entries + 300_000
+    assert entries <= chunks
+    # Values and noise of every game, and entries that name every provider.
+    room = 2 * 8 * 100 * 200 + 1000 * entries + 300_000
+    assert (tmp_path / "run" / "run.db").stat().st_size < room
 
 
 def measure(base: Path, sampling: Any) -> dict[str, Any]:
@@ -100,11 +99,9 @@ def measure(base: Path, sampling: Any) -> dict[str, Any]:
     return {"clock": clock, "processor": processor, "look": looked, "plain": min(plain)[0]}
 
 
-# Fresh draws have a ledger entry for every provider and chunk of games, which shows against the
-# cheapest of all utilities.
 @pytest.mark.long
-@pytest.mark.parametrize(("sampling", "most"), [("Pooled(40, 20)", 0.10), ("Fresh(20)", 0.35)])
-def test_a_thousand_by_a_thousand(tmp_path, sampling, most, capsys):
+@pytest.mark.parametrize("sampling", ["Pooled(40, 20)", "Fresh(20)"])
+def test_a_thousand_by_a_thousand(tmp_path, sampling, capsys):
     # In a process of its own, as a run is, and not in that of the test runner.
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "tests.runs.test_load", str(tmp_path), sampling],
@@ -115,8 +112,8 @@ def test_a_thousand_by_a_thousand(tmp_path, sampling, most, capsys):
     found = json.loads(done.stdout)
     with capsys.disabled():
         sys.stdout.write(f"\n{sampling}: {found}\n")
-    assert found["clock"] < most
-    assert found["processor"] < most
+    assert found["clock"] < 0.10
+    assert found["processor"] < 0.10
     assert found["look"] < 1.0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ import pytest
 
 import shapband as sb
 from shapband._value import settle
-from shapband.errors import RunError, SourceError
+from shapband.errors import RunError, SourceError, VersionsChanged
 from shapband.execution.local import LocalWorkers
 from shapband.runs.built import Built
 from shapband.runs.run import look, resume, start
 from shapband.runs.store import RunStore
+from shapband.runs.versions import versions
 from tests.conftest import linear_providers
 from tests.runs import small
 from tests.runs.small import SmallConfig, assert_same, ignore
@@ -225,6 +227,40 @@ def test_a_changed_setup_is_named(tmp_path):
 
     with pytest.raises(RunError, match="the sampling changed since the run began, from Fresh"):
         resume(tmp_path / "run", ignore, pooled)
+
+
+def test_changed_versions_are_told_and_noted(tmp_path, monkeypatch):
+    config, run = SmallConfig.of(**QUICK), tmp_path / "run"
+    with pytest.raises(Interrupted):
+        start(config, tmp_path, run, After(5))
+    at_work = versions()
+    other = {**at_work, "numpy": "99.1", "numba": "99.2"}
+    monkeypatch.setattr("shapband.runs.run.versions", lambda: other)
+    said = f"(numba from {at_work['numba']} to 99.2, numpy from {at_work['numpy']} to 99.1)"
+    with pytest.warns(VersionsChanged, match=re.escape(said)) as caught, pytest.raises(Interrupted):
+        resume(run, After(9), SmallConfig)
+    assert len(caught) == 1
+    lines: list[str] = []
+    found = resume(run, ignore, SmallConfig, lines.append)
+    assert [said in line for line in lines] == [True]
+    assert_same(found, start(config, tmp_path, tmp_path / "whole", ignore))
+    with RunStore.open(run) as store:
+        store.verify()
+        assert store.manifest["versions"] == at_work
+        notes = store.noted("versions")
+    assert [note["versions"] for note in notes] == [other, other]
+    assert 5 <= notes[0]["games"] < notes[1]["games"]
+
+
+def test_the_same_versions_are_not_worth_a_word(tmp_path):
+    run = tmp_path / "run"
+    with pytest.raises(Interrupted):
+        start(SmallConfig.of(**QUICK), tmp_path, run, After(5))
+    lines: list[str] = []
+    resume(run, ignore, SmallConfig, lines.append)
+    assert lines == []
+    with RunStore.open(run) as store:
+        assert store.noted("versions") is None
 
 
 @pytest.mark.parametrize("sampling", [sb.Fresh(8), sb.Blocks(30, 5)], ids=repr)

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shapband.access.meter import Usage
 from shapband.errors import RunDamaged, RunError, RunExists, RunFull, RunLocked
 from shapband.records import Batch
 from shapband.runs import database
@@ -98,12 +99,16 @@ def test_what_is_not_a_run_cannot_be_resumed(tmp_path):
         resume(tmp_path, ignore, SmallConfig)
 
 
-def test_a_run_of_a_newer_format_asks_for_an_upgrade(run):
+@pytest.mark.parametrize(
+    ("step", "remedy"), [(1, "upgrade shapband"), (-1, "use the version that began the run")]
+)
+def test_a_run_of_another_format_asks_for_another_version(run, step, remedy):
     connection = sqlite3.connect(run / "run.db")
-    connection.execute(f"PRAGMA user_version = {database.FORMAT + 1}")
+    connection.execute(f"PRAGMA user_version = {database.FORMAT + step}")
     connection.close()
+    said = f"format {database.FORMAT + step}, .* reads the format {database.FORMAT}: {remedy}"
     for use in (look, lambda path: resume(path, ignore, SmallConfig)):
-        with pytest.raises(RunError, match=r"format 2.*reads formats up to 1: upgrade") as caught:
+        with pytest.raises(RunError, match=said) as caught:
             use(run)
         assert "\n" not in str(caught.value)
 
@@ -132,10 +137,17 @@ def test_overwritten_bytes_are_damage(run):
         ("UPDATE ledger SET time = '2020' WHERE id = 3", "broken at entry 3"),
         ("UPDATE ledger SET seconds = seconds + 1e-9 WHERE id = 40", "broken at entry 40"),
         ("UPDATE ledger SET digest = 'x' WHERE id = 1", "broken at entry 1"),
+        (
+            "UPDATE ledger SET providers = replace(providers, 'near', 'far') "
+            "WHERE id = (SELECT MIN(id) FROM ledger WHERE outcome = 'taken')",
+            "broken at entry",
+        ),
+        ("UPDATE ledger SET providers = providers || ' ' WHERE id = 2", "broken at entry 2"),
+        ("UPDATE ledger SET providers = '12' WHERE id = 2", "broken at entry 2"),
         ("DELETE FROM ledger WHERE id = 5", "entry 5 is missing"),
         ("DELETE FROM ledger WHERE id = (SELECT MAX(id) FROM ledger)", "broken|altered"),
-        ("UPDATE manifest SET json = '12' WHERE key = 'seed'", "broken at entry 1 .*manifest"),
-        ("DELETE FROM manifest WHERE key = 'base'", "broken at entry 1 "),
+        ("UPDATE manifest SET json = '12' WHERE key = 'seed'", "broken at entry 1: .*manifest"),
+        ("DELETE FROM manifest WHERE key = 'base'", "broken at entry 1: "),
         ("UPDATE purchases SET blob = x'00' WHERE rowid = 4", "the records that entry .* altered"),
         ("DELETE FROM purchases WHERE rowid = 4", "the records that entry .* missing"),
         (
@@ -253,7 +265,7 @@ def test_what_was_paid_for_is_stored_even_when_the_disk_is_full(small_disk):
         journal = store.journal(["a"])
         found = journal.recall("a", "draw", 0)
         assert found.X.tobytes() == bought.X.tobytes()
-        assert journal.unpaid("a", "draw", range(2)) == [1]
+        assert journal.unpaid(["a"], "draw", range(2)) == [range(1, 2)]
         assert journal.usage()["a"].records == 9
 
 
@@ -349,15 +361,39 @@ def test_paid_games_are_a_set():
     paid = Paid()
     for games in (range(3), range(5, 7), range(8, 9), range(3, 5)):
         paid.add(games)
-    assert paid.missing(range(2, 11)) == [7, 9, 10]
-    assert paid.missing(range(7)) == []
+    assert paid.missing(range(2, 11)) == (7, 9, 10)
+    assert paid.missing(range(7)) == ()
+    paid.add(range(7, 8))
+    assert paid.missing(range(2, 11)) == range(9, 11)
+    assert not paid.missing(range(9))
 
 
 def test_taken_draws_are_entered_by_contiguous_ranges(tmp_path):
     with RunStore.create(tmp_path / "run", {}) as store:
-        journal = store.journal(["p"])
-        journal.taken("p", "draw", [0, 1, 2, 5, 6], 4)
-        assert journal.unpaid("p", "draw", range(8)) == [3, 4, 7]
-        journal.solve(range(1), np.ones((1, 1)), np.ones((1, 1)), 1)
+        journal = store.journal(["p", "q"])
+        journal.taken(["p"], "draw", (0, 1, 2, 5, 6), 4)
+        assert journal.unpaid(["p", "q"], "draw", range(8)) == [(3, 4, 7), range(8)]
+        journal.solve(range(1), np.ones((1, 2)), np.ones((1, 2)), 1)
         found = [(e.outcome, e.first_game, e.requests, e.records) for e in store.ledger()]
         assert found == [("taken", 0, 3, 12), ("taken", 5, 2, 8)]
+
+
+def test_providers_that_are_alike_share_an_entry_and_are_counted_each(tmp_path):
+    odd = 'a "quoted",\nbroken ñame'
+    with RunStore.create(tmp_path / "run", {}) as store:
+        journal = store.journal(["p", odd])
+        journal.taken(["p", odd], "draw", range(2), 4)
+        journal.taken(["p"], "draw", range(2, 3), 4)
+        journal.solve(range(1), np.ones((1, 2)), np.ones((1, 2)), 1)
+        assert [entry.providers for entry in store.ledger()] == [("p", odd), ("p",)]
+    with RunStore.open(tmp_path / "run") as store:
+        store.verify()
+        assert store.usage() == {"p": Usage(3, 12), odd: Usage(2, 8)}
+        journal = store.journal(["p", odd])
+        assert journal.unpaid(["p", odd], "draw", range(4)) == [range(3, 4), range(2, 4)]
+
+
+def test_a_look_at_a_ledger_with_altered_providers_says_so(run):
+    alter(run, "UPDATE ledger SET providers = 'x' WHERE id = 1")
+    with pytest.raises(RunDamaged, match="the providers of an entry were altered"):
+        look(run)

@@ -12,7 +12,7 @@ from types import TracebackType
 import numpy as np
 
 from shapband.access.budget import Budget, Cost
-from shapband.access.journal import Forgetful, Journal
+from shapband.access.journal import Forgetful, Games, Journal
 from shapband.access.meter import AccessReport, Usage
 from shapband.checks import one_line
 from shapband.draws import Choice, Chosen, Draws, Given, Stream
@@ -108,7 +108,7 @@ class Access:
         sizes : records in a draw of each provider
         what : what this is, for an error
         """
-        unpaid = [self._journal.unpaid(p.name, purpose, games) for p in self.providers]
+        unpaid = self._journal.unpaid([p.name for p in self.providers], purpose, games)
         requests = sum(len(due) for due in unpaid)
         records = sum(len(due) * size for due, size in zip(unpaid, sizes, strict=True))
         self.require(Cost(requests, records), what)
@@ -117,6 +117,7 @@ class Access:
             _Order(provider, purpose, games, due, size, broken)
             for provider, due, size in zip(self.providers, unpaid, sizes, strict=True)
         ]
+        self._tell_taken(orders)
         at_once = min(self._concurrency, len(orders))
         if self.waits and at_once > 1:
             self._threads = self._threads or ThreadPoolExecutor(at_once)
@@ -130,6 +131,16 @@ class Access:
         if purpose == "pool":
             self._pools += Cost(len(orders) * len(games), sum(sizes) * len(games))
         return [draws for draws, _ in answers]
+
+    def _tell_taken(self, orders: Sequence[_Order]) -> None:
+        """Tell the journal what is taken from memory, at once for all providers alike."""
+        alike: dict[tuple[str, Games, int], list[str]] = {}
+        for order in orders:
+            if order.unpaid and not _is_distant(order.provider):
+                key = (order.purpose, order.unpaid, order.size)
+                alike.setdefault(key, []).append(order.provider.name)
+        for wanted, names in alike.items():
+            self._journal.taken(names, *wanted)
 
     def _answer(self, order: _Order) -> _Answer:
         """Have one provider's order answered: by the source, or from what it gave before."""
@@ -146,8 +157,6 @@ class Access:
         source = order.provider.source
         if not isinstance(source, FiniteSource) or source.records is None:
             raise SourceError("a source must be a FiniteSource or a GenerativeSource")
-        if order.unpaid:
-            self._journal.taken(order.provider.name, order.purpose, order.unpaid, order.size)
         usage = Usage(len(order.unpaid), len(order.unpaid) * order.size)
         choice = order.choice(source, self.seeds, order.games)
         return Draws(source.records, choice), usage
@@ -224,7 +233,7 @@ class _Order:
     provider: Provider
     purpose: str
     games: range
-    unpaid: list[int]
+    unpaid: Games
     size: int
     broken: threading.Event
 

@@ -8,14 +8,16 @@ used; the engine tells it of every solved game. `Forgetful` remembers nothing an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from shapband.access.meter import Usage
 from shapband.records import Batch
 
 if TYPE_CHECKING:
     from shapband._typing import FloatArray
+
+Games: TypeAlias = range | tuple[int, ...]  # rising numbers
 
 
 class Journal(ABC):
@@ -26,8 +28,8 @@ class Journal(ABC):
         """What was received so far, by provider."""
 
     @abstractmethod
-    def unpaid(self, name: str, purpose: str, games: range) -> list[int]:
-        """Those of the games whose draws this provider has not yet given for this purpose."""
+    def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[Games]:
+        """Those of the games whose draws each provider has not yet given for this purpose."""
 
     @abstractmethod
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:
@@ -46,8 +48,8 @@ class Journal(ABC):
         """It did not."""
 
     @abstractmethod
-    def taken(self, name: str, purpose: str, games: list[int], size: int) -> None:
-        """Draws were taken from records in memory: one request a game."""
+    def taken(self, names: Sequence[str], purpose: str, games: Games, size: int) -> None:
+        """Draws are taken from records in memory: one request a provider and game."""
 
     @abstractmethod
     def solved(self) -> int:
@@ -69,9 +71,9 @@ class Forgetful(Journal):
         """Nothing."""
         return {}
 
-    def unpaid(self, name: str, purpose: str, games: range) -> list[int]:  # noqa: ARG002
+    def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[Games]:  # noqa: ARG002
         """All of them."""
-        return list(games)
+        return [games for _ in names]
 
     def recall(self, name: str, purpose: str, game: int) -> None:
         """Nothing."""
@@ -85,7 +87,7 @@ class Forgetful(Journal):
     def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
         """Nothing to remember."""
 
-    def taken(self, name: str, purpose: str, games: list[int], size: int) -> None:
+    def taken(self, names: Sequence[str], purpose: str, games: Games, size: int) -> None:
         """Nothing to remember."""
 
     def solved(self) -> int:

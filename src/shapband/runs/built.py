@@ -21,11 +21,13 @@ class Built:
     workers : makes the workers, once
     fingerprints : what shows that a provider's data is still the same, by name: a hash of
         records in memory, a description of other sources
+    validation : the same for the utility's validation rows, if they were read from a file
     """
 
     plan: Plan
     workers: Callable[[], Workers]
     fingerprints: Mapping[str, str]
+    validation: str | None = None
 
 
 class Description(Protocol):

@@ -126,8 +126,6 @@ class Config(Table):
     def build(self, base: Path, seed: int | None = None) -> Built:
         """Load the data and make all objects.
 
-        Validation rows from a file have a fingerprint of their own, ``utility.validation``.
-
         Parameters
         ----------
         base : the folder that relative paths and modules start from
@@ -148,9 +146,8 @@ class Config(Table):
             stop=None if self.stop is None else self.stop.make(),
         )
         prints = {provider.name: fingerprint(provider.source) for provider in plan.providers}
-        if rows is not None:
-            prints["utility.validation"] = fingerprint_of(rows)
-        return Built(plan, lambda: workers(utility), prints)
+        validation = None if rows is None else fingerprint_of(rows)
+        return Built(plan, lambda: workers(utility), prints, validation)
 
     def _providers(self, base: Path) -> tuple[list[Provider], dict[str, Task]]:
         made: list[Provider] = []

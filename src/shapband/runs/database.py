@@ -14,7 +14,7 @@ from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunExists, RunFull
 
 NAME = "run.db"
-FORMAT = 1
+FORMAT = 2
 _MARK = 0x5348_4250  # "SHBP", which tells the database of a run from others
 _PAGE = 16_384  # bytes; the values of games are long, and large pages write them faster
 _NEW = f"{NAME}.new"
@@ -24,7 +24,7 @@ CREATE TABLE notes (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE ledger (
     id INTEGER PRIMARY KEY,
     time TEXT NOT NULL,
-    provider TEXT NOT NULL,
+    providers TEXT NOT NULL,
     purpose TEXT NOT NULL,
     first_game INTEGER NOT NULL,
     requests INTEGER NOT NULL,
@@ -139,10 +139,11 @@ def _check_format(connection: sqlite3.Connection, run: Path) -> None:
         raise RunDamaged(f"{run / NAME} is empty or cut short: restore it from a copy")
     if mark != _MARK:
         raise RunError(f"{run} is not a run: its {NAME} is the database of another program")
-    if version > FORMAT:
+    if version != FORMAT:
+        remedy = "upgrade shapband" if version > FORMAT else "use the version that began the run"
         raise RunError(
-            f"the run {run} has the format {version}, and this version of shapband reads "
-            f"formats up to {FORMAT}: upgrade shapband"
+            f"the run {run} has the format {version}, and this version of shapband reads the "
+            f"format {FORMAT}: {remedy}"
         )
 
 

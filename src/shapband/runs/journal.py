@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shapband._typing import FloatArray
-from shapband.access.journal import Journal
+from shapband.access.journal import Games, Journal
 from shapband.access.meter import Usage
 from shapband.errors import RunDamaged, RunError, RunFull
 from shapband.records import Batch
 from shapband.runs import batches, database
-from shapband.runs.book import Book, Paid
+from shapband.runs.book import Book
 from shapband.runs.ledger import Head, Request
 from shapband.runs.reserve import Reserve
 from shapband.runs.secrets import hide
@@ -61,15 +61,14 @@ class StoredJournal(Journal):
         """What was received so far, by provider."""
         return self._book.usage()
 
-    def unpaid(self, name: str, purpose: str, games: range) -> list[int]:
-        """Those of the games whose draws this provider has not yet given for this purpose."""
+    def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[Games]:
+        """Those of the games whose draws each provider has not yet given for this purpose."""
         with self._book.lock:
-            paid = self._paid.get((name, purpose))
-            return list(games) if paid is None else paid.missing(games)
+            return [self._paid[name, purpose].missing(games) for name in names]
 
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:
         """Records that were bought from a distant source, if they were."""
-        if self.unpaid(name, purpose, range(game, game + 1)):
+        if self.unpaid([name], purpose, range(game, game + 1))[0]:
             return None
         with self._book.lock, database.errors(self._run):
             row = self._connection.execute(_SELECT, (name, purpose, game)).fetchone()
@@ -83,7 +82,7 @@ class StoredJournal(Journal):
             raise self._full
         with self._book.lock:
             self._reserve.hold()
-            self._book.enter([Request(name, purpose, game, 1, size, 0.0, "asked")])
+            self._book.enter([Request((name,), purpose, game, 1, size, 0.0, "asked")])
             self._out.begin()
 
     def received(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
@@ -98,22 +97,21 @@ class StoredJournal(Journal):
         try:
             # What a source says of its failure may repeat a password it was given.
             told = hide(reason)
-            self._book.enter([Request(name, purpose, game, 1, 0, 0.0, "failed", told)])
+            self._book.enter([Request((name,), purpose, game, 1, 0, 0.0, "failed", told)])
         finally:
             self._out.end()
 
-    def taken(self, name: str, purpose: str, games: list[int], size: int) -> None:
-        """Draws were taken from records in memory: one request a game."""
-        runs = _consecutive(games)
+    def taken(self, names: Sequence[str], purpose: str, games: Games, size: int) -> None:
+        """Draws are taken from records in memory: one request a provider and game."""
         with self._book.lock:
-            self._book.enter_later(
-                [
-                    Request(name, purpose, run.start, len(run), len(run) * size, 0.0, "taken")
-                    for run in runs
-                ]
-            )
-            for run in runs:
-                self._pay(name, purpose, run)
+            for run in _consecutive(games):
+                count = len(run)
+                request = Request(
+                    tuple(names), purpose, run.start, count, count * size, 0.0, "taken"
+                )
+                self._book.enter_later([request])
+                for name in names:
+                    self._paid[name, purpose].add(run)
 
     def solved(self) -> int:
         """How many games, from the first on, are solved and stored."""
@@ -149,7 +147,7 @@ class StoredJournal(Journal):
         except RunError as cause:
             raise RunError(f"provider {name!r}: {cause}") from cause
         note = f"sha256:{hashlib.sha256(blob).hexdigest()}"
-        request = Request(name, purpose, game, 1, len(batch), seconds, "received", note)
+        request = Request((name,), purpose, game, 1, len(batch), seconds, "received", note)
 
         def write(connection: sqlite3.Connection, head: Head) -> None:  # noqa: ARG001
             purchase = (name, purpose, game, len(batch), blob)
@@ -162,13 +160,7 @@ class StoredJournal(Journal):
                 self._full = full  # nothing more is asked; this is paid for and must be kept
                 self._reserve.give_up()
                 self._book.enter([request], write)
-            self._pay(name, purpose, range(game, game + 1))
-
-    def _pay(self, name: str, purpose: str, games: range) -> None:
-        paid = self._paid.get((name, purpose))
-        if paid is None:
-            paid = self._paid[name, purpose] = Paid()
-        paid.add(games)
+            self._paid[name, purpose].add(range(game, game + 1))
 
 
 class _Outstanding:
@@ -197,7 +189,7 @@ class _Outstanding:
             self._changed.wait_for(lambda: self._threads <= here)
 
 
-def _consecutive(games: list[int]) -> list[range]:
+def _consecutive(games: Games) -> list[range]:
     """Cut rising numbers into ranges."""
     if games[-1] - games[0] == len(games) - 1:
         return [range(games[0], games[-1] + 1)]

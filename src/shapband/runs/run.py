@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import platform
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,16 +11,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-import shapband
 from shapband.access.access import Access
 from shapband.access.meter import AccessReport, Usage
 from shapband.engine import Plan, Watch, play
-from shapband.errors import RunDamaged, RunError
+from shapband.errors import RunDamaged, RunError, VersionsChanged
 from shapband.moments.accumulate import Fold
 from shapband.providers import Provider
 from shapband.runs.built import Built, Description
 from shapband.runs.ledger import now
 from shapband.runs.store import RunStore
+from shapband.runs.versions import changes, versions
 from shapband.sampling.base import Realisation, Sampling
 from shapband.seeds import Seeds
 from shapband.valuation import Valuation
@@ -69,7 +69,12 @@ def start(config: Description, base: Path, out: Path, watch: Watch) -> Valuation
         return _play(store, built, watch)
 
 
-def resume(run: Path, watch: Watch, parse: Callable[[str], Description] | None = None) -> Valuation:
+def resume(
+    run: Path,
+    watch: Watch,
+    parse: Callable[[str], Description] | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> Valuation:
     """Go on with a run that was interrupted; a finished one just gives its result.
 
     Parameters
@@ -77,6 +82,8 @@ def resume(run: Path, watch: Watch, parse: Callable[[str], Description] | None =
     run : the run directory
     watch : is shown the standing after every chunk of games
     parse : reads the text of the description; by default, as a configuration file
+    warn : is told in one line if versions changed since the run began; by default, a
+        VersionsChanged warning
     """
     with RunStore.open(run) as store:
         finished = store.finished()
@@ -85,6 +92,7 @@ def resume(run: Path, watch: Watch, parse: Callable[[str], Description] | None =
     with RunStore.open(run, write=True) as store, store.lock():
         store.verify()
         built = _rebuild(store, parse or _parse)
+        _check_versions(store, warn or _warn)
         return store.finished() or _play(store, built, watch)
 
 
@@ -161,11 +169,8 @@ def _manifest(config: Description, base: Path, built: Built) -> dict[str, Any]:
         "providers": _names(plan),
         "setup": _setup(plan),
         "fingerprints": dict(built.fingerprints),
-        "versions": {
-            "shapband": shapband.__version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-        },
+        "validation": built.validation,
+        "versions": versions(),
     }
 
 
@@ -175,12 +180,13 @@ def _rebuild(store: RunStore, parse: Callable[[str], Description]) -> Built:
     if _sha256(manifest["config"]) != manifest["config_sha256"]:
         raise RunDamaged(f"the configuration in the run {store.run} was altered")
     built = parse(manifest["config"]).build(Path(manifest["base"]))
-    before, now_ = manifest["fingerprints"], built.fingerprints
-    for name in (*before, *now_):
-        if before.get(name) != now_.get(name):
+    before = _data(manifest["fingerprints"], manifest["validation"])
+    found = _data(built.fingerprints, built.validation)
+    for what in (*before, *found):
+        if before.get(what) != found.get(what):
             raise RunError(
-                f"the data of provider {name!r} changed since the run began: bring the old data "
-                "back, or begin a new run"
+                f"the {what} changed since the run began: bring the old data back, or begin a "
+                "new run"
             )
     for what, words in _setup(built.plan).items():
         if manifest["setup"][what] != words:
@@ -191,6 +197,32 @@ def _rebuild(store: RunStore, parse: Callable[[str], Description]) -> Built:
     if manifest["providers"] != _names(built.plan):
         raise RunError("the providers changed since the run began: begin a new run")
     return built
+
+
+def _check_versions(store: RunStore, warn: Callable[[str], None]) -> None:
+    """Say and note which versions changed: the run can go on, but perhaps not bit for bit."""
+    found = versions()
+    changed = changes(store.manifest["versions"], found)
+    if changed:
+        before = store.noted("versions") or []
+        since = {"time": now(), "games": store.games.count, "versions": found}
+        store.note("versions", [*before, since])
+        warn(
+            f"versions changed since the run began ({changed}): the games from here on may "
+            "differ in their last bits"
+        )
+
+
+def _warn(line: str) -> None:
+    warnings.warn(line, VersionsChanged, stacklevel=4)
+
+
+def _data(fingerprints: Mapping[str, str], validation: str | None) -> dict[str, str | None]:
+    """Fingerprints, by what they are of."""
+    data: dict[str, str | None] = {
+        f"data of provider {name!r}": mark for name, mark in fingerprints.items()
+    }
+    return {**data, "validation data of the utility": validation}
 
 
 def _parse(text: str) -> Description:

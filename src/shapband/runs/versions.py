@@ -1,0 +1,32 @@
+"""The versions that the last bits of a result may depend on."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+
+import shapband
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+def versions() -> dict[str, str]:
+    """Give the versions at work, by name."""
+    packages = {name: version(name) for name in _PACKAGES}
+    return {"shapband": shapband.__version__, "python": platform.python_version(), **packages}
+
+
+def changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Say which versions changed; an empty text if none did.
+
+    Examples
+    --------
+    >>> changes({"numpy": "2.0.0", "scipy": "1.14.0"}, {"numpy": "2.1.3", "scipy": "1.14.0"})
+    'numpy from 2.0.0 to 2.1.3'
+    """
+    return ", ".join(
+        f"{name} from {before[name]} to {after[name]}"
+        for name in before
+        if before[name] != after[name]
+    )
