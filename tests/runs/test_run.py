@@ -236,7 +236,7 @@ def test_changed_versions_are_told_and_noted(tmp_path, monkeypatch):
     at_work = versions()
     other = {**at_work, "numpy": "99.1", "numba": "99.2"}
     monkeypatch.setattr("shapband.runs.run.versions", lambda: other)
-    said = f"(numba from {at_work['numba']} to 99.2, numpy from {at_work['numpy']} to 99.1)"
+    said = f"(numpy from {at_work['numpy']} to 99.1, numba from {at_work['numba']} to 99.2)"
     with pytest.warns(VersionsChanged, match=re.escape(said)) as caught, pytest.raises(Interrupted):
         resume(run, After(9), SmallConfig)
     assert len(caught) == 1

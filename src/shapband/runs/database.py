@@ -14,9 +14,9 @@ from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunExists, RunFull
 
 NAME = "run.db"
-FORMAT = 2
+FORMAT = 1
 _MARK = 0x5348_4250  # "SHBP", which tells the database of a run from others
-_PAGE = 16_384  # bytes; the values of games are long, and large pages write them faster
+_PAGE = 32_768  # bytes; the values of games are long, and large pages write them faster
 _NEW = f"{NAME}.new"
 _TABLES = """
 CREATE TABLE manifest (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
@@ -24,13 +24,13 @@ CREATE TABLE notes (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE ledger (
     id INTEGER PRIMARY KEY,
     time TEXT NOT NULL,
-    providers TEXT NOT NULL,
+    provider TEXT NOT NULL,
     purpose TEXT NOT NULL,
     first_game INTEGER NOT NULL,
     requests INTEGER NOT NULL,
     records INTEGER NOT NULL,
     seconds REAL NOT NULL,
-    outcome TEXT NOT NULL CHECK (outcome IN ('asked', 'received', 'taken', 'failed')),
+    outcome TEXT NOT NULL,
     note TEXT NOT NULL,
     digest TEXT NOT NULL
 );
@@ -139,11 +139,10 @@ def _check_format(connection: sqlite3.Connection, run: Path) -> None:
         raise RunDamaged(f"{run / NAME} is empty or cut short: restore it from a copy")
     if mark != _MARK:
         raise RunError(f"{run} is not a run: its {NAME} is the database of another program")
-    if version != FORMAT:
-        remedy = "upgrade shapband" if version > FORMAT else "use the version that began the run"
+    if version > FORMAT:
         raise RunError(
-            f"the run {run} has the format {version}, and this version of shapband reads the "
-            f"format {FORMAT}: {remedy}"
+            f"the run {run} has the format {version}, and this version of shapband reads "
+            f"formats up to {FORMAT}: upgrade shapband"
         )
 
 

@@ -3,18 +3,17 @@
 An entry's digest is the SHA-256 of the digest before it and of the entry itself, so an entry
 that is altered, removed or put in leaves a chain that no longer fits. The first entry is
 chained to the manifest.
-
-A row of the database holds an entry as it is hashed, its providers as one JSON text.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
+
+from pydantic_core import to_json
 
 from shapband.errors import RunDamaged
 
@@ -23,15 +22,15 @@ Outcome = Literal["asked", "received", "taken", "failed"]
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One request, or several at once: of several providers, for consecutive games.
+    """One request, or several requests for consecutive games.
 
     Attributes
     ----------
     id : place in the ledger, from 1 on
     time : when it was entered, UTC, ISO 8601
-    providers, purpose, first_game : the address of the request
-    requests : how many of each provider, one a game from `first_game` on
-    records : how many were asked of each provider, or came
+    provider, purpose, first_game : the address of the request
+    requests : how many, one a game from `first_game` on
+    records : how many were asked for, or came
     seconds : time it took to answer
     outcome : ``asked`` before a distant source is asked, ``received`` when its records are
         safe, ``failed`` when it gave none; ``taken`` for draws from records in memory
@@ -41,7 +40,7 @@ class LedgerEntry:
 
     id: int
     time: str
-    providers: tuple[str, ...]
+    provider: str
     purpose: str
     first_game: int
     requests: int
@@ -52,7 +51,6 @@ class LedgerEntry:
     digest: str
 
 
-Row: TypeAlias = tuple[Any, ...]
 COLUMNS = ", ".join(field.name for field in fields(LedgerEntry))
 _PLACES = ", ".join("?" for _ in fields(LedgerEntry))
 INSERT = f"INSERT INTO ledger ({COLUMNS}) VALUES ({_PLACES})"  # noqa: S608  names of fields
@@ -61,7 +59,7 @@ INSERT = f"INSERT INTO ledger ({COLUMNS}) VALUES ({_PLACES})"  # noqa: S608  nam
 class Request(NamedTuple):
     """What an entry says, before it has a place in the ledger."""
 
-    providers: tuple[str, ...]
+    provider: str
     purpose: str
     first_game: int
     requests: int
@@ -78,13 +76,13 @@ class Head:
     entries: int
     digest: str
 
-    def follow(self, requests: Iterable[Request]) -> tuple[Head, list[Row]]:
+    def follow(self, requests: Iterable[Request]) -> tuple[Head, list[tuple[Any, ...]]]:
         """Chain requests to this end; give the new end and the rows to insert."""
         time = now()
         number, digest, rows = self.entries, self.digest, []
-        for providers, *rest in requests:
+        for request in requests:
             number += 1
-            content = (number, time, canonical(providers), *rest)
+            content = (number, time, *request)
             digest = chained(digest, content)
             rows.append((*content, digest))
         return Head(number, digest), rows
@@ -97,44 +95,26 @@ def now() -> str:
 
 def chained(before: str, content: Any) -> str:
     """The digest of something that follows a digest."""
-    return hashlib.sha256((before + canonical(content)).encode()).hexdigest()
+    return hashlib.sha256(before.encode() + to_json(content)).hexdigest()
 
 
 def canonical(content: Any) -> str:
     """The one way to write some content as JSON."""
-    return _ENCODER.encode(content)
+    return to_json(content).decode()
 
 
-_ENCODER = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-)
-
-
-def entry_of(row: Row) -> LedgerEntry:
-    """Read a row."""
-    number, time, providers, *rest = row
-    return LedgerEntry(number, time, names_of(providers), *rest)
-
-
-def names_of(providers: str) -> tuple[str, ...]:
-    """Read the providers of a row."""
-    try:
-        return tuple(json.loads(providers))
-    except (ValueError, TypeError) as cause:
-        raise RunDamaged("the ledger is broken: the providers of an entry were altered") from cause
-
-
-def verified(rows: Iterable[Row], start: str) -> Iterator[LedgerEntry]:
-    """Give the entries, or raise RunDamaged at the first that does not fit the chain."""
+def verified(entries: Iterable[LedgerEntry], start: str) -> Iterator[LedgerEntry]:
+    """Give the entries on, or raise RunDamaged at the first that does not fit the chain."""
     digest = start
-    for number, row in enumerate(rows, start=1):
-        *content, written = row
-        if content[0] != number:
+    for number, entry in enumerate(entries, start=1):
+        *content, written = vars(entry).values()
+        if entry.id != number:
             raise RunDamaged(f"the ledger is broken: entry {number} is missing")
         digest = chained(digest, content)
         if digest != written:
             raise RunDamaged(
-                f"the ledger is broken at entry {number}: it, or the manifest before it, was "
-                "altered"
+                f"the ledger is broken at entry {number} ({entry.outcome}, provider "
+                f"{entry.provider!r}, {entry.purpose} {entry.first_game}): it, or the manifest "
+                "before it, was altered"
             )
-        yield entry_of(row)
+        yield entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 import shapband
 
@@ -13,8 +13,15 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 def versions() -> dict[str, str]:
     """Give the versions at work, by name."""
-    packages = {name: version(name) for name in _PACKAGES}
+    packages = {name: _version(name) for name in _PACKAGES}
     return {"shapband": shapband.__version__, "python": platform.python_version(), **packages}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # numba may be missing: plain kernels then serve
+        return "none"
 
 
 def changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
