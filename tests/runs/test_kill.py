@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +86,9 @@ class Killed:
         told: dict[tuple[str, str, int], list[str]] = {}
         taken: Counter[tuple[str, str, int]] = Counter()
         for entry in entries:
-            for game in range(entry.first_game, entry.first_game + entry.requests):
-                address = (entry.provider, entry.purpose, game)
+            games = range(entry.first_game, entry.first_game + entry.requests)
+            for name, game in product(entry.providers, games):
+                address = (name, entry.purpose, game)
                 if entry.outcome == "taken":
                     taken[address] += 1
                 else:

@@ -79,9 +79,9 @@ def test_storing_takes_few_transactions_and_little_room(tmp_path, sampling):
         (chunks,) = store._connection.execute("SELECT COUNT(*) FROM games").fetchone()
     # A transaction for the note, one for each chunk of games, and one for the result.
     assert sum("BEGIN" in statement for statement in statements) == chunks + 2
-    assert entries <= 100 * chunks
-    # Values and noise of every game, and about 250 bytes for an entry of the ledger.
-    room = 2 * 8 * 100 * 200 + 400 * entries + 300_000
+    assert entries <= chunks + 1
+    # Values and noise of every game, entries that name every provider, and half-filled pages.
+    room = 2 * 8 * 100 * 200 + 1000 * entries + 600_000
     assert (tmp_path / "run" / "run.db").stat().st_size < room
 
 
@@ -150,8 +150,8 @@ def test_a_thousand_by_a_thousand(tmp_path, sampling, capsys):
     found = json.loads(done.stdout)
     with capsys.disabled():
         sys.stdout.write(f"\n{sampling}: {found}\n")
-    assert found["clock"] < 0.10
     assert found["processor"] < 0.10
+    assert found["clock"] < 0.15  # waiting for the disk included
     assert found["look"] < 1.0
 
 

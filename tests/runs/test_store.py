@@ -136,14 +136,16 @@ def test_overwritten_bytes_are_damage(run):
         ("UPDATE ledger SET seconds = seconds + 1e-9 WHERE id = 40", "broken at entry 40"),
         ("UPDATE ledger SET digest = 'x' WHERE id = 1", "broken at entry 1"),
         (
-            "UPDATE ledger SET provider = 'far' "
+            "UPDATE ledger SET providers = replace(providers, 'near', 'far') "
             "WHERE id = (SELECT MIN(id) FROM ledger WHERE outcome = 'taken')",
             "broken at entry",
         ),
+        ("UPDATE ledger SET providers = providers || ' ' WHERE id = 2", "broken at entry 2"),
+        ("UPDATE ledger SET providers = '12' WHERE id = 2", "broken at entry 2"),
         ("DELETE FROM ledger WHERE id = 5", "entry 5 is missing"),
         ("DELETE FROM ledger WHERE id = (SELECT MAX(id) FROM ledger)", "broken|altered"),
-        ("UPDATE manifest SET json = '12' WHERE key = 'seed'", "broken at entry 1 .*manifest"),
-        ("DELETE FROM manifest WHERE key = 'base'", "broken at entry 1 "),
+        ("UPDATE manifest SET json = '12' WHERE key = 'seed'", "broken at entry 1: .*manifest"),
+        ("DELETE FROM manifest WHERE key = 'base'", "broken at entry 1: "),
         ("UPDATE purchases SET blob = x'00' WHERE rowid = 4", "the records that entry .* altered"),
         ("DELETE FROM purchases WHERE rowid = 4", "the records that entry .* missing"),
         (
@@ -374,16 +376,22 @@ def test_taken_draws_are_entered_by_contiguous_ranges(tmp_path):
         assert found == [("taken", 0, 3, 12), ("taken", 5, 2, 8)]
 
 
-def test_every_provider_has_an_entry_of_its_own_and_is_counted(tmp_path):
+def test_providers_that_are_alike_share_an_entry_and_are_counted_each(tmp_path):
     odd = 'a "quoted",\nbroken ñame'
     with RunStore.create(tmp_path / "run", {}) as store:
         journal = store.journal(["p", odd])
         journal.taken(["p", odd], "draw", range(2), 4)
         journal.taken(["p"], "draw", range(2, 3), 4)
         journal.solve(range(1), np.ones((1, 2)), np.ones((1, 2)), 1)
-        assert [entry.provider for entry in store.ledger()] == ["p", odd, "p"]
+        assert [entry.providers for entry in store.ledger()] == [("p", odd), ("p",)]
     with RunStore.open(tmp_path / "run") as store:
         store.verify()
         assert store.usage() == {"p": Usage(3, 12), odd: Usage(2, 8)}
         journal = store.journal(["p", odd])
         assert journal.unpaid(["p", odd], "draw", range(4)) == [range(3, 4), range(2, 4)]
+
+
+def test_a_look_at_a_ledger_with_altered_providers_says_so(run):
+    alter(run, "UPDATE ledger SET providers = 'x' WHERE id = 1")
+    with pytest.raises(RunDamaged, match="the providers of an entry were altered"):
+        look(run)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from shapband.access.journal import Games
 from shapband.access.meter import Usage
 from shapband.runs import database
-from shapband.runs.ledger import COLUMNS, INSERT, Head, LedgerEntry, Request
+from shapband.runs.ledger import COLUMNS, INSERT, Head, Request, Row, names_of
 
 
 class Book:
@@ -33,7 +33,7 @@ class Book:
             last = connection.execute("SELECT id, digest FROM ledger ORDER BY id DESC LIMIT 1")
             self.head = Head(*(last.fetchone() or (0, start)))
 
-    def enter_later(self, requests: Iterable[Request]) -> None:
+    def enter_later(self, requests: Sequence[Request]) -> None:
         """Enter requests that cost nothing, together with whatever is entered next."""
         with self.lock:
             self._waiting.extend(requests)
@@ -53,32 +53,37 @@ class Book:
             self.head = head
             self._waiting.clear()
 
-    def entries(self) -> Iterator[LedgerEntry]:
+    def rows(self) -> Iterator[Row]:
         """All entries, in their order."""
         with database.errors(self._run):
             rows = self._connection.execute(f"SELECT {COLUMNS} FROM ledger ORDER BY id")  # noqa: S608
-            for row in rows:
-                yield LedgerEntry(*row)
+            for row in rows:  # noqa: UP028  `yield from` also closes, after the database perhaps
+                yield row
 
     def usage(self) -> dict[str, Usage]:
         """What was received so far, by provider."""
         with self.lock, database.errors(self._run):
             rows = self._connection.execute(
-                "SELECT provider, SUM(requests), SUM(records), SUM(seconds) FROM ledger "
-                "WHERE outcome IN ('received', 'taken') GROUP BY provider"
+                "SELECT providers, SUM(requests), SUM(records), SUM(seconds) FROM ledger "
+                "WHERE outcome IN ('received', 'taken') GROUP BY providers"
             )
-            return {provider: Usage(*used) for provider, *used in rows}
+            usage: dict[str, Usage] = {}
+            for providers, *used in rows:
+                for name in names_of(providers):
+                    usage[name] = usage.get(name, Usage()) + Usage(*used)
+        return usage
 
     def paid(self) -> defaultdict[tuple[str, str], Paid]:
         """Which games every provider has given draws for, by provider and purpose."""
         games: defaultdict[tuple[str, str], Paid] = defaultdict(Paid)
         with self.lock, database.errors(self._run):
             rows = self._connection.execute(
-                "SELECT provider, purpose, first_game, requests FROM ledger "
+                "SELECT providers, purpose, first_game, requests FROM ledger "
                 "WHERE outcome IN ('received', 'taken')"
             )
-            for provider, purpose, first, count in rows:
-                games[provider, purpose].add(range(first, first + count))
+            for providers, purpose, first, count in rows:
+                for name in names_of(providers):
+                    games[name, purpose].add(range(first, first + count))
         return games
 
 

@@ -24,7 +24,7 @@ CREATE TABLE notes (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE ledger (
     id INTEGER PRIMARY KEY,
     time TEXT NOT NULL,
-    provider TEXT NOT NULL,
+    providers TEXT NOT NULL,
     purpose TEXT NOT NULL,
     first_game INTEGER NOT NULL,
     requests INTEGER NOT NULL,

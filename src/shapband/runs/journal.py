@@ -82,7 +82,7 @@ class StoredJournal(Journal):
             raise self._full
         with self._book.lock:
             self._reserve.hold()
-            self._book.enter([Request(name, purpose, game, 1, size, 0.0, "asked")])
+            self._book.enter([Request((name,), purpose, game, 1, size, 0.0, "asked")])
             self._out.begin()
 
     def received(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
@@ -97,7 +97,7 @@ class StoredJournal(Journal):
         try:
             # What a source says of its failure may repeat a password it was given.
             told = hide(reason)
-            self._book.enter([Request(name, purpose, game, 1, 0, 0.0, "failed", told)])
+            self._book.enter([Request((name,), purpose, game, 1, 0, 0.0, "failed", told)])
         finally:
             self._out.end()
 
@@ -105,10 +105,11 @@ class StoredJournal(Journal):
         """Draws are taken from records in memory: one request a provider and game."""
         with self._book.lock:
             for run in _consecutive(games):
-                first, count, records = run.start, len(run), len(run) * size
-                self._book.enter_later(
-                    Request(name, purpose, first, count, records, 0.0, "taken") for name in names
+                count = len(run)
+                request = Request(
+                    tuple(names), purpose, run.start, count, count * size, 0.0, "taken"
                 )
+                self._book.enter_later([request])
                 for name in names:
                     self._paid[name, purpose].add(run)
 
@@ -146,7 +147,7 @@ class StoredJournal(Journal):
         except RunError as cause:
             raise RunError(f"provider {name!r}: {cause}") from cause
         note = f"sha256:{hashlib.sha256(blob).hexdigest()}"
-        request = Request(name, purpose, game, 1, len(batch), seconds, "received", note)
+        request = Request((name,), purpose, game, 1, len(batch), seconds, "received", note)
 
         def write(connection: sqlite3.Connection, head: Head) -> None:  # noqa: ARG001
             purchase = (name, purpose, game, len(batch), blob)

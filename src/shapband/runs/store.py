@@ -17,7 +17,7 @@ from shapband.errors import RunDamaged, RunError
 from shapband.runs import database
 from shapband.runs.book import Book
 from shapband.runs.journal import StoredJournal
-from shapband.runs.ledger import Head, LedgerEntry, canonical, chained, verified
+from shapband.runs.ledger import Head, LedgerEntry, canonical, chained, entry_of, verified
 from shapband.runs.lock import is_locked, locked
 from shapband.runs.solved import SolvedGames
 from shapband.valuation import Valuation
@@ -101,7 +101,7 @@ class RunStore:
 
     def ledger(self) -> Iterator[LedgerEntry]:
         """Every request to a source, in order."""
-        return self._book.entries()
+        return map(entry_of, self._book.rows())
 
     def note(self, key: str, content: Any) -> None:
         """Keep something beside the manifest that was not known when the run began."""
@@ -147,7 +147,7 @@ class RunStore:
         digests = {0: self._start}
         last = self._start
         received = 0
-        for entry in verified(self.ledger(), self._start):
+        for entry in verified(self._book.rows(), self._start):
             last = entry.digest
             if entry.id in wanted:
                 digests[entry.id] = entry.digest
@@ -181,7 +181,8 @@ class RunStore:
             raise RunDamaged(f"{self.run / database.NAME} is damaged: restore it from a copy")
 
     def _check_purchase(self, entry: LedgerEntry) -> None:
-        address = (entry.provider, entry.purpose, entry.first_game)
+        (name,) = entry.providers
+        address = (name, entry.purpose, entry.first_game)
         with database.errors(self.run):
             select = "SELECT blob FROM purchases WHERE provider = ? AND purpose = ? AND game = ?"
             row = self._connection.execute(select, address).fetchone()
@@ -190,7 +191,7 @@ class RunStore:
             fate = "missing" if row is None else "altered"
             raise RunDamaged(
                 f"the records that entry {entry.id} of the ledger received (provider "
-                f"{entry.provider!r}, {entry.purpose} {entry.first_game}) are {fate}"
+                f"{name!r}, {entry.purpose} {entry.first_game}) are {fate}"
             )
 
     def _check_purchases(self, received: int) -> None:
