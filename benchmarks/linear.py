@@ -75,10 +75,9 @@ class Wine:
     def summarise(self) -> None:
         """Run the kernel that sums products of records."""
         utility = self.utility
-        centre = utility._mean, utility._inv_scale, utility._y_mean
         for place, drawn in enumerate(self.draws):
             batch, rows = drawn.batch, drawn.rows
-            gram_summaries(batch.X, batch.y, rows, *centre, self.summaries, place)
+            gram_summaries(batch.X, batch.y, rows, *utility._centre, self.summaries, place)
 
     def solve(self) -> np.ndarray:
         """Run the kernel that solves all coalitions."""

@@ -58,14 +58,12 @@ class LinearUtility(Utility):
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
         self._score = check_score(score, y, "LinearUtility")
         self.empty = check_number("LinearUtility: empty", empty)
-        self._mean = X.mean(axis=0)
         spread = X.std(axis=0)
         self._inv_scale = 1.0 / np.where(spread > 0, spread, 1.0)
-        self._y_mean = float(y.mean())
+        self._centre = X.mean(axis=0), self._inv_scale, float(y.mean())
         self._variance = float(y.var())
-        p = int(X.shape[1]) + 1
-        self._n_sums = p * (p + 3) // 2
-        moments = self.summarise(validation) / len(X)
+        moments = _summaries([Draws.whole(validation)], self._centre)[0, 0] / len(X)
+        p = X.shape[1] + 1
         self._A, self._b = moments[:-p].copy(), moments[-p:].copy()
 
     @property
@@ -95,24 +93,11 @@ class LinearUtility(Utility):
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
         """The packed Gram matrix."""
-        return self._n_sums
+        return len(self._A) + len(self._b)
 
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
         """Give the summaries of consecutive games: (n_games, n, n_sums)."""
-        gram = kernels.load("linear").gram_summaries
-        summaries = np.empty((draws[0].choice.n_games, len(draws), self._n_sums))
-        for place, drawn in enumerate(draws):
-            gram(
-                drawn.batch.numeric(),
-                numeric_targets(drawn.batch.y),
-                np.ascontiguousarray(drawn.rows),
-                self._mean,
-                self._inv_scale,
-                self._y_mean,
-                summaries,
-                place,
-            )
-        return summaries
+        return _summaries(draws, self._centre)
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         """Solve all coalitions of all games."""
@@ -166,6 +151,17 @@ class LinearUtility(Utility):
             )
             values[fitted] = score_from_mse(mse, self._score, self._variance)
         return values
+
+
+def _summaries(draws: Sequence[Draws], centre: tuple[FloatArray, FloatArray, float]) -> FloatArray:
+    """Gram matrices and products of records moved to a centre (mean, 1 / scale, target's mean)."""
+    gram = kernels.load("linear").gram_summaries
+    p = draws[0].batch.schema.n_features + 1
+    summaries = np.empty((draws[0].choice.n_games, len(draws), p * (p + 3) // 2))
+    for place, drawn in enumerate(draws):
+        X, y = drawn.batch.numeric(), numeric_targets(drawn.batch.y)
+        gram(X, y, np.ascontiguousarray(drawn.rows), *centre, summaries, place)
+    return summaries
 
 
 def _merge(summaries: Sequence[FloatArray], coalition: int) -> FloatArray:
