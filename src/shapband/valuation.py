@@ -204,7 +204,8 @@ class Valuation:
         width = max(len("provider"), *(len(name) for name in self.names))
         half = np.diff(self.interval(0.95), axis=1)[:, 0] / 2
         lines = [
-            f"{len(self.names)} providers, {self.n_games:,} games ({self.stopped})",
+            f"{len(self.names)} provider{'s' * (len(self.names) > 1)}, {self.n_games:,} games "
+            f"({self.stopped})",
             f"of {self.target}",
             "",
             f"{'provider':<{width}}  {'expectation':>11}  {'± 95 %':>9}  {'sd of value':>11}",
@@ -214,8 +215,13 @@ class Valuation:
         ):
             shown = "not known" if np.isnan(spread) else f"{spread:.6f}"
             lines.append(f"{name:<{width}}  {value:>11.6f}  {error:>9.6f}  {shown:>11}")
+        if np.isnan(self.variance).any():
+            lines.append("not known: one permutation tells nothing of the solver's noise; use more")
         if self.negative_variance.any():
-            lines.append("not known: the estimate of the variance is negative; play more games")
+            lines.append(
+                "not known: the estimate of the variance is negative; play more games, or use "
+                "more permutations"
+            )
         lines += [
             "",
             f"sources: {self.access.records:,} records in {self.access.requests:,} requests",

@@ -2,7 +2,8 @@
 
 `plain` and `compiled` hold the same functions under the same names. `load` picks one: compiled
 where numba is installed, plain where it is missing or the environment says
-``SHAPBAND_COMPILED=0``. Both give the same rows bit for bit and the same values to 1e-10.
+``SHAPBAND_COMPILED=0``. Both give the same rows bit for bit, and the same values to 1e-10
+where a game is well posed.
 """
 
 from __future__ import annotations

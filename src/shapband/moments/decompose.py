@@ -20,11 +20,15 @@ def fourth_moment(m4: FloatArray, variance: FloatArray, n_games: int, n_groups: 
     estimate is kept at or above σ⁴, as every fourth moment is.
     """
     m = n_games / n_groups
+    if m <= 1:
+        return np.full_like(variance, np.nan)
     plain = m4 / n_games
     unbiased = (plain * m**3 / (m - 1) - 3 * (2 * m - 3) * variance**2) / (m**2 - 3 * m + 3)
     return np.maximum(unbiased, variance**2)
 
 
 def variance_of_variance(mu4: FloatArray, variance: FloatArray, m: int) -> FloatArray:
-    """Exact variance of the sample variance of m independent games."""
+    """Exact variance of the sample variance of m independent games; NaN for a single one."""
+    if m < 2:
+        return np.full_like(variance, np.nan)
     return (mu4 - (m - 3) / (m - 1) * variance**2) / m  # Eq. (11)

@@ -33,7 +33,7 @@ def variance_standard_error(moments: Moments) -> FloatArray:
     raw = moments.raw_variance
     mu4 = fourth_moment(moments.m4, raw, moments.n_games, moments.n_groups)
     per_game = moments.noise_m2 - 2 * moments.cross_21
-    noise_part = per_game / (max(moments.n_games - 1, 1) * n)
+    noise_part = per_game / (max(moments.n_games - moments.n_groups, 1) * n)
     return np.sqrt(np.maximum(variance_of_variance(mu4, raw, n) + noise_part, 0.0))
 
 
@@ -82,7 +82,7 @@ def _bonett(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
 def _noise_half_width(moments: Moments, level: float) -> FloatArray:
     from scipy.special import stdtrit
 
-    freedom = max(moments.n_games - 1, 1)
+    freedom = max(moments.n_games - moments.n_groups, 1)
     error = np.sqrt(moments.noise_m2 / freedom / moments.n_games)
     return np.asarray(stdtrit(freedom, _upper_tail(level)) * error)
 
@@ -102,9 +102,14 @@ def _combine(one: FloatArray, other: FloatArray, correlation: FloatArray) -> Flo
     return np.where(np.isinf(one), np.inf, np.sqrt(np.maximum(square, 0.0)))
 
 
-def _upper_tail(level: float) -> float:
+def check_level(level: float) -> float:
+    """Check a confidence level."""
     if not 0 < check_number("level", level) < 1:
         raise InvalidInput(
             f"level must lie strictly between 0 and 1, such as 0.95; received {level!r}"
         )
-    return (1 + level) / 2
+    return level
+
+
+def _upper_tail(level: float) -> float:
+    return (1 + check_level(level)) / 2

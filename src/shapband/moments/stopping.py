@@ -14,7 +14,7 @@ import numpy as np
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.moments.accumulate import Moments
-from shapband.moments.intervals import expectation_interval
+from shapband.moments.intervals import check_level, expectation_interval
 
 
 class StoppingRule(ABC):
@@ -54,6 +54,7 @@ class Precision(StoppingRule):
     level: float = 0.95
 
     def __post_init__(self) -> None:
+        check_level(self.level)
         limits = [limit for limit in (self.absolute, self.relative) if limit is not None]
         if not limits:
             raise InvalidInput("Precision: pass absolute=, relative= or both")
@@ -74,12 +75,15 @@ class Precision(StoppingRule):
 
 @dataclass(frozen=True)
 class StableRanking(StoppingRule):
-    """Providers next to each other in the ranking differ by more than their errors.
+    """The intervals of providers next to each other in the ranking do not overlap.
+
+    Values of one game compete for the same total, so errors of two providers may add up; two
+    separate intervals decide a pair whatever their correlation.
 
     Parameters
     ----------
     tolerance : providers closer than this may stay undecided
-    level : confidence level of every comparison
+    level : confidence level of the intervals, at each look
 
     Examples
     --------
@@ -93,6 +97,7 @@ class StableRanking(StoppingRule):
     level: float = 0.95
 
     def __post_init__(self) -> None:
+        check_level(self.level)
         if check_number("StableRanking: tolerance", self.tolerance) < 0:
             raise InvalidInput(
                 f"StableRanking: tolerance must be at least 0; received {self.tolerance!r}"
@@ -104,7 +109,7 @@ class StableRanking(StoppingRule):
         low, high = expectation_interval(moments, self.level)[order].T
         half = (high - low) / 2
         gap = np.diff(moments.expectation[order])
-        undecided = np.hypot(half[1:], half[:-1])
+        undecided = half[1:] + half[:-1]
         return bool(((gap > undecided) | (gap + undecided <= self.tolerance)).all())
 
 

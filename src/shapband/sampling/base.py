@@ -61,14 +61,18 @@ def check_count(owner: str, **counts: int) -> None:
         check_whole(f"{owner}: {name}", count, 1)
 
 
-def check_sizes(owner: str, providers: Sequence[Provider], needed: int, argument: str) -> None:
-    """Check that every finite source has at least `needed` records."""
+def check_sizes(
+    owner: str, providers: Sequence[Provider], size: int, argument: str, draws: int = 1
+) -> None:
+    """Check that every finite source has the records of so many draws."""
+    needed = draws * size
+    asked = f"{argument}={size}" if draws == 1 else f"{draws} draws of {argument}={size}"
     for provider in providers:
         source = provider.source
         if isinstance(source, FiniteSource) and not source.replace and source.size < needed:
             raise InvalidInput(
                 f"{owner}: provider {provider.name!r} has {source.size} records, fewer than "
-                f"{argument}={needed}: lower {argument}, or leave the provider out"
+                f"{asked}: lower {argument}, or leave the provider out"
             )
 
 

@@ -34,7 +34,8 @@ class Blocks(Sampling):
     population behind the pools, and their sample variance is unbiased for it, which a bootstrap
     is not. When a shuffle is used up the pools are shuffled again; variances are taken within
     shuffles and averaged over them. Reshuffling lowers the noise of the cutting, never that of
-    the pools themselves, so standard errors are those of a single shuffle: an upper bound.
+    the pools themselves, so standard errors are those of a single shuffle: an upper bound where
+    the games fill whole shuffles.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class Blocks(Sampling):
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Check that every pool can be cut into two draws."""
-        check_sizes("Blocks", providers, 2 * self.n_sample, "2 * n_sample")
+        check_sizes("Blocks", providers, self.n_sample, "n_sample", draws=2)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""

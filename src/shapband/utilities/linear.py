@@ -31,6 +31,10 @@ class LinearUtility(Utility):
     whose features are linearly dependent get the coefficients of least norm, as scikit-learn's
     `LinearRegression` gives them; coalitions with fewer than two records are worth `empty`.
 
+    Sums of products hold half the digits of the records: a feature whose spread within a
+    coalition is s, at a distance d from its validation mean, costs about (d / s)² · 1e-16 of
+    relative accuracy, and counts as constant once s is below d / 100,000.
+
     Parameters
     ----------
     X_val : (n_rows, n_features) validation rows
@@ -58,8 +62,9 @@ class LinearUtility(Utility):
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
         self._score = check_score(score, y, "LinearUtility")
         self.empty = check_number("LinearUtility: empty", empty)
-        spread = X.std(axis=0)
-        self._inv_scale = 1.0 / np.where(spread > 0, spread, 1.0)
+        # The computed deviation of equal numbers such as 0.1 is not zero, but their range is.
+        varies = np.ptp(X, axis=0) > 0
+        self._inv_scale = 1.0 / np.where(varies, X.std(axis=0), 1.0)
         self._centre = X.mean(axis=0), self._inv_scale, float(y.mean())
         self._variance = float(y.var())
         moments = _summaries([Draws.whole(validation)], self._centre)[0, 0] / len(X)

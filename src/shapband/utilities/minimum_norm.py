@@ -75,8 +75,10 @@ def _least_norm(
     along = np.einsum("mij,mi->mj", vectors, covariances * inverse)
     weights = np.where(kept, along / np.where(kept, eigenvalues, 1.0), 0.0)
     one_solution = np.einsum("mij,mj->mi", vectors, weights)
-    # In the features' own units a slope is the scaled slope times inv_scale / spread.
-    unit = inv_scale * np.where(varies, inverse, 1.0)
+    # In the features' own units a slope is the scaled slope times inv_scale / spread. Constant
+    # features have no slope; a unit like the others' keeps them out of the way of rounding.
+    unit = inv_scale * inverse
+    unit = np.where(varies, unit, np.maximum(unit.max(axis=1, keepdims=True), 1e-300))
     free = vectors * unit[:, :, None] * ~kept[:, None, :]
     own = one_solution * unit
     own -= np.einsum("mij,mjk,mk->mi", free, np.linalg.pinv(free), own)
