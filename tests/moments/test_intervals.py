@@ -44,6 +44,11 @@ def test_exact_games_without_noise_reduce_to_bonett():
     assert ((low > 0) & (low < variance) & (variance < high)).all()
 
 
+def test_one_game_tells_nothing_of_the_variance():
+    moments = sb.Moments.of([[1.0, 2.0]])
+    assert np.isnan(intervals.variance_standard_error(moments)).all()
+
+
 def test_two_games_give_an_honest_if_useless_interval():
     moments = sb.Moments.of(np.array([[1.0], [2.0]]))
     assert intervals.variance_interval(moments, 0.99).tolist() == [[0.0, np.inf]]

@@ -52,6 +52,19 @@ def test_a_ranking_is_stable_when_neighbours_are_decided():
     assert sb.StableRanking(tolerance=2.0).met(sb.Moments.of(close), 0.0)
 
 
+@pytest.mark.parametrize("correlation", [-1.0, -0.5, 0.0, 0.5])
+def test_equal_providers_are_seldom_ranked_whatever_their_correlation(correlation):
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(2, 2000, 64))
+    pairs = np.stack([one, correlation * one + np.sqrt(1 - correlation**2) * other], axis=-1)
+    ranked = np.mean([sb.StableRanking().met(sb.Moments.of(games), 0.0) for games in pairs])
+    assert ranked < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 2000)
+    # A gap of ten errors is seen nearly always, so the rule can be met.
+    shifted = pairs[:200] + np.array([0.0, 1.25])
+    apart = [sb.StableRanking().met(sb.Moments.of(games), 0.0) for games in shifted]
+    assert np.mean(apart) > 0.9
+
+
 def test_rules_compose():
     moments = sb.Moments.of(np.array([[1.0], [1.1], [0.9]]))
     yes, no = sb.Precision(absolute=10.0), sb.Precision(absolute=1e-9)
@@ -73,6 +86,8 @@ def test_time_ends_a_valuation():
         (lambda: sb.Precision(absolute=0.0), "limit"),
         (lambda: sb.Precision(relative=float("nan")), "relative"),
         (lambda: sb.StableRanking(tolerance=-1.0), "tolerance"),
+        (lambda: sb.Precision(absolute=0.1, level=2), "level"),
+        (lambda: sb.StableRanking(level=95), "level"),
         (lambda: sb.Seconds(0), "limit"),
         (lambda: run(stop=5), "stop"),
     ],

@@ -72,6 +72,21 @@ def test_rank_deficient_coalitions_get_the_minimum_norm_fit(case):
     np.testing.assert_allclose(table[1:], expected, atol=1e-7)
 
 
+@pytest.mark.parametrize("constant", [0.0, 0.1, 0.3, 1e-3, 2.2e-5, 1e6])
+def test_a_constant_in_all_rows_leaves_the_minimum_norm_of_the_others(constant):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X_val, X = rng.normal(size=(40, 4)), rng.normal(size=(3, 4))
+        X_val[:, 0] = X[:, 0] = constant
+        y_val, y = X_val[:, 1:].sum(axis=1), X[:, 1:].sum(axis=1)
+        utility = sb.LinearUtility(X_val, y_val, score="neg_mse")
+        found = utility.evaluate([utility.summarise(Batch(X, y))], [1])[0]
+        expected = -np.mean(
+            (LinearRegression().fit(X[:, 1:], y).predict(X_val[:, 1:]) - y_val) ** 2
+        )
+        assert found == pytest.approx(expected, rel=1e-8)
+
+
 def test_a_deficient_game_does_not_disturb_its_neighbours():
     rng = np.random.default_rng(3)
     utility = sb.LinearUtility(*(lambda b: (b.X, b.y))(draws(rng, [50])[0]))
