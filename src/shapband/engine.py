@@ -196,7 +196,7 @@ class _Table:
     def _tasks(self, games: range) -> Generator[Chunk, None, None]:
         chunks = self._chunks(games)
         ahead = self._access.waits and self._plan.concurrency > 1
-        return _one_ahead(chunks) if ahead else chunks
+        return _one_ahead(chunks, self._access) if ahead else chunks
 
     def _chunks(self, games: range) -> Generator[Chunk, None, None]:
         for start in range(games.start, games.stop, self._chunk):
@@ -285,9 +285,13 @@ class _KeptGames:
         return np.concatenate(self._parts)
 
 
-def _one_ahead(chunks: Iterator[Chunk]) -> Generator[Chunk, None, None]:
-    """Fetch the next chunk's draws while this one is being solved."""
-    with ThreadPoolExecutor(1) as thread:
+def _one_ahead(chunks: Iterator[Chunk], access: Access) -> Generator[Chunk, None, None]:
+    """Fetch the next chunk's draws while this one is being solved.
+
+    When this is interrupted, or closed because the stage was, the chunk that is being fetched
+    is waited for; so the access is stopped first.
+    """
+    with ThreadPoolExecutor(1) as thread, access.stopped_by_errors():
         following = thread.submit(next, chunks, None)
         while (chunk := following.result()) is not None:
             following = thread.submit(next, chunks, None)
