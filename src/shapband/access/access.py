@@ -194,7 +194,11 @@ class Access:
         return _stack(batches, order.size), usage
 
     def _request(self, order: _Order, game: int) -> Batch:
-        """Make one request, and say what went wrong if it fails."""
+        """Make one request, and say what went wrong if it fails.
+
+        Sources may raise more than errors, such as the CancelledError of a task or SystemExit;
+        the journal waits for every request that it was told of to end.
+        """
         source = order.provider.source
         try:
             if isinstance(source, FiniteSource):
@@ -206,10 +210,11 @@ class Access:
             else:
                 raise SourceError("a source must be a FiniteSource or a GenerativeSource")
             _check_batch(batch, order.size)
-        except Exception as cause:
-            kind = "" if isinstance(cause, ShapbandError) else f"{type(cause).__name__}: "
-            reason = f"{kind}{one_line(cause)}"
+        except BaseException as cause:
+            reason = _in_words(cause)
             self._journal.failed(order.provider.name, order.purpose, game, reason)
+            if isinstance(cause, KeyboardInterrupt):
+                raise
             raise SourceError(reason) from cause
         return batch
 
@@ -260,6 +265,15 @@ def _is_distant(provider: Provider) -> bool:
     """Whether records are somewhere else than in memory."""
     source = provider.source
     return not (isinstance(source, FiniteSource) and source.records is not None)
+
+
+def _in_words(cause: BaseException) -> str:
+    """What a source raised, in one line."""
+    said = one_line(cause)
+    if isinstance(cause, ShapbandError):
+        return said
+    kind = type(cause).__name__
+    return f"{kind}: {said}" if said else kind
 
 
 def _check_batch(batch: Batch, size: int) -> None:
