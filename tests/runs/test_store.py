@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import threading
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -344,6 +345,60 @@ def test_closing_waits_for_a_request_on_its_way(tmp_path):
     thread.join()
     with RunStore.open(tmp_path / "run") as store:
         assert store.usage()["p"].requests == 1
+
+
+class Interrupted(sqlite3.Connection):
+    """Raises KeyboardInterrupt right after a statement, as Ctrl-C may in the main thread."""
+
+    after = ""
+
+    def execute(self, statement, *arguments):
+        found = super().execute(statement, *arguments)
+        if statement == self.after:
+            self.after = ""
+            raise KeyboardInterrupt
+        return found
+
+
+@pytest.fixture
+def interrupted(tmp_path, monkeypatch):
+    """A store whose connection can be interrupted."""
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Interrupted))
+    with RunStore.create(tmp_path / "run", {}) as store:
+        yield store
+
+
+@pytest.mark.parametrize("after", ["BEGIN IMMEDIATE", "COMMIT"])
+def test_an_interrupted_entry_loses_no_answer_of_another_thread(interrupted, after):
+    store = interrupted
+    journal = store.journal(["far", "near"])
+    batch = Batch(np.ones((1, 1)), np.ones(1))
+    journal.asking("far", "draw", 0, 1)
+    journal.taken(["near"], "draw", range(1), 1)
+    store._connection.after = after
+    with pytest.raises(KeyboardInterrupt):
+        store.note("key", 1)
+    journal.taken(["near"], "draw", range(1, 2), 1)
+    journal.received("far", "draw", 0, batch, 0.1)
+    store.verify()
+    assert [(e.outcome, e.first_game) for e in store.ledger()] == [
+        ("asked", 0), ("taken", 0), ("taken", 1), ("received", 0),
+    ]  # fmt: skip
+    assert store.noted("key") == (1 if after == "COMMIT" else None)
+
+
+@pytest.mark.parametrize(("after", "stored"), [("BEGIN IMMEDIATE", 0), ("COMMIT", 1)])
+def test_interrupted_solved_games_are_stored_or_not(interrupted, after, stored):
+    store = interrupted
+    journal = store.journal(["p"])
+    one = np.ones((1, 1))
+    store._connection.after = after
+    with pytest.raises(KeyboardInterrupt):
+        journal.solve(range(1), one, one, 3)
+    assert journal.solved() == stored
+    journal.solve(range(stored, stored + 1), one, one, 3)
+    store.verify()
+    assert journal.solved() == stored + 1
 
 
 def test_records_that_cannot_be_stored_name_the_provider(tmp_path):

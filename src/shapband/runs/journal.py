@@ -126,15 +126,15 @@ class StoredJournal(Journal):
     def solve(self, games: range, values: FloatArray, noise: FloatArray, evaluations: int) -> None:
         """Store the next games; they are safe when this returns."""
         chunk = SolvedChunk(games, values, noise)
-        digest = ""
 
         def write(connection: sqlite3.Connection, head: Head) -> None:
-            nonlocal digest
-            digest = self._games.add(connection, head, chunk, evaluations)
+            self._games.add(connection, head, chunk, evaluations)
 
         with self._book.lock:
-            self._book.enter(also=write)
-            self._games.added(games, digest)
+            try:
+                self._book.enter(also=write)
+            finally:  # an interruption may come after the commit
+                self._games.reread()
 
     def close(self) -> None:
         """Take no more requests, and wait for those that are on their way."""

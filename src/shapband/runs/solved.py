@@ -50,26 +50,25 @@ class SolvedGames:
         self._connection = connection
         self._start = start
         self._last: SolvedChunk | None = None
-        with database.errors(run):
-            row = connection.execute(
+        self.reread()
+
+    def reread(self) -> None:
+        """Look up how many games are stored, and the digest of the last chunk."""
+        with database.errors(self._run):
+            row = self._connection.execute(
                 "SELECT first_game + n_games, digest FROM games ORDER BY first_game DESC LIMIT 1"
             ).fetchone()
         self.count: int = 0 if row is None else row[0]
-        self.digest: str = start if row is None else row[1]
+        self.digest: str = self._start if row is None else row[1]
 
     def add(
         self, connection: sqlite3.Connection, ledger: Head, chunk: SolvedChunk, evaluations: int
-    ) -> str:
-        """Write the next chunk, inside a transaction; give its digest."""
+    ) -> None:
+        """Write the next chunk, inside a transaction; `reread` when it is through."""
         values, noise = _to_bytes(chunk.values), _to_bytes(chunk.noise)
         facts = (chunk.games.start, len(chunk.games), now(), evaluations, ledger.entries)
         digest = _digest(self.digest, ledger.digest, facts, values, noise)
         connection.execute(_INSERT, (*facts, digest, values, noise))
-        return digest
-
-    def added(self, games: range, digest: str) -> None:
-        """The transaction is through."""
-        self.count, self.digest = games.stop, digest
 
     def seconds_since(self, start: str) -> float:
         """Seconds from a time until the last chunk was stored."""
