@@ -43,7 +43,7 @@ class Valuation:
     stopped : why no further games were played
     seed : repeats this valuation
     setup : utility, sampling and solver in words
-    seconds : wall time, access included
+    seconds : wall time, access included; that of all sessions of a run, without the pauses
 
     Examples
     --------

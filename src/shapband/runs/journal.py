@@ -123,12 +123,24 @@ class StoredJournal(Journal):
             values, noise = self._games.read(games, len(self._names))
             return values, noise, self._games.evaluations(games)
 
-    def solve(self, games: range, values: FloatArray, noise: FloatArray, evaluations: int) -> None:
-        """Store the next games; they are safe when this returns."""
+    def seconds(self, games: int) -> float:
+        """Seconds played, over all sessions, when the first `games` games were stored."""
+        with self._book.lock:
+            return self._games.seconds(games)
+
+    def solve(
+        self,
+        games: range,
+        values: FloatArray,
+        noise: FloatArray,
+        evaluations: int,
+        seconds: float,
+    ) -> None:
+        """Store the next games, and the seconds played so far; safe when this returns."""
         chunk = SolvedChunk(games, values, noise)
 
         def write(connection: sqlite3.Connection, head: Head) -> None:
-            self._games.add(connection, head, chunk, evaluations)
+            self._games.add(connection, head, chunk, evaluations, seconds)
 
         with self._book.lock:
             try:
