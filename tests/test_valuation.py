@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -63,6 +65,12 @@ def test_a_negative_variance_is_reported_and_flagged():
     np.testing.assert_array_equal(valuation.negative_variance, valuation.variance < 0)
     assert np.isnan(valuation.standard_deviation[valuation.negative_variance]).all()
     assert "negative" in str(valuation)
+
+
+def test_requests_side_by_side_may_take_longer_than_all(valuation):
+    access = sb.AccessReport({"a": sb.Usage(1, 60, 12.5), "b": sb.Usage(1, 60, 8.33)})
+    text = str(replace(valuation, access=access, seconds=3.72))
+    assert "time:    3.72 s; requests took 20.83 s in sum;" in text
 
 
 def test_it_prints_well(valuation):

@@ -98,16 +98,16 @@ def play(plan: Plan, workers: Workers, watch: Watch, journal: Journal | None = N
     watch : is shown the standing after every chunk
     journal : remembers purchases and solved games, and gives them back when a run goes on
     """
-    started = time.perf_counter()
     memory = journal or Forgetful()
+    started = time.perf_counter() - memory.seconds(memory.solved())
     with Access(
         plan.providers, plan.seeds, plan.budget, plan.utility.schema, memory, plan.concurrency
     ) as access:
         realisation = plan.sampling.prepare(access)
         affordable = _affordable_games(access, realisation, plan.n_games)
-        table = _Table(plan, realisation, access, memory, affordable, workers)
+        table = _Table(plan, realisation, access, memory, affordable, workers, started)
         with calm_blas(mergeable=plan.utility.mergeable):
-            stopped = table.play(watch, started)
+            stopped = table.play(watch)
     fold = table.fold
     return Valuation(
         names=table.job.names,
@@ -140,6 +140,7 @@ class _Table:
         journal: Journal,
         n_games: int,
         workers: Workers,
+        started: float,
     ) -> None:
         self.job = Job(
             plan.utility,
@@ -157,27 +158,30 @@ class _Table:
         self._journal = journal
         self._n_games = n_games
         self._workers = workers
+        self._started = started
+        self._stored = journal.solved()
         self._chunk = plan.chunk_size or _chunk_size(self.job, realisation, n_games, workers.n_jobs)
         if plan.chunk_size is None and access.waits and realisation.cost.requests:
             self._chunk = min(self._chunk, _DISTANT_GAMES)
 
-    def play(self, watch: Watch, started: float) -> str | None:
+    def play(self, watch: Watch) -> str | None:
         """Play stage by stage; give the reason if a rule ended it before the last game."""
         standing = Standing(self._n_games, self.fold, self._access)
-        stage = self._n_games if self._plan.stop is None else _LOOK
+        rule = self._plan.stop
+        stage = self._n_games if rule is None else _LOOK
         for start in range(0, self._n_games, stage):
             games = range(start, min(start + stage, self._n_games))
             for _ in self._stage(games):
                 watch(standing)
-            if self._plan.stop is not None and games.stop < self._n_games:
-                seconds = time.perf_counter() - started
-                if self._plan.stop.met(self.fold.moments(), seconds):
-                    return f"{self._plan.stop!r} was met before {self._plan.n_games:,}"
+            if rule is None or games.stop == self._n_games:
+                break
+            if rule.met(self.fold.moments(), self._seconds(games.stop)):
+                return f"{rule!r} was met before {self._plan.n_games:,}"
         return None
 
     def _stage(self, games: range) -> Iterator[None]:
         """Fold the games of one stage: first those of the journal, then new ones."""
-        stored = range(games.start, min(games.stop, max(games.start, self._journal.solved())))
+        stored = range(games.start, min(games.stop, max(games.start, self._stored)))
         for start in range(stored.start, stored.stop, _LOOK):
             part = range(start, min(start + _LOOK, stored.stop))
             self._take(Solution(*self._journal.solutions(part)))
@@ -188,15 +192,30 @@ class _Table:
         with closing(self._tasks(new)) as tasks:
             for solution in self._workers.map(self.job, tasks, -(-len(new) // self._chunk)):
                 played = range(at, at + len(solution.values))
-                self._journal.solve(played, solution.values, solution.noise, solution.evaluations)
+                self._journal.solve(
+                    played,
+                    solution.values,
+                    solution.noise,
+                    solution.evaluations,
+                    self._seconds(played.stop),
+                )
                 at = played.stop
                 self._take(solution)
                 yield
 
+    def _seconds(self, games: int) -> float:
+        """Seconds played, over all sessions, when so many games are done.
+
+        For stored games it is what it was then: a limit that came later must not undo them.
+        """
+        if games <= self._stored:
+            return self._journal.seconds(games)
+        return time.perf_counter() - self._started
+
     def _tasks(self, games: range) -> Generator[Chunk, None, None]:
         chunks = self._chunks(games)
         ahead = self._access.waits and self._plan.concurrency > 1
-        return _one_ahead(chunks) if ahead else chunks
+        return _one_ahead(chunks, self._access) if ahead else chunks
 
     def _chunks(self, games: range) -> Generator[Chunk, None, None]:
         for start in range(games.start, games.stop, self._chunk):
@@ -285,9 +304,13 @@ class _KeptGames:
         return np.concatenate(self._parts)
 
 
-def _one_ahead(chunks: Iterator[Chunk]) -> Generator[Chunk, None, None]:
-    """Fetch the next chunk's draws while this one is being solved."""
-    with ThreadPoolExecutor(1) as thread:
+def _one_ahead(chunks: Iterator[Chunk], access: Access) -> Generator[Chunk, None, None]:
+    """Fetch the next chunk's draws while this one is being solved.
+
+    When this is interrupted, or closed because the stage was, the chunk that is being fetched
+    is waited for; so the access is stopped first.
+    """
+    with ThreadPoolExecutor(1) as thread, access.stopped_by_errors():
         following = thread.submit(next, chunks, None)
         while (chunk := following.result()) is not None:
             following = thread.submit(next, chunks, None)

@@ -43,7 +43,7 @@ class Valuation:
     stopped : why no further games were played
     seed : repeats this valuation
     setup : utility, sampling and solver in words
-    seconds : wall time, access included
+    seconds : wall time, access included; that of all sessions of a run, without the pauses
 
     Examples
     --------
@@ -225,7 +225,7 @@ class Valuation:
         lines += [
             "",
             f"sources: {self.access.records:,} records in {self.access.requests:,} requests",
-            f"time:    {self.seconds:.2f} s, of which {self.access.seconds:.2f} s access; "
+            f"time:    {self.seconds:.2f} s; requests took {self.access.seconds:.2f} s in sum; "
             f"{self.evaluations:,} coalitions evaluated",
             f"by:      {', '.join(self.setup.values())}; seed {self.seed}",
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shapband as sb
+from shapband.access.access import Access
+from shapband.access.journal import Forgetful
 from shapband.errors import BudgetExceeded, SourceError
 from shapband.records import Batch
+from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 
 POOLED = [sb.Pooled(9, 4), sb.Blocks(9, 4), sb.Stratified(9, 4, 0.75)]
@@ -210,6 +214,40 @@ def test_a_source_that_fails_ends_the_asking():
         run(providers, sb.Fresh(5))
     # Sources are asked side by side: each of the others may be in its first request.
     assert till.requests <= 1 + len(slow)
+
+
+class Told(Forgetful):
+    """Writes down how requests began and ended."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def asking(self, name: str, purpose: str, game: int, size: int) -> None:
+        self.lines.append("asked")
+
+    def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
+        self.lines.append(reason)
+
+
+@pytest.mark.parametrize(
+    ("raised", "error", "said"),
+    [
+        (asyncio.CancelledError(), SourceError, "CancelledError"),
+        (SystemExit(3), SourceError, "SystemExit: 3"),
+        (KeyboardInterrupt(), KeyboardInterrupt, "KeyboardInterrupt"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_whatever_a_source_raises_ends_its_request(raised, error, said):
+    def draw(size, rng):
+        raise raised
+
+    journal = Told()
+    providers = [sb.Provider("p", sb.FunctionSource(draw))]
+    with pytest.raises(error) as caught:
+        Access(providers, Seeds(0), sb.Budget(), journal=journal).fetch("draw", range(3), [4], "")
+    assert journal.lines == ["asked", said]
+    assert str(caught.value) in (f"provider 'p': {said}", str(raised))
 
 
 def test_the_account_survives_being_written_and_read():

@@ -1,13 +1,18 @@
 """Requests go out together and ahead of the games: shown by who waits for whom, not by a clock."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from tests.conftest import PATIENCE, linear_providers
 
 import shapband as sb
-from shapband.errors import SourceError
+from shapband import engine
+from shapband.access.access import Access
+from shapband.access.journal import Forgetful
+from shapband.errors import RunError, SourceError
+from shapband.seeds import Seeds
 
 
 def slow(providers, seconds):
@@ -89,3 +94,109 @@ def asked_while_solving(concurrency, patience):
 def test_the_next_draws_are_fetched_while_this_game_is_solved():
     assert asked_while_solving(concurrency=2, patience=PATIENCE)
     assert not asked_while_solving(concurrency=1, patience=0.05)
+
+
+class Leaving:
+    """Sources whose requests are answered only when the fetching ahead is being given up."""
+
+    def __init__(self, monkeypatch, held_from):
+        self.requests = 0
+        self.asked = threading.Event()
+        self._held_from = held_from
+        self._leaving = leaving = threading.Event()
+
+        class Told(ThreadPoolExecutor):
+            def shutdown(self, *arguments, **options):
+                leaving.set()
+                super().shutdown(*arguments, **options)
+
+        monkeypatch.setattr(engine, "ThreadPoolExecutor", Told)
+        self.executor = Told
+
+    def draw(self, size, rng):
+        self.requests += 1
+        if self.requests >= self._held_from:
+            self.asked.set()
+            assert self._leaving.wait(PATIENCE)
+        return rng.normal(size=size), rng.normal(size=size)
+
+    def value(self, utility, **options):
+        providers = [sb.Provider("far", sb.FunctionSource(self.draw, waits=True))]
+        sb.value(
+            providers, sb.FunctionUtility(utility), sampling=sb.Fresh(5), n_games=12, seed=0,
+            chunk_size=4, **options,
+        )  # fmt: skip
+
+
+def test_an_interrupted_wait_begins_no_further_request(monkeypatch):
+    sources = Leaving(monkeypatch, held_from=1)
+
+    class Interrupted(sources.executor):
+        def submit(self, *arguments):
+            future = super().submit(*arguments)
+            future.result = self.interrupt
+            return future
+
+        def interrupt(self):
+            assert sources.asked.wait(PATIENCE)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "ThreadPoolExecutor", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sources.value(mean_label)
+    assert sources.requests == 1
+
+
+@pytest.mark.parametrize("where", ["while solving", "while watching"])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupted_stage_begins_no_further_request(monkeypatch, where, kind):
+    sources = Leaving(monkeypatch, held_from=5)  # in the second chunk
+
+    def interrupt(*_):
+        assert sources.asked.wait(PATIENCE)
+        raise kind
+
+    if where == "while solving":
+        monkeypatch.setattr(engine.Job, "__call__", interrupt)
+    else:
+        monkeypatch.setattr(engine._Table, "_take", interrupt)
+    with pytest.raises(kind):
+        sources.value(mean_label)
+    assert sources.requests == 5
+
+
+class Unstored(Forgetful):
+    """Cannot store what one provider gave."""
+
+    def received(self, name, purpose, game, batch, seconds):
+        if name == "odd":
+            raise RunError("cannot be stored")
+
+
+def test_an_answer_that_cannot_be_stored_ends_the_asking():
+    asked, ended = threading.Event(), threading.Event()
+    requests = []
+
+    class Noted(Access):
+        def _answer(self, order):
+            try:
+                return super()._answer(order)
+            finally:
+                ended.set()
+
+    def draw(size, rng):
+        assert asked.wait(PATIENCE)
+        return rng.normal(size=(size, 1)), rng.normal(size=size)
+
+    def hold(size, rng):
+        requests.append(size)
+        asked.set()
+        assert ended.wait(PATIENCE)
+        return rng.normal(size=(size, 1)), rng.normal(size=size)
+
+    sources = {"odd": draw, "even": hold}
+    providers = [sb.Provider(n, sb.FunctionSource(d, waits=True)) for n, d in sources.items()]
+    access = Noted(providers, Seeds(0), sb.Budget(), journal=Unstored())
+    with access, pytest.raises(RunError, match="cannot be stored"):
+        access.fetch("draw", range(6), [3, 3], "draws")
+    assert len(requests) == 1

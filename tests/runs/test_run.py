@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,50 @@ def test_a_stopping_rule_ends_a_resumed_run_where_it_ends_a_whole_one(tmp_path):
     found, whole = interrupted_and_whole(tmp_path, make, 40)
     assert_same(found, whole)
     assert 64 <= whole.n_games < 2000
+
+
+class Clock:
+    """Goes on by one second with every game that is solved."""
+
+    def __init__(self, monkeypatch: Any) -> None:
+        self.seconds = 100.0
+        module = SimpleNamespace(perf_counter=lambda: self.seconds)
+        monkeypatch.setattr("shapband.engine.time", module)
+
+    def worth(self, X: Any, y: Any) -> float:
+        self.seconds += 1.0
+        return float(y.mean())
+
+    def run(self, **options: Any) -> Fixed:
+        providers = [sb.Provider("p", sb.ArraySource(np.arange(9.0), np.arange(9.0)))]
+        utility = sb.FunctionUtility(self.worth, empty=0.0)
+        return Fixed(lambda: built(providers, utility, sampling=sb.Fresh(4), **options))
+
+
+def test_seconds_are_those_of_all_sessions_without_the_pauses(tmp_path, monkeypatch):
+    clock = Clock(monkeypatch)
+    config = clock.run(n_games=20)
+    with pytest.raises(Interrupted):
+        start(config, tmp_path, tmp_path / "run", After(8))
+    clock.seconds += 1000.0
+    assert look(tmp_path / "run").valuation.seconds == 8.0
+    with pytest.raises(Interrupted):
+        resume(tmp_path / "run", After(11), lambda text: config)
+    clock.seconds += 1000.0
+    assert look(tmp_path / "run").valuation.seconds == 11.0
+    assert resume(tmp_path / "run", ignore, lambda text: config).seconds == 20.0
+    assert look(tmp_path / "run").valuation.seconds == 20.0
+
+
+@pytest.mark.parametrize("games", [20, 32, 40, 50])
+def test_a_limit_of_seconds_counts_earlier_sessions(tmp_path, monkeypatch, games):
+    clock = Clock(monkeypatch)
+    config = clock.run(n_games=1000, stop=sb.Seconds(39))
+    with pytest.raises(Interrupted):
+        start(config, tmp_path, tmp_path / "run", After(games))
+    found = resume(tmp_path / "run", ignore, lambda text: config)
+    assert found.n_games == 64  # the first look after 39 seconds; no stored game is dropped
+    assert found.seconds == 64.0
 
 
 def test_data_frames_of_a_distant_source_resume(tmp_path):

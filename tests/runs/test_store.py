@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import threading
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,7 @@ def test_overwritten_bytes_are_damage(run):
             "accounts for 48 of 49 purchases",
         ),
         ("UPDATE games SET evaluations = 1 WHERE first_game = 3", "games 3 to 3 were altered"),
+        ("UPDATE games SET seconds = seconds + 1e-9 WHERE first_game = 3", "3 to 3 were altered"),
         ('UPDATE games SET "values" = noise WHERE first_game = 2', "games 2 to 2 were altered"),
         ("DELETE FROM games WHERE first_game = 7", "games from 7 on are missing"),
         ("UPDATE result SET kept_games = 3", "the result"),
@@ -212,16 +214,16 @@ def test_two_processes_cannot_run_the_same_run(run):
 def test_a_full_database_is_a_clear_error_and_loses_nothing(tmp_path):
     with RunStore.create(tmp_path / "run", {"seed": 1}) as store:
         journal = store.journal(["a"])
-        journal.solve(range(1), np.ones((1, 1)), np.ones((1, 1)), 3)
+        journal.solve(range(1), np.ones((1, 1)), np.ones((1, 1)), 3, 0.5)
         (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
         store._connection.execute(f"PRAGMA max_page_count = {pages + 1}")
         large = np.ones((100_000, 1))
         for _ in range(2):
             with pytest.raises(RunFull, match=r"full.*safe: make room, then resume"):
-                journal.solve(range(1, 100_001), large, large, 3)
+                journal.solve(range(1, 100_001), large, large, 3, 0.5)
         assert journal.solved() == 1
         store._connection.execute(f"PRAGMA max_page_count = {pages + 1000}")
-        journal.solve(range(1, 100_001), large, large, 3)
+        journal.solve(range(1, 100_001), large, large, 3, 0.5)
     with RunStore.open(tmp_path / "run") as store:
         store.verify()
         assert store.games.count == 100_001
@@ -346,6 +348,60 @@ def test_closing_waits_for_a_request_on_its_way(tmp_path):
         assert store.usage()["p"].requests == 1
 
 
+class Interrupted(sqlite3.Connection):
+    """Raises KeyboardInterrupt right after a statement, as Ctrl-C may in the main thread."""
+
+    after = ""
+
+    def execute(self, statement, *arguments):
+        found = super().execute(statement, *arguments)
+        if statement == self.after:
+            self.after = ""
+            raise KeyboardInterrupt
+        return found
+
+
+@pytest.fixture
+def interrupted(tmp_path, monkeypatch):
+    """A store whose connection can be interrupted."""
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Interrupted))
+    with RunStore.create(tmp_path / "run", {}) as store:
+        yield store
+
+
+@pytest.mark.parametrize("after", ["BEGIN IMMEDIATE", "COMMIT"])
+def test_an_interrupted_entry_loses_no_answer_of_another_thread(interrupted, after):
+    store = interrupted
+    journal = store.journal(["far", "near"])
+    batch = Batch(np.ones((1, 1)), np.ones(1))
+    journal.asking("far", "draw", 0, 1)
+    journal.taken(["near"], "draw", range(1), 1)
+    store._connection.after = after
+    with pytest.raises(KeyboardInterrupt):
+        store.note("key", 1)
+    journal.taken(["near"], "draw", range(1, 2), 1)
+    journal.received("far", "draw", 0, batch, 0.1)
+    store.verify()
+    assert [(e.outcome, e.first_game) for e in store.ledger()] == [
+        ("asked", 0), ("taken", 0), ("taken", 1), ("received", 0),
+    ]  # fmt: skip
+    assert store.noted("key") == (1 if after == "COMMIT" else None)
+
+
+@pytest.mark.parametrize(("after", "stored"), [("BEGIN IMMEDIATE", 0), ("COMMIT", 1)])
+def test_interrupted_solved_games_are_stored_or_not(interrupted, after, stored):
+    store = interrupted
+    journal = store.journal(["p"])
+    one = np.ones((1, 1))
+    store._connection.after = after
+    with pytest.raises(KeyboardInterrupt):
+        journal.solve(range(1), one, one, 3, 0.5)
+    assert journal.solved() == stored
+    journal.solve(range(stored, stored + 1), one, one, 3, 0.5)
+    store.verify()
+    assert journal.solved() == stored + 1
+
+
 def test_records_that_cannot_be_stored_name_the_provider(tmp_path):
     with RunStore.create(tmp_path / "run", {}) as store:
         journal = store.journal(["p"])
@@ -371,7 +427,7 @@ def test_taken_draws_are_entered_by_contiguous_ranges(tmp_path):
         journal = store.journal(["p", "q"])
         journal.taken(["p"], "draw", (0, 1, 2, 5, 6), 4)
         assert journal.unpaid(["p", "q"], "draw", range(8)) == [(3, 4, 7), range(8)]
-        journal.solve(range(1), np.ones((1, 2)), np.ones((1, 2)), 1)
+        journal.solve(range(1), np.ones((1, 2)), np.ones((1, 2)), 1, 0.5)
         found = [(e.outcome, e.first_game, e.requests, e.records) for e in store.ledger()]
         assert found == [("taken", 0, 3, 12), ("taken", 5, 2, 8)]
 
@@ -382,7 +438,7 @@ def test_providers_that_are_alike_share_an_entry_and_are_counted_each(tmp_path):
         journal = store.journal(["p", odd])
         journal.taken(["p", odd], "draw", range(2), 4)
         journal.taken(["p"], "draw", range(2, 3), 4)
-        journal.solve(range(1), np.ones((1, 2)), np.ones((1, 2)), 1)
+        journal.solve(range(1), np.ones((1, 2)), np.ones((1, 2)), 1, 0.5)
         assert [entry.providers for entry in store.ledger()] == [("p", odd), ("p",)]
     with RunStore.open(tmp_path / "run") as store:
         store.verify()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -58,6 +59,7 @@ class Access:
         )
         self._pools = Cost()
         self._threads: ThreadPoolExecutor | None = None
+        self._stopped = threading.Event()
 
     def __enter__(self) -> Access:
         return self
@@ -70,6 +72,15 @@ class Access:
     ) -> None:
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)
+
+    @contextmanager
+    def stopped_by_errors(self) -> Iterator[None]:
+        """Begin no request after an error in here; those under way are finished, for they cost."""
+        try:
+            yield
+        except BaseException:
+            self._stopped.set()
+            raise
 
     @property
     def report(self) -> AccessReport:
@@ -112,18 +123,13 @@ class Access:
         requests = sum(len(due) for due in unpaid)
         records = sum(len(due) * size for due, size in zip(unpaid, sizes, strict=True))
         self.require(Cost(requests, records), what)
-        broken = threading.Event()
         orders = [
-            _Order(provider, purpose, games, due, size, broken)
+            _Order(provider, purpose, games, due, size)
             for provider, due, size in zip(self.providers, unpaid, sizes, strict=True)
         ]
         self._tell_taken(orders)
-        at_once = min(self._concurrency, len(orders))
-        if self.waits and at_once > 1:
-            self._threads = self._threads or ThreadPoolExecutor(at_once)
-            answers = _gather([self._threads.submit(self._answer, order) for order in orders])
-        else:
-            answers = [self._answer(order) for order in orders]
+        with self.stopped_by_errors():
+            answers = self._answers(orders)
         for order, (draws, usage) in zip(orders, answers, strict=True):
             self._check_schema(order.provider.name, draws.batch.schema)
             self._usage[order.provider.name] += usage
@@ -142,15 +148,23 @@ class Access:
         for wanted, names in alike.items():
             self._journal.taken(names, *wanted)
 
+    def _answers(self, orders: Sequence[_Order]) -> list[_Answer]:
+        """Have all orders answered, side by side if that saves waiting."""
+        at_once = min(self._concurrency, len(orders))
+        if self.waits and at_once > 1:
+            self._threads = self._threads or ThreadPoolExecutor(at_once)
+            return _gather([self._threads.submit(self._answer, order) for order in orders])
+        return [self._answer(order) for order in orders]
+
     def _answer(self, order: _Order) -> _Answer:
         """Have one provider's order answered: by the source, or from what it gave before."""
-        try:
-            if _is_distant(order.provider):
-                return self._ask(order)
-            return self._take(order)
-        except SourceError as cause:
-            order.broken.set()
-            raise SourceError(f"provider {order.provider.name!r}: {cause}") from cause
+        with self.stopped_by_errors():
+            try:
+                if _is_distant(order.provider):
+                    return self._ask(order)
+                return self._take(order)
+            except SourceError as cause:
+                raise SourceError(f"provider {order.provider.name!r}: {cause}") from cause
 
     def _take(self, order: _Order) -> _Answer:
         """Take rows of records in memory."""
@@ -168,7 +182,7 @@ class Access:
         for game in order.games:
             batch = self._journal.recall(name, order.purpose, game)
             if batch is None:
-                if order.broken.is_set():
+                if self._stopped.is_set():
                     raise _Abandoned
                 started = time.perf_counter()
                 self._journal.asking(name, order.purpose, game, order.size)
@@ -180,7 +194,11 @@ class Access:
         return _stack(batches, order.size), usage
 
     def _request(self, order: _Order, game: int) -> Batch:
-        """Make one request, and say what went wrong if it fails."""
+        """Make one request, and say what went wrong if it fails.
+
+        Sources may raise more than errors, such as the CancelledError of a task or SystemExit;
+        the journal waits for every request that it was told of to end.
+        """
         source = order.provider.source
         try:
             if isinstance(source, FiniteSource):
@@ -192,10 +210,11 @@ class Access:
             else:
                 raise SourceError("a source must be a FiniteSource or a GenerativeSource")
             _check_batch(batch, order.size)
-        except Exception as cause:
-            kind = "" if isinstance(cause, ShapbandError) else f"{type(cause).__name__}: "
-            reason = f"{kind}{one_line(cause)}"
+        except BaseException as cause:
+            reason = _in_words(cause)
             self._journal.failed(order.provider.name, order.purpose, game, reason)
+            if isinstance(cause, KeyboardInterrupt):
+                raise
             raise SourceError(reason) from cause
         return batch
 
@@ -214,7 +233,7 @@ class Access:
 
 
 class _Abandoned(Exception):
-    """Another source failed, so this one is not asked any further."""
+    """Something went wrong elsewhere, so this source is not asked any further."""
 
 
 def _gather(futures: Sequence[Future[_Answer]]) -> list[_Answer]:
@@ -235,7 +254,6 @@ class _Order:
     games: range
     unpaid: Games
     size: int
-    broken: threading.Event
 
     def choice(self, source: FiniteSource, seeds: Seeds, games: range) -> Choice:
         """Say which rows of a finite source the games use."""
@@ -247,6 +265,15 @@ def _is_distant(provider: Provider) -> bool:
     """Whether records are somewhere else than in memory."""
     source = provider.source
     return not (isinstance(source, FiniteSource) and source.records is not None)
+
+
+def _in_words(cause: BaseException) -> str:
+    """What a source raised, in one line."""
+    said = one_line(cause)
+    if isinstance(cause, ShapbandError):
+        return said
+    kind = type(cause).__name__
+    return f"{kind}: {said}" if said else kind
 
 
 def _check_batch(batch: Batch, size: int) -> None:

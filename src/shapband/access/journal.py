@@ -60,8 +60,19 @@ class Journal(ABC):
         """Values and noise of stored games, (n_games, n) each, and their evaluations."""
 
     @abstractmethod
-    def solve(self, games: range, values: FloatArray, noise: FloatArray, evaluations: int) -> None:
-        """Store the next games; they must be safe when this returns."""
+    def seconds(self, games: int) -> float:
+        """Seconds played, over all sessions, when the first `games` games were stored."""
+
+    @abstractmethod
+    def solve(
+        self,
+        games: range,
+        values: FloatArray,
+        noise: FloatArray,
+        evaluations: int,
+        seconds: float,
+    ) -> None:
+        """Store the next games, and the seconds played so far; safe when this returns."""
 
 
 class Forgetful(Journal):
@@ -98,5 +109,16 @@ class Forgetful(Journal):
         """There are none to give."""
         raise IndexError(f"games {games} were never stored")
 
-    def solve(self, games: range, values: FloatArray, noise: FloatArray, evaluations: int) -> None:
+    def seconds(self, games: int) -> float:  # noqa: ARG002
+        """None."""
+        return 0.0
+
+    def solve(
+        self,
+        games: range,
+        values: FloatArray,
+        noise: FloatArray,
+        evaluations: int,
+        seconds: float,
+    ) -> None:
         """Nothing to remember."""

@@ -56,5 +56,5 @@ class AccessReport:
 
     @property
     def seconds(self) -> float:
-        """All seconds spent on requests."""
+        """The sum over all requests; it exceeds the wall time when they are made side by side."""
         return self.total.seconds

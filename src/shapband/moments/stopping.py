@@ -117,6 +117,8 @@ class StableRanking(StoppingRule):
 class Seconds(StoppingRule):
     """The time is up. The only rule whose answer depends on the machine.
 
+    All sessions of a run count, without the pauses between them.
+
     Examples
     --------
     >>> import shapband as sb

@@ -28,14 +28,16 @@ class Book:
         self.lock = threading.RLock()
         self._run = run
         self._connection = connection
+        self._start = start
         self._waiting: list[Request] = []
+        self._in_doubt = False  # whether a transaction was begun and its end not seen
         with database.errors(run):
-            last = connection.execute("SELECT id, digest FROM ledger ORDER BY id DESC LIMIT 1")
-            self.head = Head(*(last.fetchone() or (0, start)))
+            self._head = self._read_head()
 
     def enter_later(self, requests: Sequence[Request]) -> None:
         """Enter requests that cost nothing, together with whatever is entered next."""
-        with self.lock:
+        with self.lock, database.errors(self._run):
+            self._settle()
             self._waiting.extend(requests)
 
     def enter(
@@ -45,13 +47,35 @@ class Book:
     ) -> None:
         """Enter requests, and write what belongs to them: all of it is safe, or nothing is."""
         with self.lock, database.errors(self._run):
-            head, rows = self.head.follow([*self._waiting, *requests])
+            self._settle()
+            head, rows = self._head.follow([*self._waiting, *requests])
+            self._in_doubt = True
             with database.transaction(self._connection):
                 self._connection.executemany(INSERT, rows)
                 if also is not None:
                     also(self._connection, head)
-            self.head = head
-            self._waiting.clear()
+            self._entered(head)
+
+    def _entered(self, head: Head) -> None:
+        # An interruption may come after any line; what waited must not be entered twice.
+        self._waiting.clear()
+        self._head = head
+        self._in_doubt = False
+
+    def _settle(self) -> None:
+        """Find out how a transaction ended that was interrupted, perhaps after its commit."""
+        if not self._in_doubt:
+            return
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        head = self._read_head()
+        if head != self._head:
+            self._entered(head)
+        self._in_doubt = False
+
+    def _read_head(self) -> Head:
+        last = self._connection.execute("SELECT id, digest FROM ledger ORDER BY id DESC LIMIT 1")
+        return Head(*(last.fetchone() or (0, self._start)))
 
     def rows(self) -> Iterator[Row]:
         """All entries, in their order."""

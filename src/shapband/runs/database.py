@@ -48,6 +48,7 @@ CREATE TABLE games (
     time TEXT NOT NULL,
     evaluations INTEGER NOT NULL,
     ledger_entries INTEGER NOT NULL,
+    seconds REAL NOT NULL,
     digest TEXT NOT NULL,
     "values" BLOB NOT NULL,
     noise BLOB NOT NULL

@@ -123,18 +123,30 @@ class StoredJournal(Journal):
             values, noise = self._games.read(games, len(self._names))
             return values, noise, self._games.evaluations(games)
 
-    def solve(self, games: range, values: FloatArray, noise: FloatArray, evaluations: int) -> None:
-        """Store the next games; they are safe when this returns."""
+    def seconds(self, games: int) -> float:
+        """Seconds played, over all sessions, when the first `games` games were stored."""
+        with self._book.lock:
+            return self._games.seconds(games)
+
+    def solve(
+        self,
+        games: range,
+        values: FloatArray,
+        noise: FloatArray,
+        evaluations: int,
+        seconds: float,
+    ) -> None:
+        """Store the next games, and the seconds played so far; safe when this returns."""
         chunk = SolvedChunk(games, values, noise)
-        digest = ""
 
         def write(connection: sqlite3.Connection, head: Head) -> None:
-            nonlocal digest
-            digest = self._games.add(connection, head, chunk, evaluations)
+            self._games.add(connection, head, chunk, evaluations, seconds)
 
         with self._book.lock:
-            self._book.enter(also=write)
-            self._games.added(games, digest)
+            try:
+                self._book.enter(also=write)
+            finally:  # an interruption may come after the commit
+                self._games.reread()
 
     def close(self) -> None:
         """Take no more requests, and wait for those that are on their way."""

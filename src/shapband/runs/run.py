@@ -254,7 +254,7 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         stopped="so far: the run is not finished",
         seed=store.manifest["seed"],
         setup=store.manifest["setup"],
-        seconds=store.games.seconds_since(store.manifest["created"]),
+        seconds=store.games.seconds(done),
     )
 
 

@@ -19,8 +19,8 @@ from shapband.runs.ledger import Head, canonical, now
 Buffer: TypeAlias = bytes | memoryview
 _INSERT = """
 INSERT INTO games
-    (first_game, n_games, time, evaluations, ledger_entries, digest, "values", noise)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    (first_game, n_games, time, evaluations, ledger_entries, seconds, digest, "values", noise)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 
@@ -50,34 +50,40 @@ class SolvedGames:
         self._connection = connection
         self._start = start
         self._last: SolvedChunk | None = None
-        with database.errors(run):
-            row = connection.execute(
+        self.reread()
+
+    def reread(self) -> None:
+        """Look up how many games are stored, and the digest of the last chunk."""
+        with database.errors(self._run):
+            row = self._connection.execute(
                 "SELECT first_game + n_games, digest FROM games ORDER BY first_game DESC LIMIT 1"
             ).fetchone()
         self.count: int = 0 if row is None else row[0]
-        self.digest: str = start if row is None else row[1]
+        self.digest: str = self._start if row is None else row[1]
 
     def add(
-        self, connection: sqlite3.Connection, ledger: Head, chunk: SolvedChunk, evaluations: int
-    ) -> str:
-        """Write the next chunk, inside a transaction; give its digest."""
+        self,
+        connection: sqlite3.Connection,
+        ledger: Head,
+        chunk: SolvedChunk,
+        evaluations: int,
+        seconds: float,
+    ) -> None:
+        """Write the next chunk, inside a transaction; `reread` when it is through."""
         values, noise = _to_bytes(chunk.values), _to_bytes(chunk.noise)
-        facts = (chunk.games.start, len(chunk.games), now(), evaluations, ledger.entries)
+        games = chunk.games
+        facts = (games.start, len(games), now(), evaluations, ledger.entries, seconds)
         digest = _digest(self.digest, ledger.digest, facts, values, noise)
         connection.execute(_INSERT, (*facts, digest, values, noise))
-        return digest
 
-    def added(self, games: range, digest: str) -> None:
-        """The transaction is through."""
-        self.count, self.digest = games.stop, digest
-
-    def seconds_since(self, start: str) -> float:
-        """Seconds from a time until the last chunk was stored."""
+    def seconds(self, games: int) -> float:
+        """Seconds played, over all sessions, when the first `games` games were stored."""
         with database.errors(self._run):
-            (seconds,) = self._connection.execute(
-                "SELECT (julianday(MAX(time)) - julianday(?)) * 86400.0 FROM games", (start,)
+            row = self._connection.execute(
+                "SELECT seconds FROM games WHERE first_game < ? ORDER BY first_game DESC LIMIT 1",
+                (games,),
             ).fetchone()
-        return 0.0 if seconds is None else max(0.0, float(seconds))
+        return 0.0 if row is None else float(row[0])
 
     def evaluations(self, games: range) -> int:
         """Evaluations of the chunks that begin with one of the games."""
@@ -127,7 +133,7 @@ class SolvedGames:
         digest, due = self._start, 0
         with database.errors(self._run):
             rows = self._connection.execute(
-                "SELECT first_game, n_games, time, evaluations, ledger_entries, digest, "
+                "SELECT first_game, n_games, time, evaluations, ledger_entries, seconds, digest, "
                 '"values", noise FROM games ORDER BY first_game'
             )
             for *facts, written, values, noise in rows:
