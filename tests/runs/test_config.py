@@ -328,7 +328,8 @@ def test_a_list_of_providers_needs_no_name(own, tmp_path):
     assert [provider.name for provider in built.plan.providers] == ["a"]
 
 
-def test_a_module_that_is_not_there_is_named(tmp_path):
+def test_a_module_that_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("VAULT_KEY", SECRET)
     text = own_text("vault_of_nobody", "source")
     with pytest.raises(InvalidInput, match="the module vault_of_nobody cannot be imported"):
         Config.parse(text).build(tmp_path)
