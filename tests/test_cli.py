@@ -142,6 +142,7 @@ def test_a_run_is_the_valuation_that_its_file_describes(runs):
     found = [row["expectation"] for row in shown["providers"]]
     np.testing.assert_array_equal(found, expected.expectation)
     assert shown["access"]["records"] == expected.access.records
+    assert len(shown["digest"]) == 64
 
 
 def test_show_prints_a_table(runs):

@@ -42,10 +42,10 @@ def run(whole, tmp_path):
     return tmp_path / "run"
 
 
-def alter(run: Path, statement: str) -> None:
+def alter(run: Path, statement: str, *values: str) -> None:
     connection = sqlite3.connect(run / "run.db")
     with connection:
-        assert connection.execute(statement).rowcount == 1
+        assert connection.execute(statement, values).rowcount == 1
     connection.close()
 
 
@@ -164,6 +164,58 @@ def test_every_alteration_shows(run, statement, said):
     with pytest.raises(RunDamaged, match=said) as caught, RunStore.open(run) as store:
         store.verify()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE result SET kept_games = 3",
+        "UPDATE result SET json = replace(json, '11', '12')",
+        "UPDATE result SET json = substr(json, 1, 100)",
+        "UPDATE result SET json = x'ff00'",
+        "UPDATE result SET digest = 'x'",
+        "DELETE FROM ledger WHERE id = (SELECT MAX(id) FROM ledger)",
+        "DELETE FROM games WHERE first_game = (SELECT MAX(first_game) FROM games)",
+    ],
+)
+def test_a_result_that_does_not_fit_is_not_shown(run, statement):
+    alter(run, statement)
+    with pytest.raises(RunDamaged, match=r"the result of the run .*run is damaged.*from a copy"):
+        look(run)
+
+
+def test_a_result_of_other_make_is_damage(run):
+    """Even if the chain was worked out anew."""
+    with RunStore.open(run, write=True) as store:
+        row = store._result()._replace(text='{"format": 1}')
+        digest = row.expected(row.ledger, row.games)
+    alter(run, "UPDATE result SET json = ?, digest = ?", row.text, digest)
+    with pytest.raises(RunDamaged, match=r"the result of the run .* is damaged"):
+        look(run)
+
+
+def test_an_altered_finished_run_is_not_given_by_resume(run):
+    alter(run, 'UPDATE games SET "values" = noise WHERE first_game = 2')
+    with pytest.raises(RunDamaged, match="games 2 to 2 were altered"):
+        resume(run, ignore, SmallConfig)
+
+
+@pytest.mark.parametrize("key", ["providers", "n_games", "seed", "setup", "config", "created"])
+def test_a_manifest_that_lost_a_key_is_damage(run, key):
+    unfinish(run)
+    alter(run, "DELETE FROM manifest WHERE key = ?", key)
+    with pytest.raises(RunDamaged):
+        resume(run, ignore, SmallConfig)
+    if key != "config":  # which a look does not need
+        with pytest.raises(RunDamaged, match=f"has lost its '{key}': restore run.db from a copy"):
+            look(run)
+
+
+def test_a_look_tells_the_last_digest_of_a_finished_run(run):
+    with RunStore.open(run) as store:
+        assert look(run).digest == store._result().digest
+    unfinish(run)
+    assert look(run).digest is None
 
 
 def test_an_untouched_run_verifies(run):

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from shapband.access.meter import Usage
+from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError
 from shapband.runs import database
 from shapband.runs.book import Book
@@ -21,6 +22,14 @@ from shapband.runs.ledger import Head, LedgerEntry, canonical, chained, entry_of
 from shapband.runs.lock import is_locked, locked
 from shapband.runs.solved import SolvedGames
 from shapband.valuation import Valuation
+
+# In one statement, because a process at work in the run may finish it between two.
+_SELECT_RESULT = """
+SELECT json, kept_games, digest,
+    (SELECT digest FROM ledger ORDER BY id DESC LIMIT 1),
+    (SELECT digest FROM games ORDER BY first_game DESC LIMIT 1)
+FROM result
+"""
 
 
 class RunStore:
@@ -131,14 +140,30 @@ class RunStore:
         self._book.enter(also=write)
 
     def finished(self) -> Valuation | None:
-        """The result, or None while the run is not finished."""
+        """The result, or None while the run is not finished.
+
+        It must fit the ends of the ledger and of the games, which is quick to see; `verify`
+        looks at everything.
+        """
         row = self._result()
         if row is None:
             return None
-        text, kept, _ = row
-        valuation = Valuation.from_json(text)
-        games, _ = self.games.read(range(kept), len(valuation.names))
+        try:
+            if row.digest != row.expected(row.ledger or self._start, row.games or self._start):
+                raise ValueError("it, or the end of the ledger or of the games, was altered")
+            valuation = Valuation.from_json(row.text)
+        except (KeyError, TypeError, ValueError) as cause:
+            raise RunDamaged(
+                f"the result of the run {self.run} is damaged ({one_line(cause)}): restore "
+                f"{database.NAME} from a copy"
+            ) from cause
+        games, _ = self.games.read(range(row.kept), len(valuation.names))
         return replace(valuation, games=games)
+
+    def digest(self) -> str | None:
+        """The last digest of a finished run, which all that is stored leads up to."""
+        row = self._result()
+        return None if row is None else row.digest
 
     def verify(self) -> None:
         """Raise RunDamaged, naming the first broken entry, unless all is as it was written."""
@@ -157,10 +182,8 @@ class RunStore:
         self._check_purchases(received)
         self.games.verify(digests)
         row = self._result()
-        if row is not None:
-            text, kept, digest = row
-            if digest != _result_digest(last, self.games.digest, text, kept):
-                raise RunDamaged("the result, or the end of the ledger, was altered")
+        if row is not None and row.digest != row.expected(last, self.games.digest):
+            raise RunDamaged("the result, or the end of the ledger, was altered")
 
     def close(self) -> None:
         """Let go of the database, when all requests on their way are stored."""
@@ -168,11 +191,10 @@ class RunStore:
             journal.close()
         self._connection.close()
 
-    def _result(self) -> tuple[str, int, str] | None:
+    def _result(self) -> _Result | None:
         with database.errors(self.run):
-            select = "SELECT json, kept_games, digest FROM result"
-            row: tuple[str, int, str] | None = self._connection.execute(select).fetchone()
-        return row
+            row = self._connection.execute(_SELECT_RESULT).fetchone()
+        return None if row is None else _Result(*row)
 
     def _check_pages(self) -> None:
         with database.errors(self.run):
@@ -203,6 +225,34 @@ class RunStore:
             )
 
 
+class _Result(NamedTuple):
+    """The result as it is stored, and the ends of the ledger and of the games."""
+
+    text: str
+    kept: int
+    digest: str
+    ledger: str | None
+    games: str | None
+
+    def expected(self, ledger: str, games: str) -> str:
+        """The digest, if nothing was altered."""
+        return _result_digest(ledger, games, self.text, self.kept)
+
+
+class _Manifest(dict[str, Any]):
+    """A manifest that says what it means if a key is not there."""
+
+    def __init__(self, run: Path, rows: Mapping[str, Any]) -> None:
+        super().__init__(rows)
+        self._run = run
+
+    def __missing__(self, key: str) -> Any:
+        raise RunDamaged(
+            f"the manifest of the run {self._run} has lost its {key!r}: restore "
+            f"{database.NAME} from a copy"
+        )
+
+
 def _make_directory(run: Path) -> None:
     with database.errors(run):
         if run.exists() and not run.is_dir():
@@ -226,9 +276,12 @@ def _read_manifest(run: Path, connection: sqlite3.Connection) -> Mapping[str, An
     with database.errors(run):
         rows = connection.execute("SELECT key, json FROM manifest").fetchall()
     try:
-        manifest = {key: json.loads(text) for key, text in rows}
+        manifest = _Manifest(run, {key: json.loads(text) for key, text in rows})
     except ValueError as cause:
-        raise RunDamaged(f"the manifest of the run {run} cannot be read ({cause})") from cause
+        raise RunDamaged(
+            f"the manifest of the run {run} cannot be read ({cause}): restore {database.NAME} "
+            "from a copy"
+        ) from cause
     if not manifest:
         raise RunDamaged(f"the run {run} has lost its manifest: restore it from a copy")
     return MappingProxyType(manifest)

@@ -30,6 +30,10 @@ class Status(Protocol):
     def valuation(self) -> Valuation | None:
         """The result, or what is known so far; None before there are two games."""
 
+    @property
+    def digest(self) -> str | None:
+        """What all that is stored leads up to; None before the end."""
+
 
 def status_text(run: Path, status: Status) -> str:
     """Show a run: its state, and its valuation so far."""
@@ -46,6 +50,8 @@ def status_text(run: Path, status: Status) -> str:
 def status_json(run: Path, status: Status) -> str:
     """Show a run to a program: everything but the values of single games."""
     document: dict[str, Any] = {"run": str(run), "state": str(status.state)}
+    if status.digest is not None:
+        document["digest"] = status.digest
     valuation = status.valuation
     if valuation is not None:
         used = valuation.access.total
