@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import multiprocessing
 import os
 import shutil
@@ -20,6 +21,7 @@ from shapband.errors import RunDamaged, RunError, RunExists, RunFull, RunLocked
 from shapband.records import Batch
 from shapband.runs import database
 from shapband.runs.book import Paid
+from shapband.runs.reserve import Reserve
 from shapband.runs.run import look, resume, start
 from shapband.runs.store import RunStore
 from tests.conftest import PATIENCE
@@ -279,6 +281,51 @@ def test_a_full_database_is_a_clear_error_and_loses_nothing(tmp_path):
         assert store.games.count == 100_001
 
 
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_run_that_cannot_be_begun_leaves_nothing_behind(tmp_path, monkeypatch, code):
+    def fail(connection, manifest):
+        connection.execute("CREATE TABLE a (b)")
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(database, "_write_new", fail)
+    (tmp_path / "empty").mkdir()
+    for run in (tmp_path / "a" / "b" / "run", tmp_path / "empty"):
+        with pytest.raises(RunError) as caught:
+            RunStore.create(run, {"seed": 1})
+        assert "resume" not in str(caught.value)
+    assert list(tmp_path.rglob("*")) == [tmp_path / "empty"]
+
+
+def test_a_run_on_a_full_disk_is_not_begun(small_disk):
+    with pytest.raises(OSError, match="space"):
+        fill_up(small_disk / "filler")
+    with pytest.raises(RunError) as caught:
+        RunStore.create(small_disk / "run", {"seed": 1, "config": "x" * 100_000})
+    assert "resume" not in str(caught.value)
+    assert [path.name for path in small_disk.iterdir()] == ["filler"]
+
+
+def test_a_name_that_is_no_utf_8_is_refused(tmp_path):
+    run = tmp_path / os.fsdecode(b"run\xff")
+    with pytest.raises(RunError, match=r"must be UTF-8; received b'.*run.xff'"):
+        start(SmallConfig.of(**QUICK), tmp_path, run, ignore)
+    with pytest.raises(RunError, match="must be UTF-8"):
+        look(run)
+    base = tmp_path / os.fsdecode(b"base\xff")
+    with pytest.raises(RunError, match="cannot be described in UTF-8"):
+        start(SmallConfig.of(**QUICK), base, tmp_path / "run", ignore)
+    assert not list(tmp_path.iterdir())
+
+
+def test_room_is_set_aside_where_the_system_has_no_call_for_it(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "posix_fallocate")
+    reserve = Reserve(tmp_path)
+    reserve.hold()
+    assert (tmp_path / "reserve").stat().st_size == 8_000_000
+    reserve.give_up()
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 12 MB."""
@@ -375,6 +422,26 @@ def test_the_journal_serves_many_threads(tmp_path):
             thread.join()
         assert sum(used.requests for used in journal.usage().values()) == 160
         store.verify()
+
+
+def test_requests_without_an_answer_are_counted(tmp_path):
+    batch = Batch(np.ones((1, 1)), np.ones(1))
+    with RunStore.create(tmp_path / "run", {}) as store:
+        journal = store.journal(["p", "q"])
+        counts = [store.unanswered()]
+        for step in (
+            lambda: journal.taken(["q"], "draw", range(3), 1),
+            lambda: journal.asking("p", "draw", 0, 1),
+            lambda: journal.asking("q", "draw", 0, 1),
+            lambda: journal.received("p", "draw", 0, batch, 0.0),
+            lambda: journal.asking("p", "draw", 1, 1),
+            lambda: journal.failed("p", "draw", 1, "no"),
+            lambda: journal.asking("p", "draw", 1, 1),
+            lambda: journal.received("q", "draw", 0, batch, 0.0),
+        ):
+            step()
+            counts.append(store.unanswered())
+        assert counts == [0, 0, 1, 2, 1, 2, 1, 2, 1]
 
 
 def test_closing_waits_for_a_request_on_its_way(tmp_path):

@@ -43,6 +43,7 @@ class RunStatus:
     n_games : games asked for; a budget or a stopping rule may end the run before
     valuation : the result; before the end that of the games so far, without their single
         values, or None while there are fewer than two
+    unanswered : requests that have no answer: under way, or cut off with the process that asked
     digest : the last digest of a finished run, which all that is stored leads up to
     """
 
@@ -53,6 +54,7 @@ class RunStatus:
     done: int
     n_games: int
     valuation: Valuation | None
+    unanswered: int
     digest: str | None
 
 
@@ -115,6 +117,7 @@ def look(run: Path) -> RunStatus:
             done=store.games.count,
             n_games=store.manifest["n_games"],
             valuation=valuation or _so_far(store, access),
+            unanswered=store.unanswered(),
             digest=store.digest(),
         )
 

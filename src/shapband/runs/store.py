@@ -6,7 +6,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 from shapband.access.meter import Usage
 from shapband.checks import one_line
-from shapband.errors import RunDamaged, RunError
+from shapband.errors import RunDamaged, RunError, RunExists, RunLocked
 from shapband.runs import database
 from shapband.runs.book import Book
 from shapband.runs.journal import StoredJournal
 from shapband.runs.ledger import Head, LedgerEntry, canonical, chained, entry_of, verified
+from shapband.runs.lock import NAME as LOCK
 from shapband.runs.lock import is_locked, locked
 from shapband.runs.solved import SolvedGames
 from shapband.valuation import Valuation
@@ -29,6 +30,16 @@ SELECT json, kept_games, digest,
     (SELECT digest FROM ledger ORDER BY id DESC LIMIT 1),
     (SELECT digest FROM games ORDER BY first_game DESC LIMIT 1)
 FROM result
+"""
+_COUNT_UNANSWERED = """
+SELECT COUNT(*)
+FROM (
+    SELECT outcome, MAX(outcome IN ('received', 'failed')) OVER (
+        PARTITION BY providers, purpose, first_game ORDER BY id DESC
+    ) AS answered
+    FROM ledger WHERE outcome != 'taken'
+)
+WHERE outcome = 'asked' AND NOT answered
 """
 
 
@@ -59,10 +70,19 @@ class RunStore:
     @staticmethod
     def create(run: Path, manifest: Mapping[str, Any]) -> RunStore:
         """Begin a run in a directory that does not exist or is empty."""
-        _make_directory(run)
-        complete = {"format": database.FORMAT, **manifest}
-        with locked(run):
-            database.create(run, {key: canonical(value) for key, value in complete.items()})
+        database.check_name(run)
+        texts = _written({"format": database.FORMAT, **manifest})
+        with database.errors(run, begun=False):
+            made = [path for path in (run, *run.parents) if not path.exists()]
+        try:
+            _make_directory(run)
+            with locked(run):
+                database.create(run, texts)
+        except (RunExists, RunLocked):
+            raise
+        except BaseException:
+            _remove(run, made)
+            raise
         return RunStore.open(run, write=True)
 
     @staticmethod
@@ -160,6 +180,12 @@ class RunStore:
         games, _ = self.games.read(range(row.kept), len(valuation.names))
         return replace(valuation, games=games)
 
+    def unanswered(self) -> int:
+        """Requests that were asked and neither received nor failed since."""
+        with database.errors(self.run):
+            (count,) = self._connection.execute(_COUNT_UNANSWERED).fetchone()
+        return int(count)
+
     def digest(self) -> str | None:
         """The last digest of a finished run, which all that is stored leads up to."""
         row = self._result()
@@ -253,8 +279,27 @@ class _Manifest(dict[str, Any]):
         )
 
 
+def _written(manifest: Mapping[str, Any]) -> dict[str, str]:
+    try:
+        return {key: canonical(value) for key, value in manifest.items()}
+    except ValueError as cause:
+        raise RunError(
+            f"the run cannot be described in UTF-8 ({one_line(cause)}): rename the folders or "
+            "providers that have other names"
+        ) from cause
+
+
+def _remove(run: Path, made: Sequence[Path]) -> None:
+    """Leave no trace of a run that could not be begun, and of the directories made for it."""
+    with suppress(OSError):
+        if {path.name for path in run.iterdir()} == {LOCK}:
+            (run / LOCK).unlink()
+        for path in made:
+            path.rmdir()
+
+
 def _make_directory(run: Path) -> None:
-    with database.errors(run):
+    with database.errors(run, begun=False):
         if run.exists() and not run.is_dir():
             raise RunError(f"{run} is a file, and a run needs a directory: choose another")
         run.mkdir(parents=True, exist_ok=True)
@@ -269,7 +314,7 @@ def _make_directory(run: Path) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    return name == "lock" or name.startswith(database.NAME)
+    return name == LOCK or name.startswith(database.NAME)
 
 
 def _read_manifest(run: Path, connection: sqlite3.Connection) -> Mapping[str, Any]:
