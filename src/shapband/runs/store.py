@@ -31,15 +31,21 @@ SELECT json, kept_games, digest,
     (SELECT digest FROM games ORDER BY first_game DESC LIMIT 1)
 FROM result
 """
+# What was received is found by its index; few requests are left to look for a failure of.
 _COUNT_UNANSWERED = """
-SELECT COUNT(*)
-FROM (
-    SELECT outcome, MAX(outcome IN ('received', 'failed')) OVER (
-        PARTITION BY providers, purpose, first_game ORDER BY id DESC
-    ) AS answered
-    FROM ledger WHERE outcome != 'taken'
+SELECT COUNT(*) FROM ledger AS request
+WHERE outcome = 'asked'
+AND NOT EXISTS (
+    SELECT 1 FROM purchases
+    WHERE provider = json_extract(request.providers, '$[0]')
+    AND purpose = request.purpose AND game = request.first_game
 )
-WHERE outcome = 'asked' AND NOT answered
+AND NOT EXISTS (
+    SELECT 1 FROM ledger AS answer
+    WHERE answer.id > request.id AND answer.outcome = 'failed'
+    AND answer.providers = request.providers
+    AND answer.purpose = request.purpose AND answer.first_game = request.first_game
+)
 """
 
 
