@@ -159,6 +159,7 @@ def test_overwritten_bytes_are_damage(run):
         ("DELETE FROM games WHERE first_game = 7", "games from 7 on are missing"),
         ("UPDATE result SET kept_games = 3", "the result"),
         ("UPDATE result SET json = replace(json, '11', '12')", "the result"),
+        ("UPDATE result SET json = x'ff00'", "the result"),
     ],
 )
 def test_every_alteration_shows(run, statement, said):
@@ -190,7 +191,7 @@ def test_a_result_of_other_make_is_damage(run):
     """Even if the chain was worked out anew."""
     with RunStore.open(run, write=True) as store:
         row = store._result()._replace(text='{"format": 1}')
-        digest = row.expected(row.ledger, row.games)
+        digest = row.expected(store._start)
     alter(run, "UPDATE result SET json = ?, digest = ?", row.text, digest)
     with pytest.raises(RunDamaged, match=r"the result of the run .* is damaged"):
         look(run)
