@@ -203,7 +203,7 @@ def test_an_altered_finished_run_is_not_given_by_resume(run):
         resume(run, ignore, SmallConfig)
 
 
-@pytest.mark.parametrize("key", ["providers", "n_games", "seed", "setup", "config", "created"])
+@pytest.mark.parametrize("key", ["providers", "n_games", "seed", "setup", "config"])
 def test_a_manifest_that_lost_a_key_is_damage(run, key):
     unfinish(run)
     alter(run, "DELETE FROM manifest WHERE key = ?", key)
