@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 import shapband as sb
+from shapband.errors import SourceError
 from tests.bad_input import (
     NAMES,
     counted,
@@ -135,3 +137,34 @@ def test_pandas_beside_polars_is_refused_before_any_source_is_asked():
         sb.value, "'south'",
         providers=providers, utility=utility, sampling=sb.Fresh(2), n_games=2, seed=0,
     )  # fmt: skip
+
+
+class Mute(sb.sources.base.FiniteSource):
+    """Cannot tell one thing about itself."""
+
+    def __init__(self, question):
+        self._question = question
+
+    def _tell(self, question, answer):
+        if question == self._question:
+            raise ConnectionError("no\nroute")
+        return answer
+
+    @property
+    def size(self):
+        return self._tell("size", 40)
+
+    @property
+    def schema(self):
+        return self._tell("schema", None)
+
+    def take(self, rows):
+        raise AssertionError("asked")
+
+
+@pytest.mark.parametrize("question", ["size", "schema"])
+def test_a_source_that_cannot_tell_about_itself_is_named(question):
+    providers = [sb.Provider("north", Mute(question))]
+    said = rf"provider 'north': .* cannot tell its {question} \(ConnectionError: no route\)"
+    with pytest.raises(SourceError, match=said):
+        sb.value(providers, sb.AdditiveUtility(), sampling=sb.Fresh(2), n_games=2)

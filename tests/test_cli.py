@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ import shapband as sb
 from shapband.cli import app
 from shapband.errors import ShapbandError
 from shapband.runs.config import Config
+from shapband.runs.views import status_json, status_text
 
 CONFIG = """
 n_games = 30
@@ -142,6 +145,7 @@ def test_a_run_is_the_valuation_that_its_file_describes(runs):
     found = [row["expectation"] for row in shown["providers"]]
     np.testing.assert_array_equal(found, expected.expectation)
     assert shown["access"]["records"] == expected.access.records
+    assert len(shown["digest"]) == 64
 
 
 def test_show_prints_a_table(runs):
@@ -253,6 +257,18 @@ def test_compare_prints_a_table(runs):
     assert "of 10 differ beyond chance" in printed
 
 
+@pytest.mark.parametrize("unanswered", [0, 2])
+@pytest.mark.parametrize("state", ["running", "interrupted", "finished"])
+def test_show_says_what_is_open_and_how_to_go_on(state, unanswered):
+    status = SimpleNamespace(state=state, valuation=None, unanswered=unanswered, digest=None)
+    text = status_text(Path("my run"), status)
+    assert ("shapband resume 'my run'  goes on" in text) == (state == "interrupted")
+    assert ("goes on from here" in text) == (state == "interrupted")
+    assert ("requests without an answer: 2" in text) == bool(unanswered)
+    document = json.loads(status_json(Path("my run"), status))
+    assert document.get("unanswered", 0) == unanswered
+
+
 # Errors.
 
 
@@ -306,6 +322,13 @@ def test_secrets_are_hidden_from_errors_and_traces(broken_look, monkeypatch):
     result = called("show", "x", "--debug")
     assert "open-sesame-42" not in result.output
     assert "refused the key ***" in result.stderr
+
+
+def test_a_directory_whose_name_is_no_utf_8_is_refused(runs):
+    before = set(runs.iterdir())
+    line = refused("run", runs / "one.toml", "--out", runs / os.fsdecode(b"out\xff"))
+    assert "must be UTF-8" in line
+    assert set(runs.iterdir()) == before
 
 
 def test_ctrl_c_tells_how_to_resume(runs, monkeypatch, tmp_path):

@@ -173,7 +173,7 @@ def run(
 def resume(run: Run, quiet: Quiet = False, json: Json = False, debug: Debug = False) -> None:
     """Go on with an interrupted run.
 
-    It ends as if it had never been interrupted, and buys nothing a second time.
+    It ends as if it had never been interrupted, and buys nothing that it has received.
     """
     from shapband.runs.run import resume as go_on
 
@@ -232,11 +232,11 @@ def export(
 def _play(run: Path, games: Callable[[Watch], Valuation], *, quiet: bool, json: bool) -> None:
     """Play under the eyes of the user, and print the result unless asked not to."""
     from shapband.runs.interrupt import INTERRUPTED, interruptible
+    from shapband.runs.views import goes_on
     from shapband.runs.watch import watching
 
     def farewell() -> str:
-        goes_on = f"shapband resume {run}  goes on from here"
-        return f"interrupted: {goes_on if run.exists() else 'nothing was begun'}"
+        return f"interrupted: {goes_on(run) if run.exists() else 'nothing was begun'}"
 
     try:
         with interruptible(farewell), watching(quiet=quiet) as watch:

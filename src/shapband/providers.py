@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband._typing import AnyArray
-from shapband.errors import InvalidInput
-from shapband.sources.base import Source
+from shapband.checks import one_line
+from shapband.errors import InvalidInput, SourceError
+from shapband.sources.base import FiniteSource, Source
 from shapband.sources.frames import FrameSource, as_frame
 
 if TYPE_CHECKING:
@@ -119,8 +120,22 @@ def check_providers(providers: Sequence[Provider]) -> tuple[Provider, ...]:
                 "address the random draws"
             )
         seen.add(provider.name)
+        _check_answers(provider)
     _check_features(checked)
     return checked
+
+
+def _check_answers(provider: Provider) -> None:
+    """Check that a source tells what it must before it is asked for records."""
+    source = provider.source
+    for question in ("schema", "size") if isinstance(source, FiniteSource) else ("schema",):
+        try:
+            getattr(source, question)
+        except Exception as cause:
+            raise SourceError(
+                f"provider {provider.name!r}: the source cannot tell its {question} "
+                f"({type(cause).__name__}: {one_line(cause)})"
+            ) from cause
 
 
 def _check_features(providers: Sequence[Provider]) -> None:

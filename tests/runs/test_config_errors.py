@@ -226,22 +226,65 @@ ADDITIVE = '[utility]\nkind = "additive"\n'
         ('kind = "csv", path = ".", target = "y"', r"source\.path: there is no file"),
         ('kind = "csv", path = "empty.csv", target = "y"', r"source\.path: .* cannot be read"),
         ('kind = "csv", path = "bytes.csv", target = "y"', r"source\.path: .* cannot be read"),
-        ('kind = "csv", path = "good.csv", target = "z"', r"source: .*'z' is not a column"),
+        (
+            'kind = "csv", path = "good.csv", target = "z"',
+            r"source\.target: .*good.csv has no column 'z'",
+        ),
         (
             'kind = "csv", path = "good.csv", target = "y", features = ["q"]',
-            r"source: good.csv has no column 'q'",
+            r"source\.features: .*good.csv has no column 'q'",
         ),
         ('kind = "csv", path = "good.csv", target = "a"', "numbers as targets"),
+        ('kind = "csv", path = "header.csv", target = "y"', r"source\.path: .* holds no records"),
+        (
+            'kind = "csv", path = "wide.csv", target = "y"',
+            r"source\.path: .*wide.csv has rows with",
+        ),
     ],
 )
 def test_files_that_will_not_do_are_named(tmp_path, source, message):
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "bytes.csv").write_bytes(bytes(range(256)))
     (tmp_path / "good.csv").write_text("a,y\nu,1\nv,2\nw,3\n")
+    (tmp_path / "header.csv").write_text("a,y\n")
+    (tmp_path / "wide.csv").write_text("a,y\n5,1,2\n6,2,3\n7,3,4\n")
     text = f'{FRESH}providers = [{{ name = "a", source = {{ {source} }} }}]\n{ADDITIVE}'
     with pytest.raises(InvalidInput, match=message) as error:
         Config.parse(text).build(tmp_path)
     assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("ward", r"^providers\[0\]\.source\.by: .*sites.csv has no column 'ward'"),
+        ("y", r"^providers\[0\]\.source\.by: must not be the column of the targets"),
+        ("site", r"^providers\[0\]\.source\.by: the column 'site' of .*sites.csv has empty cells"),
+    ],
+)
+def test_a_column_that_cannot_name_providers_is_named(tmp_path, by, message):
+    (tmp_path / "sites.csv").write_text("site,a,y\nu,1,1\n,2,2\nu,3,3\n")
+    source = f'kind = "csv", path = "sites.csv", target = "y", by = "{by}"'
+    text = f"{FRESH}providers = [{{ source = {{ {source} }} }}]\n{ADDITIVE}"
+    with pytest.raises(InvalidInput, match=message):
+        Config.parse(text).build(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("n_sample = 2", "n_sample = 4", r"^sampling: Fresh: provider 'a' has 3 records"),
+        ('"b"', '"a"', r"^providers: two providers are named 'a'"),
+        ('"additive"', '"additive", weights = [1.0]', r"^utility: AdditiveUtility: there are 1"),
+        ("seed = 0", 'solver = { kind = "balanced", n_iter = 3 }', r"^solver: BalancedPermutation"),
+    ],
+)
+def test_what_does_not_fit_together_is_told_under_its_table(tmp_path, old, new, message):
+    (tmp_path / "x.csv").write_text("a,y\n1,1\n2,2\n3,3\n")
+    both = ", ".join(f'{{ name = "{name}", source = {CSV} }}' for name in "ab")
+    text = f'{FRESH}providers = [{both}]\nutility = {{ kind = "additive" }}\n'
+    with pytest.raises(InvalidInput, match=message):
+        Config.parse(text.replace(old, new)).build(tmp_path)
 
 
 def test_without_a_task_a_utility_is_needed(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import multiprocessing
 import os
 import shutil
@@ -21,6 +22,7 @@ from shapband.errors import RunDamaged, RunError, RunExists, RunFull, RunLocked
 from shapband.records import Batch
 from shapband.runs import database
 from shapband.runs.book import Paid
+from shapband.runs.reserve import Reserve
 from shapband.runs.run import look, resume, start
 from shapband.runs.store import RunStore
 from tests.conftest import PATIENCE
@@ -43,10 +45,10 @@ def run(whole, tmp_path):
     return tmp_path / "run"
 
 
-def alter(run: Path, statement: str) -> None:
+def alter(run: Path, statement: str, *values: str) -> None:
     connection = sqlite3.connect(run / "run.db")
     with connection:
-        assert connection.execute(statement).rowcount == 1
+        assert connection.execute(statement, values).rowcount == 1
     connection.close()
 
 
@@ -159,6 +161,7 @@ def test_overwritten_bytes_are_damage(run):
         ("DELETE FROM games WHERE first_game = 7", "games from 7 on are missing"),
         ("UPDATE result SET kept_games = 3", "the result"),
         ("UPDATE result SET json = replace(json, '11', '12')", "the result"),
+        ("UPDATE result SET json = x'ff00'", "the result"),
     ],
 )
 def test_every_alteration_shows(run, statement, said):
@@ -166,6 +169,58 @@ def test_every_alteration_shows(run, statement, said):
     with pytest.raises(RunDamaged, match=said) as caught, RunStore.open(run) as store:
         store.verify()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE result SET kept_games = 3",
+        "UPDATE result SET json = replace(json, '11', '12')",
+        "UPDATE result SET json = substr(json, 1, 100)",
+        "UPDATE result SET json = x'ff00'",
+        "UPDATE result SET digest = 'x'",
+        "DELETE FROM ledger WHERE id = (SELECT MAX(id) FROM ledger)",
+        "DELETE FROM games WHERE first_game = (SELECT MAX(first_game) FROM games)",
+    ],
+)
+def test_a_result_that_does_not_fit_is_not_shown(run, statement):
+    alter(run, statement)
+    with pytest.raises(RunDamaged, match=r"the result of the run .*run is damaged.*from a copy"):
+        look(run)
+
+
+def test_a_result_of_other_make_is_damage(run):
+    """Even if the chain was worked out anew."""
+    with RunStore.open(run, write=True) as store:
+        row = store._result()._replace(text='{"format": 1}')
+        digest = row.expected(store._start)
+    alter(run, "UPDATE result SET json = ?, digest = ?", row.text, digest)
+    with pytest.raises(RunDamaged, match=r"the result of the run .* is damaged"):
+        look(run)
+
+
+def test_an_altered_finished_run_is_not_given_by_resume(run):
+    alter(run, 'UPDATE games SET "values" = noise WHERE first_game = 2')
+    with pytest.raises(RunDamaged, match="games 2 to 2 were altered"):
+        resume(run, ignore, SmallConfig)
+
+
+@pytest.mark.parametrize("key", ["providers", "n_games", "seed", "setup", "config"])
+def test_a_manifest_that_lost_a_key_is_damage(run, key):
+    unfinish(run)
+    alter(run, "DELETE FROM manifest WHERE key = ?", key)
+    with pytest.raises(RunDamaged):
+        resume(run, ignore, SmallConfig)
+    if key != "config":  # which a look does not need
+        with pytest.raises(RunDamaged, match=f"has lost its '{key}': restore run.db from a copy"):
+            look(run)
+
+
+def test_a_look_tells_the_last_digest_of_a_finished_run(run):
+    with RunStore.open(run) as store:
+        assert look(run).digest == store._result().digest
+    unfinish(run)
+    assert look(run).digest is None
 
 
 def test_an_untouched_run_verifies(run):
@@ -227,6 +282,51 @@ def test_a_full_database_is_a_clear_error_and_loses_nothing(tmp_path):
     with RunStore.open(tmp_path / "run") as store:
         store.verify()
         assert store.games.count == 100_001
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_run_that_cannot_be_begun_leaves_nothing_behind(tmp_path, monkeypatch, code):
+    def fail(connection, manifest):
+        connection.execute("CREATE TABLE a (b)")
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(database, "_write_new", fail)
+    (tmp_path / "empty").mkdir()
+    for run in (tmp_path / "a" / "b" / "run", tmp_path / "empty"):
+        with pytest.raises(RunError) as caught:
+            RunStore.create(run, {"seed": 1})
+        assert "resume" not in str(caught.value)
+    assert list(tmp_path.rglob("*")) == [tmp_path / "empty"]
+
+
+def test_a_run_on_a_full_disk_is_not_begun(small_disk):
+    with pytest.raises(OSError, match="space"):
+        fill_up(small_disk / "filler")
+    with pytest.raises(RunError) as caught:
+        RunStore.create(small_disk / "run", {"seed": 1, "config": "x" * 100_000})
+    assert "resume" not in str(caught.value)
+    assert [path.name for path in small_disk.iterdir()] == ["filler"]
+
+
+def test_a_name_that_is_no_utf_8_is_refused(tmp_path):
+    run = tmp_path / os.fsdecode(b"run\xff")
+    with pytest.raises(RunError, match=r"must be UTF-8; received b'.*run.xff'"):
+        start(SmallConfig.of(**QUICK), tmp_path, run, ignore)
+    with pytest.raises(RunError, match="must be UTF-8"):
+        look(run)
+    base = tmp_path / os.fsdecode(b"base\xff")
+    with pytest.raises(RunError, match="cannot be described in UTF-8"):
+        start(SmallConfig.of(**QUICK), base, tmp_path / "run", ignore)
+    assert not list(tmp_path.iterdir())
+
+
+def test_room_is_set_aside_where_the_system_has_no_call_for_it(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "posix_fallocate")
+    reserve = Reserve(tmp_path)
+    reserve.hold()
+    assert (tmp_path / "reserve").stat().st_size == 8_000_000
+    reserve.give_up()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture
@@ -325,6 +425,26 @@ def test_the_journal_serves_many_threads(tmp_path):
             thread.join()
         assert sum(used.requests for used in journal.usage().values()) == 160
         store.verify()
+
+
+def test_requests_without_an_answer_are_counted(tmp_path):
+    batch = Batch(np.ones((1, 1)), np.ones(1))
+    with RunStore.create(tmp_path / "run", {}) as store:
+        journal = store.journal(["p", "q"])
+        counts = [store.unanswered()]
+        for step in (
+            lambda: journal.taken(["q"], "draw", range(3), 1),
+            lambda: journal.asking("p", "draw", 0, 1),
+            lambda: journal.asking("q", "draw", 0, 1),
+            lambda: journal.received("p", "draw", 0, batch, 0.0),
+            lambda: journal.asking("p", "draw", 1, 1),
+            lambda: journal.failed("p", "draw", 1, "no"),
+            lambda: journal.asking("p", "draw", 1, 1),
+            lambda: journal.received("q", "draw", 0, batch, 0.0),
+        ):
+            step()
+            counts.append(store.unanswered())
+        assert counts == [0, 0, 1, 2, 1, 2, 1, 2, 1]
 
 
 def test_closing_waits_for_a_request_on_its_way(tmp_path):

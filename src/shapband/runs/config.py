@@ -16,7 +16,7 @@ from shapband.checks import one_line
 from shapband.errors import InvalidInput
 from shapband.execution.base import Workers
 from shapband.execution.local import LocalWorkers
-from shapband.providers import Provider
+from shapband.providers import Provider, check_providers
 from shapband.runs.built import Built
 from shapband.runs.complaints import complaint, shown
 from shapband.runs.fingerprints import fingerprint, fingerprint_of
@@ -34,6 +34,8 @@ from shapband.runs.tables import (
     broken,
 )
 from shapband.runs.utilities import make_utility
+from shapband.sampling.base import Sampling
+from shapband.solvers.base import Solver
 from shapband.utilities.base import Utility
 
 if TYPE_CHECKING:
@@ -123,25 +125,22 @@ class Config(Table):
         """The file as it was written; secrets are only named in it."""
         return self._text
 
-    def build(self, base: Path, seed: int | None = None) -> Built:
-        """Load the data and make all objects.
-
-        Parameters
-        ----------
-        base : the folder that relative paths and modules start from
-        seed : that of a run that goes on, if the file names none
-        """
+    def build(self, base: Path) -> Built:
+        """Load the data and make all objects; relative paths and modules start from `base`."""
         base = base.resolve()
         workers = self._workers()
         providers, tasks = self._providers(base)
         utility, rows = make_utility(self.utility, tasks, base)
+        sampling = self.sampling.make()
+        solver = None if self.solver is None else self.solver.make()
+        _check_tables(providers, utility, sampling, solver)
         plan = settle(
             providers,
             utility,
-            sampling=self.sampling.make(),
-            solver=None if self.solver is None else self.solver.make(),
+            sampling=sampling,
+            solver=solver,
             n_games=self.n_games,
-            seed=self.seed if self.seed is not None else seed,
+            seed=self.seed,
             budget=None if self.budget is None else self.budget.make(),
             stop=None if self.stop is None else self.stop.make(),
         )
@@ -193,6 +192,21 @@ class Config(Table):
         if isinstance(self.workers, int) and self.scheduler is not None:
             raise broken('is for workers = "dask" or "ray" only: leave it out', "scheduler")
         return self
+
+
+def _check_tables(
+    providers: list[Provider], utility: Utility, sampling: Sampling, solver: Solver | None
+) -> None:
+    """Check what does not fit together under the name of the table that it stands in."""
+    with at_key("providers"):
+        check_providers(providers)
+    with at_key("solver"):
+        if solver is not None:
+            solver.check(len(providers))
+    with at_key("sampling"):
+        sampling.check(providers)
+    with at_key("utility"):
+        utility.check(providers)
 
 
 def _is_count(workers: object) -> bool:

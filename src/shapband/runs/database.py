@@ -73,15 +73,24 @@ def create(run: Path, manifest: dict[str, str]) -> None:
     """
     if (run / NAME).exists():
         raise RunExists(f"{run} already holds a run: resume it, or choose another directory")
+    with errors(run, begun=False):
+        _clear(run)
+        try:
+            connection = _connect(run / _NEW, "rwc")
+            try:
+                _write_new(connection, manifest)
+            finally:
+                connection.close()
+            os.rename(run / _NEW, run / NAME)
+        except BaseException:
+            _clear(run)
+            raise
+
+
+def _clear(run: Path) -> None:
+    """Remove a database that was not written to its end."""
     for leftover in run.glob(f"{_NEW}*"):
         leftover.unlink()
-    with errors(run):
-        connection = _connect(run / _NEW, "rwc")
-        try:
-            _write_new(connection, manifest)
-        finally:
-            connection.close()
-        os.rename(run / _NEW, run / NAME)
 
 
 def _write_new(connection: sqlite3.Connection, manifest: dict[str, str]) -> None:
@@ -97,6 +106,7 @@ def _write_new(connection: sqlite3.Connection, manifest: dict[str, str]) -> None
 
 def connect(run: Path, *, write: bool) -> sqlite3.Connection:
     """Open the database of a run, after a check that it is one this version can read."""
+    check_name(run)
     if not (run / NAME).is_file():
         raise RunError(f"{run} is not a run: it holds no {NAME}")
     with errors(run):
@@ -110,6 +120,16 @@ def connect(run: Path, *, write: bool) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def check_name(run: Path) -> None:
+    """Refuse a directory whose name SQLite, or whoever prints it, could not handle."""
+    try:
+        str(run).encode()
+    except UnicodeEncodeError as cause:
+        raise RunError(
+            f"the name of a run directory must be UTF-8; received {os.fsencode(run)!r}"
+        ) from cause
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -161,23 +181,23 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def errors(run: Path) -> Iterator[None]:
-    """Say in words what an error of SQLite means for the run."""
+def errors(run: Path, *, begun: bool = True) -> Iterator[None]:
+    """Say in words what an error of SQLite means for the run, which is begun or not yet."""
     try:
         yield
     except sqlite3.Error as cause:
-        raise _explained(cause, run) from cause
+        raise _explained(cause, run, begun=begun) from cause
     except OSError as cause:
         if cause.errno == errno.ENOSPC:
-            raise _full(run) from cause
+            raise _full(run, begun=begun) from cause
         raise RunError(f"the run {run} cannot be used: {cause.strerror}") from cause
 
 
-def _explained(cause: sqlite3.Error, run: Path) -> RunError:
+def _explained(cause: sqlite3.Error, run: Path, *, begun: bool) -> RunError:
     code = getattr(cause, "sqlite_errorcode", None)
     code = None if code is None else code & 0xFF  # without the details of extended codes
     if code == sqlite3.SQLITE_FULL:
-        return _full(run)
+        return _full(run, begun=begun)
     if code in _DAMAGE:
         return RunDamaged(f"{run / NAME} is damaged ({one_line(cause)}): restore it from a copy")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
@@ -186,10 +206,11 @@ def _explained(cause: sqlite3.Error, run: Path) -> RunError:
         )
     if code is None or code == sqlite3.SQLITE_ERROR:  # a table or column is missing
         return RunDamaged(f"{run / NAME} is damaged ({one_line(cause)}): restore it from a copy")
-    return RunError(f"the run {run} cannot be used ({one_line(cause)}): try again, then resume")
+    remedy = "try again, then resume" if begun else "nothing was begun, try again"
+    return RunError(f"the run {run} cannot be used ({one_line(cause)}): {remedy}")
 
 
-def _full(run: Path) -> RunFull:
-    return RunFull(
-        f"the disk of the run {run} is full; all that was stored is safe: make room, then resume"
-    )
+def _full(run: Path, *, begun: bool) -> RunFull:
+    stored = "all that was stored is safe" if begun else "nothing was begun"
+    remedy = "make room, then resume" if begun else "make room, then run it again"
+    return RunFull(f"the disk of the run {run} is full; {stored}: {remedy}")

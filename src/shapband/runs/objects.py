@@ -23,6 +23,9 @@ def load_object(name: str, options: Mapping[str, Any] | None, base: Path, key: s
     base : the folder of the file
     key : where the name stands in the file, for errors
     """
+    parent = key.rpartition(".")[0]
+    # Before the import, whose error may repeat a secret too.
+    arguments = reveal(dict(options or {}), f"{parent}.options")
     found = _find(name, base, key)
     if options is None and not isinstance(found, type):
         return found
@@ -30,13 +33,10 @@ def load_object(name: str, options: Mapping[str, Any] | None, base: Path, key: s
         raise InvalidInput(
             f"{key}: {name} is a {type(found).__name__}, which takes no options: leave them out"
         )
-    parent = key.rpartition(".")[0]
-    arguments = reveal(dict(options or {}), f"{parent}.options")
     try:
         return found(**arguments)
     except Exception as cause:
-        reason = hide(f"{type(cause).__name__}: {one_line(cause)}")
-        raise InvalidInput(f"{key}: {name} could not be called ({reason})") from cause
+        raise InvalidInput(f"{key}: {name} could not be called ({_reason(cause)})") from cause
 
 
 def _find(name: str, base: Path, key: str) -> Any:
@@ -47,11 +47,14 @@ def _find(name: str, base: Path, key: str) -> Any:
         found: Any = importlib.import_module(module_name)
     except Exception as cause:
         raise InvalidInput(
-            f"{key}: the module {module_name} cannot be imported "
-            f"({type(cause).__name__}: {one_line(cause)})"
+            f"{key}: the module {module_name} cannot be imported ({_reason(cause)})"
         ) from cause
     for part in path.split("."):
         if not hasattr(found, part):
             raise InvalidInput(f"{key}: the module {module_name} has no {path}")
         found = getattr(found, part)
     return found
+
+
+def _reason(cause: Exception) -> str:
+    return hide(f"{type(cause).__name__}: {one_line(cause)}")

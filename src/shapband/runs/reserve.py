@@ -25,7 +25,7 @@ class Reserve:
         with database.errors(self._run):
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
-                os.posix_fallocate(handle, 0, _BYTES)
+                _set_aside(handle)
             except OSError:
                 self.give_up()
                 raise
@@ -37,3 +37,12 @@ class Reserve:
         """Give the room back."""
         self._path.unlink(missing_ok=True)
         self.is_held = False
+
+
+def _set_aside(handle: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, _BYTES)
+        return
+    left = _BYTES  # macOS has no such call: zeros take the room as well
+    while left:
+        left -= os.write(handle, bytes(left))

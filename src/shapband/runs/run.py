@@ -43,6 +43,8 @@ class RunStatus:
     n_games : games asked for; a budget or a stopping rule may end the run before
     valuation : the result; before the end that of the games so far, without their single
         values, or None while there are fewer than two
+    unanswered : requests that have no answer: under way, or cut off with the process that asked
+    digest : the last digest of a finished run, which all that is stored leads up to
     """
 
     run: Path
@@ -52,6 +54,8 @@ class RunStatus:
     done: int
     n_games: int
     valuation: Valuation | None
+    unanswered: int
+    digest: str | None
 
 
 def start(config: Description, base: Path, out: Path, watch: Watch) -> Valuation:
@@ -87,8 +91,9 @@ def resume(
     """
     with RunStore.open(run) as store:
         finished = store.finished()
-    if finished is not None:
-        return finished
+        if finished is not None:
+            store.verify()
+            return finished
     with RunStore.open(run, write=True) as store, store.lock():
         store.verify()
         built = _rebuild(store, parse or _parse)
@@ -112,6 +117,8 @@ def look(run: Path) -> RunStatus:
             done=store.games.count,
             n_games=store.manifest["n_games"],
             valuation=valuation or _so_far(store, access),
+            unanswered=store.unanswered(),
+            digest=store.digest(),
         )
 
 

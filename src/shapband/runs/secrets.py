@@ -1,17 +1,31 @@
 """Secrets: named in the file, read from the environment, and never shown or stored.
 
 Whatever is printed or written to disk about an error goes through `hide`, because the libraries
-that secrets are handed to like to repeat them.
+that secrets are handed to like to repeat them: as they are, quoted, or line by line.
 """
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote, quote_plus
 
+from shapband.checks import one_line
 from shapband.errors import InvalidInput
 
 _SHORTEST = 4  # characters; anything shorter is no secret, and hiding it would garble the text
+_SHORTEST_LINE = 8  # the same for one line of several
+_QUOTED: tuple[Callable[[str], str], ...] = (
+    lambda text: repr(text)[1:-1],
+    lambda text: repr('"' + text)[2:-1],  # as part of a text with the other quotes
+    lambda text: json.dumps(text)[1:-1],
+    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    lambda text: quote(text, errors="surrogateescape"),
+    lambda text: quote(text, safe="", errors="surrogateescape"),
+    lambda text: quote_plus(text, errors="surrogateescape"),
+)
 _revealed: set[str] = set()
 
 
@@ -33,7 +47,7 @@ def reveal(options: Any, key: str) -> Any:
 
 
 def hide(text: str) -> str:
-    """Replace every revealed value in a text by asterisks.
+    """Replace every revealed value in a text by asterisks, in whatever form it is there.
 
     Examples
     --------
@@ -52,5 +66,15 @@ def _variable(name: object, key: str) -> str:
     if value is None:
         raise InvalidInput(f"{key}: the environment variable {name} is not set: set it")
     if len(value) >= _SHORTEST:
-        _revealed.add(value)
+        _revealed.update(_forms(value))
     return value
+
+
+def _forms(secret: str) -> set[str]:
+    """How a secret may stand in a text."""
+    lines = (line.strip() for line in secret.splitlines())
+    forms = {secret, *(line for line in lines if len(line) >= _SHORTEST_LINE)}
+    for _ in range(2):  # an error may quote another one that quotes the secret
+        forms |= {quoted(form) for form in forms for quoted in _QUOTED}
+    forms |= {one_line(form) for form in forms}
+    return {form for form in forms if len(form) >= _SHORTEST}

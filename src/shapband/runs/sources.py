@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,7 +49,7 @@ def make_providers(table: ProviderTable, base: Path, key: str) -> list[Provider]
             return _from_object(table.name, source, base, key)
         if not isinstance(source, FileTable) or not isinstance(source, Split):
             raise TypeError(f"{type(source).__name__} is not a source of providers")
-        frame = read_frame(source, base, f"{key}.source", also=source.by)
+        frame = read_frame(source, base, f"{key}.source", by=source.by)
         if source.by is not None:
             return providers_from_frame(frame, by=source.by, target=source.target)
         return [Provider(str(table.name), FrameSource(frame, source.target))]
@@ -60,34 +61,73 @@ def make_rows(table: CsvTable | ParquetTable, base: Path, key: str) -> Batch:
         return FrameSource(read_frame(table, base, key), table.target).records
 
 
-def read_frame(table: FileTable, base: Path, key: str, also: str | None = None) -> pd.DataFrame:
-    """Read a file, and keep the columns that are asked for."""
+def read_frame(table: FileTable, base: Path, key: str, by: str | None = None) -> pd.DataFrame:
+    """Read a file, and keep the columns that are asked for.
+
+    Parameters
+    ----------
+    table : which file and columns
+    base : the folder that a relative path starts from
+    key : where the table stands in the configuration, for errors
+    by : the column that names the provider of each record, if there is one
+    """
     path = base / table.path
     if not path.is_file():
         raise InvalidInput(f"{key}.path: there is no file {path}")
     try:
-        frame = _read_csv(path, table) if isinstance(table, CsvTable) else _read_parquet(path, key)
+        if isinstance(table, CsvTable):
+            frame = _read_csv(path, table.separator, by, key)
+        else:
+            frame = _read_parquet(path, key)
     except (OSError, ValueError) as cause:
         if isinstance(cause, InvalidInput):
             raise
         raise InvalidInput(f"{key}.path: {path} cannot be read ({one_line(cause)})") from cause
+    if frame.empty:
+        raise InvalidInput(f"{key}.path: {path} holds no records: at least one is needed")
+    return frame[_columns(frame, table, path, key, by)]
+
+
+def _columns(
+    frame: pd.DataFrame, table: FileTable, path: Path, key: str, by: str | None
+) -> list[str]:
+    """The columns to keep, after a check that they are there and say whose each record is."""
+    owners = [] if by is None else [(by, "by")]
+    features = [(name, "features") for name in table.features or ()]
+    for name, which in (*owners, (table.target, "target"), *features):
+        if name not in frame.columns:
+            raise InvalidInput(
+                f"{key}.{which}: {path} has no column {name!r}; there are "
+                f"{', '.join(map(str, frame.columns))}"
+            )
+    if by == table.target:
+        raise InvalidInput(f"{key}.by: must not be the column of the targets, {by!r}")
+    if by is not None and (frame[by].isna() | (frame[by] == "")).any():
+        raise InvalidInput(f"{key}.by: the column {by!r} of {path} has empty cells: fill them")
     if table.features is None:
-        return frame
-    wanted = [*table.features, table.target, *([] if also is None else [also])]
-    missing = [name for name in wanted if name not in frame.columns]
-    if missing:
-        raise InvalidInput(
-            f"{key}: {path.name} has no column {missing[0]!r}; there are "
-            f"{', '.join(map(str, frame.columns))}"
-        )
-    return frame[list(dict.fromkeys(wanted))]
+        return list(frame.columns)
+    return list(dict.fromkeys([*table.features, table.target, *(name for name, _ in owners)]))
 
 
-def _read_csv(path: Path, table: CsvTable) -> pd.DataFrame:
+def _read_csv(path: Path, separator: str, by: str | None, key: str) -> pd.DataFrame:
     import pandas as pd
 
-    # Every column is read as a whole, so that its type does not depend on the length of the file.
-    return pd.read_csv(path, sep=table.separator, low_memory=False)
+    # There is no index, else rows that are longer than the header would shift the columns.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            # Every column as a whole, so that its type does not depend on the length of the file.
+            frame = pd.read_csv(path, sep=separator, index_col=False, low_memory=False)
+        except pd.errors.ParserWarning as cause:
+            raise InvalidInput(
+                f"{key}.path: {path} has rows with more cells than its header: name every column"
+            ) from cause
+    if by in frame.columns:
+        # Names stay as they are written: 01 is not 1, and NA is a name.
+        frame[by] = pd.read_csv(
+            path, sep=separator, index_col=False, usecols=[by], dtype=str, keep_default_na=False
+        )[by]
+    return frame
 
 
 def _read_parquet(path: Path, key: str) -> pd.DataFrame:

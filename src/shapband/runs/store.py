@@ -6,21 +6,47 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from shapband.access.meter import Usage
-from shapband.errors import RunDamaged, RunError
+from shapband.checks import one_line
+from shapband.errors import RunDamaged, RunError, RunExists, RunLocked
 from shapband.runs import database
 from shapband.runs.book import Book
 from shapband.runs.journal import StoredJournal
 from shapband.runs.ledger import Head, LedgerEntry, canonical, chained, entry_of, verified
+from shapband.runs.lock import NAME as LOCK
 from shapband.runs.lock import is_locked, locked
 from shapband.runs.solved import SolvedGames
 from shapband.valuation import Valuation
+
+# In one statement, because a process at work in the run may finish it between two.
+_SELECT_RESULT = """
+SELECT json, kept_games, digest,
+    (SELECT digest FROM ledger ORDER BY id DESC LIMIT 1),
+    (SELECT digest FROM games ORDER BY first_game DESC LIMIT 1)
+FROM result
+"""
+# What was received is found by its index; few requests are left to look for a failure of.
+_COUNT_UNANSWERED = """
+SELECT COUNT(*) FROM ledger AS request
+WHERE outcome = 'asked'
+AND NOT EXISTS (
+    SELECT 1 FROM purchases
+    WHERE provider = json_extract(request.providers, '$[0]')
+    AND purpose = request.purpose AND game = request.first_game
+)
+AND NOT EXISTS (
+    SELECT 1 FROM ledger AS answer
+    WHERE answer.id > request.id AND answer.outcome = 'failed'
+    AND answer.providers = request.providers
+    AND answer.purpose = request.purpose AND answer.first_game = request.first_game
+)
+"""
 
 
 class RunStore:
@@ -50,10 +76,19 @@ class RunStore:
     @staticmethod
     def create(run: Path, manifest: Mapping[str, Any]) -> RunStore:
         """Begin a run in a directory that does not exist or is empty."""
-        _make_directory(run)
-        complete = {"format": database.FORMAT, **manifest}
-        with locked(run):
-            database.create(run, {key: canonical(value) for key, value in complete.items()})
+        database.check_name(run)
+        texts = _written({"format": database.FORMAT, **manifest})
+        with database.errors(run, begun=False):
+            made = [path for path in (run, *run.parents) if not path.exists()]
+        try:
+            _make_directory(run)
+            with locked(run):
+                database.create(run, texts)
+        except (RunExists, RunLocked):
+            raise
+        except BaseException:
+            _remove(run, made)
+            raise
         return RunStore.open(run, write=True)
 
     @staticmethod
@@ -131,24 +166,44 @@ class RunStore:
         self._book.enter(also=write)
 
     def finished(self) -> Valuation | None:
-        """The result, or None while the run is not finished."""
+        """The result, or None while the run is not finished.
+
+        It must fit the ends of the ledger and of the games, which is quick to see; `verify`
+        looks at everything.
+        """
         row = self._result()
         if row is None:
             return None
-        text, kept, _ = row
-        valuation = Valuation.from_json(text)
-        games, _ = self.games.read(range(kept), len(valuation.names))
+        try:
+            if row.digest != row.expected(self._start):
+                raise ValueError("it, or the end of the ledger or of the games, was altered")
+            valuation = Valuation.from_json(row.text)
+        except (KeyError, TypeError, ValueError) as cause:
+            raise RunDamaged(
+                f"the result of the run {self.run} is damaged ({one_line(cause)}): restore "
+                f"{database.NAME} from a copy"
+            ) from cause
+        games, _ = self.games.read(range(row.kept), len(valuation.names))
         return replace(valuation, games=games)
+
+    def unanswered(self) -> int:
+        """Requests that were asked and neither received nor failed since."""
+        with database.errors(self.run):
+            (count,) = self._connection.execute(_COUNT_UNANSWERED).fetchone()
+        return int(count)
+
+    def digest(self) -> str | None:
+        """The last digest of a finished run, which all that is stored leads up to."""
+        row = self._result()
+        return None if row is None else row.digest
 
     def verify(self) -> None:
         """Raise RunDamaged, naming the first broken entry, unless all is as it was written."""
         self._check_pages()
         wanted = self.games.ledger_entries()
         digests = {0: self._start}
-        last = self._start
         received = 0
         for entry in verified(self._book.rows(), self._start):
-            last = entry.digest
             if entry.id in wanted:
                 digests[entry.id] = entry.digest
             if entry.outcome == "received":
@@ -156,11 +211,7 @@ class RunStore:
                 self._check_purchase(entry)
         self._check_purchases(received)
         self.games.verify(digests)
-        row = self._result()
-        if row is not None:
-            text, kept, digest = row
-            if digest != _result_digest(last, self.games.digest, text, kept):
-                raise RunDamaged("the result, or the end of the ledger, was altered")
+        self.finished()  # fits the ends of what fits up to there
 
     def close(self) -> None:
         """Let go of the database, when all requests on their way are stored."""
@@ -168,11 +219,10 @@ class RunStore:
             journal.close()
         self._connection.close()
 
-    def _result(self) -> tuple[str, int, str] | None:
+    def _result(self) -> _Result | None:
         with database.errors(self.run):
-            select = "SELECT json, kept_games, digest FROM result"
-            row: tuple[str, int, str] | None = self._connection.execute(select).fetchone()
-        return row
+            row = self._connection.execute(_SELECT_RESULT).fetchone()
+        return None if row is None else _Result(*row)
 
     def _check_pages(self) -> None:
         with database.errors(self.run):
@@ -203,8 +253,55 @@ class RunStore:
             )
 
 
+class _Result(NamedTuple):
+    """The result as it is stored, and the ends of the ledger and of the games."""
+
+    text: str
+    kept: int
+    digest: str
+    ledger: str | None
+    games: str | None
+
+    def expected(self, start: str) -> str:
+        """The digest, if nothing was altered; what is empty ends with its start."""
+        return _result_digest(self.ledger or start, self.games or start, self.text, self.kept)
+
+
+class _Manifest(dict[str, Any]):
+    """A manifest that says what it means if a key is not there."""
+
+    def __init__(self, run: Path, rows: Mapping[str, Any]) -> None:
+        super().__init__(rows)
+        self._run = run
+
+    def __missing__(self, key: str) -> Any:
+        raise RunDamaged(
+            f"the manifest of the run {self._run} has lost its {key!r}: restore "
+            f"{database.NAME} from a copy"
+        )
+
+
+def _written(manifest: Mapping[str, Any]) -> dict[str, str]:
+    try:
+        return {key: canonical(value) for key, value in manifest.items()}
+    except ValueError as cause:
+        raise RunError(
+            f"the run cannot be described in UTF-8 ({one_line(cause)}): rename the folders or "
+            "providers that have other names"
+        ) from cause
+
+
+def _remove(run: Path, made: Sequence[Path]) -> None:
+    """Leave no trace of a run that could not be begun, and of the directories made for it."""
+    with suppress(OSError):
+        if {path.name for path in run.iterdir()} == {LOCK}:
+            (run / LOCK).unlink()
+        for path in made:
+            path.rmdir()
+
+
 def _make_directory(run: Path) -> None:
-    with database.errors(run):
+    with database.errors(run, begun=False):
         if run.exists() and not run.is_dir():
             raise RunError(f"{run} is a file, and a run needs a directory: choose another")
         run.mkdir(parents=True, exist_ok=True)
@@ -219,16 +316,19 @@ def _make_directory(run: Path) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    return name == "lock" or name.startswith(database.NAME)
+    return name == LOCK or name.startswith(database.NAME)
 
 
 def _read_manifest(run: Path, connection: sqlite3.Connection) -> Mapping[str, Any]:
     with database.errors(run):
         rows = connection.execute("SELECT key, json FROM manifest").fetchall()
     try:
-        manifest = {key: json.loads(text) for key, text in rows}
+        manifest = _Manifest(run, {key: json.loads(text) for key, text in rows})
     except ValueError as cause:
-        raise RunDamaged(f"the manifest of the run {run} cannot be read ({cause})") from cause
+        raise RunDamaged(
+            f"the manifest of the run {run} cannot be read ({cause}): restore {database.NAME} "
+            "from a copy"
+        ) from cause
     if not manifest:
         raise RunDamaged(f"the run {run} has lost its manifest: restore it from a copy")
     return MappingProxyType(manifest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -30,6 +31,14 @@ class Status(Protocol):
     def valuation(self) -> Valuation | None:
         """The result, or what is known so far; None before there are two games."""
 
+    @property
+    def unanswered(self) -> int:
+        """Requests that have no answer."""
+
+    @property
+    def digest(self) -> str | None:
+        """What all that is stored leads up to; None before the end."""
+
 
 def status_text(run: Path, status: Status) -> str:
     """Show a run: its state, and its valuation so far."""
@@ -38,14 +47,31 @@ def status_text(run: Path, status: Status) -> str:
         lines.append("fewer than two games are done: nothing can be said yet")
     else:
         lines.append(str(status.valuation))
-    if str(status.state) != "finished":
-        lines += ["", f"shapband resume {run}  goes on from here"]
+    if status.unanswered:
+        lines += ["", f"requests without an answer: {status.unanswered:,}"]
+    if str(status.state) == "interrupted":
+        lines += ["", goes_on(run)]
     return "\n".join(lines)
+
+
+def goes_on(run: Path) -> str:
+    """Say how to go on with a run.
+
+    Examples
+    --------
+    >>> goes_on(Path("my run"))
+    "shapband resume 'my run'  goes on from here"
+    """
+    return f"shapband resume {shlex.quote(str(run))}  goes on from here"
 
 
 def status_json(run: Path, status: Status) -> str:
     """Show a run to a program: everything but the values of single games."""
     document: dict[str, Any] = {"run": str(run), "state": str(status.state)}
+    if status.unanswered:
+        document["unanswered"] = status.unanswered
+    if status.digest is not None:
+        document["digest"] = status.digest
     valuation = status.valuation
     if valuation is not None:
         used = valuation.access.total
