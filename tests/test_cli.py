@@ -344,3 +344,14 @@ def test_ctrl_c_tells_how_to_resume(runs, monkeypatch, tmp_path):
     assert len(result.stderr.splitlines()) == 1
     nothing = called("resume", tmp_path / "none", "--quiet")
     assert nothing.stderr == "interrupted: nothing was begun\n"
+
+
+def test_a_run_that_the_budget_cannot_begin_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    short = 'providers = [{ source = { kind = "task", task = "wine" } }]\nn_games = 5\nseed = 0\n'
+    short += 'sampling = { kind = "fresh", n_sample = 30 }\nbudget = { records = BUDGET }\n'
+    (tmp_path / "short.toml").write_text(short.replace("BUDGET", "10"))
+    assert "raise the budget" in refused("run", "short.toml", "--out", "run")
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "short.toml").write_text(short.replace("BUDGET", "10000"))
+    assert called("run", "short.toml", "--out", "run").exit_code == 0

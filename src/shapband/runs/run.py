@@ -14,12 +14,18 @@ import numpy as np
 from shapband.access.access import Access
 from shapband.access.meter import AccessReport, Usage
 from shapband.engine import Plan, Watch, play
-from shapband.errors import RunDamaged, RunError, VersionsChanged
+from shapband.errors import (
+    BudgetExceeded,
+    InvalidInput,
+    RunDamaged,
+    RunError,
+    VersionsChanged,
+)
 from shapband.moments.accumulate import Fold
 from shapband.providers import Provider
 from shapband.runs.built import Built, Description
 from shapband.runs.ledger import now
-from shapband.runs.store import RunStore
+from shapband.runs.store import RunStore, discard_untouched
 from shapband.runs.versions import changes, versions
 from shapband.sampling.base import Realisation, Sampling
 from shapband.seeds import Seeds
@@ -69,8 +75,14 @@ def start(config: Description, base: Path, out: Path, watch: Watch) -> Valuation
     watch : is shown the standing after every chunk of games
     """
     built = config.build(base)
-    with RunStore.create(out, _manifest(config, base, built)) as store, store.lock():
-        return _play(store, built, watch)
+    existed = out.exists()
+    try:
+        with RunStore.create(out, _manifest(config, base, built)) as store, store.lock():
+            return _play(store, built, watch)
+    except (BudgetExceeded, InvalidInput):
+        # What cannot be played as it is described must not stand in the way of the mended run.
+        discard_untouched(out, keep=existed)
+        raise
 
 
 def resume(

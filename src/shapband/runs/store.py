@@ -291,6 +291,17 @@ def _written(manifest: Mapping[str, Any]) -> dict[str, str]:
         ) from cause
 
 
+def discard_untouched(run: Path, *, keep: bool) -> None:
+    """Remove a run in which nothing was asked and no game played; `keep` its directory if told."""
+    with RunStore.open(run) as store:
+        untouched = store.games.count == 0 and next(store.ledger(), None) is None
+    if untouched:
+        for path in run.iterdir():
+            path.unlink()
+        if not keep:
+            run.rmdir()
+
+
 def _remove(run: Path, made: Sequence[Path]) -> None:
     """Leave no trace of a run that could not be begun, and of the directories made for it."""
     with suppress(OSError):
