@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import shapband
@@ -17,6 +18,7 @@ def versions() -> dict[str, str]:
     return {"shapband": shapband.__version__, "python": platform.python_version(), **packages}
 
 
+@cache
 def _version(package: str) -> str:
     try:
         return version(package)
