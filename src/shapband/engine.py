@@ -60,6 +60,20 @@ class Plan:
     keep_games: int | None = None
     concurrency: int = CONCURRENCY
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The providers, in the order of all arrays."""
+        return tuple(provider.name for provider in self.providers)
+
+    @property
+    def setup(self) -> dict[str, str]:
+        """Utility, sampling and solver in words."""
+        return {
+            "utility": type(self.utility).__name__,
+            "sampling": repr(self.sampling),
+            "solver": repr(self.solver),
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class Standing:
@@ -120,11 +134,7 @@ def play(plan: Plan, workers: Workers, watch: Watch, journal: Journal | None = N
         target=realisation.target,
         stopped=stopped or _reason(access, affordable, plan.n_games),
         seed=plan.seeds.seed,
-        setup={
-            "utility": type(plan.utility).__name__,
-            "sampling": repr(plan.sampling),
-            "solver": repr(plan.solver),
-        },
+        setup=plan.setup,
         seconds=time.perf_counter() - started,
     )
 
@@ -145,7 +155,7 @@ class _Table:
         self.job = Job(
             plan.utility,
             plan.solver,
-            tuple(provider.name for provider in plan.providers),
+            plan.names,
             plan.seeds,
             summaries_travel=_summaries_travel(plan.utility, realisation.draw_sizes.tolist()),
         )

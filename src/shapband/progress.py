@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,12 +40,7 @@ class GamesProgress:
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=standing.done)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 
 import numpy as np
 
@@ -64,12 +63,7 @@ class Access:
     def __enter__(self) -> Access:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)
 

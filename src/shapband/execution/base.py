@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 Answer = TypeVar("Answer")
@@ -42,12 +41,7 @@ class Workers(ABC):
     def __enter__(self) -> Workers:
         return self
 
-    def __exit__(  # noqa: B027  most workers have nothing to end
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:  # noqa: B027  most workers have nothing to end
         """Nothing is left running, unless a kind of workers says so."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import CancelledError
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from shapband.checks import one_line
@@ -76,12 +75,7 @@ class DaskWorkers(AwayWorkers):
         self.n_jobs = sum(self._client.nthreads().values())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Disconnect; the cluster drops what was sent to it."""
         self._disconnect()
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from types import TracebackType
 from typing import Any
 
 from shapband.checks import check_whole, one_line
@@ -57,15 +56,10 @@ class LocalWorkers(Workers):
         self._started = self._started or kind(self.n_jobs)
         yield from self._started.map(job, tasks, n_tasks)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """End those that were started."""
         if self._started is not None:
-            self._started.__exit__(kind, error, trace)
+            self._started.__exit__(*raised)
 
 
 class ThreadWorkers(Workers):
@@ -90,12 +84,7 @@ class ThreadWorkers(Workers):
             2 * self.n_jobs,
         )
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Threads end here."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 from shapband.checks import one_line
@@ -67,12 +66,7 @@ class RayWorkers(AwayWorkers):
         self.n_jobs = max(1, int(ray.cluster_resources().get("CPU", 1)))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Disconnect if the connection was made here."""
         self._parcel = None
         if self._own_connection:

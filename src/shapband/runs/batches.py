@@ -8,6 +8,7 @@ column, its index included.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -42,6 +43,11 @@ def to_bytes(batch: Batch) -> bytes:
     archive = io.BytesIO()
     np.savez(archive, allow_pickle=False, **arrays)
     return archive.getvalue()
+
+
+def mark(data: bytes) -> str:
+    """What the ledger notes of records that were received."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def from_bytes(data: bytes) -> Batch:

@@ -132,6 +132,15 @@ def check_name(run: Path) -> None:
         ) from cause
 
 
+def purchase(
+    connection: sqlite3.Connection, provider: str, purpose: str, game: int
+) -> bytes | None:
+    """The bytes of the records that were bought at this address, if any were."""
+    select = "SELECT blob FROM purchases WHERE provider = ? AND purpose = ? AND game = ?"
+    row = connection.execute(select, (provider, purpose, game)).fetchone()
+    return None if row is None else row[0]
+
+
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(
         f"file:{quote(str(path))}?mode={mode}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
@@ -19,8 +18,6 @@ from shapband.runs.ledger import Head, Request
 from shapband.runs.reserve import Reserve
 from shapband.runs.secrets import hide
 from shapband.runs.solved import SolvedChunk, SolvedGames
-
-_SELECT = "SELECT blob FROM purchases WHERE provider = ? AND purpose = ? AND game = ?"
 
 
 class StoredJournal(Journal):
@@ -71,10 +68,10 @@ class StoredJournal(Journal):
         if self.unpaid([name], purpose, range(game, game + 1))[0]:
             return None
         with self._book.lock, database.errors(self._run):
-            row = self._connection.execute(_SELECT, (name, purpose, game)).fetchone()
-        if row is None:
+            blob = database.purchase(self._connection, name, purpose, game)
+        if blob is None:
             raise RunDamaged(f"the records of provider {name!r} for {purpose} {game} are missing")
-        return batches.from_bytes(row[0])
+        return batches.from_bytes(blob)
 
     def asking(self, name: str, purpose: str, game: int, size: int) -> None:
         """A distant source is about to be asked for one draw."""
@@ -158,8 +155,8 @@ class StoredJournal(Journal):
             blob = batches.to_bytes(batch)
         except RunError as cause:
             raise RunError(f"provider {name!r}: {cause}") from cause
-        note = f"sha256:{hashlib.sha256(blob).hexdigest()}"
-        request = Request((name,), purpose, game, 1, len(batch), seconds, "received", note)
+        mark = batches.mark(blob)
+        request = Request((name,), purpose, game, 1, len(batch), seconds, "received", mark)
 
         def write(connection: sqlite3.Connection, head: Head) -> None:  # noqa: ARG001
             purchase = (name, purpose, game, len(batch), blob)

@@ -13,7 +13,7 @@ import numpy as np
 
 from shapband.access.access import Access
 from shapband.access.meter import AccessReport, Usage
-from shapband.engine import Plan, Watch, play
+from shapband.engine import Watch, play
 from shapband.errors import (
     BudgetExceeded,
     InvalidInput,
@@ -140,7 +140,7 @@ def _play(store: RunStore, built: Built, watch: Watch) -> Valuation:
         seeds=Seeds(store.manifest["seed"]),
         sampling=_Noted(built.plan.sampling, store),
     )
-    journal = store.journal(_names(plan))
+    journal = store.journal(plan.names)
     with built.workers() as workers:
         valuation = play(plan, workers, watch, journal)
     store.finish(valuation)
@@ -185,8 +185,8 @@ def _manifest(config: Description, base: Path, built: Built) -> dict[str, Any]:
         "seed": plan.seeds.seed,
         "n_games": plan.n_games,
         "budget": {"records": plan.budget.records, "requests": plan.budget.requests},
-        "providers": _names(plan),
-        "setup": _setup(plan),
+        "providers": list(plan.names),
+        "setup": plan.setup,
         "fingerprints": dict(built.fingerprints),
         "validation": built.validation,
         "versions": versions(),
@@ -207,13 +207,13 @@ def _rebuild(store: RunStore, parse: Callable[[str], Description]) -> Built:
                 f"the {what} changed since the run began: bring the old data back, or begin a "
                 "new run"
             )
-    for what, words in _setup(built.plan).items():
+    for what, words in built.plan.setup.items():
         if manifest["setup"][what] != words:
             raise RunError(
                 f"the {what} changed since the run began, from {manifest['setup'][what]} to "
                 f"{words}: bring the old one back, or begin a new run"
             )
-    if manifest["providers"] != _names(built.plan):
+    if manifest["providers"] != list(built.plan.names):
         raise RunError("the providers changed since the run began: begin a new run")
     return built
 
@@ -275,18 +275,6 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         setup=store.manifest["setup"],
         seconds=store.games.seconds(done),
     )
-
-
-def _names(plan: Plan) -> list[str]:
-    return [provider.name for provider in plan.providers]
-
-
-def _setup(plan: Plan) -> dict[str, str]:
-    return {
-        "utility": type(plan.utility).__name__,
-        "sampling": repr(plan.sampling),
-        "solver": repr(plan.solver),
-    }
 
 
 def _sha256(text: str) -> str:

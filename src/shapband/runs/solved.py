@@ -17,11 +17,11 @@ from shapband.runs import database
 from shapband.runs.ledger import Head, canonical, now
 
 Buffer: TypeAlias = bytes | memoryview
-_INSERT = """
-INSERT INTO games
-    (first_game, n_games, time, evaluations, ledger_entries, seconds, digest, "values", noise)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
+_COLUMNS = (
+    'first_game, n_games, time, evaluations, ledger_entries, seconds, digest, "values", noise'
+)
+_INSERT = f"INSERT INTO games ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+_SELECT = f"SELECT {_COLUMNS} FROM games ORDER BY first_game"  # noqa: S608  names of columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,10 +132,7 @@ class SolvedGames:
         """Raise RunDamaged at the first chunk that does not fit the chain."""
         digest, due = self._start, 0
         with database.errors(self._run):
-            rows = self._connection.execute(
-                "SELECT first_game, n_games, time, evaluations, ledger_entries, seconds, digest, "
-                '"values", noise FROM games ORDER BY first_game'
-            )
+            rows = self._connection.execute(_SELECT)
             for *facts, written, values, noise in rows:
                 first, count, entries = facts[0], facts[1], facts[4]
                 if first != due:

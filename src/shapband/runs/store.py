@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from shapband.access.meter import Usage
 from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunExists, RunLocked
-from shapband.runs import database
+from shapband.runs import batches, database
 from shapband.runs.book import Book
 from shapband.runs.journal import StoredJournal
 from shapband.runs.ledger import Head, LedgerEntry, canonical, chained, entry_of, verified
@@ -104,12 +103,7 @@ class RunStore:
     def __enter__(self) -> RunStore:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     @contextmanager
@@ -232,13 +226,10 @@ class RunStore:
 
     def _check_purchase(self, entry: LedgerEntry) -> None:
         (name,) = entry.providers
-        address = (name, entry.purpose, entry.first_game)
         with database.errors(self.run):
-            select = "SELECT blob FROM purchases WHERE provider = ? AND purpose = ? AND game = ?"
-            row = self._connection.execute(select, address).fetchone()
-        found = "" if row is None else f"sha256:{hashlib.sha256(row[0]).hexdigest()}"
-        if found != entry.note:
-            fate = "missing" if row is None else "altered"
+            blob = database.purchase(self._connection, name, entry.purpose, entry.first_game)
+        if blob is None or batches.mark(blob) != entry.note:
+            fate = "missing" if blob is None else "altered"
             raise RunDamaged(
                 f"the records that entry {entry.id} of the ledger received (provider "
                 f"{name!r}, {entry.purpose} {entry.first_game}) are {fate}"

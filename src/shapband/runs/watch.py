@@ -6,7 +6,6 @@ import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
@@ -140,12 +139,7 @@ class PlainLines(AbstractContextManager[Watch]):
     def __enter__(self) -> Watch:
         return self.show
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Nothing is left open."""
 
     def show(self, standing: Standing) -> None:
@@ -183,12 +177,7 @@ class LiveDisplay(AbstractContextManager[Watch]):
         self._live.start()
         return self.show
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Take the display away."""
         self._live.stop()
 
