@@ -39,7 +39,7 @@ def error_ratio(task, n_iter):
 
 @pytest.mark.parametrize("n_iter", [20, 100])
 def test_balance_removes_nearly_all_noise_where_providers_are_alike(mixed_wine, n_iter):
-    """Seen: 0.076 and 0.077. What is left is not the jump from v(∅), which balance removes."""
+    """Seen: 0.064 and 0.059. What is left is not the jump from v(∅), which balance removes."""
     assert error_ratio(mixed_wine, n_iter) < 1 / 5
 
 
