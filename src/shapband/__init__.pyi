@@ -1,18 +1,15 @@
 """The public names. `__init__.py` imports each of them when it is first used."""
 
-from . import datasets, errors
+from . import datasets, errors, theory
 from ._value import value
 from .access.budget import Budget
 from .access.meter import AccessReport, Usage
 from .execution.dask import DaskWorkers
 from .execution.ray import RayWorkers
 from .moments.accumulate import Moments
-from .moments.closed_form import ClosedForm, additive_gaussian, closed_form, shapley_matrix
-from .moments.pools import finite_pool_correction, normalise_draw_size
 from .moments.stopping import Precision, Seconds, StableRanking, StoppingRule
 from .providers import Provider, providers_from_frame
 from .records import Batch
-from .sampling.allocation import allocate
 from .sampling.blocks import Blocks
 from .sampling.fresh import Fresh
 from .sampling.pooled import Pooled
@@ -42,7 +39,6 @@ __all__ = [
     "Batch",
     "Blocks",
     "Budget",
-    "ClosedForm",
     "DaskWorkers",
     "DistributionSource",
     "EstimatorUtility",
@@ -66,16 +62,11 @@ __all__ = [
     "TableUtility",
     "Usage",
     "Valuation",
-    "additive_gaussian",
-    "allocate",
-    "closed_form",
     "datasets",
     "errors",
-    "finite_pool_correction",
     "marginal_contributions",
-    "normalise_draw_size",
     "providers_from_frame",
-    "shapley_matrix",
+    "theory",
     "value",
     "with_delay",
 ]

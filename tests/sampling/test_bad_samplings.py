@@ -39,7 +39,9 @@ def test_sizes_that_are_no_counts_are_refused(size, data):
 @given(st.floats(max_value=0.0) | st.floats(1.0, exclude_min=True) | st.just(np.nan))
 def test_alpha_outside_its_range_is_refused(alpha):
     refused(sb.Stratified, "alpha", "(0, 1]", n_pool=8, n_boot=4, alpha=alpha)
-    refused(sb.allocate, "alpha", "(0, 1]", scores=[1.0, 2.0], n_pool=8, n_boot=4, alpha=alpha)
+    refused(
+        sb.theory.allocate, "alpha", "(0, 1]", scores=[1.0, 2.0], n_pool=8, n_boot=4, alpha=alpha
+    )
 
 
 @pytest.mark.parametrize("alpha", ["half", None, [0.5], 0.5j], ids=str)

@@ -11,7 +11,7 @@ MEANS, DEVIATIONS = [1.0, -2.0, 0.5], [1.0, 3.0, 0.5]
 
 def coverage(n_repeats, sampling, n_games, n_sample):
     """Part of the repetitions whose intervals hold E and Var, over all providers."""
-    exact = sb.additive_gaussian(MEANS, DEVIATIONS, n_sample=n_sample)
+    exact = sb.theory.additive_gaussian(MEANS, DEVIATIONS, n_sample=n_sample)
     held = np.zeros(2)
     for seed in range(n_repeats):
         valuation = sb.value(

@@ -37,13 +37,13 @@ def additive(seed, sampling, n_games=10):
 
 
 def test_fresh_draws_estimate_both_moments_of_the_additive_game():
-    exact = sb.additive_gaussian(MEANS, DEVIATIONS, WEIGHTS, n_sample=8)
+    exact = sb.theory.additive_gaussian(MEANS, DEVIATIONS, WEIGHTS, n_sample=8)
     assert_unbiased(lambda seed: additive(seed, sb.Fresh(8)).expectation, exact.expectation)
     assert_unbiased(lambda seed: additive(seed, sb.Fresh(8)).variance, exact.variance)
 
 
 def test_a_wrong_target_fails_the_same_check():
-    exact = sb.additive_gaussian(MEANS, DEVIATIONS, WEIGHTS, n_sample=8)
+    exact = sb.theory.additive_gaussian(MEANS, DEVIATIONS, WEIGHTS, n_sample=8)
     with pytest.raises(AssertionError, match="standard errors"):
         assert_unbiased(lambda seed: additive(seed, sb.Fresh(8)).variance, 1.25 * exact.variance)
     with pytest.raises(AssertionError, match="standard errors"):
@@ -53,11 +53,11 @@ def test_a_wrong_target_fails_the_same_check():
 
 
 def test_pooled_variances_are_unbiased_after_the_finite_pool_correction():
-    exact = sb.additive_gaussian(MEANS, DEVIATIONS, WEIGHTS, n_sample=8)
+    exact = sb.theory.additive_gaussian(MEANS, DEVIATIONS, WEIGHTS, n_sample=8)
 
     def corrected(seed):
         valuation = additive(seed, sb.Pooled(n_pool=12, n_boot=8))
-        return sb.finite_pool_correction(valuation.variance, valuation.pool_sizes)
+        return sb.theory.finite_pool_correction(valuation.variance, valuation.pool_sizes)
 
     assert_unbiased(corrected, exact.variance)
     with pytest.raises(AssertionError, match="standard errors"):
@@ -65,18 +65,18 @@ def test_pooled_variances_are_unbiased_after_the_finite_pool_correction():
 
 
 def test_stratified_variances_are_unbiased_at_a_common_draw_size():
-    exact = sb.additive_gaussian(MEANS, DEVIATIONS, WEIGHTS, n_sample=8)
+    exact = sb.theory.additive_gaussian(MEANS, DEVIATIONS, WEIGHTS, n_sample=8)
 
     def normalised(seed):
         valuation = additive(seed, sb.Stratified(n_pool=64, n_boot=16, alpha=0.5))
-        corrected = sb.finite_pool_correction(valuation.variance, valuation.pool_sizes)
-        return sb.normalise_draw_size(corrected, valuation.draw_sizes, n_sample=8)
+        corrected = sb.theory.finite_pool_correction(valuation.variance, valuation.pool_sizes)
+        return sb.theory.normalise_draw_size(corrected, valuation.draw_sizes, n_sample=8)
 
     assert_unbiased(normalised, exact.variance)
 
 
 def test_blocks_are_unbiased_without_any_correction():
-    exact = sb.additive_gaussian(MEANS, DEVIATIONS, WEIGHTS, n_sample=8)
+    exact = sb.theory.additive_gaussian(MEANS, DEVIATIONS, WEIGHTS, n_sample=8)
     blocks = sb.Blocks(n_pool=24, n_sample=8)
     assert_unbiased(lambda seed: additive(seed, blocks, n_games=12).variance, exact.variance)
     assert_unbiased(lambda seed: additive(seed, blocks, n_games=12).expectation, exact.expectation)

@@ -132,7 +132,7 @@ def _square(X: Any, y: Any) -> float:  # noqa: ARG001  a utility sees both
     return float(np.sum(y) ** 2)
 
 
-def squared_sum() -> sb.ClosedForm:
+def squared_sum() -> sb.theory.ClosedForm:
     """Moments of the game worth (Σ X)², from those of its utilities.
 
     For jointly normal A and B, Cov(A², B²) = 2 Cov(A, B)² + 4 E[A] E[B] Cov(A, B).
@@ -142,7 +142,7 @@ def squared_sum() -> sb.ClosedForm:
     mean = member @ np.array(_MEANS)
     covariance = (member * np.array(_DEVIATIONS) ** 2) @ member.T
     means = mean**2 + covariance.diagonal()
-    return sb.closed_form(means, 2 * covariance**2 + 4 * np.outer(mean, mean) * covariance)
+    return sb.theory.closed_form(means, 2 * covariance**2 + 4 * np.outer(mean, mean) * covariance)
 
 
 def _small_pools(cell: Cell) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def _worked_example() -> list[Row]:
 
 
 def _closed_form_claims(estimates: dict[str, FloatArray], results: Results) -> list[Row]:
-    exact = sb.additive_gaussian(_MEANS, _DEVIATIONS, _WEIGHTS)
+    exact = sb.theory.additive_gaussian(_MEANS, _DEVIATIONS, _WEIGHTS)
     expectation, variance = estimates["expectation"], estimates["variance"]
     fourth = 3 * exact.variance**2
     second_law = variance_of_variance(fourth, exact.variance, _M)
@@ -259,7 +259,7 @@ def _noise_row(results: Results) -> Row:
 
 
 def _small_pool_rows(results: Results) -> list[Row]:
-    truth = sb.additive_gaussian(_MEANS, _DEVIATIONS, _WEIGHTS).variance
+    truth = sb.theory.additive_gaussian(_MEANS, _DEVIATIONS, _WEIGHTS).variance
     rows = []
     for method, law in (("pooled", (_M - 1) / _M), ("blocks", 1.0)):
         found = np.array(results.one(kind="small-pools", method=method)["variance"]) / truth
@@ -285,7 +285,7 @@ def draw(estimates: dict[str, FloatArray], results: Results) -> Figure:
     """Estimates of provider 1 with their laws, and the variance with and without noise."""
     figure = new_figure(12, 3.9)
     left, middle, right = figure.subplots(1, 3)
-    exact = sb.additive_gaussian(_MEANS, _DEVIATIONS, _WEIGHTS)
+    exact = sb.theory.additive_gaussian(_MEANS, _DEVIATIONS, _WEIGHTS)
     _draw_laws(left, middle, estimates, float(exact.expectation[0]), float(exact.variance[0]))
     _draw_noise(right, results)
     return figure

@@ -179,8 +179,8 @@ def _at_target(valuation: sb.Valuation, method: str) -> FloatArray:
     variance = valuation.raw_variance
     if method in ("fresh", "blocks") or valuation.pool_sizes is None:
         return variance
-    corrected = sb.finite_pool_correction(variance, valuation.pool_sizes)
-    return sb.normalise_draw_size(corrected, valuation.draw_sizes, TARGET)
+    corrected = sb.theory.finite_pool_correction(variance, valuation.pool_sizes)
+    return sb.theory.normalise_draw_size(corrected, valuation.draw_sizes, TARGET)
 
 
 def draw(found: dict[tuple[int, str], Metrics], players: tuple[int, ...]) -> Figure:

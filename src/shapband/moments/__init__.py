@@ -2,6 +2,5 @@
 
 `accumulate` folds games into sums in one pass; `decompose` separates what varies between data
 draws from the solver's own noise; `intervals` turns both into errors and confidence intervals;
-`pools` holds the corrections for pooled additive games; `closed_form` gives both moments exactly
-where the utilities' moments are known.
+`stopping` says when enough games were played.
 """

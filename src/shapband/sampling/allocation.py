@@ -36,7 +36,7 @@ def allocate(scores: ArrayLike, n_pool: int, n_boot: int, alpha: float) -> IntAr
     Examples
     --------
     >>> import shapband as sb
-    >>> sb.allocate([1.0, 2.0, 3.0], n_pool=250, n_boot=60, alpha=0.5).tolist()
+    >>> sb.theory.allocate([1.0, 2.0, 3.0], n_pool=250, n_boot=60, alpha=0.5).tolist()
     [30, 60, 90]
     """
     checked = check_row("allocate: scores", scores)

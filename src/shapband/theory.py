@@ -1,4 +1,12 @@
-"""Both moments of the Shapley value where the utilities' own moments are known."""
+"""The paper's closed forms, allocation and corrections: exact where theory gives exact answers.
+
+Both moments of the Shapley value follow from those of the utilities (`closed_form`), and for the
+additive game from those of the records (`additive_gaussian`). `allocate` is the allocation rule of
+Algorithm 4. The two corrections bring the pooled variance of an additive game to a common target:
+a bootstrap from a pool of m records has the pool's own variance, whose expectation is (m - 1) / m
+times that of the source; and a mean over k records has 1 / k of the variance of one record. Both
+factors are exact for additive games only.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +18,17 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray
 from shapband.coalitions import shapley_weights
 from shapband.errors import InvalidInput
+from shapband.sampling.allocation import allocate
+
+__all__ = [
+    "ClosedForm",
+    "additive_gaussian",
+    "allocate",
+    "closed_form",
+    "finite_pool_correction",
+    "normalise_draw_size",
+    "shapley_matrix",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +50,7 @@ def shapley_matrix(n: int) -> FloatArray:
     Examples
     --------
     >>> import shapband as sb
-    >>> (sb.shapley_matrix(2) @ [0.0, 1.0, 2.0, 5.0]).tolist()
+    >>> (sb.theory.shapley_matrix(2) @ [0.0, 1.0, 2.0, 5.0]).tolist()
     [2.0, 3.0]
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= 20:
@@ -54,7 +73,7 @@ def closed_form(means: ArrayLike, covariance: ArrayLike) -> ClosedForm:
     Examples
     --------
     >>> import numpy as np, shapband as sb
-    >>> exact = sb.closed_form([0.0, 1.0, 2.0, 5.0], np.diag([0.0, 4.0, 4.0, 0.0]))
+    >>> exact = sb.theory.closed_form([0.0, 1.0, 2.0, 5.0], np.diag([0.0, 4.0, 4.0, 0.0]))
     >>> exact.expectation.tolist(), exact.variance.tolist()
     ([2.0, 3.0], [2.0, 2.0])
     """
@@ -86,10 +105,36 @@ def additive_gaussian(
     Examples
     --------
     >>> import shapband as sb
-    >>> exact = sb.additive_gaussian([1.0, 2.0], [3.0, 1.0], weights=[2.0, 1.0])
+    >>> exact = sb.theory.additive_gaussian([1.0, 2.0], [3.0, 1.0], weights=[2.0, 1.0])
     >>> exact.expectation.tolist(), exact.variance.tolist()
     ([2.0, 2.0], [36.0, 1.0])
     """
     mu, sd = np.asarray(means, dtype=np.float64), np.asarray(deviations, dtype=np.float64)
     w = np.asarray(weights, dtype=np.float64)
     return ClosedForm(w * mu, np.diag((w * sd) ** 2 / n_sample))  # Examples 2 and 3
+
+
+def finite_pool_correction(variance: ArrayLike, pool_sizes: ArrayLike) -> FloatArray:
+    """Remove the bias of the bootstrap variance of an additive game.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.theory.finite_pool_correction([0.99], pool_sizes=[100]).tolist()
+    [1.0]
+    """
+    sizes = np.asarray(pool_sizes, dtype=np.float64)
+    return np.asarray(variance, dtype=np.float64) * (sizes / (sizes - 1))
+
+
+def normalise_draw_size(variance: ArrayLike, draw_sizes: ArrayLike, n_sample: int) -> FloatArray:
+    """Scale the variance of an additive game to draws of `n_sample` records.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.theory.normalise_draw_size([0.5], draw_sizes=[256], n_sample=128).tolist()
+    [1.0]
+    """
+    sizes = np.asarray(draw_sizes, dtype=np.float64)
+    return np.asarray(variance, dtype=np.float64) * (sizes / n_sample)
