@@ -164,7 +164,7 @@ class Workers:
             def packed(self, task):
                 return task
 
-            def arrived(self):
+            def set_up_worker(self):
                 pass
 
         made = []

@@ -1,6 +1,7 @@
 """The public names. `__init__.py` imports each of them when it is first used."""
 
 from . import datasets, errors, theory
+from ._compare import Comparison, compare
 from ._value import value
 from .access.budget import Budget
 from .access.meter import AccessReport, Usage
@@ -10,6 +11,7 @@ from .moments.accumulate import Moments
 from .moments.stopping import Precision, Seconds, StableRanking, StoppingRule
 from .providers import Provider, providers_from_frame
 from .records import Batch
+from .runs.read import Run, RunStatus, load
 from .sampling.blocks import Blocks
 from .sampling.fresh import Fresh
 from .sampling.pooled import Pooled
@@ -39,6 +41,7 @@ __all__ = [
     "Batch",
     "Blocks",
     "Budget",
+    "Comparison",
     "DaskWorkers",
     "DistributionSource",
     "EstimatorUtility",
@@ -55,6 +58,8 @@ __all__ = [
     "Precision",
     "Provider",
     "RayWorkers",
+    "Run",
+    "RunStatus",
     "Seconds",
     "StableRanking",
     "StoppingRule",
@@ -62,8 +67,10 @@ __all__ = [
     "TableUtility",
     "Usage",
     "Valuation",
+    "compare",
     "datasets",
     "errors",
+    "load",
     "marginal_contributions",
     "providers_from_frame",
     "theory",

@@ -1,5 +1,5 @@
 """``python -m shapband`` is the command line."""
 
-from shapband.cli import main
+from shapband.cli.app import main
 
 main()

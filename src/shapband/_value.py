@@ -1,23 +1,23 @@
-"""value(): checks and settles the arguments, then has the engine play."""
+"""value(): the one function that estimates; it makes the plan and plays it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from shapband.access.access import CONCURRENCY
 from shapband.access.budget import Budget
-from shapband.checks import check_whole
-from shapband.engine import Plan, play
+from shapband.engine.plan import make_plan
+from shapband.engine.play import play
 from shapband.errors import InvalidInput
 from shapband.execution.base import Workers
 from shapband.execution.local import LocalWorkers
 from shapband.moments.stopping import StoppingRule
-from shapband.progress import GamesProgress
-from shapband.providers import Provider, check_providers
+from shapband.progress import progress_display
+from shapband.providers import Provider
 from shapband.sampling.base import Sampling
-from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
-from shapband.solvers.choice import default_solver
 from shapband.utilities.base import Utility
 from shapband.valuation import Valuation
 
@@ -38,6 +38,7 @@ def value(
     keep_games: int | None = None,
     concurrency: int = CONCURRENCY,
     progress: bool | None = None,
+    run: str | os.PathLike[str] | None = None,
 ) -> Valuation:
     """Estimate the expectation and variance of every provider's Shapley value.
 
@@ -63,11 +64,15 @@ def value(
         needs them. By default all of them, up to 40 MB
     concurrency : distant sources asked at once, each for one draw at a time; 1 asks them one
         after another and fetches nothing ahead
-    progress : show a progress bar; None shows it on a terminal when the work takes long
+    progress : True shows a progress bar on a terminal and plain lines elsewhere, False nothing;
+        None shows a bar on a terminal when the work takes long
+    run : a directory that keeps everything that is bought and solved. Called again with the same
+        arguments, `value` resumes an interrupted run and gives the result of a finished one;
+        other arguments are refused by name. `load` and the command line read the directory
 
     Returns
     -------
-    The moments, with the account of access and work.
+    The moments of every provider's value, and what they cost in access and work.
 
     Examples
     --------
@@ -81,7 +86,7 @@ def value(
     >>> valuation.expectation.round(2).tolist()
     [0.31, 0.31]
     """
-    plan = settle(
+    plan = make_plan(
         providers,
         utility,
         sampling=sampling,
@@ -95,67 +100,13 @@ def value(
         concurrency=concurrency,
     )
     chosen = _check_workers(workers) or LocalWorkers(n_jobs, threads=utility.mergeable)
-    with chosen, GamesProgress(progress) as bar:
-        return play(plan, chosen, bar.show)
+    with progress_display(progress) as watch:
+        if run is not None:
+            from shapband.runs.run import value_in_run
 
-
-def settle(
-    providers: Sequence[Provider],
-    utility: Utility,
-    *,
-    sampling: Sampling,
-    n_games: int,
-    seed: int | None,
-    solver: Solver | None = None,
-    budget: Budget | None = None,
-    stop: StoppingRule | None = None,
-    chunk_size: int | None = None,
-    keep_games: int | None = None,
-    concurrency: int = CONCURRENCY,
-) -> Plan:
-    """Check all arguments of a valuation before any source is asked, and settle its defaults."""
-    checked = check_providers(providers)
-    chosen = default_solver(len(checked)) if solver is None else solver
-    _check_kinds(utility, sampling, chosen, stop)
-    check_whole("n_games", n_games, 2, " (a variance needs two games)")
-    if chunk_size is not None:
-        check_whole("chunk_size", chunk_size, 1, ", or None to let the library choose")
-    if keep_games is not None:
-        check_whole("keep_games", keep_games, 0, ", or None for as many as fit in 40 MB")
-    check_whole("concurrency", concurrency, 1)
-    chosen.check(len(checked))
-    sampling.check(checked)
-    utility.check(checked)
-    return Plan(
-        providers=checked,
-        utility=utility,
-        sampling=sampling,
-        solver=chosen,
-        n_games=int(n_games),
-        seeds=_seeds(seed),
-        budget=_check_budget(budget),
-        stop=stop,
-        chunk_size=chunk_size,
-        keep_games=keep_games,
-        concurrency=concurrency,
-    )
-
-
-def _check_kinds(
-    utility: Utility, sampling: Sampling, solver: Solver, stop: StoppingRule | None
-) -> None:
-    for name, thing, kind in (
-        ("utility", utility, Utility),
-        ("sampling", sampling, Sampling),
-        ("solver", solver, Solver),
-    ):
-        if not isinstance(thing, kind):
-            raise InvalidInput(f"{name} must be a shapband {name}; received {type(thing).__name__}")
-    if stop is not None and not isinstance(stop, StoppingRule):
-        raise InvalidInput(
-            "stop must be a stopping rule, such as Precision(absolute=0.01), or None; "
-            f"received {type(stop).__name__}"
-        )
+            return value_in_run(Path(run), plan, chosen, watch, seed_given=seed is not None)
+        with chosen:
+            return play(plan, chosen, watch)
 
 
 def _check_workers(workers: Workers | None) -> Workers | None:
@@ -165,19 +116,3 @@ def _check_workers(workers: Workers | None) -> Workers | None:
             f"this machine; received {type(workers).__name__}"
         )
     return workers
-
-
-def _seeds(seed: int | None) -> Seeds:
-    if seed is None:
-        return Seeds.fresh()
-    return Seeds(check_whole("seed", seed, 0, ", or None for a seed from the operating system"))
-
-
-def _check_budget(budget: Budget | None) -> Budget:
-    if budget is None:
-        return Budget()
-    if not isinstance(budget, Budget):
-        raise InvalidInput(
-            f"budget must be a Budget(records=..., requests=...); received {type(budget).__name__}"
-        )
-    return budget

@@ -33,7 +33,7 @@ class Choice(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Given(Choice):
+class FixedRows(Choice):
     """Rows that are already known."""
 
     known: IntArray
@@ -59,7 +59,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Chosen(Choice):
+class RandomRows(Choice):
     """`size` random rows of `population` for every game, distinct ones unless `replace`."""
 
     stream: Stream
@@ -82,7 +82,7 @@ class Chosen(Choice):
 
 
 @dataclass(frozen=True)
-class Cut(Choice):
+class BlockRows(Choice):
     """Blocks of `size` rows, cut from shuffles of `population` that hold `per_shuffle` each."""
 
     stream: Stream
@@ -117,7 +117,7 @@ class Draws:
     @staticmethod
     def whole(batch: Batch) -> Draws:
         """One game that uses all records once."""
-        return Draws(batch, Given(np.arange(len(batch), dtype=np.int64)[None, :]))
+        return Draws(batch, FixedRows(np.arange(len(batch), dtype=np.int64)[None, :]))
 
     @property
     def rows(self) -> IntArray:
@@ -132,4 +132,4 @@ class Draws:
         """The same draws with only the records they use, to be sent to another process."""
         rows = self.rows
         places = np.arange(rows.size, dtype=np.int64).reshape(rows.shape)
-        return Draws(self.batch.take(rows.ravel()), Given(places))
+        return Draws(self.batch.take(rows.ravel()), FixedRows(places))

@@ -1,66 +1,217 @@
-"""A progress bar for long work, on a terminal only."""
+"""The progress display of long work: a live bar on a terminal, plain lines in a log."""
 
 from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+import numpy as np
+
+from shapband.access.budget import Budget
+from shapband.access.meter import AccessReport
+from shapband.engine.play import Progress, Watch
+from shapband.moments.accumulate import Moments
+from shapband.moments.intervals import expectation_interval
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.console import RenderableType
+    from rich.live import Live
 
-    from shapband.engine import Standing
+_PATIENCE = 1.0  # seconds before a bar appears that nobody asked for
+_LINES = 5.0  # seconds between two plain lines
+_FRAMES = 0.2  # seconds between two updates of the bar
+_LEVEL = 0.95
 
-_PATIENCE = 1.0  # seconds before a bar appears
 
-
-class GamesProgress:
-    """Counts finished games; draws nothing unless it is wanted and the work takes long.
+def progress_display(wanted: bool | None) -> AbstractContextManager[Watch]:
+    """Choose how to show progress on standard error.
 
     Parameters
     ----------
-    wanted : True shows the bar, False never, None on a terminal after a second
+    wanted : True shows a bar on a terminal and plain lines elsewhere, False shows nothing, None
+        shows a bar on a terminal once the work has taken a second
+    """
+    if wanted is False:
+        return nullcontext(_ignore)
+    if sys.stderr.isatty():
+        return LiveBar(patience=_PATIENCE if wanted is None else 0.0)
+    return nullcontext(_ignore) if wanted is None else PlainLines(sys.stderr)
+
+
+@dataclass(frozen=True)
+class ProgressLine:
+    """The figures of one line.
+
+    Attributes
+    ----------
+    done, n_games : games played, and to play at most
+    width : width of the widest interval for an expectation, NaN while it is not known
+    usage : records or requests so far, with their limit
+    left : seconds until `n_games` at the pace so far, NaN while it is not known
     """
 
-    def __init__(self, wanted: bool | None) -> None:
-        self._wanted = sys.stderr.isatty() if wanted is None else wanted
-        self._appears = time.monotonic() + (_PATIENCE if wanted is None else 0.0)
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
+    done: int
+    n_games: int
+    width: float
+    usage: str
+    left: float
 
-    def __enter__(self) -> GamesProgress:
-        return self
+    def details(self) -> str:
+        """Everything but the number of games, in one line."""
+        width = "not known yet" if np.isnan(self.width) else f"{self.width:.4g}"
+        left = "time left not known yet" if np.isnan(self.left) else f"{duration(self.left)} left"
+        return f"widest 95 % interval {width} · {self.usage} · {left}"
 
-    def show(self, standing: Standing) -> None:
-        """Show how many games are done."""
-        if not self._wanted or time.monotonic() < self._appears:
-            return
-        if self._bar is None:
-            self._start(standing.n_games)
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=standing.done)
+
+class Pace:
+    """Turns progress into lines; the pace is that of the games seen since the first call."""
+
+    def __init__(self) -> None:
+        self._from: tuple[float, int] | None = None
+
+    def begin(self, progress: Progress) -> tuple[float, int]:
+        """Remember the time and the number of games of the first call."""
+        self._from = self._from or (time.monotonic(), progress.done)
+        return self._from
+
+    def line(self, progress: Progress) -> ProgressLine:
+        """Compute the figures."""
+        since, before = self.begin(progress)
+        done = progress.done
+        seconds, games = time.monotonic() - since, done - before
+        left = seconds / games * (progress.n_games - done) if games > 0 else float("nan")
+        usage = format_usage(progress.report, progress.access.budget)
+        return ProgressLine(done, progress.n_games, widest(progress.moments), usage, left)
+
+
+def widest(moments: Moments) -> float:
+    """Width of the widest interval, NaN before there are two games."""
+    if moments.n_games < 2:
+        return float("nan")
+    low, high = expectation_interval(moments, _LEVEL).T
+    return float(np.max(high - low))
+
+
+def format_usage(report: AccessReport, budget: Budget) -> str:
+    """Write what was used of the budget.
+
+    Examples
+    --------
+    >>> from shapband.access.meter import Usage
+    >>> format_usage(AccessReport({"a": Usage(3, 1200)}), Budget(records=2500))
+    '1,200 of 2,500 records'
+    """
+    used = report.total
+    limits = [(used.records, budget.records, "records")]
+    if budget.requests is not None:
+        limits.append((used.requests, budget.requests, "requests"))
+    return ", ".join(
+        f"{count:,} {unit}" if limit is None else f"{count:,} of {limit:,} {unit}"
+        for count, limit, unit in limits
+    )
+
+
+def duration(seconds: float) -> str:
+    """Write a time in the two largest units.
+
+    Examples
+    --------
+    >>> duration(7.2), duration(75), duration(7512)
+    ('8 s', '1 min 15 s', '2 h 6 min')
+    """
+    whole = int(np.ceil(seconds))
+    minutes, rest = divmod(whole, 60)
+    if minutes == 0:
+        return f"{rest} s"
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(-(-whole // 60), 60)
+    return f"{hours} h {minutes} min"
+
+
+class PlainLines(AbstractContextManager[Watch]):
+    """One line every few seconds, for logs."""
+
+    def __init__(self, out: TextIO, every: float = _LINES) -> None:
+        self._out = out
+        self._every = every
+        self._pace = Pace()
+        self._next = time.monotonic() + every
+
+    def __enter__(self) -> Watch:
+        return self.show
 
     def __exit__(self, *raised: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        """Nothing is open."""
 
-    def _start(self, total: int) -> None:
+    def show(self, progress: Progress) -> None:
+        """Write a line if it is time for one."""
+        self._pace.begin(progress)
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + self._every
+            line = self._pace.line(progress)
+            text = f"{line.done:,} of {line.n_games:,} games · {line.details()}"
+            print(text, file=self._out, flush=True)
+
+
+class LiveBar(AbstractContextManager[Watch]):
+    """A bar and a line of figures that vanish when the work is done."""
+
+    def __init__(self, patience: float) -> None:
+        self._pace = Pace()
+        self._live: Live | None = None
+        self._next = time.monotonic() + patience
+        if patience == 0.0:
+            self._start()
+
+    def __enter__(self) -> Watch:
+        return self.show
+
+    def __exit__(self, *raised: object) -> None:
+        """Remove the bar."""
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, progress: Progress) -> None:
+        """Update the figures, a few times a second."""
+        self._pace.begin(progress)
+        waits = time.monotonic() < self._next
+        if waits and (self._live is None or progress.done < progress.n_games):
+            return
+        self._next = time.monotonic() + _FRAMES
+        if self._live is None:
+            self._start()
+        line = self._pace.line(progress)
+        self._bar.update(self._task, total=line.n_games, completed=line.done)
+        if self._live is not None:
+            self._live.update(self._picture(line.details()))
+
+    def _start(self) -> None:
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
+        from rich.live import Live
+        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
+        from rich.progress import Progress as Bar
 
-        self._bar = Progress(
-            TextColumn("games"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
+        self._bar = Bar(SpinnerColumn(), TextColumn("games"), BarColumn(), MofNCompleteColumn())
+        self._task = self._bar.add_task("games", total=None)
+        self._live = Live(
+            self._picture("asking the sources"),
             console=Console(stderr=True),
             transient=True,
+            refresh_per_second=8,
         )
-        self._task = self._bar.add_task("games", total=total)
-        self._bar.start()
+        self._live.start()
+
+    def _picture(self, details: str) -> RenderableType:
+        from rich.console import Group
+        from rich.text import Text
+
+        return Group(self._bar, Text(f"  {details}", style="dim", no_wrap=True))
+
+
+def _ignore(progress: Progress) -> None:
+    """Show nothing."""
+    del progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,17 +14,29 @@ from shapband.access.meter import AccessReport, Usage
 from shapband.errors import InvalidInput
 from shapband.moments import intervals
 from shapband.moments.accumulate import Moments
+from shapband.text import valuation_html, valuation_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMAT = 1
+_FORMAT = 2
+_READABLE = (1, 2)  # format 1 had no codes beside the sentences
 _ARRAYS = tuple(field.name for field in fields(Moments) if "Array" in str(field.type))
 
 
-@dataclass(frozen=True, eq=False)
+StopCode = Literal["n_games", "budget", "rule", "unfinished", "unknown"]
+
+
+class Stopped(NamedTuple):
+    """Why no further games were played: a code for programs, and the sentence for people."""
+
+    code: StopCode
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Valuation:
-    """The moments of every provider's Shapley value, and the account of how they came about.
+    """The moments of every provider's Shapley value, and how they were obtained.
 
     Two uncertainties are kept apart: `variance` is the spread of the value from one data draw
     to the next, which is real and does not shrink with work; `standard_error` and the intervals
@@ -40,9 +52,12 @@ class Valuation:
     draw_sizes : (n,) records of each provider in a game
     pool_sizes : (n,) records in each provider's pool, or None without pools
     target : what the moments are moments of
+    target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     stopped : why no further games were played
+    stopped_code : the same for programs: ``n_games``, ``budget``, ``rule``, or ``unfinished``
+        in a run that is not finished
     seed : repeats this valuation
-    setup : utility, sampling and solver in words
+    setup : utility, sampling and solver as text
     seconds : wall time, access included; that of all sessions of a run, without the pauses
 
     Examples
@@ -63,7 +78,9 @@ class Valuation:
     draw_sizes: IntArray
     pool_sizes: IntArray | None
     target: str
+    target_code: str
     stopped: str
+    stopped_code: StopCode
     seed: int
     setup: Mapping[str, str]
     seconds: float
@@ -170,7 +187,9 @@ class Valuation:
             "draw_sizes": self.draw_sizes.tolist(),
             "pool_sizes": None if self.pool_sizes is None else self.pool_sizes.tolist(),
             "target": self.target,
+            "target_code": self.target_code,
             "stopped": self.stopped,
+            "stopped_code": self.stopped_code,
             "seed": self.seed,
             "setup": dict(self.setup),
             "seconds": self.seconds,
@@ -194,42 +213,26 @@ class Valuation:
             draw_sizes=np.array(document["draw_sizes"], dtype=np.int64),
             pool_sizes=None if pools is None else np.array(pools, dtype=np.int64),
             target=document["target"],
+            target_code=document.get("target_code", "other"),
             stopped=document["stopped"],
+            stopped_code=document.get("stopped_code", "unknown"),
             seed=document["seed"],
             setup=document["setup"],
             seconds=document["seconds"],
         )
 
     def __str__(self) -> str:
-        width = max(len("provider"), *(len(name) for name in self.names))
-        half = np.diff(self.interval(0.95), axis=1)[:, 0] / 2
-        lines = [
-            f"{len(self.names)} provider{'s' * (len(self.names) > 1)}, {self.n_games:,} games "
-            f"({self.stopped})",
-            f"of {self.target}",
-            "",
-            f"{'provider':<{width}}  {'expectation':>11}  {'± 95 %':>9}  {'sd of value':>11}",
-        ]
-        for name, value, error, spread in zip(
-            self.names, self.expectation, half, self.standard_deviation, strict=True
-        ):
-            shown = "not known" if np.isnan(spread) else f"{spread:.6f}"
-            lines.append(f"{name:<{width}}  {value:>11.6f}  {error:>9.6f}  {shown:>11}")
-        if np.isnan(self.variance).any():
-            lines.append("not known: one permutation tells nothing of the solver's noise; use more")
-        if self.negative_variance.any():
-            lines.append(
-                "not known: the estimate of the variance is negative; play more games, or use "
-                "more permutations"
-            )
-        lines += [
-            "",
-            f"sources: {self.access.records:,} records in {self.access.requests:,} requests",
-            f"time:    {self.seconds:.2f} s; requests took {self.access.seconds:.2f} s in sum; "
-            f"{self.evaluations:,} coalitions evaluated",
-            f"by:      {', '.join(self.setup.values())}; seed {self.seed}",
-        ]
-        return "\n".join(lines)
+        return valuation_text(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Valuation of {len(self.names)} providers from {self.n_games:,} games, "
+            f"stopped by {self.stopped_code}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return valuation_html(self)
 
 
 def _to_numbers(values: FloatArray) -> Any:
@@ -250,9 +253,14 @@ def _parse(text: str) -> dict[str, Any]:
         document = json.loads(text)
     except json.JSONDecodeError as cause:
         raise InvalidInput(f"Valuation.from_json: this is not JSON ({cause})") from cause
-    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+    if isinstance(document, list):
         raise InvalidInput(
-            f"Valuation.from_json: this is not a valuation of format {_FORMAT}; was it written "
-            "by another version of shapband?"
+            "Valuation.from_json: these are the rows of `shapband export --format json`, which "
+            "hold no moments: export with --format valuation"
+        )
+    if not isinstance(document, dict) or document.get("format") not in _READABLE:
+        raise InvalidInput(
+            f"Valuation.from_json: this is not a valuation of a format up to {_FORMAT}; was it "
+            "written by a newer version of shapband?"
         )
     return document

@@ -20,7 +20,7 @@ import numpy as np
 
 import shapband as sb
 from shapband._value import settle
-from shapband.draws import Chosen, Stream
+from shapband.draws import RandomRows, Stream
 from shapband.execution.local import LocalWorkers
 from shapband.records import Batch
 from shapband.runs.built import Built
@@ -167,7 +167,7 @@ def mark_of(provider: str, purpose: str, game: int) -> str:
         return state_mark(Seeds(SEED).generator(purpose, provider, game))
     size = POOL if purpose == "pool" else SIZE
     stream = Stream(Seeds(SEED), purpose, provider, range(game, game + 1))
-    return rows_mark(Chosen(stream, size, STOCK, replace=False).rows()[0])
+    return rows_mark(RandomRows(stream, size, STOCK, replace=False).rows()[0])
 
 
 def state_mark(rng: np.random.Generator) -> str:

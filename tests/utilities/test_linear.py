@@ -4,7 +4,7 @@ from sklearn.linear_model import LinearRegression
 
 import shapband as sb
 from shapband.coalitions import members
-from shapband.draws import Draws, Given
+from shapband.draws import Draws, FixedRows
 from shapband.kernels.walks import first_occurrences
 from shapband.records import Batch, concat
 
@@ -128,7 +128,7 @@ def test_bootstrap_duplicates_count_twice():
     batch, validation = draws(rng, [10])[0], draws(rng, [30])[0]
     utility = sb.LinearUtility(validation.X, validation.y)
     rows = np.array([[0, 1, 2, 3, 4, 5, 5, 5, 6, 7]])
-    summary = utility.summarise_games([Draws(batch, Given(rows))])[0, 0]
+    summary = utility.summarise_games([Draws(batch, FixedRows(rows))])[0, 0]
     repeated = utility.summarise(batch.take(rows[0]))
     np.testing.assert_allclose(summary, repeated, rtol=1e-12)
     assert summary[0] == 10

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband.access.budget import Budget, Cost
-from shapband.access.journal import Forgetful, Games, Journal
+from shapband.access.journal import GameNumbers, NullPurchases, PurchaseJournal
 from shapband.access.meter import AccessReport, Usage
 from shapband.checks import one_line
-from shapband.draws import Choice, Chosen, Draws, Given, Stream
+from shapband.draws import Choice, Draws, FixedRows, RandomRows, Stream
 from shapband.errors import BudgetExceeded, ShapbandError, SourceError
 from shapband.providers import Provider
 from shapband.records import Batch, Schema, concat
@@ -40,14 +40,14 @@ class Access:
         seeds: Seeds,
         budget: Budget,
         schema: Schema | None = None,
-        journal: Journal | None = None,
+        journal: PurchaseJournal | None = None,
         concurrency: int = CONCURRENCY,
     ) -> None:
         self.providers = tuple(providers)
         self.seeds = seeds
         self.budget = budget
         self._schema = schema
-        self._journal = journal or Forgetful()
+        self._journal = journal or NullPurchases()
         self._concurrency = concurrency
         self._seen: dict[str, Schema] = {}
         before = self._journal.usage()
@@ -134,7 +134,7 @@ class Access:
 
     def _tell_taken(self, orders: Sequence[_Order]) -> None:
         """Tell the journal what is taken from memory, at once for all providers alike."""
-        alike: dict[tuple[str, Games, int], list[str]] = {}
+        alike: dict[tuple[str, GameNumbers, int], list[str]] = {}
         for order in orders:
             if order.unpaid and not _is_distant(order.provider):
                 key = (order.purpose, order.unpaid, order.size)
@@ -246,13 +246,13 @@ class _Order:
     provider: Provider
     purpose: str
     games: range
-    unpaid: Games
+    unpaid: GameNumbers
     size: int
 
     def choice(self, source: FiniteSource, seeds: Seeds, games: range) -> Choice:
         """Say which rows of a finite source the games use."""
         stream = Stream(seeds, self.purpose, self.provider.name, games)
-        return Chosen(stream, self.size, source.size, source.replace)
+        return RandomRows(stream, self.size, source.size, source.replace)
 
 
 def _is_distant(provider: Provider) -> bool:
@@ -288,4 +288,4 @@ def _stack(batches: Sequence[Batch], size: int) -> Draws:
                 f"the source gave {batch.schema} after it had given {batches[0].schema}"
             )
     places = np.arange(len(batches) * size, dtype=np.int64).reshape(len(batches), size)
-    return Draws(concat(batches), Given(places))
+    return Draws(concat(batches), FixedRows(places))

@@ -20,7 +20,7 @@ class Job(Protocol[Made]):
     def packed(self, task: Any) -> Any:
         """The same task, with only what doing it elsewhere needs."""
 
-    def arrived(self) -> None:
+    def set_up_worker(self) -> None:
         """Make ready a process that this job was sent to."""
 
 

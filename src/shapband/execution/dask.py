@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shapband.checks import one_line
 from shapband.errors import InvalidInput, WorkerError
-from shapband.execution.away import AwayWorkers, Parcel, perform
+from shapband.execution.remote import RemoteWorkers, ShippedJob, perform
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -18,7 +18,7 @@ _CONNECT_SECONDS = 30
 _QUIET = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
 
 
-class DaskWorkers(AwayWorkers):
+class DaskWorkers(RemoteWorkers):
     """The workers of a Dask cluster.
 
     The connection lasts as long as a valuation. A worker that is lost is replaced by another,
@@ -89,9 +89,9 @@ class DaskWorkers(AwayWorkers):
         self._connected().replicate([job])
         return job
 
-    def submit(self, parcel: Parcel, task: bytes) -> Future:
+    def submit(self, shipped: ShippedJob, task: bytes) -> Future:
         """Let the scheduler find a worker."""
-        return self._submitted(_perform, parcel.token, parcel.place, task)
+        return self._submitted(_perform, shipped.token, shipped.place, task)
 
     def result(self, handle: Future) -> bytes:
         """Wait for a result; only the cluster itself can fail here."""
@@ -122,7 +122,7 @@ class DaskWorkers(AwayWorkers):
         return self._client
 
     def _disconnect(self) -> None:
-        self._parcel = None
+        self._shipped_job = None
         if self._client is not None:
             self._client.close()
             self._client = None

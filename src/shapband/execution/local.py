@@ -11,8 +11,8 @@ from typing import Any
 
 from shapband.checks import check_whole, one_line
 from shapband.errors import WorkerError
-from shapband.execution.away import AwayWorkers, Parcel, perform
 from shapband.execution.base import Answer, Job, Workers, in_order
+from shapband.execution.remote import RemoteWorkers, ShippedJob, perform
 
 # Seconds of work below which starting workers costs more than they save.
 _THREADS_START = 0.01
@@ -89,7 +89,7 @@ class ThreadWorkers(Workers):
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-class ProcessWorkers(AwayWorkers):
+class ProcessWorkers(RemoteWorkers):
     """Processes of this machine. They stay, so that the next valuation finds them warm."""
 
     def __init__(self, n_jobs: int) -> None:
@@ -103,9 +103,9 @@ class ProcessWorkers(AwayWorkers):
         """Keep the job with the tasks: pipes are fast, and no file could be exchanged."""
         return sealed
 
-    def submit(self, parcel: Parcel, task: bytes) -> Future[bytes]:
+    def submit(self, shipped: ShippedJob, task: bytes) -> Future[bytes]:
         """Hand the task to the next free process."""
-        future: Future[bytes] = self._pool.submit(_perform, parcel.token, parcel.place, task)
+        future: Future[bytes] = self._pool.submit(_perform, shipped.token, shipped.place, task)
         return future
 
     def result(self, handle: Future[bytes]) -> bytes:
@@ -131,7 +131,7 @@ def resolve_n_jobs(n_jobs: int) -> int:
     return check_whole("n_jobs", n_jobs, 1, ", or -1 for one worker a core")
 
 
-def calm_blas(*, mergeable: bool) -> AbstractContextManager[object]:
+def single_threaded_blas(*, mergeable: bool) -> AbstractContextManager[object]:
     """Keep the linear algebra of black boxes to one thread a worker.
 
     Models fitted by the thousand are small: threads of BLAS would only fight over the cores.

@@ -6,12 +6,12 @@ from typing import Any
 
 from shapband.checks import one_line
 from shapband.errors import InvalidInput, WorkerError
-from shapband.execution.away import AwayWorkers, Parcel, perform
+from shapband.execution.remote import RemoteWorkers, ShippedJob, perform
 
 _RETRIES = 3  # workers that a task may lose before it is blamed for it
 
 
-class RayWorkers(AwayWorkers):
+class RayWorkers(RemoteWorkers):
     """The workers of a Ray cluster.
 
     If Ray is connected already, that connection is used and left as it is; otherwise one is made
@@ -68,7 +68,7 @@ class RayWorkers(AwayWorkers):
 
     def __exit__(self, *raised: object) -> None:
         """Disconnect if the connection was made here."""
-        self._parcel = None
+        self._shipped_job = None
         if self._own_connection:
             import ray
 
@@ -85,11 +85,11 @@ class RayWorkers(AwayWorkers):
 
         return [ray.put(sealed)]
 
-    def submit(self, parcel: Parcel, task: bytes) -> Any:
+    def submit(self, shipped: ShippedJob, task: bytes) -> Any:
         """Let Ray find a worker."""
         if self._remote is None:
             raise WorkerError(f"{self!r} is not connected: use it as `with workers: ...`")
-        return self._remote.remote(parcel.token, parcel.place, task)
+        return self._remote.remote(shipped.token, shipped.place, task)
 
     def result(self, handle: Any) -> bytes:
         """Wait for a result; only the cluster itself can fail here."""

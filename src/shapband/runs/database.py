@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -14,61 +14,21 @@ from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunExists, RunFull
 
 NAME = "run.db"
-FORMAT = 1
+FORMAT = 2
 _MARK = 0x5348_4250  # "SHBP", which tells the database of a run from others
 _PAGE = 32_768  # bytes; the values of games are long, and large pages write them faster
 _NEW = f"{NAME}.new"
-_TABLES = """
-CREATE TABLE manifest (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE notes (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE ledger (
-    id INTEGER PRIMARY KEY,
-    time TEXT NOT NULL,
-    providers TEXT NOT NULL,
-    purpose TEXT NOT NULL,
-    first_game INTEGER NOT NULL,
-    requests INTEGER NOT NULL,
-    records INTEGER NOT NULL,
-    seconds REAL NOT NULL,
-    outcome TEXT NOT NULL,
-    note TEXT NOT NULL,
-    digest TEXT NOT NULL
-);
-CREATE TABLE purchases (
-    provider TEXT NOT NULL,
-    purpose TEXT NOT NULL,
-    game INTEGER NOT NULL,
-    size INTEGER NOT NULL,
-    blob BLOB NOT NULL,
-    UNIQUE (provider, purpose, game)
-);
-CREATE TABLE games (
-    first_game INTEGER PRIMARY KEY,
-    n_games INTEGER NOT NULL,
-    time TEXT NOT NULL,
-    evaluations INTEGER NOT NULL,
-    ledger_entries INTEGER NOT NULL,
-    seconds REAL NOT NULL,
-    digest TEXT NOT NULL,
-    "values" BLOB NOT NULL,
-    noise BLOB NOT NULL
-);
-CREATE TABLE result (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    json TEXT NOT NULL,
-    kept_games INTEGER NOT NULL,
-    digest TEXT NOT NULL
-);
-"""
+_MANIFEST = "CREATE TABLE manifest (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID"
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def create(run: Path, manifest: dict[str, str]) -> None:
-    """Make the database of a new run; it is there whole or not at all.
+def create(run: Path, tables: Sequence[str], manifest: dict[str, str]) -> None:
+    """Make the database of a new run, complete or not at all.
 
     Parameters
     ----------
     run : the directory, which must be locked
+    tables : statements that create the tables besides the manifest
     manifest : JSON texts by key
     """
     if (run / NAME).exists():
@@ -78,7 +38,7 @@ def create(run: Path, manifest: dict[str, str]) -> None:
         try:
             connection = _connect(run / _NEW, "rwc")
             try:
-                _write_new(connection, manifest)
+                _write_new(connection, tables, manifest)
             finally:
                 connection.close()
             os.rename(run / _NEW, run / NAME)
@@ -93,13 +53,15 @@ def _clear(run: Path) -> None:
         leftover.unlink()
 
 
-def _write_new(connection: sqlite3.Connection, manifest: dict[str, str]) -> None:
+def _write_new(
+    connection: sqlite3.Connection, tables: Sequence[str], manifest: dict[str, str]
+) -> None:
     connection.execute(f"PRAGMA page_size = {_PAGE}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA application_id = {_MARK}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
     with transaction(connection):
-        for table in _TABLES.split(";"):
+        for table in (_MANIFEST, *tables):
             connection.execute(table)
         connection.executemany("INSERT INTO manifest VALUES (?, ?)", list(manifest.items()))
 
@@ -130,15 +92,6 @@ def check_name(run: Path) -> None:
         raise RunError(
             f"the name of a run directory must be UTF-8; received {os.fsencode(run)!r}"
         ) from cause
-
-
-def purchase(
-    connection: sqlite3.Connection, provider: str, purpose: str, game: int
-) -> bytes | None:
-    """The bytes of the records that were bought at this address, if any were."""
-    select = "SELECT blob FROM purchases WHERE provider = ? AND purpose = ? AND game = ?"
-    row = connection.execute(select, (provider, purpose, game)).fetchone()
-    return None if row is None else row[0]
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

@@ -1,48 +1,46 @@
-"""The ledger: every request to a source, each entry chained to the one before it by hash.
+"""The ledger: every request to a source, each entry chained by hash to the one before it.
 
-An entry's digest is the SHA-256 of the digest before it and of the entry itself, so an entry
-that is altered, removed or put in leaves a chain that no longer fits. The first entry is
-chained to the manifest.
-
-A row of the database holds an entry as it is hashed, its providers as one JSON text.
+The digest of an entry is the SHA-256 of the previous digest and of the entry itself, so an entry
+that is altered, removed or inserted breaks the chain. The first entry is chained to the manifest.
+Entries are written in one transaction with what they account for.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic_core import to_json
 
 from shapband.errors import RunDamaged
+from shapband.runs import database
 
 Outcome = Literal["asked", "received", "taken", "failed"]
+Row: TypeAlias = tuple[Any, ...]  # an entry as it is hashed: its providers are one JSON text
 
 
 @dataclass(frozen=True)
-class LedgerEntry:
-    """One request, or several at once: of several providers, for consecutive games.
+class Request:
+    """One request, or several alike: to several providers, for consecutive games.
 
     Attributes
     ----------
-    id : place in the ledger, from 1 on
-    time : when it was entered, UTC, ISO 8601
     providers, purpose, first_game : the address of the request
-    requests : how many of each provider, one a game from `first_game` on
-    records : how many were asked of each provider, or came
-    seconds : time it took to answer
+    requests : how many to each provider, one a game from `first_game` on
+    records : how many were asked of each provider, or received
+    seconds : time until the answer
     outcome : ``asked`` before a distant source is asked, ``received`` when its records are
-        safe, ``failed`` when it gave none; ``taken`` for draws from records in memory
+        stored, ``failed`` when it gave none; ``taken`` for draws from records in memory
     note : the hash of what was received, or why a request failed
-    digest : chains the entry to the one before it
     """
 
-    id: int
-    time: str
     providers: tuple[str, ...]
     purpose: str
     first_game: int
@@ -51,31 +49,41 @@ class LedgerEntry:
     seconds: float
     outcome: Outcome
     note: str
-    digest: str
-
-
-Row: TypeAlias = tuple[Any, ...]
-COLUMNS = ", ".join(field.name for field in fields(LedgerEntry))
-_PLACES = ", ".join("?" for _ in fields(LedgerEntry))
-INSERT = f"INSERT INTO ledger ({COLUMNS}) VALUES ({_PLACES})"  # noqa: S608  names of fields
-
-
-class Request(NamedTuple):
-    """What an entry says, before it has a place in the ledger."""
-
-    providers: tuple[str, ...]
-    purpose: str
-    first_game: int
-    requests: int
-    records: int
-    seconds: float
-    outcome: Outcome
-    note: str = ""
 
 
 @dataclass(frozen=True)
-class Head:
-    """The end of a chain: how many entries it has, and the digest of the last."""
+class LedgerEntry(Request):
+    """A request with its place in the ledger.
+
+    Attributes
+    ----------
+    id : place in the ledger, from 1 on
+    time : when it was entered, UTC, ISO 8601
+    digest : chains the entry to the one before it
+    """
+
+    id: int
+    time: str
+    digest: str
+
+
+_REQUEST = tuple(field.name for field in fields(Request))
+COLUMNS = ("id", "time", *_REQUEST, "digest")
+_TYPES = {"id": "INTEGER PRIMARY KEY", "seconds": "REAL NOT NULL"} | dict.fromkeys(
+    ("first_game", "requests", "records"), "INTEGER NOT NULL"
+)
+_LISTED = ", ".join(COLUMNS)
+_INSERT = f"INSERT INTO ledger ({_LISTED}) VALUES ({', '.join('?' for _ in COLUMNS)})"  # noqa: S608
+_SELECT = f"SELECT {_LISTED} FROM ledger ORDER BY id"  # noqa: S608  names of fields
+_DECLARED = ", ".join(f"{name} {_TYPES.get(name, 'TEXT NOT NULL')}" for name in COLUMNS)
+TABLES = (
+    f"CREATE TABLE ledger ({_DECLARED})",
+    "CREATE TABLE notes (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID",
+)
+
+
+class Head(NamedTuple):
+    """The end of the chain: how many entries it has, and the digest of the last."""
 
     entries: int
     digest: str
@@ -84,12 +92,124 @@ class Head:
         """Chain requests to this end; give the new end and the rows to insert."""
         time = now()
         number, digest, rows = self.entries, self.digest, []
-        for providers, *rest in requests:
+        for request in requests:
             number += 1
-            content = (number, time, canonical(providers), *rest)
+            first, *rest = (getattr(request, name) for name in _REQUEST)
+            content = (number, time, canonical(first), *rest)
             digest = chained(digest, content)
             rows.append((*content, digest))
         return Head(number, digest), rows
+
+
+class Ledger:
+    """The ledger of one run. Its lock guards the database connection, which threads share.
+
+    Parameters
+    ----------
+    run : the directory, for errors
+    connection : the database
+    start : the digest that the first entry is chained to
+    """
+
+    def __init__(self, run: Path, connection: sqlite3.Connection, start: str) -> None:
+        self.lock = threading.RLock()
+        self._run = run
+        self._connection = connection
+        self._start = start
+        self._waiting: list[Request] = []
+        self._in_doubt = False  # whether a transaction was begun and its end not seen
+        with database.errors(run):
+            self._head = self._read_head()
+
+    def enter_later(self, request: Request) -> None:
+        """Enter a request that cost nothing, together with whatever is entered next."""
+        with self.lock, database.errors(self._run):
+            self._settle()
+            self._waiting.append(request)
+
+    def enter(
+        self,
+        requests: Sequence[Request] = (),
+        also: Callable[[sqlite3.Connection, Head], None] | None = None,
+    ) -> None:
+        """Enter requests and write what belongs to them, in one transaction."""
+        with self.lock, database.errors(self._run):
+            self._settle()
+            head, rows = self._head.follow([*self._waiting, *requests])
+            self._in_doubt = True
+            with database.transaction(self._connection):
+                self._connection.executemany(_INSERT, rows)
+                if also is not None:
+                    also(self._connection, head)
+            self._entered(head)
+
+    def note(self, key: str, content: Any) -> None:
+        """Keep something beside the manifest that was not known when the run began."""
+
+        def write(connection: sqlite3.Connection, head: Head) -> None:  # noqa: ARG001
+            row = (key, canonical(content))
+            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", row)
+
+        self.enter(also=write)
+
+    def noted(self, key: str) -> Any:
+        """Give what was noted, or None."""
+        with self.lock, database.errors(self._run):
+            select = "SELECT json FROM notes WHERE key = ?"
+            row = self._connection.execute(select, (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def entries(self) -> Iterator[LedgerEntry]:
+        """All entries, in their order."""
+        return map(_entry_of, self._rows())
+
+    def verified(self) -> Iterator[LedgerEntry]:
+        """Give all entries, or raise RunDamaged at the first that breaks the chain."""
+        digest = self._start
+        for number, row in enumerate(self._rows(), start=1):
+            *content, written = row
+            if content[0] != number:
+                raise RunDamaged(f"the ledger is broken: entry {number} is missing")
+            digest = chained(digest, content)
+            if digest != written:
+                raise RunDamaged(
+                    f"the ledger is broken at entry {number}: it, or the manifest before it, was "
+                    "altered"
+                )
+            yield _entry_of(row)
+
+    def select(self, query: str) -> Iterator[tuple[tuple[str, ...], Row]]:
+        """Run a query whose first column is `providers`; give the names and the other columns."""
+        with self.lock, database.errors(self._run):
+            rows = self._connection.execute(query).fetchall()
+        for providers, *rest in rows:
+            yield _names_of(providers), tuple(rest)
+
+    def _rows(self) -> Iterator[Row]:
+        with database.errors(self._run):
+            for row in self._connection.execute(_SELECT):  # noqa: UP028
+                yield row  # `yield from` would close the cursor, perhaps after the database
+
+    def _entered(self, head: Head) -> None:
+        # An interruption may come after any line; what waited must not be entered twice.
+        self._waiting.clear()
+        self._head = head
+        self._in_doubt = False
+
+    def _settle(self) -> None:
+        """Find out whether an interrupted transaction was committed."""
+        if not self._in_doubt:
+            return
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        head = self._read_head()
+        if head != self._head:
+            self._entered(head)
+        self._in_doubt = False
+
+    def _read_head(self) -> Head:
+        last = self._connection.execute("SELECT id, digest FROM ledger ORDER BY id DESC LIMIT 1")
+        return Head(*(last.fetchone() or (0, self._start)))
 
 
 def now() -> str:
@@ -98,40 +218,22 @@ def now() -> str:
 
 
 def chained(before: str, content: Any) -> str:
-    """The digest of something that follows a digest."""
+    """The digest of content that follows a digest."""
     return hashlib.sha256(before.encode() + to_json(content)).hexdigest()
 
 
 def canonical(content: Any) -> str:
-    """The one way to write some content as JSON."""
+    """Write content as JSON, always in the same way."""
     return to_json(content).decode()
 
 
-def entry_of(row: Row) -> LedgerEntry:
-    """Read a row."""
-    number, time, providers, *rest = row
-    return LedgerEntry(number, time, names_of(providers), *rest)
+def _entry_of(row: Row) -> LedgerEntry:
+    columns = dict(zip(COLUMNS, row, strict=True))
+    return LedgerEntry(**{**columns, "providers": _names_of(columns["providers"])})
 
 
-def names_of(providers: str) -> tuple[str, ...]:
-    """Read the providers of a row."""
+def _names_of(providers: str) -> tuple[str, ...]:
     try:
         return tuple(json.loads(providers))
     except (ValueError, TypeError) as cause:
         raise RunDamaged("the ledger is broken: the providers of an entry were altered") from cause
-
-
-def verified(rows: Iterable[Row], start: str) -> Iterator[LedgerEntry]:
-    """Give the entries, or raise RunDamaged at the first that does not fit the chain."""
-    digest = start
-    for number, row in enumerate(rows, start=1):
-        *content, written = row
-        if content[0] != number:
-            raise RunDamaged(f"the ledger is broken: entry {number} is missing")
-        digest = chained(digest, content)
-        if digest != written:
-            raise RunDamaged(
-                f"the ledger is broken at entry {number}: it, or the manifest before it, was "
-                "altered"
-            )
-        yield entry_of(row)

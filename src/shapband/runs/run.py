@@ -1,231 +1,217 @@
-"""Runs from beginning to end: started, resumed after any interruption, and looked at."""
+"""Begin a run, and resume it after any interruption."""
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-
-from shapband.access.access import Access
-from shapband.access.meter import AccessReport, Usage
-from shapband.engine import Watch, play
-from shapband.errors import (
-    BudgetExceeded,
-    InvalidInput,
-    RunDamaged,
-    RunError,
-    VersionsChanged,
-)
-from shapband.moments.accumulate import Fold
-from shapband.providers import Provider
-from shapband.runs.built import Built, Description
+from shapband.engine.plan import Plan
+from shapband.engine.play import Watch, play
+from shapband.errors import BudgetExceeded, InvalidInput, RunDamaged, RunError, VersionsChanged
+from shapband.execution.base import Workers
+from shapband.runs import database
+from shapband.runs.fingerprints import fingerprint, fingerprint_object
 from shapband.runs.ledger import now
 from shapband.runs.store import RunStore, discard_untouched
 from shapband.runs.versions import changes, versions
-from shapband.sampling.base import Realisation, Sampling
 from shapband.seeds import Seeds
 from shapband.valuation import Valuation
 
-State = Literal["running", "interrupted", "finished"]
 
-
-@dataclass(frozen=True, eq=False)
-class RunStatus:
-    """How a run stands.
+@dataclass(frozen=True)
+class StoredConfig:
+    """The configuration that a run was begun from.
 
     Attributes
     ----------
-    run : the directory
-    state : ``running`` while a process is at work in it, ``interrupted`` if none is and there
-        are games left to play, or ``finished``
-    manifest : what the run was asked to do, and with what
-    access : what was asked of the sources so far
-    done : games played
-    n_games : games asked for; a budget or a stopping rule may end the run before
-    valuation : the result; before the end that of the games so far, without their single
-        values, or None while there are fewer than two
-    unanswered : requests that have no answer: under way, or cut off with the process that asked
-    digest : the last digest of a finished run, which all that is stored leads up to
+    text : the file as it was written; secrets are only named in it
+    base : the folder that its relative paths start from
     """
 
-    run: Path
-    state: State
-    manifest: Mapping[str, Any]
-    access: AccessReport
-    done: int
-    n_games: int
-    valuation: Valuation | None
-    unanswered: int
-    digest: str | None
+    text: str
+    base: Path
 
 
-def start(config: Description, base: Path, out: Path, watch: Watch) -> Valuation:
-    """Begin a run and play it to its end.
+def begin(
+    run: Path, plan: Plan, workers: Workers, watch: Watch, config: StoredConfig | None = None
+) -> Valuation:
+    """Begin a run in a new or empty directory, and play it to its end.
 
     Parameters
     ----------
-    config : what to play
-    base : where relative paths in it start
-    out : the run directory: a new one, or an empty one
-    watch : is shown the standing after every chunk of games
+    run : the directory
+    plan : what to play
+    workers : who solves the games
+    watch : called with the progress after every chunk
+    config : the configuration that the plan was made from, if it was
     """
-    built = config.build(base)
-    existed = out.exists()
+    existed = run.exists()
     try:
-        with RunStore.create(out, _manifest(config, base, built)) as store, store.lock():
-            return _play(store, built, watch)
+        with RunStore.create(run, _manifest(plan, config)) as store, store.lock():
+            return _play(store, plan, workers, watch)
     except (BudgetExceeded, InvalidInput):
-        # What cannot be played as it is described must not stand in the way of the mended run.
-        discard_untouched(out, keep=existed)
+        # Remove the empty run directory, so that the corrected call can use the same name.
+        discard_untouched(run, keep=existed)
         raise
 
 
 def resume(
     run: Path,
+    plan: Plan,
+    workers: Workers,
     watch: Watch,
-    parse: Callable[[str], Description] | None = None,
     warn: Callable[[str], None] | None = None,
+    *,
+    seed_given: bool = False,
 ) -> Valuation:
-    """Go on with a run that was interrupted; a finished one just gives its result.
+    """Resume an interrupted run; of a finished one, give the result.
 
     Parameters
     ----------
-    run : the run directory
-    watch : is shown the standing after every chunk of games
-    parse : reads the text of the description; by default, as a configuration file
-    warn : is told in one line if versions changed since the run began; by default, a
+    run, plan, workers, watch : as for `begin`; the plan must be that of the run
+    warn : receives one line if versions changed since the run began; by default it becomes a
         VersionsChanged warning
+    seed_given : whether the plan's seed was asked for, and must be that of the run
     """
     with RunStore.open(run) as store:
-        finished = store.finished()
-        if finished is not None:
-            store.verify()
-            return finished
+        _check_same(store, plan, seed_given=seed_given)
+        finished = _verified_result(store)
+    if finished is not None:
+        return finished
     with RunStore.open(run, write=True) as store, store.lock():
         store.verify()
-        built = _rebuild(store, parse or _parse)
         _check_versions(store, warn or _warn)
-        return store.finished() or _play(store, built, watch)
+        return store.finished() or _play(store, plan, workers, watch)
 
 
-def look(run: Path) -> RunStatus:
-    """Tell how a run stands, whether or not a process is at work in it."""
+def value_in_run(
+    run: Path, plan: Plan, workers: Workers, watch: Watch, *, seed_given: bool
+) -> Valuation:
+    """Begin a run, or resume it if the directory holds one."""
+    if (run / database.NAME).exists():
+        return resume(run, plan, workers, watch, seed_given=seed_given)
+    return begin(run, plan, workers, watch)
+
+
+def stored_config(run: Path) -> StoredConfig:
+    """The configuration of a run, checked against its hash."""
     with RunStore.open(run) as store:
-        valuation = store.finished()
-        used = store.usage()
-        names = store.manifest["providers"]
-        access = AccessReport({name: used.get(name, Usage()) for name in names})
-        state: State = "running" if store.is_locked else "interrupted"
-        return RunStatus(
-            run=run,
-            state=state if valuation is None else "finished",
-            manifest=store.manifest,
-            access=access,
-            done=store.games.count,
-            n_games=store.manifest["n_games"],
-            valuation=valuation or _so_far(store, access),
-            unanswered=store.unanswered(),
-            digest=store.digest(),
+        text, mark = store.manifest["config"], store.manifest["config_sha256"]
+        base = store.manifest["base"]
+    if text is None:
+        raise RunError(
+            f"the run {run} was begun from Python: call value(..., run={str(run)!r}) with the same "
+            "arguments to resume it"
         )
+    if _sha256(text) != mark:
+        raise RunDamaged(f"the configuration in the run {run} was altered")
+    return StoredConfig(text, Path(base))
 
 
-def _play(store: RunStore, built: Built, watch: Watch) -> Valuation:
-    plan = replace(
-        built.plan,
-        seeds=Seeds(store.manifest["seed"]),
-        sampling=_Noted(built.plan.sampling, store),
-    )
-    journal = store.journal(plan.names)
-    with built.workers() as workers:
-        valuation = play(plan, workers, watch, journal)
+def finished_valuation(run: Path) -> Valuation | None:
+    """The result of a run after verifying all of it, or None while it is not finished."""
+    with RunStore.open(run) as store:
+        return _verified_result(store)
+
+
+def _verified_result(store: RunStore) -> Valuation | None:
+    finished = store.finished()
+    if finished is not None:
+        store.verify()
+    return finished
+
+
+def _play(store: RunStore, plan: Plan, workers: Workers, watch: Watch) -> Valuation:
+    seeded = replace(plan, seeds=Seeds(store.manifest["seed"]))
+    with workers:
+        valuation = play(seeded, workers, watch, store.purchases(), store.games)
     store.finish(valuation)
     return valuation
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Noted(Sampling):
-    """A sampling that notes what its games are, for those who look at the run before its end."""
-
-    inner: Sampling
-    store: RunStore
-
-    def check(self, providers: Sequence[Provider]) -> None:
-        self.inner.check(providers)
-
-    def prepare(self, access: Access) -> Realisation:
-        real = self.inner.prepare(access)
-        pools = real.pool_sizes
-        self.store.note(
-            "games",
-            {
-                "draw_sizes": real.draw_sizes.tolist(),
-                "pool_sizes": None if pools is None else pools.tolist(),
-                "target": real.target,
-                "group": real.group,
-            },
-        )
-        return real
-
-    def __repr__(self) -> str:
-        return repr(self.inner)
-
-
-def _manifest(config: Description, base: Path, built: Built) -> dict[str, Any]:
-    plan = built.plan
+def _manifest(plan: Plan, config: StoredConfig | None) -> dict[str, Any]:
     return {
-        "config": config.text,
-        "config_sha256": _sha256(config.text),
-        "base": str(base.resolve()),
+        "config": None if config is None else config.text,
+        "config_sha256": None if config is None else _sha256(config.text),
+        "base": None if config is None else str(config.base.resolve()),
         "created": now(),
         "seed": plan.seeds.seed,
         "n_games": plan.n_games,
-        "budget": {"records": plan.budget.records, "requests": plan.budget.requests},
         "providers": list(plan.names),
         "setup": plan.setup,
-        "fingerprints": dict(built.fingerprints),
-        "validation": built.validation,
+        "arguments": _arguments(plan),
         "versions": versions(),
     }
 
 
-def _rebuild(store: RunStore, parse: Callable[[str], Description]) -> Built:
-    """Make the objects of the run again, and check that they are the same."""
+def _arguments(plan: Plan) -> dict[str, str]:
+    """Everything that determines the result but the seed, by the words of an error."""
+    data = {_data_of(one.name): fingerprint(one.source) for one in plan.providers}
+    return {
+        "providers": ", ".join(map(repr, plan.names)),
+        **data,
+        **plan.setup,
+        _SETTINGS: fingerprint_object(plan.utility),
+        "n_games": str(plan.n_games),
+        "budget": str(plan.budget),
+        "stop": repr(plan.stop),
+        "keep_games": repr(plan.keep_games),
+    }
+
+
+_SETTINGS = "settings or validation rows of the utility"
+
+
+def _data_of(name: str) -> str:
+    return f"data of provider {name!r}"
+
+
+def _check_same(store: RunStore, plan: Plan, *, seed_given: bool) -> None:
+    """Raise RunError, naming the first argument that is not that of the run."""
     manifest = store.manifest
-    if _sha256(manifest["config"]) != manifest["config_sha256"]:
-        raise RunDamaged(f"the configuration in the run {store.run} was altered")
-    built = parse(manifest["config"]).build(Path(manifest["base"]))
-    before = _data(manifest["fingerprints"], manifest["validation"])
-    found = _data(built.fingerprints, built.validation)
-    for what in (*before, *found):
-        if before.get(what) != found.get(what):
-            raise RunError(
-                f"the {what} changed since the run began: bring the old data back, or begin a "
-                "new run"
-            )
-    for what, words in built.plan.setup.items():
-        if manifest["setup"][what] != words:
-            raise RunError(
-                f"the {what} changed since the run began, from {manifest['setup'][what]} to "
-                f"{words}: bring the old one back, or begin a new run"
-            )
-    if manifest["providers"] != list(built.plan.names):
-        raise RunError("the providers changed since the run began: begin a new run")
-    return built
+    before = _arguments_before(store.run, manifest)
+    for what, found in _arguments(plan).items():
+        if what not in before or before[what] == found:
+            continue
+        hashed = found.startswith("sha256:") or before[what].startswith("sha256:")
+        change = "" if hashed else f", from {before[what]} to {found}"
+        raise RunError(
+            f"the {what} changed since the run {store.run} began{change}: use what the run was "
+            "begun with, or begin a new run"
+        )
+    if seed_given and plan.seeds.seed != manifest["seed"]:
+        raise RunError(
+            f"the seed of the run {store.run} is {manifest['seed']}; received {plan.seeds.seed}: "
+            "leave it out, or begin a new run"
+        )
+
+
+def _arguments_before(run: Path, manifest: Mapping[str, Any]) -> Mapping[str, str]:
+    """The arguments that a run was begun with, also by a version that kept fewer of them."""
+    if manifest["format"] >= 2:
+        arguments: Mapping[str, str] = manifest["arguments"]
+        return arguments
+    if manifest["validation"] is not None:
+        raise RunError(
+            f"the run {run} was begun by an older version, which kept the validation rows in "
+            "another form: begin it again, or resume it with that version"
+        )
+    data = {_data_of(name): mark for name, mark in manifest["fingerprints"].items()}
+    return {**data, **manifest["setup"], "n_games": str(manifest["n_games"])}
 
 
 def _check_versions(store: RunStore, warn: Callable[[str], None]) -> None:
-    """Say and note which versions changed: the run can go on, but perhaps not bit for bit."""
+    """Report and note which versions changed: the run can be resumed, perhaps not bit for bit."""
     found = versions()
     changed = changes(store.manifest["versions"], found)
     if changed:
-        before = store.noted("versions") or []
-        since = {"time": now(), "games": store.games.count, "versions": found}
-        store.note("versions", [*before, since])
+        before = store.ledger.noted("versions") or []
+        since = {"time": now(), "games": store.games.solved(), "versions": found}
+        store.ledger.note("versions", [*before, since])
         warn(
             f"versions changed since the run began ({changed}): the games from here on may "
             "differ in their last bits"
@@ -234,47 +220,6 @@ def _check_versions(store: RunStore, warn: Callable[[str], None]) -> None:
 
 def _warn(line: str) -> None:
     warnings.warn(line, VersionsChanged, stacklevel=4)
-
-
-def _data(fingerprints: Mapping[str, str], validation: str | None) -> dict[str, str | None]:
-    """Fingerprints, by what they are of."""
-    data: dict[str, str | None] = {
-        f"data of provider {name!r}": mark for name, mark in fingerprints.items()
-    }
-    return {**data, "validation data of the utility": validation}
-
-
-def _parse(text: str) -> Description:
-    from shapband.runs.config import Config
-
-    config: Description = Config.parse(text)
-    return config
-
-
-def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
-    """The valuation that the games so far give."""
-    noted = store.noted("games")
-    names, done = store.manifest["providers"], store.games.count
-    if noted is None or done < 2:
-        return None
-    fold = Fold(len(names), noted["group"])
-    for chunk in store.games.chunks(range(done), len(names)):
-        fold.add(chunk.values, chunk.noise)
-    pools = noted["pool_sizes"]
-    return Valuation(
-        names=tuple(names),
-        moments=fold.moments(),
-        games=np.empty((0, len(names))),
-        access=access,
-        evaluations=store.games.evaluations(range(done)),
-        draw_sizes=np.array(noted["draw_sizes"], dtype=np.int64),
-        pool_sizes=None if pools is None else np.array(pools, dtype=np.int64),
-        target=noted["target"],
-        stopped="so far: the run is not finished",
-        seed=store.manifest["seed"],
-        setup=store.manifest["setup"],
-        seconds=store.games.seconds(done),
-    )
 
 
 def _sha256(text: str) -> str:

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 from shapband.access.meter import Usage
 from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunExists, RunLocked
-from shapband.runs import batches, database
-from shapband.runs.book import Book
-from shapband.runs.journal import StoredJournal
-from shapband.runs.ledger import Head, LedgerEntry, canonical, chained, entry_of, verified
+from shapband.runs import database, ledger, purchases, solved
+from shapband.runs.ledger import Head, Ledger, canonical, chained
 from shapband.runs.lock import NAME as LOCK
 from shapband.runs.lock import is_locked, locked
-from shapband.runs.solved import SolvedGames
+from shapband.runs.purchases import StoredPurchases
+from shapband.runs.solved import StoredGames
 from shapband.valuation import Valuation
 
 # In one statement, because a process at work in the run may finish it between two.
@@ -30,22 +29,13 @@ SELECT json, kept_games, digest,
     (SELECT digest FROM games ORDER BY first_game DESC LIMIT 1)
 FROM result
 """
-# What was received is found by its index; few requests are left to look for a failure of.
-_COUNT_UNANSWERED = """
-SELECT COUNT(*) FROM ledger AS request
-WHERE outcome = 'asked'
-AND NOT EXISTS (
-    SELECT 1 FROM purchases
-    WHERE provider = json_extract(request.providers, '$[0]')
-    AND purpose = request.purpose AND game = request.first_game
+_TABLES = (
+    *ledger.TABLES,
+    purchases.TABLE,
+    solved.TABLE,
+    "CREATE TABLE result (id INTEGER PRIMARY KEY CHECK (id = 1), json TEXT NOT NULL, "
+    "kept_games INTEGER NOT NULL, digest TEXT NOT NULL)",
 )
-AND NOT EXISTS (
-    SELECT 1 FROM ledger AS answer
-    WHERE answer.id > request.id AND answer.outcome = 'failed'
-    AND answer.providers = request.providers
-    AND answer.purpose = request.purpose AND answer.first_game = request.first_game
-)
-"""
 
 
 class RunStore:
@@ -57,6 +47,7 @@ class RunStore:
     ----------
     run : the directory
     manifest : what the run was asked to do, and with what
+    ledger : every request to a source
     games : the solved games
     """
 
@@ -65,12 +56,13 @@ class RunStore:
         self._connection = connection
         self.manifest = _read_manifest(run, connection)
         self._start = chained("", dict(self.manifest))
-        self._journals: list[StoredJournal] = []
+        self._purchases: StoredPurchases | None = None
         self._load()
 
     def _load(self) -> None:
-        self._book = Book(self.run, self._connection, self._start)
-        self.games = SolvedGames(self.run, self._connection, self._start)
+        self.ledger = Ledger(self.run, self._connection, self._start)
+        n_providers = len(self.manifest["providers"])
+        self.games = StoredGames(self.run, self._connection, self.ledger, self._start, n_providers)
 
     @staticmethod
     def create(run: Path, manifest: Mapping[str, Any]) -> RunStore:
@@ -82,7 +74,7 @@ class RunStore:
         try:
             _make_directory(run)
             with locked(run):
-                database.create(run, texts)
+                database.create(run, _TABLES, texts)
         except (RunExists, RunLocked):
             raise
         except BaseException:
@@ -92,7 +84,7 @@ class RunStore:
 
     @staticmethod
     def open(run: Path, *, write: bool = False) -> RunStore:
-        """Open a run, to read it or to go on with it."""
+        """Open a run, to read it or to resume it."""
         connection = database.connect(run, write=write)
         try:
             return RunStore(run, connection)
@@ -108,9 +100,9 @@ class RunStore:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other processes out; raise RunLocked if one is already in."""
+        """Keep other processes out; raise RunLocked if one is already at work."""
         with locked(self.run):
-            self._load()  # another process may have gone on before this one got in
+            self._load()  # another process may have added to the run before the lock was free
             yield
 
     @property
@@ -118,38 +110,23 @@ class RunStore:
         """Whether a process is at work in the run."""
         return is_locked(self.run)
 
-    def journal(self, names: Sequence[str]) -> StoredJournal:
-        """The side of the store that the engine sees; `names` are the providers in order."""
-        journal = StoredJournal(self.run, self._connection, self._book, self.games, names)
-        self._journals.append(journal)
-        return journal
+    def purchases(self) -> StoredPurchases:
+        """Open the journal of purchases, to add to it. `close` waits for its open requests."""
+        self._purchases = self._purchases or StoredPurchases(
+            self.run, self._connection, self.ledger
+        )
+        return self._purchases
 
     def usage(self) -> Mapping[str, Usage]:
         """What was received so far, by provider."""
-        return self._book.usage()
+        return purchases.usage_of(self.ledger)
 
-    def ledger(self) -> Iterator[LedgerEntry]:
-        """Every request to a source, in order."""
-        return map(entry_of, self._book.rows())
-
-    def note(self, key: str, content: Any) -> None:
-        """Keep something beside the manifest that was not known when the run began."""
-
-        def write(connection: sqlite3.Connection, head: Head) -> None:  # noqa: ARG001
-            row = (key, canonical(content))
-            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", row)
-
-        self._book.enter(also=write)
-
-    def noted(self, key: str) -> Any:
-        """Give what was noted, or None."""
-        with database.errors(self.run):
-            select = "SELECT json FROM notes WHERE key = ?"
-            row = self._connection.execute(select, (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
+    def unanswered(self) -> int:
+        """Requests that were asked and neither received nor failed since."""
+        return purchases.count_unanswered(self.run, self._connection)
 
     def finish(self, valuation: Valuation) -> None:
-        """Store the result; its games are stored already."""
+        """Store the result. Its games are stored already."""
         text = replace(valuation, games=valuation.games[:0]).to_json()
         kept = len(valuation.games)
 
@@ -157,13 +134,13 @@ class RunStore:
             digest = _result_digest(head.digest, self.games.digest, text, kept)
             connection.execute("INSERT INTO result VALUES (1, ?, ?, ?)", (text, kept, digest))
 
-        self._book.enter(also=write)
+        self.ledger.enter(also=write)
 
     def finished(self) -> Valuation | None:
         """The result, or None while the run is not finished.
 
-        It must fit the ends of the ledger and of the games, which is quick to see; `verify`
-        looks at everything.
+        It must match the digests of the last ledger entry and of the last games, which is quick
+        to check; `verify` checks everything.
         """
         row = self._result()
         if row is None:
@@ -177,17 +154,11 @@ class RunStore:
                 f"the result of the run {self.run} is damaged ({one_line(cause)}): restore "
                 f"{database.NAME} from a copy"
             ) from cause
-        games, _ = self.games.read(range(row.kept), len(valuation.names))
+        games, _ = self.games.read(range(row.kept))
         return replace(valuation, games=games)
 
-    def unanswered(self) -> int:
-        """Requests that were asked and neither received nor failed since."""
-        with database.errors(self.run):
-            (count,) = self._connection.execute(_COUNT_UNANSWERED).fetchone()
-        return int(count)
-
     def digest(self) -> str | None:
-        """The last digest of a finished run, which all that is stored leads up to."""
+        """The last digest of a finished run, which depends on everything stored before it."""
         row = self._result()
         return None if row is None else row.digest
 
@@ -197,20 +168,20 @@ class RunStore:
         wanted = self.games.ledger_entries()
         digests = {0: self._start}
         received = 0
-        for entry in verified(self._book.rows(), self._start):
+        for entry in self.ledger.verified():
             if entry.id in wanted:
                 digests[entry.id] = entry.digest
             if entry.outcome == "received":
                 received += 1
-                self._check_purchase(entry)
-        self._check_purchases(received)
+                purchases.verify_purchase(self.run, self._connection, entry)
+        purchases.verify_count(self.run, self._connection, received)
         self.games.verify(digests)
-        self.finished()  # fits the ends of what fits up to there
+        self.finished()  # matches the digests of the last ledger entry and of the last games
 
     def close(self) -> None:
-        """Let go of the database, when all requests on their way are stored."""
-        for journal in self._journals:
-            journal.close()
+        """Close the database once all requests under way are stored."""
+        if self._purchases is not None:
+            self._purchases.close()
         self._connection.close()
 
     def _result(self) -> _Result | None:
@@ -224,28 +195,9 @@ class RunStore:
         if report != "ok":
             raise RunDamaged(f"{self.run / database.NAME} is damaged: restore it from a copy")
 
-    def _check_purchase(self, entry: LedgerEntry) -> None:
-        (name,) = entry.providers
-        with database.errors(self.run):
-            blob = database.purchase(self._connection, name, entry.purpose, entry.first_game)
-        if blob is None or batches.mark(blob) != entry.note:
-            fate = "missing" if blob is None else "altered"
-            raise RunDamaged(
-                f"the records that entry {entry.id} of the ledger received (provider "
-                f"{name!r}, {entry.purpose} {entry.first_game}) are {fate}"
-            )
-
-    def _check_purchases(self, received: int) -> None:
-        with database.errors(self.run):
-            (count,) = self._connection.execute("SELECT COUNT(*) FROM purchases").fetchone()
-        if count != received:
-            raise RunDamaged(
-                f"the ledger is broken: it accounts for {received:,} of {count:,} purchases"
-            )
-
 
 class _Result(NamedTuple):
-    """The result as it is stored, and the ends of the ledger and of the games."""
+    """The stored result, and the last digests of the ledger and of the games."""
 
     text: str
     kept: int
@@ -254,12 +206,12 @@ class _Result(NamedTuple):
     games: str | None
 
     def expected(self, start: str) -> str:
-        """The digest, if nothing was altered; what is empty ends with its start."""
+        """The digest that the result has if nothing was altered."""
         return _result_digest(self.ledger or start, self.games or start, self.text, self.kept)
 
 
 class _Manifest(dict[str, Any]):
-    """A manifest that says what it means if a key is not there."""
+    """A manifest that reports a missing key as damage."""
 
     def __init__(self, run: Path, rows: Mapping[str, Any]) -> None:
         super().__init__(rows)
@@ -283,9 +235,9 @@ def _written(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def discard_untouched(run: Path, *, keep: bool) -> None:
-    """Remove a run in which nothing was asked and no game played; `keep` its directory if told."""
+    """Remove a run in which nothing was asked and no game played; `keep` an empty directory."""
     with RunStore.open(run) as store:
-        untouched = store.games.count == 0 and next(store.ledger(), None) is None
+        untouched = store.games.solved() == 0 and next(store.ledger.entries(), None) is None
     if untouched:
         for path in run.iterdir():
             path.unlink()
@@ -294,7 +246,7 @@ def discard_untouched(run: Path, *, keep: bool) -> None:
 
 
 def _remove(run: Path, made: Sequence[Path]) -> None:
-    """Leave no trace of a run that could not be begun, and of the directories made for it."""
+    """Remove the traces of a run that could not be begun, and the directories made for it."""
     with suppress(OSError):
         if {path.name for path in run.iterdir()} == {LOCK}:
             (run / LOCK).unlink()

@@ -31,15 +31,16 @@ class Sampling(ABC):
         """Buy what all games share, and be ready to realise them."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Realisation(ABC):
-    """A sampling, ready to give games.
+    """A sampling that is ready to give games.
 
     Attributes
     ----------
     draw_sizes : (n,) records of each provider in a game
     pool_sizes : (n,) records in each provider's pool, or None without pools
-    target : what the moments across these games estimate, in words
+    target : what the moments across these games estimate, as a sentence
+    target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     group : games that share one shuffle of the pools, or None if all games are alike
     cost : what one more game asks of the sources
     """
@@ -47,7 +48,8 @@ class Realisation(ABC):
     draw_sizes: IntArray
     pool_sizes: IntArray | None
     target: str
-    group: int | None
+    target_code: str = "other"
+    group: int | None = None
     cost: Cost
 
     @abstractmethod

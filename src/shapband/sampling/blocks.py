@@ -9,7 +9,7 @@ import numpy as np
 
 from shapband.access.access import Access
 from shapband.access.budget import Cost
-from shapband.draws import Cut, Draws, Stream
+from shapband.draws import BlockRows, Draws, Stream
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch
@@ -71,6 +71,7 @@ class Blocks(Sampling):
                 f"draws of {self.n_sample:,} records from the population that the pools of "
                 f"{in_words(sizes_of(pools))} were drawn from"
             ),
+            target_code="population",
             group=per_shuffle,
             cost=Cost(),
             names=tuple(provider.name for provider in access.providers),
@@ -91,5 +92,5 @@ class _BlockGames(Realisation):
         drawn = []
         for name, pool, size in zip(self.names, self.pools, self.draw_sizes, strict=True):
             stream = Stream(self.seeds, "shuffle", name, games)
-            drawn.append(Draws(pool, Cut(stream, int(size), len(pool), self.per_shuffle)))
+            drawn.append(Draws(pool, BlockRows(stream, int(size), len(pool), self.per_shuffle)))
         return drawn

@@ -41,7 +41,7 @@ class Fresh(Sampling):
             draw_sizes=np.full(n, self.n_sample, dtype=np.int64),
             pool_sizes=None,
             target=f"draws of {self.n_sample:,} records from the sources",
-            group=None,
+            target_code="sources",
             cost=Cost(requests=n, records=n * self.n_sample),
             access=access,
         )

@@ -10,7 +10,7 @@ import numpy as np
 from shapband._typing import IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
-from shapband.draws import Chosen, Draws, Stream
+from shapband.draws import Draws, RandomRows, Stream
 from shapband.providers import Provider
 from shapband.records import Batch
 from shapband.sampling.base import Realisation, Sampling, buy_pools, check_count, in_words, sizes_of
@@ -68,7 +68,7 @@ class BootstrapGames(Realisation):
             draw_sizes=draw_sizes,
             pool_sizes=sizes_of(pools),
             target=target,
-            group=None,
+            target_code="pools",
             cost=Cost(),
             names=tuple(provider.name for provider in access.providers),
             pools=tuple(pools),
@@ -80,5 +80,5 @@ class BootstrapGames(Realisation):
         drawn = []
         for name, pool, size in zip(self.names, self.pools, self.draw_sizes, strict=True):
             stream = Stream(self.seeds, "bootstrap", name, games)
-            drawn.append(Draws(pool, Chosen(stream, int(size), len(pool), replace=True)))
+            drawn.append(Draws(pool, RandomRows(stream, int(size), len(pool), replace=True)))
         return drawn

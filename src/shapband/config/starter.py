@@ -12,8 +12,8 @@ _SCHEMA = "shapband.schema.json"
 
 def write_starter(path: Path) -> None:
     """Write the starter to a new file."""
-    schema = Path(str(files("shapband.runs").joinpath(_SCHEMA)))
-    text = files("shapband.runs").joinpath("starter.toml").read_text(encoding="utf-8")
+    schema = Path(str(files("shapband.config").joinpath(_SCHEMA)))
+    text = files("shapband.config").joinpath("starter.toml").read_text(encoding="utf-8")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text.format(schema=schema.as_uri(), file=path.name))

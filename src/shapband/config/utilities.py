@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from shapband.datasets.task import Task
-from shapband.errors import InvalidInput
-from shapband.records import Batch
-from shapband.runs.objects import load_object
-from shapband.runs.sources import at_key, make_rows
-from shapband.runs.tables import (
+from shapband.config.imports import load_object
+from shapband.config.parts import make_object
+from shapband.config.sources import at_key, make_rows
+from shapband.config.tables import (
     AdditiveTable,
     EstimatorTable,
     LinearTable,
     NeighborsTable,
-    ObjectUtility,
     UtilityTable,
     ValidatedTable,
     ValuesTable,
 )
+from shapband.datasets.task import Task
+from shapband.errors import InvalidInput
+from shapband.records import Batch
 from shapband.utilities.additive import AdditiveUtility
 from shapband.utilities.base import Utility
 from shapband.utilities.estimator import EstimatorUtility
@@ -28,10 +28,8 @@ from shapband.utilities.neighbors import NeighborUtility
 from shapband.utilities.table import TableUtility
 
 
-def make_utility(
-    table: UtilityTable | None, tasks: Mapping[str, Task], base: Path
-) -> tuple[Utility, Batch | None]:
-    """Make the utility, and give the validation rows that were read from a file for it.
+def make_utility(table: UtilityTable | None, tasks: Mapping[str, Task], base: Path) -> Utility:
+    """Make the utility.
 
     Parameters
     ----------
@@ -40,16 +38,16 @@ def make_utility(
     base : where relative paths start
     """
     if table is None:
-        return _only_task(tasks, "utility", "must be given").utility, None
+        return _only_task(tasks, "utility", "must be given").utility
     with at_key("utility"):
         if isinstance(table, ValidatedTable):
-            rows, read = _validation(table, tasks, base)
-            return _validated(table, rows, base), read
+            return _validated(table, _validation(table, tasks, base), base)
         if isinstance(table, AdditiveTable):
-            return AdditiveUtility(table.weights, empty=table.empty), None
+            return AdditiveUtility(table.weights, empty=table.empty)
         if isinstance(table, ValuesTable):
-            return TableUtility(table.values), None
-        return _own(table, base), None
+            return TableUtility(table.values)
+        own: Utility = make_object(table, Utility, "utility", base)
+        return own
 
 
 def _validated(table: ValidatedTable, rows: Batch, base: Path) -> Utility:
@@ -64,14 +62,11 @@ def _validated(table: ValidatedTable, rows: Batch, base: Path) -> Utility:
     return EstimatorUtility(estimator, X, y, table.score, empty=empty, failed=table.failed)
 
 
-def _validation(
-    table: ValidatedTable, tasks: Mapping[str, Task], base: Path
-) -> tuple[Batch, Batch | None]:
+def _validation(table: ValidatedTable, tasks: Mapping[str, Task], base: Path) -> Batch:
     if table.validation is None:
         task = _only_task(tasks, "utility.validation", "must be given")
-        return Batch(task.X_val, task.y_val), None
-    rows = make_rows(table.validation, base, "utility.validation")
-    return rows, rows
+        return Batch(task.X_val, task.y_val)
+    return make_rows(table.validation, base, "utility.validation")
 
 
 def _only_task(tasks: Mapping[str, Task], key: str, rule: str) -> Task:
@@ -79,13 +74,3 @@ def _only_task(tasks: Mapping[str, Task], key: str, rule: str) -> Task:
         why = "no source is a task that brings its own" if not tasks else "there are several tasks"
         raise InvalidInput(f"{key}: {rule}, because {why}")
     return next(iter(tasks.values()))
-
-
-def _own(table: ObjectUtility, base: Path) -> Utility:
-    made = load_object(table.object, table.options, base, "utility.object")
-    if not isinstance(made, Utility):
-        raise InvalidInput(
-            f"utility.object: {table.object} must be a utility, such as "
-            f"FunctionUtility(v); received {type(made).__name__}"
-        )
-    return made

@@ -1,4 +1,4 @@
-"""What is wrong with a file, in one line: the key, the rule and what was received."""
+"""Errors of a configuration in one line: the key, the rule and what was received."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from shapband.checks import one_line
-from shapband.runs.tables import KINDS
+from shapband.config.parts import SamplingTable, SolverTable
+from shapband.config.tables import RowsTable, SourceTable, UtilityTable, kinds_of
 
-_LONGEST = 60  # characters of a received value that are shown
+_KINDS = {
+    "source": SourceTable,
+    "validation": RowsTable,
+    "utility": UtilityTable,
+    "sampling": SamplingTable,
+    "solver": SolverTable,
+}
+_LONGEST = 60  # characters of a received value that are format_value
 _RULES = {
     "missing": "must be given",
     "greater_than_equal": "must be at least {ge}",
@@ -39,8 +47,8 @@ _RULES = {
 _WITHOUT_VALUE = {"missing", "union_tag_not_found", "unknown_key", "rule"}
 
 
-def complaint(error: ValidationError, document: Mapping[str, Any]) -> str:
-    """Word the first error of a document, and count the others.
+def format_error(error: ValidationError, document: Mapping[str, Any]) -> str:
+    """Describe the first error of a document, and count the others.
 
     Parameters
     ----------
@@ -60,7 +68,7 @@ def complaint(error: ValidationError, document: Mapping[str, Any]) -> str:
     text = f"{path}: {rule}" if path else rule
     text += _received(kind, str(first["loc"][-1] if first["loc"] else ""), first["input"], context)
     more = len(every) - 1
-    return one_line(text) + (f" (and {more} more to mend)" if more else "")
+    return one_line(text) + (f" (and {more} more error{'s' * (more > 1)})" if more else "")
 
 
 def key_path(loc: Sequence[int | str], document: Any) -> str:
@@ -89,8 +97,8 @@ def nearest(word: str, known: Sequence[str]) -> str:
     return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
 
 
-def shown(value: object) -> str:
-    """Write a received value the way TOML users know it, cut short."""
+def format_value(value: object) -> str:
+    """Write a received value as TOML does, cut short."""
     if isinstance(value, bool):
         return str(value).lower()
     plain = repr(value) if isinstance(value, (str, int, float, list)) else str(value)
@@ -102,10 +110,10 @@ def _received(kind: str, table: str, value: object, context: Mapping[str, Any]) 
     if kind == "unknown_key":
         return f"; {nearest(context['key'], context['known'])}"
     if kind == "union_tag_not_found":
-        return f"; it is one of {', '.join(KINDS[table])}"
+        return f"; it is one of {', '.join(kinds_of(_KINDS[table]))}"
     if kind == "union_tag_invalid":
-        return f"; received {shown(context['tag'])}"
-    return "" if kind in _WITHOUT_VALUE else f"; received {shown(value)}"
+        return f"; received {format_value(context['tag'])}"
+    return "" if kind in _WITHOUT_VALUE else f"; received {format_value(value)}"
 
 
 def _short(limit: Any) -> Any:

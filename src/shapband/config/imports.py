@@ -1,4 +1,4 @@
-"""Objects of the user's own, named in the file as `module:name`."""
+"""Objects of the user's own, named in the file as `module:name`, are imported here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from shapband.checks import one_line
 from shapband.errors import InvalidInput
-from shapband.runs.secrets import hide, reveal
+from shapband.secrets import hide, reveal
 
 
 def load_object(name: str, options: Mapping[str, Any] | None, base: Path, key: str) -> Any:

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from shapband import datasets
 from shapband.checks import one_line
-from shapband.errors import InvalidInput
-from shapband.providers import Provider, providers_from_frame
-from shapband.records import Batch
-from shapband.runs.objects import load_object
-from shapband.runs.tables import (
+from shapband.config.imports import load_object
+from shapband.config.tables import (
     CsvTable,
     FileTable,
     ObjectSource,
@@ -23,6 +20,9 @@ from shapband.runs.tables import (
     Split,
     TaskSource,
 )
+from shapband.errors import InvalidInput
+from shapband.providers import Provider, providers_from_frame
+from shapband.records import Batch
 from shapband.sources.base import Source
 from shapband.sources.frames import FrameSource
 

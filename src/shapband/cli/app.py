@@ -1,8 +1,7 @@
-"""The command line. Commands import what they need when they run, so that help is instant."""
+"""The commands. They import what they need when they run, so that help is instant."""
 
 from __future__ import annotations
 
-from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,7 @@ from typer.core import TyperGroup
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shapband.engine import Watch
+    from shapband.engine.play import Watch
     from shapband.valuation import Valuation
 
 
@@ -42,7 +41,7 @@ def _tell(error: BaseException, *, debug: bool) -> int | None:
 
     from shapband.checks import one_line
     from shapband.errors import ShapbandError
-    from shapband.runs.secrets import hide
+    from shapband.secrets import hide
 
     if debug:
         typer.echo(hide("".join(traceback.format_exception(error))).rstrip(), err=True)
@@ -81,13 +80,7 @@ class Format(StrEnum):
     csv = "csv"
     json = "json"
     parquet = "parquet"
-
-
-class Profile(StrEnum):
-    """How large the experiments are."""
-
-    quick = "quick"
-    paper = "paper"
+    valuation = "valuation"
 
 
 def _show_version(wanted: bool) -> None:
@@ -140,7 +133,7 @@ def init(
     It runs as it is, and its comments say what else can stand in it. A file that exists is left
     alone.
     """
-    from shapband.runs.starter import write_starter
+    from shapband.config.starter import write_starter
 
     write_starter(file)
     typer.echo(f"wrote {file}; next: shapband run {file} --out my-run")
@@ -161,32 +154,61 @@ def run(
     Everything that is bought and found out is kept in the directory of the run, so that nothing
     is lost if it is interrupted. Progress goes to standard error, the result to standard output.
     """
-    from shapband.runs.config import Config
+    from shapband.config.config import Config
+    from shapband.runs.run import StoredConfig, begin
 
     described = Config.read(config)
-    from shapband.runs.run import start
 
-    _play(out, lambda watch: start(described, config.parent, out, watch), quiet=quiet, json=json)
+    def play(watch: Watch) -> None:
+        built = described.build(config.parent)
+        stored = StoredConfig(described.text, config.parent)
+        begin(out, built.plan, built.workers, watch, stored)
+
+    _play(out, play, quiet=quiet, json=json)
 
 
 @app.command()
 def resume(run: Run, quiet: Quiet = False, json: Json = False, debug: Debug = False) -> None:
-    """Go on with an interrupted run.
+    """Resume an interrupted run.
 
-    It ends as if it had never been interrupted, and buys nothing that it has received.
+    The result is that of a run without interruption, and nothing is bought twice.
     """
-    from shapband.runs.run import resume as go_on
+    from shapband.config.config import Config
+    from shapband.runs.run import finished_valuation, stored_config
+    from shapband.runs.run import resume as resume_run
 
     def warn(line: str) -> None:
         typer.echo(f"warning: {line}", err=True)
 
-    _play(run, lambda watch: go_on(run, watch, warn=warn), quiet=quiet, json=json)
+    def play(watch: Watch) -> None:
+        if finished_valuation(run) is not None:
+            return
+        config = stored_config(run)
+        built = Config.parse(config.text).build(config.base)
+        resume_run(run, built.plan, built.workers, watch, warn)
+
+    _play(run, play, quiet=quiet, json=json)
 
 
 @app.command()
 def show(run: Run, json: Json = False, debug: Debug = False) -> None:
     """Show a run and its valuation so far."""
     _print_status(run, json=json)
+
+
+@app.command()
+def verify(run: Run, debug: Debug = False) -> None:
+    """Check that everything stored in a run is as it was written.
+
+    The ledger, the records that were bought, the solved games and the result are chained by
+    hashes; the first broken link is named.
+    """
+    from shapband.cli.views import format_verified
+    from shapband.runs.read import load
+
+    found = load(run)
+    found.verify()
+    typer.echo(format_verified(found))
 
 
 @app.command()
@@ -201,11 +223,11 @@ def compare(
     For every provider: both expectations, their difference, its standard error, and whether the
     difference is beyond chance (two-sided, 95 %).
     """
-    from shapband.runs.compare import compare as beside
-    from shapband.runs.views import comparison_json, comparison_text
+    from shapband._compare import compare as compare_valuations
+    from shapband.cli.views import comparison_json, format_comparison
 
-    comparison = beside(_valuation(first), _valuation(second))
-    view = comparison_json if json else comparison_text
+    comparison = compare_valuations(_valuation(first), _valuation(second))
+    view = comparison_json if json else format_comparison
     typer.echo(view(first, second, comparison))
 
 
@@ -213,7 +235,7 @@ def compare(
 def export(
     run: Run,
     format: Annotated[  # noqa: A002  the name of the option
-        Format, typer.Option(metavar="csv|json|parquet", help="The format to write.")
+        Format, typer.Option(metavar="csv|json|parquet|valuation", help="The format to write.")
     ],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The file; standard output by default.")
@@ -222,25 +244,26 @@ def export(
 ) -> None:
     """Write a valuation for other tools.
 
-    One row per provider, with the expectation, the variance and their errors.
+    One row per provider, with the expectation, the variance and their errors; or with
+    `--format valuation` everything, for Valuation.from_json.
     """
-    from shapband.runs.views import exported, write_export
+    from shapband.cli.views import exported, write_export
 
     write_export(exported(_valuation(run), format.value), format.value, out)
 
 
-def _play(run: Path, games: Callable[[Watch], Valuation], *, quiet: bool, json: bool) -> None:
-    """Play under the eyes of the user, and print the result unless asked not to."""
-    from shapband.runs.interrupt import INTERRUPTED, interruptible
-    from shapband.runs.views import goes_on
-    from shapband.runs.watch import watching
+def _play(run: Path, play: Callable[[Watch], None], *, quiet: bool, json: bool) -> None:
+    """Play with a progress display, and print the result unless told not to."""
+    from shapband.cli.interrupt import INTERRUPTED, interruptible
+    from shapband.cli.views import how_to_resume
+    from shapband.progress import progress_display
 
     def farewell() -> str:
-        return f"interrupted: {goes_on(run) if run.exists() else 'nothing was begun'}"
+        return f"interrupted: {how_to_resume(run) if run.exists() else 'nothing was begun'}"
 
     try:
-        with interruptible(farewell), watching(quiet=quiet) as watch:
-            games(watch)
+        with interruptible(farewell), progress_display(not quiet) as watch:
+            play(watch)
     except KeyboardInterrupt:
         typer.echo(farewell(), err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -249,51 +272,20 @@ def _play(run: Path, games: Callable[[Watch], Valuation], *, quiet: bool, json: 
 
 
 def _print_status(run: Path, *, json: bool) -> None:
-    from shapband.runs.run import look
-    from shapband.runs.views import status_json, status_text
+    from shapband.cli.views import format_status, status_json
+    from shapband.runs.read import load
 
-    typer.echo((status_json if json else status_text)(run, look(run)))
+    typer.echo((status_json if json else format_status)(run, load(run).status))
 
 
 def _valuation(run: Path) -> Valuation:
     from shapband.errors import InvalidInput
-    from shapband.runs.run import look
+    from shapband.runs.read import load
 
-    valuation = look(run).valuation
+    valuation = load(run).valuation
     if valuation is None:
-        raise InvalidInput(f"{run}: fewer than two games are done: nothing can be said yet")
+        raise InvalidInput(f"{run}: fewer than two games are done, so there is no result yet")
     return valuation
-
-
-@app.command()
-def reproduce(
-    name: Annotated[
-        str | None, typer.Argument(help="The experiment; all of them by default.")
-    ] = None,
-    profile: Annotated[
-        Profile, typer.Option(help="Minutes in all, or the paper's own sizes.")
-    ] = Profile.quick,
-    out: Annotated[
-        Path, typer.Option(help="Folder for results; a run begun there goes on.")
-    ] = Path("reproduction"),
-    seed: Annotated[int, typer.Option(min=0, help="Every random stream follows from it.")] = 0,
-    docs: Annotated[
-        Path | None, typer.Option(help="Also write the page and its figures into this folder.")
-    ] = None,
-    debug: Debug = False,
-) -> None:
-    """Run the experiments of the paper and compare with its numbers."""
-    from shapband.experiments.page import write_page
-    from shapband.experiments.run import reproduce as run
-
-    names = [] if name is None else [name]
-    for found in run(names, profile=profile.value, out=out, seed=seed):
-        verdicts = Counter(row.verdict for row in found.claims)
-        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-        typer.echo(f"{found.name}: {len(found.claims)} claims ({told})")
-    typer.echo(f"see {out / 'reproduction.md'}")
-    if docs is not None:
-        write_page(out, docs / "reproduction.md", docs / "images" / "reproduction")
 
 
 def main() -> None:

@@ -1,9 +1,10 @@
-"""The file that describes a run: read, checked, and turned into a plan."""
+"""The file that describes a run: it is read, checked, and turned into a plan."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,21 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from shapband._value import settle
 from shapband.checks import one_line
-from shapband.errors import InvalidInput
-from shapband.execution.base import Workers
-from shapband.execution.local import LocalWorkers
-from shapband.providers import Provider, check_providers
-from shapband.runs.built import Built
-from shapband.runs.complaints import complaint, shown
-from shapband.runs.fingerprints import fingerprint, fingerprint_of
-from shapband.runs.sources import at_key, make_providers, make_task
-from shapband.runs.tables import (
+from shapband.config.messages import format_error, format_value
+from shapband.config.parts import SamplingTable, SolverTable, check_part, make_part
+from shapband.config.sources import at_key, make_providers, make_task
+from shapband.config.tables import (
     BudgetTable,
     ProviderTable,
-    SamplingTable,
-    SolverTable,
     StopTable,
     Table,
     TaskSource,
@@ -33,7 +26,12 @@ from shapband.runs.tables import (
     UtilityTable,
     broken,
 )
-from shapband.runs.utilities import make_utility
+from shapband.config.utilities import make_utility
+from shapband.engine.plan import Plan, make_plan
+from shapband.errors import InvalidInput
+from shapband.execution.base import Workers
+from shapband.execution.local import LocalWorkers
+from shapband.providers import Provider
 from shapband.sampling.base import Sampling
 from shapband.solvers.base import Solver
 from shapband.utilities.base import Utility
@@ -43,6 +41,14 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _CLUSTERS = {"dask": ("distributed", "DaskWorkers"), "ray": ("ray", "RayWorkers")}
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """The plan that a configuration describes, and the workers to play it with."""
+
+    plan: Plan
+    workers: Workers
 
 
 class Config(Table):
@@ -114,9 +120,9 @@ class Config(Table):
         try:
             config = Config.model_validate(document)
         except ValidationError as error:
-            raise InvalidInput(complaint(error, document)) from None
-        with at_key("sampling"):
-            config.sampling.make()
+            raise InvalidInput(format_error(error, document)) from None
+        check_part(config.sampling, "sampling")
+        check_part(config.solver, "solver")
         config._text = text
         return config
 
@@ -128,25 +134,21 @@ class Config(Table):
     def build(self, base: Path) -> Built:
         """Load the data and make all objects; relative paths and modules start from `base`."""
         base = base.resolve()
-        workers = self._workers()
+        self._check_cluster()
         providers, tasks = self._providers(base)
-        utility, rows = make_utility(self.utility, tasks, base)
-        sampling = self.sampling.make()
-        solver = None if self.solver is None else self.solver.make()
-        _check_tables(providers, utility, sampling, solver)
-        plan = settle(
+        utility = make_utility(self.utility, tasks, base)
+        plan = make_plan(
             providers,
             utility,
-            sampling=sampling,
-            solver=solver,
+            sampling=make_part(self.sampling, Sampling, "sampling", base),
+            solver=None if self.solver is None else make_part(self.solver, Solver, "solver", base),
             n_games=self.n_games,
             seed=self.seed,
             budget=None if self.budget is None else self.budget.make(),
             stop=None if self.stop is None else self.stop.make(),
+            locate=at_key,
         )
-        prints = {provider.name: fingerprint(provider.source) for provider in plan.providers}
-        validation = None if rows is None else fingerprint_of(rows)
-        return Built(plan, lambda: workers(utility), prints, validation)
+        return Built(plan, self._workers(utility))
 
     def _providers(self, base: Path) -> tuple[list[Provider], dict[str, Task]]:
         made: list[Provider] = []
@@ -159,19 +161,23 @@ class Config(Table):
                 made += make_providers(table, base, f"providers[{position}]")
         return made, tasks
 
-    def _workers(self) -> Callable[[Utility], Workers]:
+    def _check_cluster(self) -> None:
         if isinstance(self.workers, int):
-            n_jobs = self.workers
-            return lambda utility: LocalWorkers(n_jobs, threads=utility.mergeable)
-        kind, scheduler = self.workers, self.scheduler
-        package, name = _CLUSTERS[kind]
+            return
+        package, _ = _CLUSTERS[self.workers]
         if find_spec(package) is None:
             raise InvalidInput(
-                f"workers: \"{kind}\" needs the package {package}: pip install 'shapband[{kind}]'"
+                f'workers: "{self.workers}" needs the package {package}: '
+                f"pip install 'shapband[{self.workers}]'"
             )
-        made: Callable[..., Workers]
-        made = getattr(import_module(f"shapband.execution.{kind}"), name)
-        return lambda _: made() if scheduler is None else made(scheduler)
+
+    def _workers(self, utility: Utility) -> Workers:
+        if isinstance(self.workers, int):
+            return LocalWorkers(self.workers, threads=utility.mergeable)
+        _, name = _CLUSTERS[self.workers]
+        kind = getattr(import_module(f"shapband.execution.{self.workers}"), name)
+        made: Workers = kind() if self.scheduler is None else kind(self.scheduler)
+        return made
 
     @model_validator(mode="before")
     @classmethod
@@ -180,7 +186,7 @@ class Config(Table):
         known = workers in _CLUSTERS if isinstance(workers, str) else _is_count(workers)
         if not known:
             rule = 'must be a whole number of at least 1, -1 for one a core, "dask" or "ray"'
-            raise broken(f"{rule}; received {shown(workers)}", "workers")
+            raise broken(f"{rule}; received {format_value(workers)}", "workers")
         return given
 
     @model_validator(mode="after")
@@ -192,21 +198,6 @@ class Config(Table):
         if isinstance(self.workers, int) and self.scheduler is not None:
             raise broken('is for workers = "dask" or "ray" only: leave it out', "scheduler")
         return self
-
-
-def _check_tables(
-    providers: list[Provider], utility: Utility, sampling: Sampling, solver: Solver | None
-) -> None:
-    """Check what does not fit together under the name of the table that it stands in."""
-    with at_key("providers"):
-        check_providers(providers)
-    with at_key("solver"):
-        if solver is not None:
-            solver.check(len(providers))
-    with at_key("sampling"):
-        sampling.check(providers)
-    with at_key("utility"):
-        utility.check(providers)
 
 
 def _is_count(workers: object) -> bool:

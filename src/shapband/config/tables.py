@@ -1,7 +1,7 @@
-"""What may stand in a run's TOML file: one model per table.
+"""The tables of a configuration file: one model per table.
 
-Tables that come in several kinds carry a key `kind`, so that a further kind, such as a database,
-is one more class and changes nothing for the others.
+Tables of several kinds have a key `kind`, so that a further kind, such as a database, is one more
+class and changes nothing for the others. Those of samplings and solvers are in `parts`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,6 @@ from pydantic_core import PydanticCustomError
 
 from shapband.access.budget import Budget
 from shapband.moments.stopping import Precision, Seconds, StableRanking, StoppingRule
-from shapband.sampling.base import Sampling
-from shapband.sampling.blocks import Blocks
-from shapband.sampling.fresh import Fresh
-from shapband.sampling.pooled import Pooled
-from shapband.sampling.stratified import Stratified
-from shapband.solvers.balanced import BalancedPermutation
-from shapband.solvers.base import Solver
-from shapband.solvers.exact import Exact
-from shapband.solvers.permutation import Permutation
 
 Count = Annotated[int, Field(ge=1)]
 Above = Annotated[float, Field(gt=0)]
@@ -57,6 +48,14 @@ class Table(BaseModel):
 def broken(rule: str, key: str = "") -> PydanticCustomError:
     """Say that a table breaks a rule, or one of its keys does."""
     return PydanticCustomError("rule", "{rule}", {"rule": rule, "key": key})
+
+
+class ObjectTable(Table):
+    """An object of your own."""
+
+    kind: Literal["object"]
+    object: ObjectName
+    options: Options | None = None
 
 
 # Sources: where records come from.
@@ -103,19 +102,15 @@ class Split(Table):
 
 
 class CsvSource(CsvTable, Split):
-    """A CSV file: one provider's, or that of several told apart by the column `by`."""
+    """A CSV file: one provider's, or that of several distinguished by the column `by`."""
 
 
 class ParquetSource(ParquetTable, Split):
-    """A Parquet file: one provider's, or that of several told apart by the column `by`."""
+    """A Parquet file: one provider's, or that of several distinguished by the column `by`."""
 
 
-class ObjectSource(Table):
+class ObjectSource(ObjectTable):
     """An object of your own: a source if the provider has a name, else a list of providers."""
-
-    kind: Literal["object"]
-    object: ObjectName
-    options: Options | None = None
 
 
 SourceTable = Annotated[
@@ -205,12 +200,8 @@ class ValuesTable(Table):
     values: Annotated[list[float], Field(min_length=2)]
 
 
-class ObjectUtility(Table):
+class ObjectUtility(ObjectTable):
     """A utility of your own."""
-
-    kind: Literal["object"]
-    object: ObjectName
-    options: Options | None = None
 
 
 UtilityTable = Annotated[
@@ -219,95 +210,7 @@ UtilityTable = Annotated[
 ]
 
 
-# Samplings, solvers, stopping rules and the budget make what they describe: they need no data.
-
-
-class FreshTable(Table):
-    """Fresh draws from every source in every game."""
-
-    kind: Literal["fresh"]
-    n_sample: Count
-
-    def make(self) -> Sampling:
-        """Make the sampling."""
-        return Fresh(self.n_sample)
-
-
-class PooledTable(Table):
-    """Bootstrap draws from pools that are bought once."""
-
-    kind: Literal["pooled"]
-    n_pool: Count
-    n_boot: Count
-
-    def make(self) -> Sampling:
-        """Make the sampling."""
-        return Pooled(self.n_pool, self.n_boot)
-
-
-class StratifiedTable(Table):
-    """Bootstrap draws whose sizes follow the variability of the pools."""
-
-    kind: Literal["stratified"]
-    n_pool: Count
-    n_boot: Count
-    alpha: Annotated[float, Field(gt=0, le=1)]
-
-    def make(self) -> Sampling:
-        """Make the sampling."""
-        return Stratified(self.n_pool, self.n_boot, self.alpha)
-
-
-class BlocksTable(Table):
-    """Disjoint draws cut from shuffled pools."""
-
-    kind: Literal["blocks"]
-    n_pool: Count
-    n_sample: Count
-
-    def make(self) -> Sampling:
-        """Make the sampling."""
-        return Blocks(self.n_pool, self.n_sample)
-
-
-SamplingTable = Annotated[
-    FreshTable | PooledTable | StratifiedTable | BlocksTable, Field(discriminator="kind")
-]
-
-
-class ExactTable(Table):
-    """All coalitions: up to 20 providers."""
-
-    kind: Literal["exact"]
-
-    def make(self) -> Solver:
-        """Make the solver."""
-        return Exact()
-
-
-class PermutationTable(Table):
-    """Random permutations."""
-
-    kind: Literal["permutation"]
-    n_iter: Count
-
-    def make(self) -> Solver:
-        """Make the solver."""
-        return Permutation(self.n_iter)
-
-
-class BalancedTable(Table):
-    """Permutations in which every provider takes every position equally often."""
-
-    kind: Literal["balanced"]
-    n_iter: Count = Field(description="A multiple of the number of providers, at least twice that.")
-
-    def make(self) -> Solver:
-        """Make the solver."""
-        return BalancedPermutation(self.n_iter)
-
-
-SolverTable = Annotated[ExactTable | PermutationTable | BalancedTable, Field(discriminator="kind")]
+# Stopping rules and the budget make what they describe: they need no data.
 
 
 class RulesTable(Table):
@@ -376,15 +279,7 @@ class BudgetTable(Table):
         return Budget(self.records, self.requests)
 
 
-def _kinds(table: Any) -> list[str]:
+def kinds_of(table: Any) -> list[str]:
+    """The kinds that a table may have."""
     union = get_args(table)[0]
     return [get_args(one.model_fields["kind"].annotation)[0] for one in get_args(union)]
-
-
-KINDS = {
-    "source": _kinds(SourceTable),
-    "validation": _kinds(RowsTable),
-    "utility": _kinds(UtilityTable),
-    "sampling": _kinds(SamplingTable),
-    "solver": _kinds(SolverTable),
-}

@@ -21,44 +21,53 @@ class Comparison:
     Attributes
     ----------
     names : the providers that both have
-    one, other : (n,) their expectations in either valuation
-    difference : (n,) other - one
+    first, second : (n,) their expectations in either valuation
+    difference : (n,) second - first
     standard_error : (n,) of the difference
     beyond_chance : (n,) flags: a two-sided test at 95 % says that they differ
     notes : what a reader must know before believing it
     """
 
     names: tuple[str, ...]
-    one: FloatArray
-    other: FloatArray
+    first: FloatArray
+    second: FloatArray
     difference: FloatArray
     standard_error: FloatArray
     beyond_chance: AnyArray
     notes: tuple[str, ...]
 
 
-def compare(one: Valuation, other: Valuation) -> Comparison:
+def compare(first: Valuation, second: Valuation) -> Comparison:
     """Compare the expectations of the providers that both valuations have.
 
     The test is Welch's: the two errors are taken to be independent, and each has the degrees of
     freedom of its own games.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> task = sb.datasets.wine()
+    >>> early, late = (sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=50,
+    ...                         seed=seed) for seed in (0, 1))
+    >>> sb.compare(early, late).beyond_chance.any()
+    np.False_
     """
-    names = tuple(name for name in one.names if name in set(other.names))
+    names = tuple(name for name in first.names if name in set(second.names))
     if not names:
-        raise InvalidInput("the two runs have no provider in common: there is nothing to compare")
-    first, second = _rows(one, names), _rows(other, names)
-    difference = other.expectation[second] - one.expectation[first]
-    errors = one.standard_error[first], other.standard_error[second]
-    freedom = welch_freedom(*errors, _freedom(one), _freedom(other))
+        raise InvalidInput("the valuations have no provider in common: nothing can be compared")
+    one, other = _rows(first, names), _rows(second, names)
+    difference = second.expectation[other] - first.expectation[one]
+    errors = first.standard_error[one], second.standard_error[other]
+    freedom = welch_freedom(*errors, _freedom(first), _freedom(second))
     standard_error = np.hypot(*errors)
     return Comparison(
         names,
-        one.expectation[first],
-        other.expectation[second],
+        first.expectation[one],
+        second.expectation[other],
         difference,
         standard_error,
         np.abs(difference) > _quantile(freedom) * standard_error,
-        tuple(_notes(one, other, names)),
+        tuple(_notes(first, second, names)),
     )
 
 

@@ -8,66 +8,59 @@ import math
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
+from shapband._compare import Comparison
 from shapband.errors import InvalidInput
-from shapband.runs.compare import Comparison
+from shapband.runs.read import Run, RunStatus
+from shapband.text import table_lines
 from shapband.valuation import Valuation
 
 _WIDTH = 80  # characters of a line of prose
-Format = Literal["csv", "json", "parquet"]
+Format = Literal["csv", "json", "parquet", "valuation"]
 
 
-class Status(Protocol):
-    """What there is to show of a run."""
-
-    @property
-    def state(self) -> Any:
-        """Whether the run is finished, in a word."""
-
-    @property
-    def valuation(self) -> Valuation | None:
-        """The result, or what is known so far; None before there are two games."""
-
-    @property
-    def unanswered(self) -> int:
-        """Requests that have no answer."""
-
-    @property
-    def digest(self) -> str | None:
-        """What all that is stored leads up to; None before the end."""
-
-
-def status_text(run: Path, status: Status) -> str:
+def format_status(run: Path, status: RunStatus) -> str:
     """Show a run: its state, and its valuation so far."""
     lines = [f"run {run}: {status.state}", ""]
     if status.valuation is None:
-        lines.append("fewer than two games are done: nothing can be said yet")
+        lines.append("fewer than two games are done, so there is no result yet")
     else:
         lines.append(str(status.valuation))
     if status.unanswered:
         lines += ["", f"requests without an answer: {status.unanswered:,}"]
-    if str(status.state) == "interrupted":
-        lines += ["", goes_on(run)]
+    if status.state == "interrupted":
+        lines += ["", how_to_resume(run, from_python=status.manifest["config"] is None)]
     return "\n".join(lines)
 
 
-def goes_on(run: Path) -> str:
-    """Say how to go on with a run.
+def how_to_resume(run: Path, *, from_python: bool = False) -> str:
+    """Say how to resume a run.
 
     Examples
     --------
-    >>> goes_on(Path("my run"))
-    "shapband resume 'my run'  goes on from here"
+    >>> how_to_resume(Path("my run"))
+    "resume it with: shapband resume 'my run'"
     """
-    return f"shapband resume {shlex.quote(str(run))}  goes on from here"
+    if from_python:
+        return f"resume it from Python: value(..., run={str(run)!r}) with the same arguments"
+    return f"resume it with: shapband resume {shlex.quote(str(run))}"
 
 
-def status_json(run: Path, status: Status) -> str:
+def format_verified(run: Run) -> str:
+    """Say what was verified."""
+    status, entries = run.status, len(run.ledger)
+    digest = "" if status.digest is None else f"; digest {status.digest}"
+    return (
+        f"run {run.path}: verified, {entries:,} ledger entries and {status.done:,} games "
+        f"are as they were written{digest}"
+    )
+
+
+def status_json(run: Path, status: RunStatus) -> str:
     """Show a run to a program: everything but the values of single games."""
-    document: dict[str, Any] = {"run": str(run), "state": str(status.state)}
+    document: dict[str, Any] = {"run": str(run), "state": status.state}
     if status.unanswered:
         document["unanswered"] = status.unanswered
     if status.digest is not None:
@@ -78,7 +71,9 @@ def status_json(run: Path, status: Status) -> str:
         document |= {
             "n_games": valuation.n_games,
             "stopped": valuation.stopped,
+            "stopped_code": valuation.stopped_code,
             "target": valuation.target,
+            "target_code": valuation.target_code,
             "seed": valuation.seed,
             "setup": dict(valuation.setup),
             "seconds": valuation.seconds,
@@ -100,7 +95,9 @@ def rows_of(valuation: Valuation) -> list[dict[str, Any]]:
 
 
 def exported(valuation: Valuation, form: Format) -> bytes:
-    """Write one row per provider in a format of other tools."""
+    """Write one row per provider in a format of other tools, or the whole valuation."""
+    if form == "valuation":
+        return (valuation.to_json() + "\n").encode()
     if form == "json":
         return (_dumps(rows_of(valuation)) + "\n").encode()
     frame = valuation.to_frame()
@@ -132,14 +129,14 @@ def write_export(content: bytes, form: Format, out: Path | None) -> None:
     sys.stdout.flush()
 
 
-def comparison_text(one: Path, other: Path, comparison: Comparison) -> str:
+def format_comparison(one: Path, other: Path, comparison: Comparison) -> str:
     """Show two runs side by side."""
     header = ("provider", "first", "second", "difference", "std. error", "beyond chance")
     rows = [
         (
             name,
-            f"{comparison.one[at]:.6f}",
-            f"{comparison.other[at]:.6f}",
+            f"{comparison.first[at]:.6f}",
+            f"{comparison.second[at]:.6f}",
             f"{comparison.difference[at]:+.6f}",
             f"{comparison.standard_error[at]:.6f}",
             "yes" if comparison.beyond_chance[at] else "no",
@@ -162,8 +159,8 @@ def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
     rows = [
         {
             "provider": name,
-            "first": _plain(float(comparison.one[at])),
-            "second": _plain(float(comparison.other[at])),
+            "first": _plain(float(comparison.first[at])),
+            "second": _plain(float(comparison.second[at])),
             "difference": _plain(float(comparison.difference[at])),
             "standard_error": _plain(float(comparison.standard_error[at])),
             "beyond_chance": bool(comparison.beyond_chance[at]),
@@ -172,25 +169,6 @@ def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
     ]
     notes = list(comparison.notes)
     return _dumps({"first": str(one), "second": str(other), "providers": rows, "notes": notes})
-
-
-def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Align a table: the first column to the left, the others to the right.
-
-    Examples
-    --------
-    >>> table_lines(("name", "n"), [("a", "10"), ("long one", "1")])
-    ['name       n', 'a         10', 'long one   1']
-    """
-    lines = [header, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if at == 0 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    ]
 
 
 def _wrapped(text: str) -> str:

@@ -26,7 +26,7 @@ _KEPT_JOBS = 4  # in each process: as many valuations can share workers without 
 
 
 @dataclass(frozen=True, eq=False)
-class Parcel:
+class ShippedJob:
     """A job that was sent away.
 
     Attributes
@@ -41,18 +41,18 @@ class Parcel:
     place: Any
 
 
-class AwayWorkers(Workers):
+class RemoteWorkers(Workers):
     """Workers that are other processes."""
 
     def __init__(self) -> None:
-        self._parcel: Parcel | None = None
+        self._shipped_job: ShippedJob | None = None
 
     @abstractmethod
     def ship(self, sealed: bytes) -> Any:
         """Put the bytes of a job where every process finds them, and tell where that is."""
 
     @abstractmethod
-    def submit(self, parcel: Parcel, task: bytes) -> Any:
+    def submit(self, shipped: ShippedJob, task: bytes) -> Any:
         """Have `perform` called in some process, and give a handle to its result."""
 
     @abstractmethod
@@ -70,21 +70,21 @@ class AwayWorkers(Workers):
         n_tasks: int,  # noqa: ARG002  some workers want to know it
     ) -> Iterator[Answer]:
         """Apply the job to every task, elsewhere."""
-        parcel = self._shipped(job)
+        shipped = self._shipped(job)
         return in_order(
-            lambda task: self.submit(parcel, seal(job.packed(task), "a draw")),
+            lambda task: self.submit(shipped, seal(job.packed(task), "a draw")),
             lambda handle: cast(Answer, opened_result(self.result(handle))),
             self.cancel,
             tasks,
             2 * self.n_jobs,
         )
 
-    def _shipped(self, job: Job[Any]) -> Parcel:
+    def _shipped(self, job: Job[Any]) -> ShippedJob:
         """Send a job, unless it was sent before: a valuation maps the same one in many stages."""
-        if self._parcel is None or self._parcel.job is not job:
+        if self._shipped_job is None or self._shipped_job.job is not job:
             place = self.ship(seal(job, "the utility or the solver"))
-            self._parcel = Parcel(job, uuid4().hex, place)
-        return self._parcel
+            self._shipped_job = ShippedJob(job, uuid4().hex, place)
+        return self._shipped_job
 
 
 def seal(thing: object, what: str) -> bytes:
@@ -149,7 +149,7 @@ def _kept_job(token: str, fetch: Callable[[], bytes]) -> Job[Any]:
     with _keeping:
         if token not in _kept:
             job: Job[Any] = cloudpickle.loads(fetch())
-            job.arrived()
+            job.set_up_worker()
             _kept[token] = job
             if len(_kept) > _KEPT_JOBS:
                 del _kept[next(iter(_kept))]

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import shapband as sb
 from shapband.engine import Job
 from shapband.errors import EvaluationError, InvalidInput
-from shapband.execution.away import opened_result, perform, seal
+from shapband.execution.remote import opened_result, perform, seal
 from shapband.execution.local import ProcessWorkers
 from shapband.seeds import Seeds
 
@@ -62,7 +62,7 @@ class Failing:
     def __call__(self, task):
         raise Locked("no way out")
 
-    def arrived(self):
+    def set_up_worker(self):
         pass
 
 
@@ -82,7 +82,7 @@ def test_black_boxes_calm_the_linear_algebra_where_they_arrive(case, threads):
     providers, utility, _ = case()
     with threadpool_limits(limits=2):
         names = tuple(provider.name for provider in providers)
-        Job(utility, sb.Exact(), names, Seeds(0), summaries_travel=False).arrived()
+        Job(utility, sb.Exact(), names, Seeds(0), summaries_travel=False).set_up_worker()
         assert {library["num_threads"] for library in threadpool_info()} == {threads}
 
 
@@ -93,9 +93,9 @@ class Scales(ProcessWorkers):
         super().__init__(2)
         self.bytes = []
 
-    def submit(self, parcel, task):
+    def submit(self, shipped, task):
         self.bytes.append(len(task))
-        return super().submit(parcel, task)
+        return super().submit(shipped, task)
 
 
 def wire_bytes(utility, providers, n_boot):

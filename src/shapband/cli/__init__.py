@@ -1,0 +1,1 @@
+"""The command line: `app` holds the commands, `views` what they print, `interrupt` Ctrl-C."""

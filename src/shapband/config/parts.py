@@ -1,0 +1,102 @@
+"""Samplings and solvers in the file: their tables follow from the dataclasses.
+
+The keys of a table are the fields of the dataclass, with its defaults. A sampling or solver of the
+user's own is named by ``kind = "object"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+from pydantic import Field, create_model
+
+from shapband.config.imports import load_object
+from shapband.config.sources import at_key
+from shapband.config.tables import Above, Count, ObjectTable, Table
+from shapband.errors import InvalidInput
+from shapband.sampling.blocks import Blocks
+from shapband.sampling.fresh import Fresh
+from shapband.sampling.pooled import Pooled
+from shapband.sampling.stratified import Stratified
+from shapband.solvers.balanced import BalancedPermutation
+from shapband.solvers.exact import Exact
+from shapband.solvers.permutation import Permutation
+
+SAMPLINGS: dict[str, type] = {
+    "fresh": Fresh,
+    "pooled": Pooled,
+    "stratified": Stratified,
+    "blocks": Blocks,
+}
+SOLVERS: dict[str, type] = {
+    "exact": Exact,
+    "permutation": Permutation,
+    "balanced": BalancedPermutation,
+}
+_KINDS = {**SAMPLINGS, **SOLVERS}
+_TYPES: dict[Any, Any] = {int: Count, float: Above}  # what the numbers of a dataclass may be
+
+
+class ObjectPart(ObjectTable):
+    """A sampling or a solver of your own."""
+
+
+def _table_of(kind: str, made: type) -> type[Table]:
+    """Make the table of a dataclass."""
+    hints = get_type_hints(made)
+    keys: dict[str, Any] = {"kind": (Literal[kind], ...)}
+    for field in fields(made):
+        default = ... if field.default is MISSING else field.default
+        keys[field.name] = (_TYPES.get(hints[field.name], hints[field.name]), default)
+    summary = (made.__doc__ or "").partition("\n")[0]
+    name = f"{made.__name__}Table"
+    return create_model(name, __base__=Table, __doc__=summary, **keys)
+
+
+def _union_of(kinds: Mapping[str, type]) -> Any:
+    tables: list[Any] = [_table_of(kind, made) for kind, made in kinds.items()]
+    return Annotated[reduce(or_, [*tables, ObjectPart]), Field(discriminator="kind")]
+
+
+if TYPE_CHECKING:
+    SamplingTable = Table
+    SolverTable = Table
+else:
+    SamplingTable = _union_of(SAMPLINGS)
+    SolverTable = _union_of(SOLVERS)
+
+
+def check_part(table: Table | None, key: str) -> None:
+    """Check the settings of a sampling or a solver of ours; one of the user's is not loaded yet."""
+    if table is not None and not isinstance(table, ObjectTable):
+        with at_key(key):
+            _make(table)
+
+
+def make_part(table: Table, wanted: type[Any], key: str, base: Path) -> Any:
+    """Make the sampling or the solver of a table."""
+    if isinstance(table, ObjectTable):
+        return make_object(table, wanted, key, base)
+    with at_key(key):
+        return _make(table)
+
+
+def make_object(table: ObjectTable, wanted: type[Any], key: str, base: Path) -> Any:
+    """Import an object of the user's own, and check that it is what is wanted."""
+    made = load_object(table.object, table.options, base, f"{key}.object")
+    if not isinstance(made, wanted):
+        raise InvalidInput(
+            f"{key}.object: {table.object} must be a {wanted.__name__}, so a class of your own "
+            f"must inherit from shapband.{wanted.__name__}; received {type(made).__name__}"
+        )
+    return made
+
+
+def _make(table: Table) -> Any:
+    settings = table.model_dump()
+    return _KINDS[settings.pop("kind")](**settings)

@@ -1,0 +1,134 @@
+"""Chunks: consecutive games that a worker solves in one task."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from shapband.access.access import Access
+from shapband.draws import Draws
+from shapband.engine.plan import Plan
+from shapband.errors import InvalidInput, SourceError
+from shapband.execution.local import single_threaded_blas
+from shapband.games import Games
+from shapband.records import Batch
+from shapband.sampling.base import Realisation
+from shapband.seeds import Seeds
+from shapband.solvers.base import Solution, Solver
+from shapband.utilities.base import GameSummaries, Utility
+
+_NEAR_FLOATS = 250_000  # best size of a chunk, in numbers: 2 MB, which fit into the caches
+_MOST_FLOATS = 8_000_000  # largest size, unless a single game holds more
+_FEW_GAMES = 128  # with fewer games a chunk, the overhead per provider and chunk dominates
+_SHARED_GAMES = 64  # fewest games handed to another worker, unless fewer fill the memory
+_DISTANT_GAMES = 8  # fetched at once from distant sources, so that a run can be stopped soon
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Consecutive games: their draws, or only the summaries once those are made.
+
+    Attributes
+    ----------
+    indices : which games
+    draws : one per provider, or None once they are summarised
+    summaries : summaries[game][provider], or None before
+    """
+
+    indices: range
+    draws: list[Draws] | None = field(default=None, repr=False)
+    summaries: GameSummaries | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What a worker does with a chunk.
+
+    Attributes
+    ----------
+    summaries_travel : whether summaries are sent to other processes instead of records
+    """
+
+    utility: Utility
+    solver: Solver
+    names: tuple[str, ...]
+    seeds: Seeds
+    summaries_travel: bool
+
+    @staticmethod
+    def of(plan: Plan, realisation: Realisation) -> Job:
+        """Make the job of a plan."""
+        travel = _summaries_travel(plan.utility, realisation.draw_sizes.tolist())
+        return Job(plan.utility, plan.solver, plan.names, plan.seeds, travel)
+
+    def __call__(self, task: Chunk) -> Solution:
+        """Summarise the games, unless that is done, and solve them."""
+        summaries = self._summarised(task).summaries
+        games = Games(self.utility, summaries, self.names, task.indices, self.seeds)
+        return self.solver.solve(games)
+
+    def packed(self, task: Chunk) -> Chunk:
+        """Reduce a chunk to what another process needs: summaries, or the records in use."""
+        if self.summaries_travel or task.draws is None:
+            return self._summarised(task)
+        return Chunk(task.indices, [drawn.packed() for drawn in task.draws])
+
+    def set_up_worker(self) -> None:
+        """Limit the linear algebra of a worker process to one thread."""
+        single_threaded_blas(mergeable=self.utility.mergeable)
+
+    def _summarised(self, chunk: Chunk) -> Chunk:
+        if chunk.draws is None:
+            return chunk
+        for name, drawn in zip(self.names, chunk.draws, strict=True):
+            self._check_batch(name, drawn.batch)
+        return Chunk(chunk.indices, summaries=self.utility.summarise_games(chunk.draws))
+
+    def _check_batch(self, name: str, batch: Batch) -> None:
+        try:
+            self.utility.check_batch(batch)
+        except InvalidInput as cause:
+            raise SourceError(f"provider {name!r}: {cause}") from cause
+
+
+def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int) -> int:
+    """Games in a chunk: few enough to fit into the caches, enough to outweigh the overhead."""
+    if plan.chunk_size is not None:
+        return plan.chunk_size
+    if not plan.utility.mergeable:
+        return 1
+    summaries = [plan.utility.summary_floats(size) for size in realisation.draw_sizes.tolist()]
+    per_game: int = plan.solver.floats_per_game(len(plan.providers)) + sum(summaries)
+    near, most = _NEAR_FLOATS // per_game, _MOST_FLOATS // per_game
+    size = max(1, near, min(most, _FEW_GAMES))
+    if n_jobs > 1:
+        # Several chunks a worker, so that none waits long for the last one.
+        size = min(size, max(_SHARED_GAMES, -(-plan.n_games // (4 * n_jobs))))
+    if access.waits and realisation.cost.requests:
+        size = min(size, _DISTANT_GAMES)
+    return size
+
+
+def fetched_ahead(chunks: Iterator[Chunk], access: Access) -> Generator[Chunk, None, None]:
+    """Fetch the next chunk's draws while this one is being solved.
+
+    When this generator is closed or interrupted it waits for the chunk that is being fetched,
+    so the access is stopped first.
+    """
+    with ThreadPoolExecutor(1) as thread, access.stopped_by_errors():
+        following = thread.submit(next, chunks, None)
+        while (chunk := following.result()) is not None:
+            following = thread.submit(next, chunks, None)
+            yield chunk
+
+
+def _summaries_travel(utility: Utility, draw_sizes: list[int]) -> bool:
+    """Whether games are sent away as summaries: if they are small, and smaller than the records.
+
+    Neighbour lists for many validation rows are larger than the draws they are made from, and
+    making them is most of the work: that is left to the workers.
+    """
+    summaries = sum(utility.summary_floats(size) for size in draw_sizes)
+    records = sum(Utility.summary_floats(utility, size) for size in draw_sizes)
+    return utility.mergeable and summaries <= records

@@ -1,0 +1,54 @@
+"""Where solved games are kept, so that an interrupted run can be resumed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from shapband.sampling.base import Realisation
+from shapband.solvers.base import Solution
+
+
+class GameJournal(ABC):
+    """The solved games of a run."""
+
+    @abstractmethod
+    def begin(self, realisation: Realisation) -> None:
+        """Record what the games are, for readers of the unfinished run."""
+
+    @abstractmethod
+    def solved(self) -> int:
+        """Number of games, from the first on, that are solved and stored."""
+
+    @abstractmethod
+    def solutions(self, games: range) -> Solution:
+        """Read stored games."""
+
+    @abstractmethod
+    def seconds(self, games: int) -> float:
+        """Seconds played, over all sessions, when the first `games` games had been stored."""
+
+    @abstractmethod
+    def store_games(self, games: range, solution: Solution, seconds: float) -> None:
+        """Store the next games and the seconds played so far. Both are on disk on return."""
+
+
+class NullGames(GameJournal):
+    """Stores nothing: the journal of a valuation outside a run."""
+
+    def begin(self, realisation: Realisation) -> None:
+        """Do nothing."""
+
+    def solved(self) -> int:
+        """No game is stored."""
+        return 0
+
+    def solutions(self, games: range) -> Solution:
+        """Raise: there are no stored games."""
+        raise IndexError(f"games {games} were never stored")
+
+    def seconds(self, games: int) -> float:  # noqa: ARG002
+        """No time has passed."""
+        return 0.0
+
+    def store_games(self, games: range, solution: Solution, seconds: float) -> None:
+        """Do nothing."""

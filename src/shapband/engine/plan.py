@@ -1,0 +1,134 @@
+"""A valuation's arguments, checked and completed before any source is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from shapband.access.access import CONCURRENCY
+from shapband.access.budget import Budget
+from shapband.checks import check_whole
+from shapband.errors import InvalidInput
+from shapband.moments.stopping import StoppingRule
+from shapband.providers import Provider, check_providers
+from shapband.sampling.base import Sampling
+from shapband.seeds import Seeds
+from shapband.solvers.base import Solver
+from shapband.solvers.default import default_solver
+from shapband.utilities.base import Utility
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything that determines a valuation. `make_plan` makes it."""
+
+    providers: tuple[Provider, ...]
+    utility: Utility
+    sampling: Sampling
+    solver: Solver
+    n_games: int
+    seeds: Seeds
+    budget: Budget
+    stop: StoppingRule | None = None
+    chunk_size: int | None = None
+    keep_games: int | None = None
+    concurrency: int = CONCURRENCY
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The providers' names, in the order of all arrays."""
+        return tuple(provider.name for provider in self.providers)
+
+    @property
+    def setup(self) -> dict[str, str]:
+        """Utility, sampling and solver as text."""
+        return {
+            "utility": type(self.utility).__name__,
+            "sampling": repr(self.sampling),
+            "solver": repr(self.solver),
+        }
+
+
+def make_plan(
+    providers: Sequence[Provider],
+    utility: Utility,
+    *,
+    sampling: Sampling,
+    n_games: int,
+    seed: int | None,
+    solver: Solver | None = None,
+    budget: Budget | None = None,
+    stop: StoppingRule | None = None,
+    chunk_size: int | None = None,
+    keep_games: int | None = None,
+    concurrency: int = CONCURRENCY,
+    locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
+) -> Plan:
+    """Check all arguments of a valuation before any source is asked, and fill in the defaults.
+
+    The arguments are those of `value`; `locate` gives a context that adds the place of an
+    argument to its errors, such as the key in a configuration file.
+    """
+    with locate("providers"):
+        checked = check_providers(providers)
+    chosen = default_solver(len(checked)) if solver is None else solver
+    _check_kinds(utility, sampling, chosen, stop)
+    check_whole("n_games", n_games, 2, " (a variance needs two games)")
+    if chunk_size is not None:
+        check_whole("chunk_size", chunk_size, 1, ", or None to let the library choose")
+    if keep_games is not None:
+        check_whole("keep_games", keep_games, 0, ", or None for as many as fit in 40 MB")
+    check_whole("concurrency", concurrency, 1)
+    with locate("solver"):
+        chosen.check(len(checked))
+    with locate("sampling"):
+        sampling.check(checked)
+    with locate("utility"):
+        utility.check(checked)
+    return Plan(
+        providers=checked,
+        utility=utility,
+        sampling=sampling,
+        solver=chosen,
+        n_games=int(n_games),
+        seeds=_seeds(seed),
+        budget=_check_budget(budget),
+        stop=stop,
+        chunk_size=chunk_size,
+        keep_games=keep_games,
+        concurrency=concurrency,
+    )
+
+
+def _check_kinds(
+    utility: Utility, sampling: Sampling, solver: Solver, stop: StoppingRule | None
+) -> None:
+    for name, thing, kind in (
+        ("utility", utility, Utility),
+        ("sampling", sampling, Sampling),
+        ("solver", solver, Solver),
+    ):
+        if not isinstance(thing, kind):
+            raise InvalidInput(f"{name} must be a shapband {name}; received {type(thing).__name__}")
+    if stop is not None and not isinstance(stop, StoppingRule):
+        raise InvalidInput(
+            "stop must be a stopping rule, such as Precision(absolute=0.01), or None; "
+            f"received {type(stop).__name__}"
+        )
+
+
+def _seeds(seed: int | None) -> Seeds:
+    if seed is None:
+        return Seeds.fresh()
+    return Seeds(check_whole("seed", seed, 0, ", or None for a seed from the operating system"))
+
+
+def _check_budget(budget: Budget | None) -> Budget:
+    if budget is None:
+        return Budget()
+    if not isinstance(budget, Budget):
+        raise InvalidInput(
+            f"budget must be a Budget(records=..., requests=...); received {type(budget).__name__}"
+        )
+    return budget

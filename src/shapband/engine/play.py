@@ -1,0 +1,216 @@
+"""The loop: plays the games of a plan, folds them in order and makes the valuation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.access.access import Access
+from shapband.access.journal import PurchaseJournal
+from shapband.access.meter import AccessReport
+from shapband.engine.chunks import Chunk, Job, chunk_size, fetched_ahead
+from shapband.engine.journal import GameJournal, NullGames
+from shapband.engine.plan import Plan
+from shapband.errors import BudgetExceeded
+from shapband.execution.base import Workers
+from shapband.execution.local import single_threaded_blas
+from shapband.moments.accumulate import Fold, Moments
+from shapband.sampling.base import Realisation
+from shapband.solvers.base import Solution
+from shapband.valuation import Stopped, Valuation
+
+_KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
+_LOOK = 32  # games between two looks at a stopping rule
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """How many games are done, and what they have given and cost so far."""
+
+    n_games: int
+    fold: Fold
+    access: Access
+
+    @property
+    def done(self) -> int:
+        """Games folded so far."""
+        return self.fold.n_games
+
+    @property
+    def moments(self) -> Moments:
+        """Moments of the games so far."""
+        return self.fold.moments()
+
+    @property
+    def report(self) -> AccessReport:
+        """What was asked of the sources so far."""
+        return self.access.report
+
+
+Watch = Callable[[Progress], None]
+
+
+def play(
+    plan: Plan,
+    workers: Workers,
+    watch: Watch,
+    purchases: PurchaseJournal | None = None,
+    games: GameJournal | None = None,
+) -> Valuation:
+    """Play the plan's games and value the providers.
+
+    Parameters
+    ----------
+    plan : what to play
+    workers : who solves the games
+    watch : called with the progress after every chunk
+    purchases, games : store what is bought and solved, and give it back when a run is resumed
+    """
+    journal = games or NullGames()
+    started = time.perf_counter() - journal.seconds(journal.solved())
+    with Access(
+        plan.providers, plan.seeds, plan.budget, plan.utility.schema, purchases, plan.concurrency
+    ) as access:
+        realisation = plan.sampling.prepare(access)
+        journal.begin(realisation)
+        session = _Session(plan, realisation, access, journal, workers, started)
+        with single_threaded_blas(mergeable=plan.utility.mergeable):
+            stopped = session.play(watch)
+    return Valuation(
+        names=plan.names,
+        moments=session.fold.moments(),
+        games=session.kept.values(),
+        access=access.report,
+        evaluations=session.evaluations,
+        draw_sizes=realisation.draw_sizes,
+        pool_sizes=realisation.pool_sizes,
+        target=realisation.target,
+        target_code=realisation.target_code,
+        stopped=stopped.reason,
+        stopped_code=stopped.code,
+        seed=plan.seeds.seed,
+        setup=plan.setup,
+        seconds=time.perf_counter() - started,
+    )
+
+
+class _Session:
+    """The games of one valuation in progress."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        realisation: Realisation,
+        access: Access,
+        journal: GameJournal,
+        workers: Workers,
+        started: float,
+    ) -> None:
+        self.fold = Fold(len(plan.providers), realisation.group)
+        self.kept = _KeptGames(len(plan.providers), plan.keep_games)
+        self.evaluations = 0
+        self._plan = plan
+        self._realisation = realisation
+        self._access = access
+        self._journal = journal
+        self._workers = workers
+        self._started = started
+        self._job = Job.of(plan, realisation)
+        self._stored = journal.solved()
+        self._n_games = _affordable_games(access, realisation, plan.n_games)
+        self._chunk = chunk_size(plan, realisation, access, workers.n_jobs)
+
+    def play(self, watch: Watch) -> Stopped:
+        """Play stage by stage, and say why the last game was the last."""
+        progress = Progress(self._n_games, self.fold, self._access)
+        rule = self._plan.stop
+        stage = self._n_games if rule is None else _LOOK
+        for start in range(0, self._n_games, stage):
+            games = range(start, min(start + stage, self._n_games))
+            for _ in self._stage(games):
+                watch(progress)
+            if rule is None or games.stop == self._n_games:
+                break
+            if rule.met(self.fold.moments(), self._seconds(games.stop)):
+                return Stopped("rule", f"{rule!r} was met before {self._plan.n_games:,}")
+        if self._n_games == self._plan.n_games:
+            return Stopped("n_games", "all that were asked for")
+        budget = self._access.budget
+        return Stopped("budget", f"the budget of {budget} ended it before {self._plan.n_games:,}")
+
+    def _stage(self, games: range) -> Iterator[None]:
+        """Fold the games of one stage: first the stored ones, then new ones."""
+        stored = range(games.start, min(games.stop, max(games.start, self._stored)))
+        for start in range(stored.start, stored.stop, _LOOK):
+            part = range(start, min(start + _LOOK, stored.stop))
+            self._take(self._journal.solutions(part))
+            yield
+        new = range(stored.stop, games.stop)
+        at = new.start
+        # Closed here, so that fetching ahead ends with the stage, also after an error.
+        with closing(self._tasks(new)) as tasks:
+            for solution in self._workers.map(self._job, tasks, -(-len(new) // self._chunk)):
+                played = range(at, at + len(solution.values))
+                self._journal.store_games(played, solution, self._seconds(played.stop))
+                at = played.stop
+                self._take(solution)
+                yield
+
+    def _seconds(self, games: int) -> float:
+        """Seconds played, over all sessions, when this many games are done.
+
+        For stored games it is the stored time, so that a resumed run looks at its stopping rule
+        with the same times as before.
+        """
+        if games <= self._stored:
+            return self._journal.seconds(games)
+        return time.perf_counter() - self._started
+
+    def _tasks(self, games: range) -> Generator[Chunk, None, None]:
+        chunks = self._chunks(games)
+        ahead = self._access.waits and self._plan.concurrency > 1
+        return fetched_ahead(chunks, self._access) if ahead else chunks
+
+    def _chunks(self, games: range) -> Generator[Chunk, None, None]:
+        for start in range(games.start, games.stop, self._chunk):
+            indices = range(start, min(start + self._chunk, games.stop))
+            yield Chunk(indices, self._realisation.draws(indices))
+
+    def _take(self, solution: Solution) -> None:
+        self.fold.add(solution.values, solution.noise)
+        self.kept.add(solution.values)
+        self.evaluations += solution.evaluations
+
+
+class _KeptGames:
+    """The values of the first games, up to a limit."""
+
+    def __init__(self, n_providers: int, limit: int | None) -> None:
+        self._room = _KEPT_VALUES // n_providers if limit is None else limit
+        self._parts = [np.empty((0, n_providers))]
+
+    def add(self, values: FloatArray) -> None:
+        if self._room > 0:
+            self._parts.append(values[: self._room])
+            self._room -= len(values)
+
+    def values(self) -> FloatArray:
+        return np.concatenate(self._parts)
+
+
+def _affordable_games(access: Access, realisation: Realisation, n_games: int) -> int:
+    """Games that the budget pays for: no game is begun that could not be finished."""
+    limit = access.affordable_games(realisation.cost)
+    games = n_games if limit is None else min(n_games, limit)
+    if games < 2:
+        raise BudgetExceeded(
+            f"the budget of {access.budget} pays for {games} of the games, which take "
+            f"{realisation.cost.records:,} records in {realisation.cost.requests:,} requests "
+            "each; a variance needs two: raise the budget, or use a pooled sampling"
+        )
+    return games

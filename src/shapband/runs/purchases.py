@@ -1,0 +1,269 @@
+"""The purchases of a run: what was asked, what was received, and the records themselves."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from shapband.access.journal import GameNumbers, PurchaseJournal
+from shapband.access.meter import Usage
+from shapband.errors import RunDamaged, RunError, RunFull
+from shapband.records import Batch
+from shapband.runs import batches, database
+from shapband.runs.ledger import Head, Ledger, LedgerEntry, Request
+from shapband.runs.reserve import Reserve
+from shapband.secrets import hide
+
+TABLE = (
+    "CREATE TABLE purchases (provider TEXT NOT NULL, purpose TEXT NOT NULL, "
+    "game INTEGER NOT NULL, size INTEGER NOT NULL, blob BLOB NOT NULL, "
+    "UNIQUE (provider, purpose, game))"
+)
+# Only requests without received records reach the second subquery, so it needs no index.
+_COUNT_UNANSWERED = """
+SELECT COUNT(*) FROM ledger AS request
+WHERE outcome = 'asked'
+AND NOT EXISTS (
+    SELECT 1 FROM purchases
+    WHERE provider = json_extract(request.providers, '$[0]')
+    AND purpose = request.purpose AND game = request.first_game
+)
+AND NOT EXISTS (
+    SELECT 1 FROM ledger AS answer
+    WHERE answer.id > request.id AND answer.outcome = 'failed'
+    AND answer.providers = request.providers
+    AND answer.purpose = request.purpose AND answer.first_game = request.first_game
+)
+"""
+
+
+class StoredPurchases(PurchaseJournal):
+    """Keeps every purchase on disk.
+
+    A request to a distant source is in the ledger before it is made, and its records are stored
+    before they are used. Draws from records in memory cost nothing and can be repeated; they
+    are entered in the ledger with the games they were for.
+
+    Parameters
+    ----------
+    run : the directory
+    connection : its database
+    ledger : its ledger
+    """
+
+    def __init__(self, run: Path, connection: sqlite3.Connection, ledger: Ledger) -> None:
+        self._run = run
+        self._connection = connection
+        self._ledger = ledger
+        self._paid = _paid(ledger)
+        self._reserve = Reserve(run)
+        self._out = _Outstanding()
+        self._full: RunFull | None = None
+
+    def usage(self) -> Mapping[str, Usage]:
+        """What was received so far, by provider."""
+        return usage_of(self._ledger)
+
+    def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[GameNumbers]:
+        """For each provider, the games whose draws it has not yet given for this purpose."""
+        with self._ledger.lock:
+            return [self._paid[name, purpose].missing(games) for name in names]
+
+    def recall(self, name: str, purpose: str, game: int) -> Batch | None:
+        """Records already bought from a distant source, or None."""
+        if self.unpaid([name], purpose, range(game, game + 1))[0]:
+            return None
+        with self._ledger.lock:
+            blob = _blob(self._run, self._connection, name, purpose, game)
+        if blob is None:
+            raise RunDamaged(f"the records of provider {name!r} for {purpose} {game} are missing")
+        return batches.from_bytes(blob)
+
+    def asking(self, name: str, purpose: str, game: int, size: int) -> None:
+        """Record that a distant source is about to be asked for one draw."""
+        if self._full is not None:
+            raise self._full
+        with self._ledger.lock:
+            self._reserve.hold()
+            self._ledger.enter([Request((name,), purpose, game, 1, size, 0.0, "asked", "")])
+            self._out.begin()
+
+    def received(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
+        """Store the records of an answered request. They are on disk when this returns."""
+        try:
+            self._store(name, purpose, game, batch, seconds)
+        finally:
+            self._out.end()
+
+    def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
+        """Record that the request failed."""
+        try:
+            # The message of a failed source may repeat a password it was given.
+            note = hide(reason)
+            self._ledger.enter([Request((name,), purpose, game, 1, 0, 0.0, "failed", note)])
+        finally:
+            self._out.end()
+
+    def taken(self, names: Sequence[str], purpose: str, games: GameNumbers, size: int) -> None:
+        """Record draws from records in memory: one request per provider and game."""
+        with self._ledger.lock:
+            for run in _consecutive(games):
+                count = len(run)
+                self._ledger.enter_later(
+                    Request(tuple(names), purpose, run.start, count, count * size, 0.0, "taken", "")
+                )
+                for name in names:
+                    self._paid[name, purpose].add(run)
+
+    def close(self) -> None:
+        """Accept no more requests, and wait for those under way."""
+        self._out.close()
+        self._reserve.give_up()
+
+    def _store(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
+        try:
+            blob = batches.to_bytes(batch)
+        except RunError as cause:
+            raise RunError(f"provider {name!r}: {cause}") from cause
+        mark = batches.mark(blob)
+        request = Request((name,), purpose, game, 1, len(batch), seconds, "received", mark)
+
+        def write(connection: sqlite3.Connection, head: Head) -> None:  # noqa: ARG001
+            purchase = (name, purpose, game, len(batch), blob)
+            connection.execute("INSERT INTO purchases VALUES (?, ?, ?, ?, ?)", purchase)
+
+        with self._ledger.lock:
+            try:
+                self._ledger.enter([request], write)
+            except RunFull as full:
+                self._full = full  # nothing more is asked; this answer is paid for and is stored
+                self._reserve.give_up()
+                self._ledger.enter([request], write)
+            self._paid[name, purpose].add(range(game, game + 1))
+
+
+def usage_of(ledger: Ledger) -> dict[str, Usage]:
+    """What was received so far, by provider."""
+    usage: dict[str, Usage] = {}
+    for names, used in ledger.select(
+        "SELECT providers, SUM(requests), SUM(records), SUM(seconds) FROM ledger "
+        "WHERE outcome IN ('received', 'taken') GROUP BY providers"
+    ):
+        for name in names:
+            usage[name] = usage.get(name, Usage()) + Usage(*used)
+    return usage
+
+
+def count_unanswered(run: Path, connection: sqlite3.Connection) -> int:
+    """Requests that were asked and neither received nor failed since."""
+    with database.errors(run):
+        (count,) = connection.execute(_COUNT_UNANSWERED).fetchone()
+    return int(count)
+
+
+def verify_purchase(run: Path, connection: sqlite3.Connection, entry: LedgerEntry) -> None:
+    """Raise RunDamaged unless the records of a ``received`` entry are as they were stored."""
+    (name,) = entry.providers
+    blob = _blob(run, connection, name, entry.purpose, entry.first_game)
+    if blob is None or batches.mark(blob) != entry.note:
+        fate = "missing" if blob is None else "altered"
+        raise RunDamaged(
+            f"the records that entry {entry.id} of the ledger received (provider "
+            f"{name!r}, {entry.purpose} {entry.first_game}) are {fate}"
+        )
+
+
+def verify_count(run: Path, connection: sqlite3.Connection, received: int) -> None:
+    """Raise RunDamaged if there are purchases that the ledger does not account for."""
+    with database.errors(run):
+        (count,) = connection.execute("SELECT COUNT(*) FROM purchases").fetchone()
+    if count != received:
+        raise RunDamaged(
+            f"the ledger is broken: it accounts for {received:,} of {count:,} purchases"
+        )
+
+
+def _blob(
+    run: Path, connection: sqlite3.Connection, name: str, purpose: str, game: int
+) -> bytes | None:
+    select = "SELECT blob FROM purchases WHERE provider = ? AND purpose = ? AND game = ?"
+    with database.errors(run):
+        row = connection.execute(select, (name, purpose, game)).fetchone()
+    return None if row is None else row[0]
+
+
+def _paid(ledger: Ledger) -> defaultdict[tuple[str, str], PaidGames]:
+    """Which games every provider has given draws for, by provider and purpose."""
+    games: defaultdict[tuple[str, str], PaidGames] = defaultdict(PaidGames)
+    for names, (purpose, first, count) in ledger.select(
+        "SELECT providers, purpose, first_game, requests FROM ledger "
+        "WHERE outcome IN ('received', 'taken')"
+    ):
+        for name in names:
+            games[name, purpose].add(range(first, first + count))
+    return games
+
+
+class PaidGames:
+    """A set of games: all games before one of them, and a few beyond it."""
+
+    def __init__(self) -> None:
+        self._until = 0
+        self._beyond: set[int] = set()
+
+    def add(self, games: range) -> None:
+        """Put games in."""
+        if games.start <= self._until:
+            self._until = max(self._until, games.stop)
+        else:
+            self._beyond.update(games)
+        while self._beyond and self._until in self._beyond:
+            self._beyond.remove(self._until)
+            self._until += 1
+
+    def missing(self, games: range) -> GameNumbers:
+        """Those of the games that are not in the set."""
+        rest = range(max(games.start, self._until), games.stop)
+        if not self._beyond:
+            return rest
+        return tuple(game for game in rest if game not in self._beyond)
+
+
+class _Outstanding:
+    """Counts the requests that threads are waiting for."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._threads: set[int] = set()
+        self._closed = False
+
+    def begin(self) -> None:
+        with self._changed:
+            if self._closed:
+                raise RunError("the run was closed; this source is not asked")
+            self._threads.add(threading.get_ident())
+
+    def end(self) -> None:
+        with self._changed:
+            self._threads.discard(threading.get_ident())
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            here = {threading.get_ident()}  # an interrupted request of this thread never ends
+            self._changed.wait_for(lambda: self._threads <= here)
+
+
+def _consecutive(games: GameNumbers) -> list[range]:
+    """Split ascending numbers into ranges."""
+    if games[-1] - games[0] == len(games) - 1:
+        return [range(games[0], games[-1] + 1)]
+    breaks = [place for place in range(1, len(games)) if games[place] > games[place - 1] + 1]
+    starts, ends = [0, *breaks], [*breaks, len(games)]
+    return [
+        range(games[start], games[end - 1] + 1) for start, end in zip(starts, ends, strict=True)
+    ]

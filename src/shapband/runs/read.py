@@ -1,0 +1,157 @@
+"""Read a run, whether or not a process is at work in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from shapband.access.meter import AccessReport, Usage
+from shapband.moments.accumulate import Fold
+from shapband.runs.ledger import COLUMNS
+from shapband.runs.store import RunStore
+from shapband.valuation import Valuation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+State = Literal["running", "interrupted", "finished"]
+
+
+@dataclass(frozen=True, eq=False)
+class RunStatus:
+    """How far a run has come.
+
+    Attributes
+    ----------
+    state : ``running`` while a process is at work in it, ``interrupted`` if none is and there
+        are games left to play, or ``finished``
+    manifest : what the run was asked to do, and with what
+    access : what was asked of the sources so far
+    done : games played
+    n_games : games asked for; a budget or a stopping rule may end the run before
+    valuation : the result; before the end that of the games so far, without their single
+        values, or None while there are fewer than two
+    unanswered : requests without an answer: under way, or cut off with the process that asked
+    digest : the last digest of a finished run, which depends on everything stored before it
+    """
+
+    state: State
+    manifest: Mapping[str, Any]
+    access: AccessReport
+    done: int
+    n_games: int
+    valuation: Valuation | None
+    unanswered: int
+    digest: str | None
+
+
+class Run:
+    """A run directory, opened to be read. `load` makes it.
+
+    Every property reads the directory anew, so a run in progress can be followed.
+
+    Attributes
+    ----------
+    path : the directory
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        RunStore.open(path).close()  # refuses what is not a run
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    @property
+    def status(self) -> RunStatus:
+        """How far the run has come, and what it has cost."""
+        with RunStore.open(self.path) as store:
+            return _status(store)
+
+    @property
+    def valuation(self) -> Valuation | None:
+        """The result, or that of the games so far; None while there are fewer than two."""
+        return self.status.valuation
+
+    @property
+    def ledger(self) -> pd.DataFrame:
+        """Every request to a source, one row each, in order."""
+        import pandas as pd
+
+        with RunStore.open(self.path) as store:
+            entries = [asdict(entry) for entry in store.ledger.entries()]
+        return pd.DataFrame(entries, columns=list(COLUMNS)).set_index("id")
+
+    def verify(self) -> None:
+        """Raise RunDamaged unless everything stored is as it was written."""
+        with RunStore.open(self.path) as store:
+            store.verify()
+
+
+def load(run: str | os.PathLike[str]) -> Run:
+    """Open the directory of a run to read it.
+
+    Examples
+    --------
+    >>> import shapband as sb, tempfile
+    >>> task = sb.datasets.wine()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     valuation = sb.value(task.providers, task.utility, sampling=sb.Pooled(250, 60),
+    ...                          n_games=20, seed=0, run=f"{folder}/my-run")
+    ...     run = sb.load(f"{folder}/my-run")
+    ...     run.verify()
+    ...     run.status.state, run.valuation.n_games, len(run.ledger)
+    ('finished', 20, 2)
+    """
+    return Run(Path(run))
+
+
+def _status(store: RunStore) -> RunStatus:
+    valuation = store.finished()
+    used = store.usage()
+    names = store.manifest["providers"]
+    access = AccessReport({name: used.get(name, Usage()) for name in names})
+    state: State = "running" if store.is_locked else "interrupted"
+    return RunStatus(
+        state=state if valuation is None else "finished",
+        manifest=store.manifest,
+        access=access,
+        done=store.games.solved(),
+        n_games=store.manifest["n_games"],
+        valuation=valuation or _so_far(store, access),
+        unanswered=store.unanswered(),
+        digest=store.digest(),
+    )
+
+
+def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
+    """The valuation that the games so far give."""
+    facts = store.games.facts()
+    names, done = store.manifest["providers"], store.games.solved()
+    if facts is None or done < 2:
+        return None
+    fold = Fold(len(names), facts["group"])
+    for values, noise in store.games.solved_chunks():
+        fold.add(values, noise)
+    pools = facts["pool_sizes"]
+    return Valuation(
+        names=tuple(names),
+        moments=fold.moments(),
+        games=np.empty((0, len(names))),
+        access=access,
+        evaluations=store.games.evaluations(range(done)),
+        draw_sizes=np.array(facts["draw_sizes"], dtype=np.int64),
+        pool_sizes=None if pools is None else np.array(pools, dtype=np.int64),
+        target=facts["target"],
+        target_code=facts.get("target_code", "other"),
+        stopped="so far: the run is not finished",
+        stopped_code="unfinished",
+        seed=store.manifest["seed"],
+        setup=store.manifest["setup"],
+        seconds=store.games.seconds(done),
+    )

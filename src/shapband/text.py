@@ -1,0 +1,141 @@
+"""Tables as text and HTML: numbers with the digits that their errors allow, aligned columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from shapband.valuation import Valuation
+
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+
+
+def valuation_text(valuation: Valuation) -> str:
+    """Write a valuation for people: the providers by value, then access, time and method."""
+    return "\n".join(
+        [
+            *_headline(valuation),
+            "",
+            *table_lines(*valuation_table(valuation)),
+            *_caveats(valuation),
+            "",
+            f"sources: {valuation.access.records:,} records in {valuation.access.requests:,} "
+            f"requests, total request time {valuation.access.seconds:.2f} s",
+            f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
+            f"method:  {', '.join(valuation.setup.values())}; seed {valuation.seed}",
+        ]
+    )
+
+
+def valuation_html(valuation: Valuation) -> str:
+    """Write a valuation as an HTML table for notebooks. All text in it is escaped."""
+    header, rows = valuation_table(valuation)
+    division = ElementTree.Element("div")
+    for line in _headline(valuation):
+        ElementTree.SubElement(division, "p").text = line
+    table = ElementTree.SubElement(division, "table")
+    for tag, cells in [("th", header), *(("td", cells) for cells in rows)]:
+        row = ElementTree.SubElement(table, "tr")
+        for place, text in enumerate(cells):
+            align = "left" if place == 0 else "right"
+            cell = ElementTree.SubElement(row, tag, style=f"text-align: {align}")
+            cell.text = text.strip()
+    for line in _caveats(valuation):
+        ElementTree.SubElement(division, "p").text = line
+    return ElementTree.tostring(division, encoding="unicode", method="html")
+
+
+def valuation_table(valuation: Valuation) -> Table:
+    """Header and cells of a valuation's table, the largest expectation first."""
+    order = np.argsort(-valuation.expectation, kind="stable")
+    half = np.diff(valuation.interval(0.95), axis=1)[:, 0] / 2
+    total = float(valuation.expectation.sum())
+    deviation = valuation.standard_deviation
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviation_error = valuation.variance_standard_error / (2 * deviation)
+    columns = [
+        with_digits(valuation.expectation[order], half[order]),
+        with_digits(half[order], half[order]),
+        [
+            f"{100 * one / total:.1f} %" if total > 0 else "-"
+            for one in valuation.expectation[order]
+        ],
+        with_digits(deviation[order], deviation_error[order]),
+    ]
+    names = [valuation.names[place] for place in order]
+    header = ("provider", "expectation", "± 95 %", "share", "sd of value")
+    return header, list(zip(names, *columns, strict=True))
+
+
+def with_digits(values: Iterable[float], errors: Iterable[float]) -> list[str]:
+    """Write numbers with two significant digits of their errors, decimal points aligned.
+
+    Examples
+    --------
+    >>> with_digits([0.084407, 0.0661], [0.0176, 0.0018])
+    ['0.084 ', '0.0661']
+    """
+    pairs = zip(values, errors, strict=True)
+    numbers = [(float(value), decimals(error, value)) for value, error in pairs]
+    most = max((places for _, places in numbers), default=0)
+    texts = []
+    for value, places in numbers:
+        if math.isfinite(value):
+            point = 1 if places == 0 < most else 0
+            texts.append(f"{value:.{places}f}" + " " * (most - places + point))
+        else:
+            texts.append("not known" if math.isnan(value) else "unbounded")
+    return texts
+
+
+def decimals(error: float, value: float) -> int:
+    """Decimal places that show two significant digits of an error, or six of an exact value."""
+    known = math.isfinite(error) and error > 0
+    scale, digits = (error, 2) if known else (abs(value), 6)
+    if not math.isfinite(scale) or scale == 0:
+        return 6
+    return min(max(digits - 1 - math.floor(math.log10(scale)), 0), 12)
+
+
+def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Align a table: the first column to the left, the others to the right.
+
+    Examples
+    --------
+    >>> table_lines(("name", "n"), [("a", "10"), ("long one", "1")])
+    ['name       n', 'a         10', 'long one   1']
+    """
+    lines = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def _headline(valuation: Valuation) -> list[str]:
+    n = len(valuation.names)
+    return [
+        f"{n} provider{'s' * (n > 1)}, {valuation.n_games:,} games ({valuation.stopped})",
+        f"of {valuation.target}",
+    ]
+
+
+def _caveats(valuation: Valuation) -> list[str]:
+    lines = []
+    if np.isnan(valuation.variance).any():
+        lines.append("not known: one permutation does not show the solver's noise; use two or more")
+    if valuation.negative_variance.any():
+        lines.append(
+            "not known: the estimate of the variance is negative; play more games, or use more "
+            "permutations"
+        )
+    return lines
