@@ -11,8 +11,8 @@ from typing import Any
 
 from typer.main import get_command
 
-from shapband.cli import app
-from shapband.runs.config import Config
+from shapband.cli.app import app
+from shapband.config.config import Config
 
 ROOT = Path(__file__).parent.parent
 INTRODUCTION = """# Commands

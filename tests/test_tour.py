@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shapband.runs.config import Config
+from shapband.config.config import Config
 from tests.conftest import PATIENCE
 
 ROOT = Path(__file__).parent.parent

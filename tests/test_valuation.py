@@ -70,7 +70,7 @@ def test_a_negative_variance_is_reported_and_flagged():
 def test_requests_side_by_side_may_take_longer_than_all(valuation):
     access = sb.AccessReport({"a": sb.Usage(1, 60, 12.5), "b": sb.Usage(1, 60, 8.33)})
     text = str(replace(valuation, access=access, seconds=3.72))
-    assert "time:    3.72 s; requests took 20.83 s in sum;" in text
+    assert "requests, total request time 20.83 s\ntime:    3.72 s;" in text
 
 
 def test_it_prints_well(valuation):

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 import shapband as sb
 from shapband.coalitions import prefix_masks
-from shapband.engine import _NEAR_FLOATS
+from shapband.engine.chunks import _NEAR_FLOATS
 from shapband.records import Batch, Schema
 from shapband.sources.base import FiniteSource, GenerativeSource
 from tests.conftest import linear_providers

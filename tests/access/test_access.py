@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import shapband as sb
 from shapband.access.access import Access
-from shapband.access.journal import Forgetful
+from shapband.access.journal import NullPurchases
 from shapband.errors import BudgetExceeded, SourceError
 from shapband.records import Batch
 from shapband.seeds import Seeds
@@ -216,7 +216,7 @@ def test_a_source_that_fails_ends_the_asking():
     assert till.requests <= 1 + len(slow)
 
 
-class Told(Forgetful):
+class Told(NullPurchases):
     """Writes down how requests began and ended."""
 
     def __init__(self) -> None:

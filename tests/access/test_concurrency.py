@@ -8,9 +8,9 @@ import pytest
 from tests.conftest import PATIENCE, linear_providers
 
 import shapband as sb
-from shapband import engine
 from shapband.access.access import Access
-from shapband.access.journal import Forgetful
+from shapband.access.journal import NullPurchases
+from shapband.engine import chunks, play
 from shapband.errors import RunError, SourceError
 from shapband.seeds import Seeds
 
@@ -110,7 +110,7 @@ class Leaving:
                 leaving.set()
                 super().shutdown(*arguments, **options)
 
-        monkeypatch.setattr(engine, "ThreadPoolExecutor", Told)
+        monkeypatch.setattr(chunks, "ThreadPoolExecutor", Told)
         self.executor = Told
 
     def draw(self, size, rng):
@@ -141,7 +141,7 @@ def test_an_interrupted_wait_begins_no_further_request(monkeypatch):
             assert sources.asked.wait(PATIENCE)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(chunks, "ThreadPoolExecutor", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         sources.value(mean_label)
     assert sources.requests == 1
@@ -157,15 +157,15 @@ def test_an_interrupted_stage_begins_no_further_request(monkeypatch, where, kind
         raise kind
 
     if where == "while solving":
-        monkeypatch.setattr(engine.Job, "__call__", interrupt)
+        monkeypatch.setattr(chunks.Job, "__call__", interrupt)
     else:
-        monkeypatch.setattr(engine._Table, "_take", interrupt)
+        monkeypatch.setattr(play._Session, "_take", interrupt)
     with pytest.raises(kind):
         sources.value(mean_label)
     assert sources.requests == 5
 
 
-class Unstored(Forgetful):
+class Unstored(NullPurchases):
     """Cannot store what one provider gave."""
 
     def received(self, name, purpose, game, batch, seconds):

@@ -10,10 +10,10 @@ from tests.conftest import linear_providers
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import shapband as sb
-from shapband.engine import Job
+from shapband.engine.chunks import Job
 from shapband.errors import EvaluationError, InvalidInput
-from shapband.execution.remote import opened_result, perform, seal
 from shapband.execution.local import ProcessWorkers
+from shapband.execution.remote import opened_result, perform, seal
 from shapband.seeds import Seeds
 
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shapband.experiments as experiments
-from shapband.cli import app
+from shapband.cli.app import app
 from shapband.errors import InvalidInput
 from shapband.experiments.base import Cell
 from shapband.experiments.run import reproduce, run_experiment
@@ -91,7 +91,7 @@ def test_the_command_runs_one_experiment(tmp_path, monkeypatch):
 
 def test_asking_for_help_imports_no_experiment():
     code = (
-        "import sys, shapband.cli; "
+        "import sys, shapband.cli.app; "
         "sys.exit(any(name.startswith('shapband.experiments') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603

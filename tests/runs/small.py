@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 
 import shapband as sb
-from shapband._value import settle
+from shapband.config.config import Built, Config
 from shapband.draws import RandomRows, Stream
+from shapband.engine.plan import make_plan
 from shapband.execution.local import LocalWorkers
 from shapband.records import Batch
-from shapband.runs.built import Built
-from shapband.runs.run import resume, start
+from shapband.runs import run as runs
+from shapband.runs.read import RunStatus, load
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 
@@ -68,7 +69,7 @@ class SmallConfig:
             sb.Provider("stock", Stock(log, options["delay"])),
             sb.Provider("next", sb.ArraySource(_rows(1), _rows(1)[:, 0])),
         ]
-        plan = settle(
+        plan = make_plan(
             providers,
             sb.FunctionUtility(Thinking(options["think"])),
             sampling=SAMPLINGS[options["sampling"]],
@@ -77,7 +78,7 @@ class SmallConfig:
             seed=options["seed"],
             budget=budget(options),
         )
-        return Built(plan, lambda: workers(options["workers"]), fingerprints(providers))
+        return Built(plan, workers(options["workers"]))
 
 
 def budget(options: Mapping[str, Any]) -> sb.Budget:
@@ -92,16 +93,6 @@ def workers(kind: str) -> LocalWorkers:
     chosen = LocalWorkers(2, threads=kind == "threads")
     chosen._worth_it = True  # however short the run
     return chosen
-
-
-def fingerprints(providers: list[sb.Provider]) -> dict[str, str]:
-    marks = {}
-    for provider in providers:
-        source = provider.source
-        records = source.records if isinstance(source, FiniteSource) else None
-        data = b"distant" if records is None else records.X.tobytes() + records.y.tobytes()
-        marks[provider.name] = hashlib.sha256(data).hexdigest()
-    return marks
 
 
 class Thinking:
@@ -208,6 +199,27 @@ def assert_same(found: sb.Valuation, expected: sb.Valuation) -> None:
 def _counts(valuation: sb.Valuation) -> dict[str, tuple[int, int]]:
     by_provider = valuation.access.by_provider
     return {name: (used.requests, used.records) for name, used in by_provider.items()}
+
+
+def start(config: Any, base: Path, out: Path, watch: Any) -> sb.Valuation:
+    """Begin a run from a description, as the command line does."""
+    built = config.build(base)
+    stored = runs.StoredConfig(config.text, base)
+    return runs.begin(out, built.plan, built.workers, watch, stored)
+
+
+def resume(run: Path, watch: Any, parse: Any = Config.parse, warn: Any = None) -> sb.Valuation:
+    """Resume a run from its stored description, as the command line does."""
+    finished = runs.finished_valuation(run)
+    if finished is not None:
+        return finished
+    config = runs.stored_config(run)
+    built = parse(config.text).build(config.base)
+    return runs.resume(run, built.plan, built.workers, watch, warn)
+
+
+def look(run: Path) -> RunStatus:
+    return load(run).status
 
 
 def main() -> None:

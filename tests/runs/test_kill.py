@@ -17,10 +17,9 @@ from typing import Any
 import pytest
 
 import shapband as sb
-from shapband.runs.run import look, resume, start
 from shapband.runs.store import RunStore
 from tests.runs import small
-from tests.runs.small import SmallConfig, assert_same, ignore
+from tests.runs.small import SmallConfig, assert_same, ignore, look, resume, start
 
 KINDS = [(s, w) for s in ("fresh", "pooled") for w in ("here", "threads")]
 ROOT = Path(__file__).parents[2]
@@ -82,7 +81,7 @@ class Killed:
         assert_same(found, expected)
         with RunStore.open(self.out) as store:
             store.verify()
-            entries = list(store.ledger())
+            entries = list(store.ledger.entries())
         told: dict[tuple[str, str, int], list[str]] = {}
         taken: Counter[tuple[str, str, int]] = Counter()
         for entry in entries:

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 import shapband as sb
-from shapband._value import settle
+from shapband.config.config import Built
+from shapband.engine.plan import make_plan
 from shapband.execution.local import LocalWorkers
 from shapband.runs import run as run_module
-from shapband.runs.built import Built
-from shapband.runs.journal import StoredJournal
-from shapband.runs.run import look, start
+from shapband.runs.purchases import StoredPurchases
+from shapband.runs.solved import StoredGames
 from shapband.runs.store import RunStore
-from tests.runs.small import assert_same, ignore
+from tests.runs.small import assert_same, ignore, look, start
 
 
 class Many:
@@ -46,8 +46,7 @@ class Many:
         }
 
     def build(self, base: Path) -> Built:
-        marks = {provider.name: "same" for provider in self.providers}
-        return Built(settle(**self.arguments), lambda: LocalWorkers(1, threads=True), marks)
+        return Built(make_plan(**self.arguments), LocalWorkers(1, threads=True))
 
     def plain(self) -> sb.Valuation:
         return sb.value(**self.arguments)
@@ -64,18 +63,18 @@ def timed(call: Any) -> tuple[tuple[float, float], Any]:
 def test_storing_takes_few_transactions_and_little_room(tmp_path, sampling):
     many = Many(100, 200, sampling)
     statements: list[str] = []
-    made = RunStore.journal
+    made = RunStore.purchases
 
-    def traced(store: RunStore, names: Any) -> Any:
+    def traced(store: RunStore) -> Any:
         store._connection.set_trace_callback(statements.append)
-        return made(store, names)
+        return made(store)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunStore, "journal", traced)
+        patch.setattr(RunStore, "purchases", traced)
         found = start(many, tmp_path, tmp_path / "run", ignore)
     assert_same(found, many.plain())
     with RunStore.open(tmp_path / "run") as store:
-        entries = sum(1 for _ in store.ledger())
+        entries = sum(1 for _ in store.ledger.entries())
         (chunks,) = store._connection.execute("SELECT COUNT(*) FROM games").fetchone()
     # A transaction for the note, one for each chunk of games, and one for the result.
     assert sum("BEGIN" in statement for statement in statements) == chunks + 2
@@ -99,11 +98,16 @@ def stopwatch() -> Iterator[Any]:
         return summed
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("usage", "unpaid", "taken", "solved", "solve", "close"):
-            patch.setattr(StoredJournal, name, sum_up(getattr(StoredJournal, name), 1))
+        for kind, names in (
+            (StoredPurchases, ("usage", "unpaid", "taken", "close")),
+            (StoredGames, ("begin", "solved", "store_games")),
+        ):
+            for name in names:
+                patch.setattr(kind, name, sum_up(getattr(kind, name), 1))
         patch.setattr(run_module, "play", sum_up(run_module.play, -1))
         patch.setattr(Many, "build", sum_up(Many.build, -1))
-        patch.setattr(run_module, "start", sum_up(run_module.start, 1))
+        patch.setattr(run_module, "_arguments", sum_up(run_module._arguments, -1))
+        patch.setattr(run_module, "begin", sum_up(run_module.begin, 1))
         yield spent
 
 
@@ -121,7 +125,7 @@ def measure(base: Path, sampling: Any) -> dict[str, Any]:
         plain.append(seconds)
         run = base / f"run {turn}"
         with stopwatch() as spent:
-            seconds, found = timed(lambda run=run: run_module.start(many, base, run, ignore))
+            seconds, found = timed(lambda run=run: start(many, base, run, ignore))
         stored.append(seconds)
         shares.append(spent / (seconds - spent))
     assert_same(found, expected)

@@ -14,16 +14,15 @@ import pandas as pd
 import pytest
 
 import shapband as sb
-from shapband._value import settle
+from shapband.config.config import Built
+from shapband.engine.plan import make_plan
 from shapband.errors import RunError, SourceError, VersionsChanged
 from shapband.execution.local import LocalWorkers
-from shapband.runs.built import Built
-from shapband.runs.run import look, resume, start
 from shapband.runs.store import RunStore
 from shapband.runs.versions import versions
 from tests.conftest import linear_providers
 from tests.runs import small
-from tests.runs.small import SmallConfig, assert_same, ignore
+from tests.runs.small import SmallConfig, assert_same, ignore, look, resume, start
 
 QUICK = {"delay": 0.0, "think": 0.0}
 
@@ -55,9 +54,8 @@ class Fixed:
 
 
 def built(providers: Any, utility: Any, workers: int = 1, **options: Any) -> Built:
-    plan = settle(providers, utility, **{"seed": 3, **options})
-    made = lambda: LocalWorkers(workers, threads=True)  # noqa: E731
-    return Built(plan, made, {provider.name: "same" for provider in providers})
+    plan = make_plan(providers, utility, **{"seed": 3, **options})
+    return Built(plan, LocalWorkers(workers, threads=True))
 
 
 def interrupted_and_whole(tmp_path: Path, make: Any, games: int) -> tuple[Any, Any]:
@@ -138,7 +136,7 @@ class Clock:
     def __init__(self, monkeypatch: Any) -> None:
         self.seconds = 100.0
         module = SimpleNamespace(perf_counter=lambda: self.seconds)
-        monkeypatch.setattr("shapband.engine.time", module)
+        monkeypatch.setattr("shapband.engine.play.time", module)
 
     def worth(self, X: Any, y: Any) -> float:
         self.seconds += 1.0
@@ -210,7 +208,7 @@ def test_a_source_that_fails_can_be_mended_and_asked_again(tmp_path):
     assert_same(found, start(Fixed(make), tmp_path, tmp_path / "whole", ignore))
     with RunStore.open(tmp_path / "run") as store:
         store.verify()
-        entries = list(store.ledger())
+        entries = list(store.ledger.entries())
     (failed,) = [entry for entry in entries if entry.outcome == "failed"]
     assert (failed.note, failed.records) == ("OSError: the line is dead", 0)
     asked = [entry.first_game for entry in entries if entry.outcome == "asked"]
@@ -233,7 +231,7 @@ def test_the_manifest_is_there_before_any_source_is_asked(tmp_path):
     first = seen[0]
     assert (first.state, first.done, first.n_games, first.valuation) == ("running", 0, 2, None)
     assert first.manifest["config"] == "at hand"
-    assert first.manifest["fingerprints"] == {"far": "same"}
+    assert first.manifest["arguments"]["data of provider 'far'"] == "FunctionSource, not in memory"
     assert first.manifest["versions"]["numpy"] == np.__version__
     assert first.manifest["versions"]["shapband"] == sb.__version__
 
@@ -270,7 +268,7 @@ def test_a_changed_setup_is_named(tmp_path):
     def pooled(text: str) -> SmallConfig:
         return SmallConfig(json.dumps({**json.loads(text), "sampling": "pooled"}))
 
-    with pytest.raises(RunError, match="the sampling changed since the run began, from Fresh"):
+    with pytest.raises(RunError, match=r"the sampling changed since the run .* began, from Fresh"):
         resume(tmp_path / "run", ignore, pooled)
 
 
@@ -292,7 +290,7 @@ def test_changed_versions_are_told_and_noted(tmp_path, monkeypatch):
     with RunStore.open(run) as store:
         store.verify()
         assert store.manifest["versions"] == at_work
-        notes = store.noted("versions")
+        notes = store.ledger.noted("versions")
     assert [note["versions"] for note in notes] == [other, other]
     assert 5 <= notes[0]["games"] < notes[1]["games"]
 
@@ -305,7 +303,7 @@ def test_the_same_versions_are_not_worth_a_word(tmp_path):
     resume(run, ignore, SmallConfig, lines.append)
     assert lines == []
     with RunStore.open(run) as store:
-        assert store.noted("versions") is None
+        assert store.ledger.noted("versions") is None
 
 
 @pytest.mark.parametrize("sampling", [sb.Fresh(8), sb.Blocks(30, 5)], ids=repr)

@@ -21,14 +21,15 @@ from shapband.access.meter import Usage
 from shapband.errors import RunDamaged, RunError, RunExists, RunFull, RunLocked
 from shapband.records import Batch
 from shapband.runs import database
-from shapband.runs.book import Paid
+from shapband.runs.purchases import PaidGames
 from shapband.runs.reserve import Reserve
-from shapband.runs.run import look, resume, start
 from shapband.runs.store import RunStore
+from shapband.solvers.base import Solution
 from tests.conftest import PATIENCE
-from tests.runs.small import SmallConfig, assert_same, ignore
+from tests.runs.small import SmallConfig, assert_same, ignore, look, resume, start
 
 QUICK = {"delay": 0.0, "think": 0.0}
+NAMED = {"providers": ["p"]}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def unfinish(run: Path) -> None:
 
 
 def test_the_manifest_comes_back(tmp_path):
-    manifest = {"seed": 2**62 + 1, "names": ["ä", "b"], "x": 0.1}
+    manifest = {"seed": 2**62 + 1, "providers": ["ä", "b"], "x": 0.1}
     with RunStore.create(tmp_path / "run", manifest) as store:
         assert dict(store.manifest) == {"format": database.FORMAT, **manifest}
         with pytest.raises(TypeError):
@@ -78,14 +79,14 @@ def test_an_existing_run_is_never_overwritten(run):
 def test_a_directory_of_other_things_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(RunError, match=r"is not a run: it holds 'thesis.txt'"):
-        RunStore.create(tmp_path, {})
+        RunStore.create(tmp_path, NAMED)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 def test_an_empty_directory_and_an_unbegun_run_will_do(tmp_path):
     (tmp_path / "run.db.new").write_bytes(b"half")
     (tmp_path / "lock").touch()
-    RunStore.create(tmp_path, {"a": 1}).close()
+    RunStore.create(tmp_path, {**NAMED, "a": 1}).close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "run.db"]
 
 
@@ -226,7 +227,7 @@ def test_a_look_tells_the_last_digest_of_a_finished_run(run):
 def test_an_untouched_run_verifies(run):
     with RunStore.open(run) as store:
         store.verify()
-        ids = [entry.id for entry in store.ledger()]
+        ids = [entry.id for entry in store.ledger.entries()]
         assert ids == list(range(1, len(ids) + 1))
 
 
@@ -267,26 +268,25 @@ def test_two_processes_cannot_run_the_same_run(run):
 
 
 def test_a_full_database_is_a_clear_error_and_loses_nothing(tmp_path):
-    with RunStore.create(tmp_path / "run", {"seed": 1}) as store:
-        journal = store.journal(["a"])
-        journal.solve(range(1), np.ones((1, 1)), np.ones((1, 1)), 3, 0.5)
+    with RunStore.create(tmp_path / "run", {**NAMED, "seed": 1}) as store:
+        store.games.store_games(range(1), Solution(np.ones((1, 1)), np.ones((1, 1)), 3), 0.5)
         (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
         store._connection.execute(f"PRAGMA max_page_count = {pages + 1}")
         large = np.ones((100_000, 1))
         for _ in range(2):
             with pytest.raises(RunFull, match=r"full.*safe: make room, then resume"):
-                journal.solve(range(1, 100_001), large, large, 3, 0.5)
-        assert journal.solved() == 1
+                store.games.store_games(range(1, 100_001), Solution(large, large, 3), 0.5)
+        assert store.games.solved() == 1
         store._connection.execute(f"PRAGMA max_page_count = {pages + 1000}")
-        journal.solve(range(1, 100_001), large, large, 3, 0.5)
+        store.games.store_games(range(1, 100_001), Solution(large, large, 3), 0.5)
     with RunStore.open(tmp_path / "run") as store:
         store.verify()
-        assert store.games.count == 100_001
+        assert store.games.solved() == 100_001
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_a_run_that_cannot_be_begun_leaves_nothing_behind(tmp_path, monkeypatch, code):
-    def fail(connection, manifest):
+    def fail(connection, tables, manifest):
         connection.execute("CREATE TABLE a (b)")
         raise OSError(code, os.strerror(code))
 
@@ -294,7 +294,7 @@ def test_a_run_that_cannot_be_begun_leaves_nothing_behind(tmp_path, monkeypatch,
     (tmp_path / "empty").mkdir()
     for run in (tmp_path / "a" / "b" / "run", tmp_path / "empty"):
         with pytest.raises(RunError) as caught:
-            RunStore.create(run, {"seed": 1})
+            RunStore.create(run, {**NAMED, "seed": 1})
         assert "resume" not in str(caught.value)
     assert list(tmp_path.rglob("*")) == [tmp_path / "empty"]
 
@@ -303,7 +303,7 @@ def test_a_run_on_a_full_disk_is_not_begun(small_disk):
     with pytest.raises(OSError, match="space"):
         fill_up(small_disk / "filler")
     with pytest.raises(RunError) as caught:
-        RunStore.create(small_disk / "run", {"seed": 1, "config": "x" * 100_000})
+        RunStore.create(small_disk / "run", {**NAMED, "seed": 1, "config": "x" * 100_000})
     assert "resume" not in str(caught.value)
     assert [path.name for path in small_disk.iterdir()] == ["filler"]
 
@@ -348,8 +348,8 @@ def fill_up(path: Path) -> None:
 
 
 def test_what_was_paid_for_is_stored_even_when_the_disk_is_full(small_disk):
-    store = RunStore.create(small_disk / "run", {"seed": 1})
-    journal = store.journal(["a"])
+    store = RunStore.create(small_disk / "run", {**NAMED, "seed": 1})
+    journal = store.purchases()
     journal.asking("a", "draw", 0, 9)
     filler = small_disk / "filler"
     with pytest.raises(OSError, match="space"):
@@ -362,7 +362,7 @@ def test_what_was_paid_for_is_stored_even_when_the_disk_is_full(small_disk):
     filler.unlink()
     with RunStore.open(small_disk / "run", write=True) as store:
         store.verify()
-        journal = store.journal(["a"])
+        journal = store.purchases()
         found = journal.recall("a", "draw", 0)
         assert found.X.tobytes() == bought.X.tobytes()
         assert journal.unpaid(["a"], "draw", range(2)) == [range(1, 2)]
@@ -410,8 +410,8 @@ def test_a_file_in_the_way_is_a_clear_error(tmp_path):
 
 def test_the_journal_serves_many_threads(tmp_path):
     batch = Batch(np.ones((3, 1)), np.ones(3))
-    with RunStore.create(tmp_path / "run", {}) as store:
-        journal = store.journal([f"p{i}" for i in range(8)])
+    with RunStore.create(tmp_path / "run", NAMED) as store:
+        journal = store.purchases()
 
         def buy(name):
             for game in range(20):
@@ -429,8 +429,8 @@ def test_the_journal_serves_many_threads(tmp_path):
 
 def test_requests_without_an_answer_are_counted(tmp_path):
     batch = Batch(np.ones((1, 1)), np.ones(1))
-    with RunStore.create(tmp_path / "run", {}) as store:
-        journal = store.journal(["p", "q"])
+    with RunStore.create(tmp_path / "run", NAMED) as store:
+        journal = store.purchases()
         counts = [store.unanswered()]
         for step in (
             lambda: journal.taken(["q"], "draw", range(3), 1),
@@ -448,8 +448,8 @@ def test_requests_without_an_answer_are_counted(tmp_path):
 
 
 def test_closing_waits_for_a_request_on_its_way(tmp_path):
-    store = RunStore.create(tmp_path / "run", {})
-    journal = store.journal(["p"])
+    store = RunStore.create(tmp_path / "run", NAMED)
+    journal = store.purchases()
     asked, answer = threading.Event(), threading.Event()
 
     def buy():
@@ -485,46 +485,45 @@ class Interrupted(sqlite3.Connection):
 def interrupted(tmp_path, monkeypatch):
     """A store whose connection can be interrupted."""
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Interrupted))
-    with RunStore.create(tmp_path / "run", {}) as store:
+    with RunStore.create(tmp_path / "run", NAMED) as store:
         yield store
 
 
 @pytest.mark.parametrize("after", ["BEGIN IMMEDIATE", "COMMIT"])
 def test_an_interrupted_entry_loses_no_answer_of_another_thread(interrupted, after):
     store = interrupted
-    journal = store.journal(["far", "near"])
+    journal = store.purchases()
     batch = Batch(np.ones((1, 1)), np.ones(1))
     journal.asking("far", "draw", 0, 1)
     journal.taken(["near"], "draw", range(1), 1)
     store._connection.after = after
     with pytest.raises(KeyboardInterrupt):
-        store.note("key", 1)
+        store.ledger.note("key", 1)
     journal.taken(["near"], "draw", range(1, 2), 1)
     journal.received("far", "draw", 0, batch, 0.1)
     store.verify()
-    assert [(e.outcome, e.first_game) for e in store.ledger()] == [
+    assert [(e.outcome, e.first_game) for e in store.ledger.entries()] == [
         ("asked", 0), ("taken", 0), ("taken", 1), ("received", 0),
     ]  # fmt: skip
-    assert store.noted("key") == (1 if after == "COMMIT" else None)
+    assert store.ledger.noted("key") == (1 if after == "COMMIT" else None)
 
 
 @pytest.mark.parametrize(("after", "stored"), [("BEGIN IMMEDIATE", 0), ("COMMIT", 1)])
 def test_interrupted_solved_games_are_stored_or_not(interrupted, after, stored):
     store = interrupted
-    journal = store.journal(["p"])
     one = np.ones((1, 1))
     store._connection.after = after
     with pytest.raises(KeyboardInterrupt):
-        journal.solve(range(1), one, one, 3, 0.5)
-    assert journal.solved() == stored
-    journal.solve(range(stored, stored + 1), one, one, 3, 0.5)
+        store.games.store_games(range(1), Solution(one, one, 3), 0.5)
+    assert store.games.solved() == stored
+    store.games.store_games(range(stored, stored + 1), Solution(one, one, 3), 0.5)
     store.verify()
-    assert journal.solved() == stored + 1
+    assert store.games.solved() == stored + 1
 
 
 def test_records_that_cannot_be_stored_name_the_provider(tmp_path):
-    with RunStore.create(tmp_path / "run", {}) as store:
-        journal = store.journal(["p"])
+    with RunStore.create(tmp_path / "run", NAMED) as store:
+        journal = store.purchases()
         journal.asking("p", "draw", 0, 1)
         odd = Batch(np.ones((1, 1)), np.array([object()], dtype=object))
         with pytest.raises(RunError, match=r"provider 'p': .*of the type object"):
@@ -532,7 +531,7 @@ def test_records_that_cannot_be_stored_name_the_provider(tmp_path):
 
 
 def test_paid_games_are_a_set():
-    paid = Paid()
+    paid = PaidGames()
     for games in (range(3), range(5, 7), range(8, 9), range(3, 5)):
         paid.add(games)
     assert paid.missing(range(2, 11)) == (7, 9, 10)
@@ -543,27 +542,27 @@ def test_paid_games_are_a_set():
 
 
 def test_taken_draws_are_entered_by_contiguous_ranges(tmp_path):
-    with RunStore.create(tmp_path / "run", {}) as store:
-        journal = store.journal(["p", "q"])
+    with RunStore.create(tmp_path / "run", NAMED) as store:
+        journal = store.purchases()
         journal.taken(["p"], "draw", (0, 1, 2, 5, 6), 4)
         assert journal.unpaid(["p", "q"], "draw", range(8)) == [(3, 4, 7), range(8)]
-        journal.solve(range(1), np.ones((1, 2)), np.ones((1, 2)), 1, 0.5)
-        found = [(e.outcome, e.first_game, e.requests, e.records) for e in store.ledger()]
+        store.games.store_games(range(1), Solution(np.ones((1, 2)), np.ones((1, 2)), 1), 0.5)
+        found = [(e.outcome, e.first_game, e.requests, e.records) for e in store.ledger.entries()]
         assert found == [("taken", 0, 3, 12), ("taken", 5, 2, 8)]
 
 
 def test_providers_that_are_alike_share_an_entry_and_are_counted_each(tmp_path):
     odd = 'a "quoted",\nbroken ñame'
-    with RunStore.create(tmp_path / "run", {}) as store:
-        journal = store.journal(["p", odd])
+    with RunStore.create(tmp_path / "run", NAMED) as store:
+        journal = store.purchases()
         journal.taken(["p", odd], "draw", range(2), 4)
         journal.taken(["p"], "draw", range(2, 3), 4)
-        journal.solve(range(1), np.ones((1, 2)), np.ones((1, 2)), 1, 0.5)
-        assert [entry.providers for entry in store.ledger()] == [("p", odd), ("p",)]
+        store.games.store_games(range(1), Solution(np.ones((1, 2)), np.ones((1, 2)), 1), 0.5)
+        assert [entry.providers for entry in store.ledger.entries()] == [("p", odd), ("p",)]
     with RunStore.open(tmp_path / "run") as store:
         store.verify()
         assert store.usage() == {"p": Usage(3, 12), odd: Usage(2, 8)}
-        journal = store.journal(["p", odd])
+        journal = store.purchases()
         assert journal.unpaid(["p", odd], "draw", range(4)) == [range(3, 4), range(2, 4)]
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from pydantic import Field, create_model
 
 from shapband.config.imports import load_object
-from shapband.config.sources import at_key
 from shapband.config.tables import Above, Count, ObjectTable, Table
 from shapband.errors import InvalidInput
 from shapband.sampling.blocks import Blocks
@@ -74,16 +73,14 @@ else:
 def check_part(table: Table | None, key: str) -> None:
     """Check the settings of a sampling or a solver of ours; one of the user's is not loaded yet."""
     if table is not None and not isinstance(table, ObjectTable):
-        with at_key(key):
-            _make(table)
+        _make(table, key)
 
 
 def make_part(table: Table, wanted: type[Any], key: str, base: Path) -> Any:
     """Make the sampling or the solver of a table."""
     if isinstance(table, ObjectTable):
         return make_object(table, wanted, key, base)
-    with at_key(key):
-        return _make(table)
+    return _make(table, key)
 
 
 def make_object(table: ObjectTable, wanted: type[Any], key: str, base: Path) -> Any:
@@ -97,6 +94,14 @@ def make_object(table: ObjectTable, wanted: type[Any], key: str, base: Path) -> 
     return made
 
 
-def _make(table: Table) -> Any:
+def _make(table: Table, key: str) -> Any:
+    """Call the dataclass; its errors begin with its name, those of the file with the key."""
     settings = table.model_dump()
-    return _KINDS[settings.pop("kind")](**settings)
+    made = _KINDS[settings.pop("kind")]
+    try:
+        return made(**settings)
+    except InvalidInput as cause:
+        message = str(cause).removeprefix(f"{made.__name__}: ")
+        field, _, rule = message.partition(" ")
+        place = f"{key}.{field}: {rule}" if field in settings else f"{key}: {message}"
+        raise InvalidInput(place) from cause

@@ -11,13 +11,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from tests.runs.small import start
 from typer.testing import CliRunner
 
 import shapband as sb
-from shapband.cli import app
+from shapband.cli.app import app
+from shapband.cli.views import format_status, status_json
+from shapband.config.config import Config
 from shapband.errors import ShapbandError
-from shapband.runs.config import Config
-from shapband.runs.views import status_json, status_text
 
 CONFIG = """
 n_games = 30
@@ -166,7 +167,7 @@ def test_resuming_under_another_version_is_told_in_one_line(tmp_path, monkeypatc
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        module.start(Config.parse(CONFIG.format(seed=0)), tmp_path, tmp_path / "run", interrupt)
+        start(Config.parse(CONFIG.format(seed=0)), tmp_path, tmp_path / "run", interrupt)
     began = module.versions()
     at_work = {**began, "scipy": "99.1"} if changed else began
     monkeypatch.setattr(module, "versions", lambda: at_work)
@@ -260,10 +261,14 @@ def test_compare_prints_a_table(runs):
 @pytest.mark.parametrize("unanswered", [0, 2])
 @pytest.mark.parametrize("state", ["running", "interrupted", "finished"])
 def test_show_says_what_is_open_and_how_to_go_on(state, unanswered):
-    status = SimpleNamespace(state=state, valuation=None, unanswered=unanswered, digest=None)
-    text = status_text(Path("my run"), status)
-    assert ("shapband resume 'my run'  goes on" in text) == (state == "interrupted")
-    assert ("goes on from here" in text) == (state == "interrupted")
+    status = SimpleNamespace(
+        state=state, valuation=None, unanswered=unanswered, digest=None, manifest={"config": ""}
+    )
+    text = format_status(Path("my run"), status)
+    assert ("shapband resume 'my run'" in text) == (state == "interrupted")
+    status.manifest["config"] = None
+    from_python = format_status(Path("my run"), status)
+    assert ("value(..., run='my run')" in from_python) == (state == "interrupted")
     assert ("requests without an answer: 2" in text) == bool(unanswered)
     document = json.loads(status_json(Path("my run"), status))
     assert document.get("unanswered", 0) == unanswered
@@ -279,13 +284,13 @@ class Unexpected(Exception):
 @pytest.fixture
 def broken_look(monkeypatch):
     """Let `show` fail with a given error."""
-    import shapband.runs.run as module
+    import shapband.runs.read as module
 
     def break_it(error):
-        def look(run):
+        def load(run):
             raise error
 
-        monkeypatch.setattr(module, "look", look)
+        monkeypatch.setattr(module, "load", load)
 
     return break_it
 
@@ -314,7 +319,7 @@ def test_an_error_of_the_system_is_no_bug(broken_look):
 
 
 def test_secrets_are_hidden_from_errors_and_traces(broken_look, monkeypatch):
-    from shapband.runs.secrets import reveal
+    from shapband.secrets import reveal
 
     monkeypatch.setenv("SHAPBAND_TEST_KEY", "open-sesame-42")
     reveal({"env": "SHAPBAND_TEST_KEY"}, "options.key")
@@ -334,10 +339,10 @@ def test_a_directory_whose_name_is_no_utf_8_is_refused(runs):
 def test_ctrl_c_tells_how_to_resume(runs, monkeypatch, tmp_path):
     import shapband.runs.run as module
 
-    def interrupted(run, watch, warn):
+    def interrupted(run):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "resume", interrupted)
+    monkeypatch.setattr(module, "finished_valuation", interrupted)
     result = called("resume", runs / "one", "--quiet")
     assert result.exit_code == 130
     assert f"shapband resume {runs / 'one'}" in result.stderr

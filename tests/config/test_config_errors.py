@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from shapband.cli import app
+from shapband.cli.app import app
+from shapband.config.config import Config
 from shapband.errors import InvalidInput
-from shapband.runs.config import Config
 
 BASE: dict[str, Any] = {
     "version": 1,
@@ -151,7 +151,8 @@ CSV = '{ kind = "csv", path = "x.csv", target = "y" }'
         (
             ("solver",),
             {"kind": "exakt"},
-            "solver.kind: must be one of 'exact', 'permutation', 'balanced'; received 'exakt'",
+            "solver.kind: must be one of 'exact', 'permutation', 'balanced', 'object'; "
+            "received 'exakt'",
         ),
         (
             ("sampling",),
@@ -196,7 +197,7 @@ CSV = '{ kind = "csv", path = "x.csv", target = "y" }'
         (
             ("sampling",),
             {"kind": "blocks", "n_pool": 3, "n_sample": 2},
-            "sampling: Blocks: n_pool=3 must hold at least two draws",
+            "sampling: n_pool=3 must hold at least two draws",
         ),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
@@ -208,7 +209,7 @@ def test_what_is_wrong_is_said(path, value, message):
 
 
 def test_further_errors_are_counted():
-    with pytest.raises(InvalidInput, match=r"\(and 1 more to mend\)$"):
+    with pytest.raises(InvalidInput, match=r"\(and 1 more error\)$"):
         Config.parse(changed(("sampling",), {"kind": "pooled", "n_pool": 0, "n_boot": 0}))
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import shapband as sb
+from shapband import progress
 from shapband.access.meter import AccessReport, Usage
-from shapband.runs import watch
-from shapband.runs.watch import PlainLines, accounted, watching, widest
+from shapband.progress import PlainLines, format_usage, progress_display, widest
 
 
-def standing(done, n_games=100, budget=None):
+def progress_of(done, n_games=100, budget=None):
     moments = (
         sb.Moments.of(np.random.default_rng(0).normal(size=(done, 2)))
         if done
@@ -30,7 +30,7 @@ def standing(done, n_games=100, budget=None):
 @pytest.fixture
 def clock(monkeypatch):
     now = SimpleNamespace(seconds=100.0)
-    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=lambda: now.seconds))
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now.seconds))
     return now
 
 
@@ -39,7 +39,7 @@ def test_lines_come_every_few_seconds_with_all_figures(clock):
     with PlainLines(out, every=5.0) as show:
         for second in range(12):
             clock.seconds = 100.0 + second
-            show(standing(5 * second, budget=sb.Budget(records=2000)))
+            show(progress_of(5 * second, budget=sb.Budget(records=2000)))
     first, second = out.getvalue().splitlines()
     assert first.startswith("25 of 100 games · widest 95 % interval 0.")
     assert first.endswith("· 250 of 2,000 records · 15 s left")
@@ -49,7 +49,7 @@ def test_lines_come_every_few_seconds_with_all_figures(clock):
 def test_what_is_not_known_is_said_to_be(clock):
     out = io.StringIO()
     with PlainLines(out, every=0.0) as show:
-        show(standing(0))
+        show(progress_of(0))
     assert "interval not known yet" in out.getvalue()
     assert "time left not known yet" in out.getvalue()
 
@@ -57,14 +57,14 @@ def test_what_is_not_known_is_said_to_be(clock):
 def test_the_games_of_an_earlier_session_do_not_count_for_the_pace(clock):
     out = io.StringIO()
     with PlainLines(out, every=10.0) as show:
-        show(standing(80))
+        show(progress_of(80))
         clock.seconds += 10.0
-        show(standing(90))
+        show(progress_of(90))
     assert out.getvalue().rstrip().endswith("10 s left")
 
 
 def test_the_widest_interval_is_the_widest():
-    moments = standing(50).moments
+    moments = progress_of(50).moments
     from shapband.moments.intervals import expectation_interval
 
     assert widest(moments) == np.diff(expectation_interval(moments, 0.95)).max()
@@ -72,10 +72,10 @@ def test_the_widest_interval_is_the_widest():
 
 def test_a_budget_of_requests_is_shown_too():
     report = AccessReport({"a": Usage(3, 30)})
-    assert accounted(report, sb.Budget(requests=9)) == "30 records, 3 of 9 requests"
+    assert format_usage(report, sb.Budget(requests=9)) == "30 records, 3 of 9 requests"
 
 
 def test_quiet_shows_nothing(capsys):
-    with watching(quiet=True) as show:
-        show(standing(100))
+    with progress_display(False) as show:
+        show(progress_of(100))
     assert capsys.readouterr() == ("", "")

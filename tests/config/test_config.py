@@ -8,14 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from tests.runs.small import ignore, resume, start
 
 import shapband as sb
-from shapband.engine import play
+from shapband.config.config import Config
+from shapband.engine.play import play
 from shapband.errors import InvalidInput, RunError
-from shapband.runs.config import Config
-from shapband.runs.run import resume, start
-from shapband.runs.secrets import hide
-from tests.runs.small import ignore
+from shapband.runs.fingerprints import fingerprint, fingerprint_object
+from shapband.secrets import hide
 
 WINE = """
 n_games = 20
@@ -62,7 +62,7 @@ LINEAR = f'[utility]\nkind = "linear"\n{VALIDATION}\n'
 
 def played(config: Config, base: Path) -> sb.Valuation:
     built = config.build(base)
-    with built.workers() as workers:
+    with built.workers as workers:
         return play(built.plan, workers, lambda standing: None)
 
 
@@ -123,7 +123,7 @@ def test_parquet_is_the_same_as_csv(folder):
     pd.read_csv(folder / "all.csv").to_parquet(folder / "all.parquet")
     text = ONE_FILE.replace("csv", "parquet") + LINEAR
     csv, parquet = Config.parse(ONE_FILE + LINEAR), Config.parse(text)
-    assert csv.build(folder).fingerprints == parquet.build(folder).fingerprints
+    assert prints_of(csv.build(folder)) == prints_of(parquet.build(folder))
     np.testing.assert_array_equal(played(csv, folder).games, played(parquet, folder).games)
 
 
@@ -227,7 +227,7 @@ def test_an_open_seed_is_another_one_each_time():
 
 @pytest.mark.parametrize("workers", ["2", "-1"])
 def test_workers_of_this_machine(workers):
-    with Config.parse(f"workers = {workers}\n{WINE}").build(Path()).workers() as made:
+    with Config.parse(f"workers = {workers}\n{WINE}").build(Path()).workers as made:
         assert made.n_jobs >= 1
 
 
@@ -240,7 +240,7 @@ def test_workers_of_this_machine(workers):
     ids=["dask", "ray"],
 )
 def test_a_cluster_that_is_not_installed_names_its_extra(lines, package, monkeypatch):
-    monkeypatch.setattr("shapband.runs.config.find_spec", lambda name: None)
+    monkeypatch.setattr("shapband.config.config.find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=rf"workers: .*{package}.*pip install 'shapband\["):
         Config.parse(lines + WINE).build(Path())
 
@@ -256,9 +256,9 @@ def test_a_cluster_that_is_not_installed_names_its_extra(lines, package, monkeyp
 )
 def test_a_cluster_is_given_its_address(lines, given, monkeypatch):
     cluster = SimpleNamespace(DaskWorkers=lambda *it: it, RayWorkers=lambda *it: it)
-    monkeypatch.setattr("shapband.runs.config.find_spec", lambda name: True)
-    monkeypatch.setattr("shapband.runs.config.import_module", lambda name: cluster)
-    assert Config.parse(lines + WINE).build(Path()).workers() == given
+    monkeypatch.setattr("shapband.config.config.find_spec", lambda name: True)
+    monkeypatch.setattr("shapband.config.config.import_module", lambda name: cluster)
+    assert Config.parse(lines + WINE).build(Path()).workers == given
 
 
 # Objects of the user's own, and their secrets.
@@ -355,18 +355,21 @@ def test_a_module_that_is_not_there_is_named(tmp_path, monkeypatch):
 # Fingerprints.
 
 
+def prints_of(built):
+    return {one.name: fingerprint(one.source) for one in built.plan.providers}
+
+
 def test_fingerprints_follow_the_data_and_nothing_else(folder):
     built = Config.parse(ONE_FILE + LINEAR).build(folder)
     again = Config.parse(TWO_FILES + LINEAR).build(folder)
-    one = built.fingerprints
+    one = prints_of(built)
     assert set(one) == {"north", "south"}
-    assert one == again.fingerprints
-    assert built.validation is not None
-    assert built.validation == again.validation
+    assert one == prints_of(again)
+    assert fingerprint_object(built.plan.utility) == fingerprint_object(again.plan.utility)
     frame = pd.read_csv(folder / "south.csv")
     frame.loc[3, "age"] = np.nextafter(frame.loc[3, "age"], np.inf)
     frame.to_csv(folder / "south.csv", index=False)
-    other = Config.parse(TWO_FILES + LINEAR).build(folder).fingerprints
+    other = prints_of(Config.parse(TWO_FILES + LINEAR).build(folder))
     assert [name for name in one if one[name] != other[name]] == ["south"]
 
 
@@ -381,7 +384,7 @@ def test_changed_validation_data_is_named_when_a_run_goes_on(folder):
         start(Config.parse(TWO_FILES + LINEAR), folder, folder / "run", interrupt)
     rows = (folder / "validation.csv").read_text()
     (folder / "validation.csv").write_text("\n".join(rows.splitlines()[:-1]))
-    with pytest.raises(RunError, match=r"^the validation data of the utility changed since"):
+    with pytest.raises(RunError, match=r"^the settings or validation rows of the utility"):
         resume(folder / "run", ignore)
     (folder / "validation.csv").write_text(rows)
     assert resume(folder / "run", ignore).n_games == 20
@@ -396,12 +399,10 @@ def test_fingerprints_see_every_change(change):
         "order": frame[["b", "a", "y"]],
         "label": frame.assign(b=["z", None]),
     }[change]
-    from shapband.runs.fingerprints import fingerprint
-
     prints = {fingerprint(sb.FrameSource(one, "y")) for one in (frame, frame.copy(), other)}
     assert len(prints) == 2
 
 
 def test_a_source_that_is_not_in_memory_is_described():
-    prints = Config.parse(WINE.replace("wine", "synthetic")).build(Path()).fingerprints
+    prints = prints_of(Config.parse(WINE.replace("wine", "synthetic")).build(Path()))
     assert set(prints.values()) == {"FunctionSource, not in memory"}

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
 from tests.conftest import PATIENCE
 
-COMMAND = [sys.executable, str(Path(__file__).parent / "command.py")]
+COMMAND = [sys.executable, str(Path(__file__).parents[1] / "command.py")]
 SLOW = """
 n_games = {games}
 seed = 0
@@ -60,7 +59,7 @@ def begun(folder, *arguments, **options):
 def test_help_imports_nothing_heavy():
     code = (
         "import sys\n"
-        "from shapband.cli import main\n"
+        "from shapband.cli.app import main\n"
         "sys.argv = ['shapband', '--help']\n"
         "try:\n    main()\n"
         "except SystemExit:\n    pass\n"
@@ -98,7 +97,7 @@ def test_ctrl_c_ends_a_run_with_advice(folder):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130, errors
-        assert errors.splitlines()[-1] == "interrupted: shapband resume run  goes on from here"
+        assert errors.splitlines()[-1] == "interrupted: resume it with: shapband resume run"
         assert "Traceback" not in errors
 
 
@@ -110,7 +109,7 @@ def test_a_second_ctrl_c_does_not_wait_for_the_sources(folder):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130
-        assert errors == "interrupted: shapband resume run  goes on from here\n"
+        assert errors == "interrupted: resume it with: shapband resume run\n"
 
 
 def test_a_log_gets_no_control_characters(folder):

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import ttest_ind
 
 import shapband as sb
+from shapband._compare import compare
 from shapband.errors import InvalidInput
-from shapband.runs.compare import compare
 from tests.conftest import gaussian_providers
 
 
@@ -52,7 +52,7 @@ def test_providers_are_matched_by_name_and_the_others_told():
     other = valued(1, names=("d", "c", "a"))
     found = compare(one, other)
     assert found.names == ("a", "c")
-    np.testing.assert_array_equal(found.other, other.expectation[[2, 1]])
+    np.testing.assert_array_equal(found.second, other.expectation[[2, 1]])
     assert any("only in the first run" in note and note.endswith(": b") for note in found.notes)
     assert any("only in the second run" in note and note.endswith(": d") for note in found.notes)
 

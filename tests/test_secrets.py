@@ -8,8 +8,8 @@ from urllib.parse import quote_plus
 import pytest
 from typer.testing import CliRunner
 
-from shapband.cli import app
-from shapband.runs.secrets import hide, reveal
+from shapband.cli.app import app
+from shapband.secrets import hide, reveal
 
 PEM = (
     "-----BEGIN KEY-----\nMIIEvQIBADANBgkq+/h\n  hkiG9w0BAQEFAASC\nBKcwggSj==\n-----END KEY-----\n"
@@ -65,7 +65,7 @@ def test_a_secret_is_in_no_error_and_not_in_the_run(
     monkeypatch.setenv("A_SECRET", secret)
     monkeypatch.setenv("FAIL_AT", where)
     monkeypatch.setattr(sys, "path", sys.path.copy())
-    monkeypatch.setattr("shapband.runs.secrets._revealed", set())
+    monkeypatch.setattr("shapband.secrets._revealed", set())
     arguments = ["run", str(tmp_path / "run.toml"), "--out", str(tmp_path / "run"), *debug]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 1
@@ -81,7 +81,7 @@ def test_a_secret_is_in_no_error_and_not_in_the_run(
 def test_a_secret_is_hidden_however_it_is_written(monkeypatch, kind):
     secret, _ = SECRETS[kind]
     monkeypatch.setenv("A_SECRET", secret)
-    monkeypatch.setattr("shapband.runs.secrets._revealed", set())
+    monkeypatch.setattr("shapband.secrets._revealed", set())
     reveal({"env": "A_SECRET"}, "key")
     forms = (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quote_plus(secret))
     for form in forms:
@@ -90,6 +90,6 @@ def test_a_secret_is_hidden_however_it_is_written(monkeypatch, kind):
 
 def test_a_secret_that_is_no_utf_8_can_be_revealed(monkeypatch):
     monkeypatch.setenv("A_SECRET", b"p\xffssword".decode(errors="surrogateescape"))
-    monkeypatch.setattr("shapband.runs.secrets._revealed", set())
+    monkeypatch.setattr("shapband.secrets._revealed", set())
     reveal({"env": "A_SECRET"}, "key")
     assert hide("at host?key=p%FFssword") == "at host?key=***"
