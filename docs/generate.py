@@ -31,7 +31,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "cli.md": reference(),
         ROOT / "docs" / "shapband.schema.json": schema(),
         # The same beside the code, where `shapband init` finds it for editors.
-        ROOT / "src" / "shapband" / "runs" / "shapband.schema.json": schema(),
+        ROOT / "src" / "shapband" / "config" / "shapband.schema.json": schema(),
     }
 
 

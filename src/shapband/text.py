@@ -65,7 +65,7 @@ def valuation_table(valuation: Valuation) -> Table:
             f"{100 * one / total:.1f} %" if total > 0 else "-"
             for one in valuation.expectation[order]
         ],
-        with_digits(deviation[order], deviation_error[order]),
+        with_digits(deviation[order], np.fmin(deviation_error, deviation)[order]),
     ]
     names = [valuation.names[place] for place in order]
     header = ("provider", "expectation", "± 95 %", "share", "sd of value")

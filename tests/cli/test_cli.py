@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import os
+import shutil
+import sqlite3
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -360,3 +362,44 @@ def test_a_run_that_the_budget_cannot_begin_leaves_nothing_behind(tmp_path, monk
     assert not (tmp_path / "run").exists()
     (tmp_path / "short.toml").write_text(short.replace("BUDGET", "10000"))
     assert called("run", "short.toml", "--out", "run").exit_code == 0
+
+
+# Verifying, and exporting the whole.
+
+
+def test_verify_says_what_was_verified(runs):
+    line = called("verify", runs / "one").stdout
+    assert "verified, 1 ledger entry and 30 games are as they were written; digest " in line
+
+
+def test_verify_names_the_damage(runs, tmp_path):
+    shutil.copytree(runs / "one", tmp_path / "forged")
+    with sqlite3.connect(tmp_path / "forged" / "run.db") as database:
+        database.execute("UPDATE games SET evaluations = 1")
+    database.close()
+    assert "were altered" in refused("verify", tmp_path / "forged")
+
+
+def test_the_exported_valuation_can_be_read_back(runs, tmp_path):
+    text = called("export", runs / "one", "--format", "valuation").stdout
+    found = sb.Valuation.from_json(text)
+    stored = sb.load(runs / "one").valuation
+    assert found.variance.tobytes() == stored.variance.tobytes()
+    assert found.games.tobytes() == stored.games.tobytes()
+
+
+def test_exported_rows_are_refused_with_the_way_to_get_a_valuation(runs):
+    text = called("export", runs / "one", "--format", "json").stdout
+    with pytest.raises(sb.errors.InvalidInput, match="--format valuation"):
+        sb.Valuation.from_json(text)
+
+
+def test_a_run_from_python_is_shown_and_tells_how_to_resume(tmp_path):
+    def fail(size, rng):
+        raise ConnectionError("no line")
+
+    providers = [sb.Provider("far", sb.FunctionSource(fail))]
+    with pytest.raises(sb.errors.SourceError):
+        sb.value(providers, sb.AdditiveUtility(), sampling=sb.Fresh(3), run=tmp_path / "run")
+    assert "resume it from Python" in called("show", tmp_path / "run").stdout
+    assert "was begun from Python" in refused("resume", tmp_path / "run")

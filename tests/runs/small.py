@@ -1,7 +1,7 @@
 """A small run with distant sources that log every request, slow enough to be interrupted.
 
-As a program, ``python -m tests.runs.small start|resume RUN OPTIONS`` plays it; it says "ready"
-when it begins.
+As a program, ``python -m tests.runs.small start|resume|value RUN OPTIONS`` plays it, from a
+description or from Python; it says "ready" when it begins.
 """
 
 from __future__ import annotations
@@ -218,6 +218,23 @@ def resume(run: Path, watch: Any, parse: Any = Config.parse, warn: Any = None) -
     return runs.resume(run, built.plan, built.workers, watch, warn)
 
 
+def value_in(run: Path, options: Mapping[str, Any]) -> sb.Valuation:
+    """Begin or resume the run from Python."""
+    built = SmallConfig.of(**options).build(run.parent)
+    plan = built.plan
+    return sb.value(
+        plan.providers,
+        plan.utility,
+        sampling=plan.sampling,
+        solver=plan.solver,
+        n_games=plan.n_games,
+        seed=plan.seeds.seed,
+        budget=plan.budget,
+        workers=built.workers,
+        run=run,
+    )
+
+
 def look(run: Path) -> RunStatus:
     return load(run).status
 
@@ -227,7 +244,9 @@ def main() -> None:
     config = SmallConfig.of(**options)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    if command == "start":
+    if command == "value":
+        value_in(run, options)
+    elif command == "start":
         start(config, run.parent, run, ignore)
     else:
         resume(run, ignore, SmallConfig)

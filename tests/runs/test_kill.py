@@ -28,8 +28,9 @@ ROOT = Path(__file__).parents[2]
 class Killed:
     """One run that is killed again and again until it ends."""
 
-    def __init__(self, out: Path, options: dict[str, Any]) -> None:
+    def __init__(self, out: Path, options: dict[str, Any], *, from_python: bool = False) -> None:
         self.out = out
+        self.from_python = from_python
         self.log = out.parent / f"{out.name}.log"
         self.options = {**options, "log": self.log.name}
         self.kills = 0
@@ -39,6 +40,8 @@ class Killed:
     def play(self, seconds: float | None) -> bool:
         """Start or resume, and kill after some seconds; give whether it ended before."""
         command = "resume" if (self.out / "run.db").exists() else "start"
+        if self.from_python:
+            command = "value"
         arguments = [command, str(self.out), json.dumps(self.options)]
         with subprocess.Popen(  # noqa: S603  this test itself
             [sys.executable, "-m", "tests.runs.small", *arguments],
@@ -77,7 +80,10 @@ class Killed:
 
     def check_end(self, expected: sb.Valuation) -> None:
         """After the end: same bits, everything received once and never asked for after that."""
-        found = resume(self.out, ignore, SmallConfig)
+        if self.from_python:
+            found = small.value_in(self.out, self.options)
+        else:
+            found = resume(self.out, ignore, SmallConfig)
         assert_same(found, expected)
         with RunStore.open(self.out) as store:
             store.verify()
@@ -137,6 +143,14 @@ def test_a_killed_run_resumes_with_the_same_bits(tmp_path, expected, sampling, w
     victim = Killed(tmp_path / "run", options_of(sampling, workers))
     rng = random.Random(f"{sampling} {workers}")  # noqa: S311
     torment(victim, expected[sampling], rng, 2)
+
+
+@pytest.mark.parametrize(("sampling", "workers"), [("fresh", "here"), ("pooled", "threads")])
+def test_a_killed_run_from_python_resumes_with_the_same_bits(tmp_path, expected, sampling, workers):
+    victim = Killed(tmp_path / "run", options_of(sampling, workers), from_python=True)
+    rng = random.Random(f"python {sampling} {workers}")  # noqa: S311
+    torment(victim, expected[sampling], rng, 3)
+    assert victim.kills > 0
 
 
 def test_a_run_with_worker_processes_resumes_with_the_same_bits(tmp_path, expected):

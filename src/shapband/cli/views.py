@@ -52,9 +52,10 @@ def format_verified(run: Run) -> str:
     """Say what was verified."""
     status, entries = run.status, len(run.ledger)
     digest = "" if status.digest is None else f"; digest {status.digest}"
+    counted = f"{entries:,} ledger {'entry' if entries == 1 else 'entries'}"
     return (
-        f"run {run.path}: verified, {entries:,} ledger entries and {status.done:,} games "
-        f"are as they were written{digest}"
+        f"run {run.path}: verified, {counted} and {status.done:,} games are as they were "
+        f"written{digest}"
     )
 
 

@@ -84,8 +84,8 @@ def _add_object(digest: _Hash, path: str, thing: object, seen: tuple[int, ...]) 
 
 
 def _kind(thing: object) -> str:
-    kind = thing if isinstance(thing, type | FunctionType) else type(thing)
-    return f"{kind.__module__}.{kind.__qualname__}"
+    """The name of a class or function, without its module, which is __main__ in a script."""
+    return (thing if isinstance(thing, type | FunctionType) else type(thing)).__qualname__
 
 
 def _parts(thing: Any) -> Iterator[tuple[str, object]]:

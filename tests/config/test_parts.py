@@ -1,0 +1,92 @@
+"""Samplings and solvers in a configuration: tables from dataclasses, and objects of one's own."""
+
+from pathlib import Path
+
+import pytest
+
+import shapband as sb
+from shapband.config.config import Config
+from shapband.errors import InvalidInput
+
+WINE = 'providers = [{ source = { kind = "task", task = "wine" } }]\nn_games = 6\nseed = 0\n'
+OWN = """
+from dataclasses import dataclass
+import numpy as np
+import shapband as sb
+
+@dataclass(frozen=True)
+class Thrice(sb.Solver):
+    n_iter: int = 3
+    def check(self, n_providers): pass
+    def floats_per_game(self, n_providers): return 100
+    def solve(self, games): return sb.Permutation(self.n_iter).solve(games)
+
+fresh = sb.Fresh(20)
+number = 3
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    (tmp_path / f"own_parts_{tmp_path.name}.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def config(sampling="fresh", solver="Thrice", options="{ n_iter = 4 }"):
+        module = f"own_parts_{tmp_path.name}"
+        return Config.parse(
+            f"{WINE}sampling = {{ kind = 'object', object = '{module}:{sampling}' }}\n"
+            f"solver = {{ kind = 'object', object = '{module}:{solver}', options = {options} }}\n"
+        )
+
+    return config
+
+
+@pytest.mark.parametrize(
+    ("table", "made"),
+    [
+        ("{ kind = 'fresh', n_sample = 20 }", sb.Fresh(20)),
+        ("{ kind = 'pooled', n_pool = 50, n_boot = 20 }", sb.Pooled(50, 20)),
+        (
+            "{ kind = 'stratified', n_pool = 50, n_boot = 20, alpha = 0.5 }",
+            sb.Stratified(50, 20, 0.5),
+        ),
+        ("{ kind = 'blocks', n_pool = 50, n_sample = 20 }", sb.Blocks(50, 20)),
+    ],
+)
+def test_every_sampling_has_a_table(table, made):
+    assert Config.parse(f"{WINE}sampling = {table}").build(Path()).plan.sampling == made
+
+
+@pytest.mark.parametrize(
+    ("table", "made"),
+    [
+        ("{ kind = 'exact' }", sb.Exact()),
+        ("{ kind = 'permutation', n_iter = 7 }", sb.Permutation(7)),
+        ("{ kind = 'balanced', n_iter = 20 }", sb.BalancedPermutation(20)),
+    ],
+)
+def test_every_solver_has_a_table(table, made):
+    text = f"{WINE}sampling = {{ kind = 'fresh', n_sample = 20 }}\nsolver = {table}"
+    assert Config.parse(text).build(Path()).plan.solver == made
+
+
+def test_a_sampling_and_a_solver_of_ones_own(own, tmp_path):
+    plan = own().build(tmp_path).plan
+    assert plan.sampling == sb.Fresh(20)
+    assert repr(plan.solver) == "Thrice(n_iter=4)"
+
+
+def test_an_object_of_another_kind_is_named(own, tmp_path):
+    with pytest.raises(InvalidInput, match=r"^sampling\.object: .*:number must be a Sampling"):
+        own(sampling="number").build(tmp_path)
+    with pytest.raises(InvalidInput, match=r"^solver\.object: .*:fresh is a Fresh"):
+        own(solver="fresh").build(tmp_path)
+
+
+def test_a_solver_that_does_not_fit_the_providers_names_its_table():
+    text = (
+        f"{WINE}sampling = {{ kind = 'fresh', n_sample = 20 }}\n"
+        "solver = { kind = 'balanced', n_iter = 7 }"
+    )
+    with pytest.raises(InvalidInput, match=r"^solver: BalancedPermutation: n_iter .* use 20$"):
+        Config.parse(text).build(Path())

@@ -1,0 +1,116 @@
+"""Numbers with the digits that their errors allow, and valuations that show themselves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import shapband as sb
+from shapband.text import decimals, table_lines, valuation_table, with_digits
+from tests.conftest import linear_providers
+
+
+@pytest.fixture(scope="module")
+def valuation():
+    providers, validation = linear_providers()
+    utility = sb.LinearUtility(*validation)
+    return sb.value(providers, utility, sampling=sb.Fresh(12), n_games=40, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("error", "value", "places"),
+    [
+        (0.0176, 0.084, 3),
+        (0.0999, 1.0, 3),
+        (0.1, 1.0, 2),
+        (12.0, 345.6, 0),
+        (0.0, 0.25, 6),
+        (0.0, 0.0, 6),
+        (np.nan, 2.5, 5),
+        (np.inf, 2.5, 5),
+        (1e-30, 1.0, 12),
+    ],
+)
+def test_decimals_follow_the_error(error, value, places):
+    assert decimals(error, value) == places
+
+
+def test_decimal_points_are_aligned():
+    texts = with_digits([123.4, 0.5, 7.25], [20.0, 0.1, 0.011])
+    assert texts == ["123    ", "  0.50 "[2:], "7.250"]
+    lines = table_lines(("name", "x"), [(str(at), text) for at, text in enumerate(texts)])
+    assert len({line.find(".") for line in lines if "." in line}) == 1
+
+
+def test_what_is_not_known_is_said():
+    assert with_digits([np.nan, np.inf], [0.1, 0.1]) == ["not known", "unbounded"]
+
+
+def test_the_largest_value_comes_first_and_shares_add_up(valuation):
+    _, rows = valuation_table(valuation)
+    order = np.argsort(-valuation.expectation)
+    assert [row[0] for row in rows] == [valuation.names[at] for at in order]
+    shares = [float(row[3].removesuffix(" %")) for row in rows]
+    assert abs(sum(shares) - 100) < 0.3
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_no_share_is_shown_of_a_total_that_is_not_positive(valuation):
+    moments = replace(valuation.moments, mean=-valuation.moments.mean)
+    _, rows = valuation_table(replace(valuation, moments=moments))
+    assert {row[3] for row in rows} == {"-"}
+
+
+def test_printed_numbers_are_those_of_the_valuation(valuation):
+    half = np.diff(valuation.interval(0.95), axis=1)[:, 0] / 2
+    for name, value, error, _, spread in valuation_table(valuation)[1]:
+        at = valuation.names.index(name)
+        assert abs(float(value) - valuation.expectation[at]) <= 0.051 * half[at]
+        assert abs(float(error) - half[at]) <= 0.051 * half[at]
+        assert abs(float(spread) - valuation.standard_deviation[at]) <= 0.1 * float(spread)
+
+
+def test_the_repr_is_one_short_line(valuation):
+    assert repr(valuation) == "<Valuation of 5 providers from 40 games, stopped by n_games>"
+
+
+def test_html_escapes_names(valuation):
+    names = ("<script>alert(1)</script>", *valuation.names[1:])
+    used = dict(zip(names, valuation.access.by_provider.values(), strict=True))
+    html = replace(valuation, names=names, access=sb.AccessReport(used))._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert html.count("<tr>") == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({}, "n_games"),
+        ({"budget": sb.Budget(records=12 * 5 * 10)}, "budget"),
+        ({"stop": sb.Precision(absolute=100.0)}, "rule"),
+    ],
+)
+def test_the_end_has_a_code(options, code):
+    providers, validation = linear_providers()
+    utility = sb.LinearUtility(*validation)
+    found = sb.value(providers, utility, sampling=sb.Fresh(12), n_games=40, seed=0, **options)
+    assert found.stopped_code == code
+    assert sb.Valuation.from_json(found.to_json()).stopped_code == code
+
+
+@pytest.mark.parametrize(
+    ("sampling", "code"),
+    [
+        (sb.Fresh(12), "sources"),
+        (sb.Pooled(30, 12), "pools"),
+        (sb.Stratified(30, 12, 0.8), "pools"),
+        (sb.Blocks(30, 12), "population"),
+    ],
+)
+def test_the_target_has_a_code(sampling, code):
+    providers, validation = linear_providers()
+    utility = sb.LinearUtility(*validation)
+    found = sb.value(providers, utility, sampling=sampling, n_games=4, seed=0)
+    assert found.target_code == code
+    assert sb.Valuation.from_json(found.to_json()).target_code == code
