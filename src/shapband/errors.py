@@ -9,12 +9,12 @@
     ├── EvaluationError                  a coalition could not be evaluated
     ├── WorkerError                      workers cannot be reached, or are lost
     └── RunError                         a run directory cannot be used
-        ├── RunDamaged                   its database is not what was written
-        ├── RunExists                    a new run would fall on an old one
-        ├── RunFull                      there is no room left on its disk
+        ├── RunDamaged                   its database is not as it was written
+        ├── RunExists                    the directory already holds a run
+        ├── RunFull                      its disk is full
         └── RunLocked                    another process is at work in it
 
-    VersionsChanged (RuntimeWarning)     a run goes on under other versions
+    VersionsChanged (RuntimeWarning)     a run is resumed with other versions
 """
 
 
@@ -47,15 +47,15 @@ class RunError(ShapbandError):
 
 
 class RunDamaged(RunError):
-    """The database of a run is not what was written: cut short, or altered."""
+    """The database of a run is not as it was written: truncated or altered."""
 
 
 class RunExists(RunError):
-    """A run is already in the directory where a new one should begin."""
+    """The directory of a new run already holds one."""
 
 
 class RunFull(RunError):
-    """There is no room on the disk of a run; what was stored is safe."""
+    """The disk of a run is full; what was stored is safe."""
 
 
 class RunLocked(RunError):
@@ -63,4 +63,4 @@ class RunLocked(RunError):
 
 
 class VersionsChanged(RuntimeWarning):
-    """A run goes on under other versions than it began with; its last bits may differ."""
+    """A run is resumed with other versions than it began with; its last bits may differ."""

@@ -1,7 +1,7 @@
 """Secrets: named in the file, read from the environment, and never shown or stored.
 
-Whatever is printed or written to disk about an error goes through `hide`, because the libraries
-that secrets are handed to like to repeat them: as they are, quoted, or line by line.
+Everything that is printed or written to disk about an error goes through `hide`, because libraries
+repeat the secrets they are given in their errors: plain, quoted, or line by line.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from urllib.parse import quote, quote_plus
 from shapband.checks import one_line
 from shapband.errors import InvalidInput
 
-_SHORTEST = 4  # characters; anything shorter is no secret, and hiding it would garble the text
+_SHORTEST = 4  # characters; hiding shorter values would make the text unreadable
 _SHORTEST_LINE = 8  # the same for one line of several
 _QUOTED: tuple[Callable[[str], str], ...] = (
     lambda text: repr(text)[1:-1],
-    lambda text: repr('"' + text)[2:-1],  # as part of a text with the other quotes
+    lambda text: repr('"' + text)[2:-1],  # inside a text with the other quotes
     lambda text: json.dumps(text)[1:-1],
     lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     lambda text: quote(text, errors="surrogateescape"),
@@ -35,7 +35,7 @@ def reveal(options: Any, key: str) -> Any:
     Parameters
     ----------
     options : a value of the file; ``{"env": "NAME"}`` stands for a variable, at any depth
-    key : where it stands in the file, for errors
+    key : its key in the file, for errors
     """
     if isinstance(options, list):
         return [reveal(part, f"{key}[{at}]") for at, part in enumerate(options)]
@@ -47,7 +47,7 @@ def reveal(options: Any, key: str) -> Any:
 
 
 def hide(text: str) -> str:
-    """Replace every revealed value in a text by asterisks, in whatever form it is there.
+    """Replace every revealed value in a text by asterisks, in all its forms.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def _variable(name: object, key: str) -> str:
 
 
 def _forms(secret: str) -> set[str]:
-    """How a secret may stand in a text."""
+    """The forms in which a secret may appear in a text."""
     lines = (line.strip() for line in secret.splitlines())
     forms = {secret, *(line for line in lines if len(line) >= _SHORTEST_LINE)}
     for _ in range(2):  # an error may quote another one that quotes the secret

@@ -1,4 +1,4 @@
-"""Ctrl-C: the first ends a run in good order, the second at once."""
+"""Ctrl-C: the first one ends a run in good order, the second one at once."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-INTERRUPTED = 130  # the exit code of a program that was told to end by Ctrl-C
+INTERRUPTED = 130  # the exit code of a program ended by Ctrl-C
 _PATIENCE = 1.0  # seconds before the user is told what is waited for
 
 
 @contextmanager
 def interruptible(farewell: Callable[[], str]) -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt, and a second one leave without further ado.
+    """Let Ctrl-C raise KeyboardInterrupt, and a second Ctrl-C end the process at once.
 
-    The first lets requests that are under way end, since they may be paid for. The second is as
-    harmless to a run directory as any other sudden end.
+    After the first, requests under way are completed, because they may be paid for. The second
+    does no harm to a run directory, like any other crash.
 
     Parameters
     ----------

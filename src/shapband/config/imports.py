@@ -14,17 +14,17 @@ from shapband.secrets import hide, reveal
 
 
 def load_object(name: str, options: Mapping[str, Any] | None, base: Path, key: str) -> Any:
-    """Import an object; a class is called, anything else only if there are options.
+    """Import an object. A class is called; anything else is called only if there are options.
 
     Parameters
     ----------
     name : module:name; modules next to the file are found, as next to a script
     options : keyword arguments; secrets in them are read from the environment
     base : the folder of the file
-    key : where the name stands in the file, for errors
+    key : the key of the name in the file, for errors
     """
     parent = key.rpartition(".")[0]
-    # Before the import, whose error may repeat a secret too.
+    # Before the import, whose error may repeat a secret.
     arguments = reveal(dict(options or {}), f"{parent}.options")
     found = _find(name, base, key)
     if options is None and not isinstance(found, type):

@@ -1,4 +1,4 @@
-"""From the tables of a file to providers, and to validation rows."""
+"""Make providers and validation rows from the tables of the file."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def read_frame(table: FileTable, base: Path, key: str, by: str | None = None) ->
 def _columns(
     frame: pd.DataFrame, table: FileTable, path: Path, key: str, by: str | None
 ) -> list[str]:
-    """The columns to keep, after a check that they are there and say whose each record is."""
+    """The columns to keep, after checking that they exist and that `by` has no empty cells."""
     owners = [] if by is None else [(by, "by")]
     features = [(name, "features") for name in table.features or ()]
     for name, which in (*owners, (table.target, "target"), *features):
@@ -112,18 +112,19 @@ def _columns(
 def _read_csv(path: Path, separator: str, by: str | None, key: str) -> pd.DataFrame:
     import pandas as pd
 
-    # There is no index, else rows that are longer than the header would shift the columns.
+    # Without index_col=False, rows longer than the header would shift the columns.
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            # Every column as a whole, so that its type does not depend on the length of the file.
+            # low_memory=False reads every column at once, so that its type does not depend on the
+            # length of the file.
             frame = pd.read_csv(path, sep=separator, index_col=False, low_memory=False)
         except pd.errors.ParserWarning as cause:
             raise InvalidInput(
                 f"{key}.path: {path} has rows with more cells than its header: name every column"
             ) from cause
     if by in frame.columns:
-        # Names stay as they are written: 01 is not 1, and NA is a name.
+        # Names are kept as written: 01 is not 1, and NA is a name.
         frame[by] = pd.read_csv(
             path, sep=separator, index_col=False, usecols=[by], dtype=str, keep_default_na=False
         )[by]
@@ -162,7 +163,7 @@ def _from_object(name: str | None, table: ObjectSource, base: Path, key: str) ->
 
 @contextmanager
 def at_key(key: str) -> Iterator[None]:
-    """Let errors begin with the key they are about."""
+    """Let errors begin with the key that they concern."""
     try:
         yield
     except InvalidInput as cause:

@@ -11,7 +11,7 @@ _SCHEMA = "shapband.schema.json"
 
 
 def write_starter(path: Path) -> None:
-    """Write the starter to a new file."""
+    """Write the starter configuration to a new file."""
     schema = Path(str(files("shapband.config").joinpath(_SCHEMA)))
     text = files("shapband.config").joinpath("starter.toml").read_text(encoding="utf-8")
     try:
@@ -19,7 +19,7 @@ def write_starter(path: Path) -> None:
             file.write(text.format(schema=schema.as_uri(), file=path.name))
     except FileExistsError as cause:
         raise InvalidInput(
-            f"{path} exists, and is left as it is: name another file, or move it away"
+            f"{path} exists and was not changed: name another file, or move it away"
         ) from cause
     except OSError as cause:
         reason = (cause.strerror or str(cause)).lower()

@@ -1,4 +1,4 @@
-"""From the table of a file to a utility."""
+"""Make a utility from the table of the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door every kind of workers has."""
+"""The interface of workers."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Made = TypeVar("Made", covariant=True)
 
 
 class Job(Protocol[Made]):
-    """What is done with every task: here, or in a process that it is sent to."""
+    """What is done with every task, in this process or in another."""
 
     def __call__(self, task: Any) -> Made:
         """Do a task, as it is or packed."""
 
     def packed(self, task: Any) -> Any:
-        """The same task, with only what doing it elsewhere needs."""
+        """Reduce a task to what another process needs."""
 
     def set_up_worker(self) -> None:
-        """Make ready a process that this job was sent to."""
+        """Prepare a worker process for this job."""
 
 
 class Workers(ABC):
-    """Do tasks, and give the results in their order.
+    """Do tasks and give the results in task order.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Workers(ABC):
         return self
 
     def __exit__(self, *raised: object) -> None:  # noqa: B027  most workers have nothing to end
-        """Nothing is left running, unless a kind of workers says so."""
+        """Stop the workers, if any were started."""
 
 
 def in_order(
@@ -54,7 +54,7 @@ def in_order(
 ) -> Iterator[Answer]:
     """Submit tasks up to `ahead` of the oldest result, and give results in task order.
 
-    Whatever still waits when this ends early is cancelled.
+    Tasks that still wait when this ends early are cancelled.
     """
     waiting: deque[Any] = deque()
     try:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _CONNECT_SECONDS = 30
-# Tasks carry their draws through the scheduler on purpose: what it holds, it can give to another
-# worker when one is lost. Dask warns of that from 10 MB on.
+# Tasks carry their draws through the scheduler on purpose: it can then give them to another worker
+# when one is lost. Dask warns about such tasks from 10 MB on.
 _QUIET = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
 
 
@@ -22,7 +22,7 @@ class DaskWorkers(RemoteWorkers):
     """The workers of a Dask cluster.
 
     The connection lasts as long as a valuation. A worker that is lost is replaced by another,
-    which does the lost tasks again; the result is the same bit for bit.
+    which repeats the lost tasks; the result is the same bit for bit.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class DaskWorkers(RemoteWorkers):
         """Copy the job to all workers.
 
         It is sent as a task that gives it, rather than as scattered data: should every worker
-        that has it be lost, the scheduler has it made again.
+        that has it be lost, the scheduler makes it again.
         """
         job = self._submitted(_given, sealed)
         self._connected().replicate([job])

@@ -33,7 +33,7 @@ class LocalWorkers(Workers):
     Parameters
     ----------
     n_jobs : workers; 1 does everything here, -1 means one for each core
-    threads : whether threads will do
+    threads : whether threads are enough, because the job releases the interpreter lock
     """
 
     def __init__(self, n_jobs: int, *, threads: bool) -> None:
@@ -57,7 +57,7 @@ class LocalWorkers(Workers):
         yield from self._started.map(job, tasks, n_tasks)
 
     def __exit__(self, *raised: object) -> None:
-        """End those that were started."""
+        """Stop the workers that were started."""
         if self._started is not None:
             self._started.__exit__(*raised)
 
@@ -75,7 +75,7 @@ class ThreadWorkers(Workers):
         tasks: Iterator[Any],
         n_tasks: int,  # noqa: ARG002  some workers want to know it
     ) -> Iterator[Answer]:
-        """Apply the job to every task as it is: nothing has to be sent."""
+        """Apply the job to every task; threads share memory, so nothing is sent."""
         return in_order(
             lambda task: self._pool.submit(job, task),
             lambda future: future.result(),
@@ -85,12 +85,12 @@ class ThreadWorkers(Workers):
         )
 
     def __exit__(self, *raised: object) -> None:
-        """Threads end here."""
+        """Stop the threads."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 class ProcessWorkers(RemoteWorkers):
-    """Processes of this machine. They stay, so that the next valuation finds them warm."""
+    """Processes of this machine. They are kept for the next valuation."""
 
     def __init__(self, n_jobs: int) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class ProcessWorkers(RemoteWorkers):
         self._pool = get_reusable_executor(max_workers=n_jobs, env=_ONE_THREAD, timeout=_IDLE)
 
     def ship(self, sealed: bytes) -> bytes:
-        """Keep the job with the tasks: pipes are fast, and no file could be exchanged."""
+        """Send the job with every task: pipes are fast, and there is no file to be tampered with."""
         return sealed
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Future[bytes]:
@@ -116,7 +116,7 @@ class ProcessWorkers(RemoteWorkers):
             raise WorkerError(f"a worker process ended: {one_line(cause)}") from cause
 
     def cancel(self, handle: Future[bytes]) -> None:
-        """Leave out a task that is not begun."""
+        """Cancel a task that has not begun."""
         handle.cancel()
 
 
@@ -132,9 +132,10 @@ def resolve_n_jobs(n_jobs: int) -> int:
 
 
 def single_threaded_blas(*, mergeable: bool) -> AbstractContextManager[object]:
-    """Keep the linear algebra of black boxes to one thread a worker.
+    """Limit the linear algebra of black boxes to one thread per worker.
 
-    Models fitted by the thousand are small: threads of BLAS would only fight over the cores.
+    Models that are fitted by the thousand are small, and BLAS threads would compete with the
+    workers for the cores.
     """
     if mergeable:
         return nullcontext()

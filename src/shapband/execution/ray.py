@@ -8,15 +8,15 @@ from shapband.checks import one_line
 from shapband.errors import InvalidInput, WorkerError
 from shapband.execution.remote import RemoteWorkers, ShippedJob, perform
 
-_RETRIES = 3  # workers that a task may lose before it is blamed for it
+_RETRIES = 3  # workers that a task may lose before it fails
 
 
 class RayWorkers(RemoteWorkers):
     """The workers of a Ray cluster.
 
     If Ray is connected already, that connection is used and left as it is; otherwise one is made
-    for each valuation. A worker that is lost is replaced by another, which does the lost tasks
-    again; the result is the same bit for bit.
+    for each valuation. A worker that is lost is replaced by another, which repeats the
+    lost tasks; the result is the same bit for bit.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ class RayWorkers(RemoteWorkers):
     def ship(self, sealed: bytes) -> list[Any]:
         """Put the job into the object store.
 
-        The reference goes in a list, which Ray hands on as it is: a process fetches the job when
-        it does not have it, not for every task.
+        The reference is sent inside a list, which Ray does not resolve: a process fetches the job
+        once, not for every task.
         """
         import ray
 

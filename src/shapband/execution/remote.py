@@ -1,9 +1,8 @@
 """Workers in other processes, on this machine or on others.
 
-A job is sealed into bytes and sent once; every process opens it when its first task comes, and
-keeps it. Tasks and results travel as bytes too, so the engine in between, whichever it is, moves
-them without looking inside: it needs none of the user's modules, and an error comes back as it
-was raised, not in the engine's wrapping.
+A job is pickled and sent once; every process unpickles it with its first task and keeps it. Tasks
+and results are sent as bytes too, so that the cluster software needs none of the user's modules,
+and an error arrives as it was raised, not wrapped by the cluster software.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from shapband.checks import one_line
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.execution.base import Answer, Job, Workers, in_order
 
-_KEPT_JOBS = 4  # in each process: as many valuations can share workers without sending jobs again
+_KEPT_JOBS = 4  # in each process, so that several valuations can share workers
 
 
 @dataclass(frozen=True, eq=False)
 class ShippedJob:
-    """A job that was sent away.
+    """A job that was sent to other processes.
 
     Attributes
     ----------
@@ -49,11 +48,11 @@ class RemoteWorkers(Workers):
 
     @abstractmethod
     def ship(self, sealed: bytes) -> Any:
-        """Put the bytes of a job where every process finds them, and tell where that is."""
+        """Put the bytes of a job where every process finds them, and say where that is."""
 
     @abstractmethod
     def submit(self, shipped: ShippedJob, task: bytes) -> Any:
-        """Have `perform` called in some process, and give a handle to its result."""
+        """Have `perform` called in some process, and return a handle to its result."""
 
     @abstractmethod
     def result(self, handle: Any) -> bytes:
@@ -61,7 +60,7 @@ class RemoteWorkers(Workers):
 
     @abstractmethod
     def cancel(self, handle: Any) -> None:
-        """Give up a task that nobody waits for any more."""
+        """Cancel a task whose result is not needed any more."""
 
     def map(
         self,
@@ -69,7 +68,7 @@ class RemoteWorkers(Workers):
         tasks: Iterator[Any],
         n_tasks: int,  # noqa: ARG002  some workers want to know it
     ) -> Iterator[Answer]:
-        """Apply the job to every task, elsewhere."""
+        """Apply the job to every task, in other processes."""
         shipped = self._shipped(job)
         return in_order(
             lambda task: self.submit(shipped, seal(job.packed(task), "a draw")),
@@ -80,7 +79,7 @@ class RemoteWorkers(Workers):
         )
 
     def _shipped(self, job: Job[Any]) -> ShippedJob:
-        """Send a job, unless it was sent before: a valuation maps the same one in many stages."""
+        """Send a job unless it was sent before: the stages of a valuation share one job."""
         if self._shipped_job is None or self._shipped_job.job is not job:
             place = self.ship(seal(job, "the utility or the solver"))
             self._shipped_job = ShippedJob(job, uuid4().hex, place)
@@ -88,7 +87,7 @@ class RemoteWorkers(Workers):
 
 
 def seal(thing: object, what: str) -> bytes:
-    """Turn anything into bytes, functions and classes of the main script included."""
+    """Pickle an object, including functions and classes of the main script."""
     try:
         sealed: bytes = cloudpickle.dumps(thing)
     except Exception as cause:
@@ -101,15 +100,15 @@ def seal(thing: object, what: str) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """What became of a task."""
+    """The answer of a task, or its error."""
 
     answer: Any = None
     error: Exception | None = None
     trace: str = ""
 
 
-class _Elsewhere(Exception):
-    """The trace of an error in another process, shown as its cause."""
+class _RemoteTrace(Exception):
+    """The traceback of an error in another process, shown as its cause."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
@@ -122,21 +121,21 @@ def perform(token: str, fetch: Callable[[], bytes], task: bytes) -> bytes:
     ----------
     token : name of the job
     fetch : gets the job's bytes if this process does not have it yet
-    task : the sealed task
+    task : the pickled task
     """
     try:
         outcome = _Outcome(_kept_job(token, fetch)(cloudpickle.loads(task)))
-    except Exception as error:  # noqa: BLE001  whatever it is, it is raised where it is waited for
+    except Exception as error:  # noqa: BLE001  raised again where the result is awaited
         outcome = _Outcome(error=_portable(error), trace=traceback.format_exc())
     sealed: bytes = cloudpickle.dumps(outcome)
     return sealed
 
 
 def opened_result(sealed: bytes) -> Any:
-    """Give the answer of a task, or raise the error that it raised."""
+    """Return the answer of a task, or raise its error."""
     outcome: _Outcome = cloudpickle.loads(sealed)
     if outcome.error is not None:
-        raise outcome.error from _Elsewhere(outcome.trace)
+        raise outcome.error from _RemoteTrace(outcome.trace)
     return outcome.answer
 
 
@@ -145,7 +144,7 @@ _keeping = threading.Lock()
 
 
 def _kept_job(token: str, fetch: Callable[[], bytes]) -> Job[Any]:
-    """Give the job of this name, opened once in this process."""
+    """Return the job of this name, unpickled once in this process."""
     with _keeping:
         if token not in _kept:
             job: Job[Any] = cloudpickle.loads(fetch())
@@ -157,16 +156,16 @@ def _kept_job(token: str, fetch: Callable[[], bytes]) -> Job[Any]:
 
 
 def _portable(error: Exception) -> Exception:
-    """Give the error itself if it survives the journey, else its kind and message."""
-    if _survives(error):
+    """Return the error itself if it can be pickled, else its kind and message."""
+    if _can_be_pickled(error):
         return error
     return EvaluationError(f"{type(error).__name__}: {one_line(error)}")
 
 
-def _survives(error: Exception) -> bool:
-    """Whether an error can be taken apart and put together again."""
+def _can_be_pickled(error: Exception) -> bool:
+    """Whether an error is the same after pickling."""
     try:
         copy = cloudpickle.loads(cloudpickle.dumps(error))
-    except Exception:  # noqa: BLE001  whatever stands in the way, the answer is no
+    except Exception:  # noqa: BLE001  any error means no
         return False
     return type(copy).__name__ == type(error).__name__ and str(copy) == str(error)

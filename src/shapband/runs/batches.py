@@ -1,9 +1,9 @@
 """Bought records as bytes and back, without pickle.
 
 The bytes are a NumPy ``npz`` archive of plain arrays with a header in JSON. Columns of objects
-(texts, and missing values among them) are lists in the header. A polars frame is kept in
-polars' own format for exchange, which needs no other package; a pandas frame is kept column by
-column, its index included.
+(texts, possibly with missing values) are lists in the header. A polars frame is stored in the
+IPC format of polars, which needs no other package; a pandas frame is stored column by column,
+with its index.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def to_bytes(batch: Batch) -> bytes:
 
 
 def mark(data: bytes) -> str:
-    """What the ledger notes of records that were received."""
+    """The hash that the ledger notes of received records."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
@@ -90,7 +90,7 @@ def _get(header: _Header, arrays: Mapping[str, AnyArray]) -> AnyArray:
 
 
 def _plain(value: Any) -> Any:
-    """Check that a cell is what JSON gives back unchanged."""
+    """Check that JSON gives a cell back unchanged."""
     value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, _PLAIN):
         raise RunError(
@@ -101,7 +101,7 @@ def _plain(value: Any) -> Any:
 
 
 def _put_pandas(frame: Any, arrays: dict[str, AnyArray]) -> _Header:
-    """Put a pandas frame into the archive; columns and index levels are told by their place."""
+    """Put a pandas frame into the archive; columns and index levels are numbered."""
     index = frame.index
     levels = [index.get_level_values(place) for place in range(index.nlevels)]
     return {
@@ -120,7 +120,7 @@ def _put_pandas(frame: Any, arrays: dict[str, AnyArray]) -> _Header:
 def _get_pandas(header: _Header, arrays: Mapping[str, AnyArray]) -> Any:
     import pandas as pd
 
-    # Types are named wherever pandas would otherwise look at objects and guess.
+    # Types are given wherever pandas would otherwise guess them from the objects.
     parts = [_get_series(level, arrays) for level in header["levels"]]
     levels = [pd.Index(part, dtype=part.dtype) for part in parts]
     if len(levels) == 1:

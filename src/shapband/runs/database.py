@@ -15,8 +15,8 @@ from shapband.errors import RunDamaged, RunError, RunExists, RunFull
 
 NAME = "run.db"
 FORMAT = 2
-_MARK = 0x5348_4250  # "SHBP", which tells the database of a run from others
-_PAGE = 32_768  # bytes; the values of games are long, and large pages write them faster
+_MARK = 0x5348_4250  # "SHBP" marks the database of a run
+_PAGE = 32_768  # bytes; large pages write the values of games faster
 _NEW = f"{NAME}.new"
 _MANIFEST = "CREATE TABLE manifest (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID"
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -48,7 +48,7 @@ def create(run: Path, tables: Sequence[str], manifest: dict[str, str]) -> None:
 
 
 def _clear(run: Path) -> None:
-    """Remove a database that was not written to its end."""
+    """Remove a database that was not completed."""
     for leftover in run.glob(f"{_NEW}*"):
         leftover.unlink()
 
@@ -67,7 +67,7 @@ def _write_new(
 
 
 def connect(run: Path, *, write: bool) -> sqlite3.Connection:
-    """Open the database of a run, after a check that it is one this version can read."""
+    """Open the database of a run, after checking that this version can read it."""
     check_name(run)
     if not (run / NAME).is_file():
         raise RunError(f"{run} is not a run: it holds no {NAME}")
@@ -85,7 +85,7 @@ def connect(run: Path, *, write: bool) -> sqlite3.Connection:
 
 
 def check_name(run: Path) -> None:
-    """Refuse a directory whose name SQLite, or whoever prints it, could not handle."""
+    """Refuse a directory whose name SQLite or a terminal could not handle."""
     try:
         str(run).encode()
     except UnicodeEncodeError as cause:
@@ -105,10 +105,10 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _reading_mode(path: Path) -> str:
-    """How to open a database only to read it.
+    """The mode in which to open a database for reading.
 
-    Readers of a write-ahead log need a file beside it; where none can be written, nothing
-    changes either, unless a log was left behind.
+    Readers of a write-ahead log need to write a file beside it. In a read-only directory the
+    database cannot change either, so it is opened as immutable, unless a log was left behind.
     """
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return "rw"
@@ -131,7 +131,7 @@ def _check_format(connection: sqlite3.Connection, run: Path) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing."""
+    """Commit all statements, or none."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -144,7 +144,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def errors(run: Path, *, begun: bool = True) -> Iterator[None]:
-    """Say in words what an error of SQLite means for the run, which is begun or not yet."""
+    """Turn errors of SQLite into errors of the run, which is begun or not yet."""
     try:
         yield
     except sqlite3.Error as cause:

@@ -12,7 +12,7 @@ from pathlib import Path
 from shapband.errors import RunError, RunLocked
 
 NAME = "lock"
-_PATIENCE = 1.0  # seconds; whoever only looks at a run holds the lock for an instant
+_PATIENCE = 1.0  # seconds; readers hold the lock only for an instant
 _PAUSE = 0.02
 
 
@@ -20,7 +20,7 @@ _PAUSE = 0.02
 def locked(run: Path) -> Iterator[None]:
     """Hold the run's lock, or raise RunLocked.
 
-    The operating system lets go of it when the process ends, however it ends, so no lock is
+    The operating system releases it when the process ends, however it ends, so no stale lock is
     ever left behind.
     """
     handle = _open(run, os.O_RDWR | os.O_CREAT)

@@ -1,4 +1,4 @@
-"""Room set aside on the disk, so that what was paid for can be stored when the disk is full."""
+"""Disk space set aside, so that what was paid for can be stored when the disk is full."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BYTES = 8_000_000
 
 
 class Reserve:
-    """A file that is given up when room is needed."""
+    """A file that is deleted when its space is needed."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
@@ -19,7 +19,7 @@ class Reserve:
         self.is_held = False
 
     def hold(self) -> None:
-        """Set the room aside, or raise RunFull."""
+        """Set the space aside, or raise RunFull."""
         if self.is_held:
             return
         with database.errors(self._run):
@@ -34,7 +34,7 @@ class Reserve:
         self.is_held = True
 
     def give_up(self) -> None:
-        """Give the room back."""
+        """Release the space."""
         self._path.unlink(missing_ok=True)
         self.is_held = False
 
@@ -43,6 +43,6 @@ def _set_aside(handle: int) -> None:
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, 0, _BYTES)
         return
-    left = _BYTES  # macOS has no such call: zeros take the room as well
+    left = _BYTES  # macOS has no such call: writing zeros takes the space as well
     while left:
         left -= os.write(handle, bytes(left))

@@ -1,4 +1,4 @@
-"""The versions that the last bits of a result may depend on."""
+"""Versions of packages that the last bits of a result may depend on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 def versions() -> dict[str, str]:
-    """Give the versions at work, by name."""
+    """Versions in use, by package."""
     packages = {name: _version(name) for name in _PACKAGES}
     return {"shapband": shapband.__version__, "python": platform.python_version(), **packages}
 
@@ -22,12 +22,12 @@ def versions() -> dict[str, str]:
 def _version(package: str) -> str:
     try:
         return version(package)
-    except PackageNotFoundError:  # numba may be missing: plain kernels then serve
+    except PackageNotFoundError:  # without numba the plain kernels are used
         return "none"
 
 
 def changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Say which versions changed; an empty text if none did.
+    """List the versions that changed; empty if none did.
 
     Examples
     --------
