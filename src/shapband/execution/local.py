@@ -100,7 +100,7 @@ class ProcessWorkers(RemoteWorkers):
         self._pool = get_reusable_executor(max_workers=n_jobs, env=_ONE_THREAD, timeout=_IDLE)
 
     def ship(self, sealed: bytes) -> bytes:
-        """Send the job with every task: pipes are fast, and there is no file to be tampered with."""
+        """Send the job with every task: pipes are fast, and no file can be tampered with."""
         return sealed
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Future[bytes]:
