@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FORMAT = 2
-_READABLE = (1, 2)  # format 1 had no codes beside the sentences
 _ARRAYS = tuple(field.name for field in fields(Moments) if "Array" in str(field.type))
 
 
-StopCode = Literal["n_games", "budget", "rule", "unfinished", "unknown"]
+StopCode = Literal["n_games", "budget", "rule", "unfinished"]
 
 
 class Stopped(NamedTuple):
@@ -213,9 +212,9 @@ class Valuation:
             draw_sizes=np.array(document["draw_sizes"], dtype=np.int64),
             pool_sizes=None if pools is None else np.array(pools, dtype=np.int64),
             target=document["target"],
-            target_code=document.get("target_code", "other"),
+            target_code=document["target_code"],
             stopped=document["stopped"],
-            stopped_code=document.get("stopped_code", "unknown"),
+            stopped_code=document["stopped_code"],
             seed=document["seed"],
             setup=document["setup"],
             seconds=document["seconds"],
@@ -258,9 +257,9 @@ def _parse(text: str) -> dict[str, Any]:
             "Valuation.from_json: these are the rows of `shapband export --format json`, which "
             "hold no moments: export with --format valuation"
         )
-    if not isinstance(document, dict) or document.get("format") not in _READABLE:
+    if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise InvalidInput(
-            f"Valuation.from_json: this is not a valuation of a format up to {_FORMAT}; was it "
-            "written by a newer version of shapband?"
+            f"Valuation.from_json: this is not a valuation of format {_FORMAT}; was it written "
+            "by another version of shapband?"
         )
     return document

@@ -369,7 +369,7 @@ def test_a_run_that_the_budget_cannot_begin_leaves_nothing_behind(tmp_path, monk
 
 def test_verify_says_what_was_verified(runs):
     line = called("verify", runs / "one").stdout
-    assert "verified, 1 ledger entry and 30 games are as they were written; digest " in line
+    assert "verified, 4 ledger entries and 30 games are as they were written; digest " in line
 
 
 def test_verify_names_the_damage(runs, tmp_path):

@@ -21,6 +21,7 @@ from shapband.access.meter import Usage
 from shapband.errors import RunDamaged, RunError, RunExists, RunFull, RunLocked
 from shapband.records import Batch
 from shapband.runs import database
+from shapband.runs.ledger import hash_of
 from shapband.runs.purchases import PaidGames
 from shapband.runs.reserve import Reserve
 from shapband.runs.store import RunStore
@@ -54,11 +55,19 @@ def alter(run: Path, statement: str, *values: str) -> None:
 
 
 def unfinish(run: Path) -> None:
-    """Take the result and the last games away, as if the run had been killed before them."""
+    """Take away all that was stored from game 12 on, as if the run had been killed before."""
     connection = sqlite3.connect(run / "run.db")
     with connection:
         connection.execute("DELETE FROM result")
         connection.execute("DELETE FROM games WHERE first_game >= 12")
+        connection.execute(
+            "DELETE FROM ledger WHERE id >= "
+            "(SELECT id FROM ledger WHERE outcome = 'solved' AND first_game >= 12)"
+        )
+        connection.execute(
+            "DELETE FROM purchases WHERE game > (SELECT MAX(first_game) FROM ledger "
+            "WHERE outcome = 'received' AND providers = json_array(provider))"
+        )
     connection.close()
 
 
@@ -153,13 +162,22 @@ def test_overwritten_bytes_are_damage(run):
         ("UPDATE purchases SET blob = x'00' WHERE rowid = 4", "the records that entry .* altered"),
         ("DELETE FROM purchases WHERE rowid = 4", "the records that entry .* missing"),
         (
-            "INSERT INTO purchases VALUES ('stock', 'draw', 999, 1, x'00')",
+            "INSERT INTO purchases VALUES ('stock', 'draw', 999, x'00')",
             "accounts for 48 of 49 purchases",
         ),
         ("UPDATE games SET evaluations = 1 WHERE first_game = 3", "games 3 to 3 were altered"),
         ("UPDATE games SET seconds = seconds + 1e-9 WHERE first_game = 3", "3 to 3 were altered"),
         ('UPDATE games SET "values" = noise WHERE first_game = 2', "games 2 to 2 were altered"),
         ("DELETE FROM games WHERE first_game = 7", "games from 7 on are missing"),
+        (
+            "INSERT INTO games SELECT 999, n_games, evaluations, seconds, noise, noise FROM games "
+            "WHERE first_game = 0",
+            "accounts for 24 of 25 games",
+        ),
+        ("UPDATE notes SET json = replace(json, 'sources', 'pools')", "the notes of the run"),
+        ("INSERT INTO notes VALUES ('versions', '[]')", "the notes of the run"),
+        ("DELETE FROM notes", "the notes of the run"),
+        ("DELETE FROM result", "the result"),
         ("UPDATE result SET kept_games = 3", "the result"),
         ("UPDATE result SET json = replace(json, '11', '12')", "the result"),
         ("UPDATE result SET json = x'ff00'", "the result"),
@@ -179,7 +197,7 @@ def test_every_alteration_shows(run, statement, said):
         "UPDATE result SET json = replace(json, '11', '12')",
         "UPDATE result SET json = substr(json, 1, 100)",
         "UPDATE result SET json = x'ff00'",
-        "UPDATE result SET digest = 'x'",
+        "DELETE FROM result",
         "DELETE FROM ledger WHERE id = (SELECT MAX(id) FROM ledger)",
         "DELETE FROM games WHERE first_game = (SELECT MAX(first_game) FROM games)",
     ],
@@ -192,10 +210,10 @@ def test_a_result_that_does_not_fit_is_not_shown(run, statement):
 
 def test_a_result_of_other_make_is_damage(run):
     """Even if the chain was worked out anew."""
-    with RunStore.open(run, write=True) as store:
-        row = store._result()._replace(text='{"format": 1}')
-        digest = row.expected(store._start)
-    alter(run, "UPDATE result SET json = ?, digest = ?", row.text, digest)
+    text = '{"format": 1}'
+    forged = hash_of(text, "24")
+    alter(run, "UPDATE result SET json = ?", text)
+    alter(run, "UPDATE ledger SET note = ? WHERE outcome = 'finished'", forged)
     with pytest.raises(RunDamaged, match=r"the result of the run .* is damaged"):
         look(run)
 
@@ -217,11 +235,17 @@ def test_a_manifest_that_lost_a_key_is_damage(run, key):
             look(run)
 
 
-def test_a_look_tells_the_last_digest_of_a_finished_run(run):
-    with RunStore.open(run) as store:
-        assert look(run).digest == store._result().digest
-    unfinish(run)
-    assert look(run).digest is None
+def test_a_look_tells_the_digest_of_the_last_entry_at_any_time(run):
+    """Whoever noted the digest notices that the end of a run was removed: number 13."""
+    digests = []
+    for _ in range(2):
+        with RunStore.open(run) as store:
+            store.verify()
+            *_, last = store.ledger.entries()
+        assert look(run).digest == last.digest
+        digests.append(last.digest)
+        unfinish(run)
+    assert digests[0] != digests[1]
 
 
 def test_an_untouched_run_verifies(run):
@@ -502,8 +526,9 @@ def test_an_interrupted_entry_loses_no_answer_of_another_thread(interrupted, aft
     journal.taken(["near"], "draw", range(1, 2), 1)
     journal.received("far", "draw", 0, batch, 0.1)
     store.verify()
+    committed = [("noted", 0)] if after == "COMMIT" else []
     assert [(e.outcome, e.first_game) for e in store.ledger.entries()] == [
-        ("asked", 0), ("taken", 0), ("taken", 1), ("received", 0),
+        ("asked", 0), ("taken", 0), *committed, ("taken", 1), ("received", 0),
     ]  # fmt: skip
     assert store.ledger.noted("key") == (1 if after == "COMMIT" else None)
 
@@ -548,7 +573,7 @@ def test_taken_draws_are_entered_by_contiguous_ranges(tmp_path):
         assert journal.unpaid(["p", "q"], "draw", range(8)) == [(3, 4, 7), range(8)]
         store.games.store_games(range(1), Solution(np.ones((1, 2)), np.ones((1, 2)), 1), 0.5)
         found = [(e.outcome, e.first_game, e.requests, e.records) for e in store.ledger.entries()]
-        assert found == [("taken", 0, 3, 12), ("taken", 5, 2, 8)]
+        assert found == [("taken", 0, 3, 12), ("taken", 5, 2, 8), ("solved", 0, 0, 0)]
 
 
 def test_providers_that_are_alike_share_an_entry_and_are_counted_each(tmp_path):
@@ -558,7 +583,7 @@ def test_providers_that_are_alike_share_an_entry_and_are_counted_each(tmp_path):
         journal.taken(["p", odd], "draw", range(2), 4)
         journal.taken(["p"], "draw", range(2, 3), 4)
         store.games.store_games(range(1), Solution(np.ones((1, 2)), np.ones((1, 2)), 1), 0.5)
-        assert [entry.providers for entry in store.ledger.entries()] == [("p", odd), ("p",)]
+        assert [entry.providers for entry in store.ledger.entries()] == [("p", odd), ("p",), ()]
     with RunStore.open(tmp_path / "run") as store:
         store.verify()
         assert store.usage() == {"p": Usage(3, 12), odd: Usage(2, 8)}
@@ -567,6 +592,10 @@ def test_providers_that_are_alike_share_an_entry_and_are_counted_each(tmp_path):
 
 
 def test_a_look_at_a_ledger_with_altered_providers_says_so(run):
-    alter(run, "UPDATE ledger SET providers = 'x' WHERE id = 1")
+    alter(
+        run,
+        "UPDATE ledger SET providers = 'x' "
+        "WHERE id = (SELECT MIN(id) FROM ledger WHERE outcome = 'taken')",
+    )
     with pytest.raises(RunDamaged, match="the providers of an entry were altered"):
         look(run)

@@ -51,21 +51,17 @@ def how_to_resume(run: Path, *, from_python: bool = False) -> str:
 def format_verified(run: Run) -> str:
     """Say what was verified."""
     status, entries = run.status, len(run.ledger)
-    digest = "" if status.digest is None else f"; digest {status.digest}"
-    counted = f"{entries:,} ledger {'entry' if entries == 1 else 'entries'}"
     return (
-        f"run {run.path}: verified, {counted} and {status.done:,} games are as they were "
-        f"written{digest}"
+        f"run {run.path}: verified, {entries:,} ledger entries and {status.done:,} games are as "
+        f"they were written; digest {status.digest}"
     )
 
 
 def status_json(run: Path, status: RunStatus) -> str:
     """Show a run to a program: everything but the values of single games."""
-    document: dict[str, Any] = {"run": str(run), "state": status.state}
+    document: dict[str, Any] = {"run": str(run), "state": status.state, "digest": status.digest}
     if status.unanswered:
         document["unanswered"] = status.unanswered
-    if status.digest is not None:
-        document["digest"] = status.digest
     valuation = status.valuation
     if valuation is not None:
         used = valuation.access.total

@@ -77,8 +77,8 @@ def play(
         plan.providers, plan.seeds, plan.budget, plan.utility.schema, purchases, plan.concurrency
     ) as access:
         realisation = plan.sampling.prepare(access)
-        journal.begin(realisation)
         session = _Session(plan, realisation, access, journal, workers, started)
+        journal.begin(realisation)
         with single_threaded_blas(mergeable=plan.utility.mergeable):
             stopped = session.play(watch)
     return Valuation(

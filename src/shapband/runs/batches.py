@@ -8,7 +8,6 @@ with its index.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import zipfile
@@ -43,11 +42,6 @@ def to_bytes(batch: Batch) -> bytes:
     archive = io.BytesIO()
     np.savez(archive, allow_pickle=False, **arrays)
     return archive.getvalue()
-
-
-def mark(data: bytes) -> str:
-    """The hash that the ledger notes of received records."""
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def from_bytes(data: bytes) -> Batch:

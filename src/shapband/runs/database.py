@@ -122,6 +122,12 @@ def _check_format(connection: sqlite3.Connection, run: Path) -> None:
         raise RunDamaged(f"{run / NAME} is empty or cut short: restore it from a copy")
     if mark != _MARK:
         raise RunError(f"{run} is not a run: its {NAME} is the database of another program")
+    if version < FORMAT:
+        raise RunError(
+            f"the run {run} has the format {version} of a version before the first release, and "
+            f"this one reads format {FORMAT}: begin the run again from its configuration, which "
+            f"{NAME} keeps in its table manifest under the key config"
+        )
     if version > FORMAT:
         raise RunError(
             f"the run {run} has the format {version}, and this version of shapband reads "
@@ -140,6 +146,19 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+@contextmanager
+def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    """Let several statements read the same state, whatever another process writes."""
+    nested = connection.in_transaction
+    if not nested:
+        connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if not nested:
+            connection.execute("COMMIT")
 
 
 @contextmanager

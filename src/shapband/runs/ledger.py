@@ -1,8 +1,10 @@
-"""The ledger: every request to a source, each entry chained by hash to the one before it.
+"""The ledger: everything that happens in a run, each entry chained by hash to the one before it.
 
-The digest of an entry is the SHA-256 of the previous digest and of the entry itself, so an entry
-that is altered, removed or inserted breaks the chain. The first entry is chained to the manifest.
-Entries are written in one transaction with what they account for.
+There is an entry for every request to a source and every answer, for every chunk of solved games,
+for every note and for the result; it holds the hash of what was stored with it. The digest of an
+entry is the SHA-256 of the previous digest and of the entry itself, so an entry that is altered,
+removed or inserted breaks the chain. The first entry is chained to the manifest. Entries are
+written in one transaction with what they account for.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,13 +24,13 @@ from pydantic_core import to_json
 from shapband.errors import RunDamaged
 from shapband.runs import database
 
-Outcome = Literal["asked", "received", "taken", "failed"]
+Outcome = Literal["asked", "received", "taken", "failed", "solved", "noted", "finished"]
 Row: TypeAlias = tuple[Any, ...]  # an entry as it is hashed: its providers are one JSON text
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request, or several alike: to several providers, for consecutive games.
+    """One event: a request, several requests alike, or something that was stored.
 
     Attributes
     ----------
@@ -37,8 +39,9 @@ class Request:
     records : how many were asked of each provider, or received
     seconds : time until the answer
     outcome : ``asked`` before a distant source is asked, ``received`` when its records are
-        stored, ``failed`` when it gave none; ``taken`` for draws from records in memory
-    note : the hash of what was received, or why a request failed
+        stored, ``failed`` when it gave none; ``taken`` for draws from records in memory;
+        ``solved`` for stored games, ``noted`` for a note, ``finished`` for the result
+    note : the hash of what was stored, or why a request failed
     """
 
     providers: tuple[str, ...]
@@ -130,7 +133,7 @@ class Ledger:
     def enter(
         self,
         requests: Sequence[Request] = (),
-        also: Callable[[sqlite3.Connection, Head], None] | None = None,
+        also: Callable[[sqlite3.Connection], None] | None = None,
     ) -> None:
         """Enter requests and write what belongs to them, in one transaction."""
         with self.lock, database.errors(self._run):
@@ -140,17 +143,17 @@ class Ledger:
             with database.transaction(self._connection):
                 self._connection.executemany(_INSERT, rows)
                 if also is not None:
-                    also(self._connection, head)
+                    also(self._connection)
             self._entered(head)
 
     def note(self, key: str, content: Any) -> None:
         """Keep something beside the manifest that was not known when the run began."""
+        text = canonical(content)
 
-        def write(connection: sqlite3.Connection, head: Head) -> None:  # noqa: ARG001
-            row = (key, canonical(content))
-            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", row)
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (key, text))
 
-        self.enter(also=write)
+        self.enter([stored("noted", key, 0, hash_of(text))], write)
 
     def noted(self, key: str) -> Any:
         """Give what was noted, or None."""
@@ -158,6 +161,24 @@ class Ledger:
             select = "SELECT json FROM notes WHERE key = ?"
             row = self._connection.execute(select, (key,)).fetchone()
         return None if row is None else json.loads(row[0])
+
+    def verify_notes(self, hashes: Mapping[str, str]) -> None:
+        """Raise RunDamaged unless the notes have these hashes, by key."""
+        with self.lock, database.errors(self._run):
+            rows = dict(self._connection.execute("SELECT key, json FROM notes").fetchall())
+        if {key: hash_of(text) for key, text in rows.items()} != hashes:
+            raise RunDamaged(f"the notes of the run {self._run} were altered")
+
+    @property
+    def digest(self) -> str:
+        """The digest of the last entry, which depends on all that was stored before."""
+        return self._head.digest
+
+    def last(self) -> LedgerEntry | None:
+        """The last entry."""
+        with self.lock, database.errors(self._run):
+            row = self._connection.execute(f"{_SELECT} DESC LIMIT 1").fetchone()
+        return None if row is None else _entry_of(row)
 
     def entries(self) -> Iterator[LedgerEntry]:
         """All entries, in their order."""
@@ -215,6 +236,19 @@ class Ledger:
 def now() -> str:
     """The time, UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def stored(outcome: Outcome, purpose: str, first_game: int, note: str) -> Request:
+    """The entry of something that was stored, and not asked of a source."""
+    return Request((), purpose, first_game, 0, 0, 0.0, outcome, note)
+
+
+def hash_of(*parts: str | bytes | memoryview) -> str:
+    """The hash by which an entry refers to what was stored with it."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode() if isinstance(part, str) else part)
+    return f"sha256:{digest.hexdigest()}"
 
 
 def chained(before: str, content: Any) -> str:

@@ -37,7 +37,7 @@ class RunStatus:
     valuation : the result; before the end that of the games so far, without their single
         values, or None while there are fewer than two
     unanswered : requests without an answer: under way, or cut off with the process that asked
-    digest : the last digest of a finished run, which depends on everything stored before it
+    digest : that of the last ledger entry, which depends on everything stored before it
     """
 
     state: State
@@ -47,7 +47,7 @@ class RunStatus:
     n_games: int
     valuation: Valuation | None
     unanswered: int
-    digest: str | None
+    digest: str
 
 
 class Run:
@@ -80,7 +80,7 @@ class Run:
 
     @property
     def ledger(self) -> pd.DataFrame:
-        """Every request to a source, one row each, in order."""
+        """Every request to a source and everything stored, one row each, in order."""
         import pandas as pd
 
         with RunStore.open(self.path) as store:
@@ -106,7 +106,7 @@ def load(run: str | os.PathLike[str]) -> Run:
     ...     run = sb.load(f"{folder}/my-run")
     ...     run.verify()
     ...     run.status.state, run.valuation.n_games, len(run.ledger)
-    ('finished', 20, 2)
+    ('finished', 20, 5)
     """
     return Run(Path(run))
 
@@ -125,7 +125,7 @@ def _status(store: RunStore) -> RunStatus:
         n_games=store.manifest["n_games"],
         valuation=valuation or _so_far(store, access),
         unanswered=store.unanswered(),
-        digest=store.digest(),
+        digest=store.ledger.digest,
     )
 
 
@@ -148,7 +148,7 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         draw_sizes=np.array(facts["draw_sizes"], dtype=np.int64),
         pool_sizes=None if pools is None else np.array(pools, dtype=np.int64),
         target=facts["target"],
-        target_code=facts.get("target_code", "other"),
+        target_code=facts["target_code"],
         stopped="so far: the run is not finished",
         stopped_code="unfinished",
         seed=store.manifest["seed"],

@@ -150,12 +150,12 @@ def _manifest(plan: Plan, config: StoredConfig | None) -> dict[str, Any]:
 
 def _arguments(plan: Plan) -> dict[str, str]:
     """Everything that determines the result but the seed, by the words of an error."""
-    data = {_data_of(one.name): fingerprint(one.source) for one in plan.providers}
+    data = {f"data of provider {one.name!r}": fingerprint(one.source) for one in plan.providers}
     return {
         "providers": ", ".join(map(repr, plan.names)),
         **data,
         **plan.setup,
-        _SETTINGS: fingerprint_object(plan.utility),
+        "settings or validation rows of the utility": fingerprint_object(plan.utility),
         "n_games": str(plan.n_games),
         "budget": str(plan.budget),
         "stop": repr(plan.stop),
@@ -163,17 +163,10 @@ def _arguments(plan: Plan) -> dict[str, str]:
     }
 
 
-_SETTINGS = "settings or validation rows of the utility"
-
-
-def _data_of(name: str) -> str:
-    return f"data of provider {name!r}"
-
-
 def _check_same(store: RunStore, plan: Plan, *, seed_given: bool) -> None:
     """Raise RunError, naming the first argument that is not that of the run."""
     manifest = store.manifest
-    before = _arguments_before(store.run, manifest)
+    before: Mapping[str, str] = manifest["arguments"]
     for what, found in _arguments(plan).items():
         if what not in before or before[what] == found:
             continue
@@ -188,20 +181,6 @@ def _check_same(store: RunStore, plan: Plan, *, seed_given: bool) -> None:
             f"the seed of the run {store.run} is {manifest['seed']}; received {plan.seeds.seed}: "
             "leave it out, or begin a new run"
         )
-
-
-def _arguments_before(run: Path, manifest: Mapping[str, Any]) -> Mapping[str, str]:
-    """The arguments that a run was begun with, also by a version that kept fewer of them."""
-    if manifest["format"] >= 2:
-        arguments: Mapping[str, str] = manifest["arguments"]
-        return arguments
-    if manifest["validation"] is not None:
-        raise RunError(
-            f"the run {run} was begun by an older version, which kept the validation rows in "
-            "another form: begin it again, or resume it with that version"
-        )
-    data = {_data_of(name): mark for name, mark in manifest["fingerprints"].items()}
-    return {**data, **manifest["setup"], "n_games": str(manifest["n_games"])}
 
 
 def _check_versions(store: RunStore, warn: Callable[[str], None]) -> None:

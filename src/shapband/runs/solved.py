@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,26 +14,18 @@ from shapband._typing import FloatArray
 from shapband.engine.journal import GameJournal
 from shapband.errors import RunDamaged
 from shapband.runs import database
-from shapband.runs.ledger import Head, Ledger, canonical, now
+from shapband.runs.ledger import Ledger, LedgerEntry, canonical, hash_of, stored
 from shapband.sampling.base import Realisation
 from shapband.solvers.base import Solution
 
 Buffer: TypeAlias = bytes | memoryview
-_COLUMNS = {
-    "first_game": "INTEGER PRIMARY KEY",
-    "n_games": "INTEGER NOT NULL",
-    "time": "TEXT NOT NULL",
-    "evaluations": "INTEGER NOT NULL",
-    "ledger_entries": "INTEGER NOT NULL",
-    "seconds": "REAL NOT NULL",
-    "digest": "TEXT NOT NULL",
-    '"values"': "BLOB NOT NULL",
-    "noise": "BLOB NOT NULL",
-}
-_LISTED = ", ".join(_COLUMNS)
-TABLE = f"CREATE TABLE games ({', '.join(f'{name} {kind}' for name, kind in _COLUMNS.items())})"
-_INSERT = f"INSERT INTO games ({_LISTED}) VALUES ({', '.join('?' for _ in _COLUMNS)})"  # noqa: S608
-_SELECT = f"SELECT {_LISTED} FROM games ORDER BY first_game"  # noqa: S608  names of columns
+TABLE = (
+    "CREATE TABLE games (first_game INTEGER PRIMARY KEY, n_games INTEGER NOT NULL, "
+    "evaluations INTEGER NOT NULL, seconds REAL NOT NULL, "
+    '"values" BLOB NOT NULL, noise BLOB NOT NULL)'
+)
+_INSERT = "INSERT INTO games VALUES (?, ?, ?, ?, ?, ?)"
+_SELECT = "SELECT * FROM games WHERE first_game = ?"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +38,13 @@ class _Chunk:
 
 
 class StoredGames(GameJournal):
-    """The solved games of one run.
-
-    Each chunk is chained by hash to the chunk before it and to the ledger at that time.
+    """The solved games of one run. The ledger has an entry for each chunk, with its hash.
 
     Parameters
     ----------
     run : the directory, for errors
     connection : the database
     ledger : the ledger of the run
-    start : the digest that the first chunk is chained to
     n_providers : columns of the values
     """
 
@@ -65,21 +53,14 @@ class StoredGames(GameJournal):
         run: Path,
         connection: sqlite3.Connection,
         ledger: Ledger,
-        start: str,
         n_providers: int,
     ) -> None:
         self._run = run
         self._connection = connection
         self._ledger = ledger
-        self._start = start
         self._n_providers = n_providers
         self._last: _Chunk | None = None
         self._reread()
-
-    @property
-    def digest(self) -> str:
-        """The digest of the last chunk."""
-        return self._digest
 
     def begin(self, realisation: Realisation) -> None:
         """Record what the games are, for readers of the unfinished run."""
@@ -122,15 +103,15 @@ class StoredGames(GameJournal):
         """Store the next games and the seconds played so far. Both are on disk on return."""
         values, noise = _to_bytes(solution.values), _to_bytes(solution.noise)
 
-        def write(connection: sqlite3.Connection, ledger: Head) -> None:
-            size, spent = len(games), solution.evaluations
-            facts = (games.start, size, now(), spent, ledger.entries, seconds)
-            digest = _digest(self._digest, ledger.digest, facts, values, noise)
-            connection.execute(_INSERT, (*facts, digest, values, noise))
+        facts = (games.start, len(games), solution.evaluations, seconds)
 
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute(_INSERT, (*facts, values, noise))
+
+        entry = stored("solved", "games", games.start, _hash(facts, values, noise))
         with self._ledger.lock:
             try:
-                self._ledger.enter(also=write)
+                self._ledger.enter([entry], write)
             finally:  # an interruption may come after the commit
                 self._reread()
 
@@ -159,40 +140,28 @@ class StoredGames(GameJournal):
         for chunk in self._chunks(range(self._count)):
             yield chunk.values, chunk.noise
 
-    def verify(self, ledger_digests: Mapping[int, str]) -> None:
-        """Raise RunDamaged at the first chunk that breaks the chain."""
-        digest, due = self._start, 0
-        with database.errors(self._run):
-            rows = self._connection.execute(_SELECT)
-            for *facts, written, values, noise in rows:
-                first, count, entries = facts[0], facts[1], facts[4]
-                if first != due:
-                    raise RunDamaged(f"the values of games from {due} on are missing")
-                if entries not in ledger_digests:
-                    raise RunDamaged(
-                        f"the ledger is broken: game {first} was stored after {entries} entries, "
-                        "and some of these are missing"
-                    )
-                digest = _digest(digest, ledger_digests[entries], facts, values, noise)
-                if digest != written:
-                    raise RunDamaged(
-                        f"the values of games {first} to {first + count - 1} were altered"
-                    )
-                due = first + count
+    def verify(self, entry: LedgerEntry, due: int) -> int:
+        """Raise RunDamaged unless the chunk of an entry is as it was stored.
 
-    def ledger_entries(self) -> set[int]:
-        """The places in the ledger that chunks are chained to."""
+        It must begin with game `due`; gives the game that the next chunk must begin with.
+        """
         with database.errors(self._run):
-            return {row[0] for row in self._connection.execute("SELECT ledger_entries FROM games")}
+            row = self._connection.execute(_SELECT, (entry.first_game,)).fetchone()
+        if row is None or entry.first_game != due:
+            raise RunDamaged(f"the values of games from {due} on are missing")
+        *facts, values, noise = row
+        end = int(facts[0]) + int(facts[1])
+        if _hash(facts, values, noise) != entry.note:
+            raise RunDamaged(f"the values of games {due} to {end - 1} were altered")
+        return end
 
     def _reread(self) -> None:
-        """Look up how many games are stored, and the digest of the last chunk."""
+        """Look up how many games are stored."""
         with database.errors(self._run):
             row = self._connection.execute(
-                "SELECT first_game + n_games, digest FROM games ORDER BY first_game DESC LIMIT 1"
+                "SELECT first_game + n_games FROM games ORDER BY first_game DESC LIMIT 1"
             ).fetchone()
         self._count: int = 0 if row is None else row[0]
-        self._digest: str = self._start if row is None else row[1]
 
     def _chunks(self, games: range) -> Iterator[_Chunk]:
         """The chunks that hold the games. The last one read is cached, as stages share chunks."""
@@ -218,11 +187,8 @@ class StoredGames(GameJournal):
         return _Chunk(games, values, noise)
 
 
-def _digest(before: str, ledger: str, facts: object, values: Buffer, noise: Buffer) -> str:
-    hashed = hashlib.sha256(f"{before}{ledger}{canonical(facts)}".encode())
-    hashed.update(values)
-    hashed.update(noise)
-    return hashed.hexdigest()
+def _hash(facts: object, values: Buffer, noise: Buffer) -> str:
+    return hash_of(canonical(facts), values, noise)
 
 
 def _to_bytes(numbers: FloatArray) -> memoryview:

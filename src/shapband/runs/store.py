@@ -9,32 +9,25 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from shapband.access.meter import Usage
 from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunExists, RunLocked
 from shapband.runs import database, ledger, purchases, solved
-from shapband.runs.ledger import Head, Ledger, canonical, chained
+from shapband.runs.ledger import Ledger, canonical, chained, hash_of, stored
 from shapband.runs.lock import NAME as LOCK
 from shapband.runs.lock import is_locked, locked
 from shapband.runs.purchases import StoredPurchases
 from shapband.runs.solved import StoredGames
 from shapband.valuation import Valuation
 
-# In one statement, because a process at work in the run may finish it between two.
-_SELECT_RESULT = """
-SELECT json, kept_games, digest,
-    (SELECT digest FROM ledger ORDER BY id DESC LIMIT 1),
-    (SELECT digest FROM games ORDER BY first_game DESC LIMIT 1)
-FROM result
-"""
 _TABLES = (
     *ledger.TABLES,
     purchases.TABLE,
     solved.TABLE,
     "CREATE TABLE result (id INTEGER PRIMARY KEY CHECK (id = 1), json TEXT NOT NULL, "
-    "kept_games INTEGER NOT NULL, digest TEXT NOT NULL)",
+    "kept_games INTEGER NOT NULL)",
 )
 
 
@@ -62,7 +55,7 @@ class RunStore:
     def _load(self) -> None:
         self.ledger = Ledger(self.run, self._connection, self._start)
         n_providers = len(self.manifest["providers"])
-        self.games = StoredGames(self.run, self._connection, self.ledger, self._start, n_providers)
+        self.games = StoredGames(self.run, self._connection, self.ledger, n_providers)
 
     @staticmethod
     def create(run: Path, manifest: Mapping[str, Any]) -> RunStore:
@@ -130,53 +123,55 @@ class RunStore:
         text = replace(valuation, games=valuation.games[:0]).to_json()
         kept = len(valuation.games)
 
-        def write(connection: sqlite3.Connection, head: Head) -> None:
-            digest = _result_digest(head.digest, self.games.digest, text, kept)
-            connection.execute("INSERT INTO result VALUES (1, ?, ?, ?)", (text, kept, digest))
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT INTO result VALUES (1, ?, ?)", (text, kept))
 
-        self.ledger.enter(also=write)
+        self.ledger.enter([stored("finished", "result", 0, _result_hash(text, kept))], write)
 
     def finished(self) -> Valuation | None:
         """The result, or None while the run is not finished.
 
-        It must match the digests of the last ledger entry and of the last games, which is quick
-        to check; `verify` checks everything.
+        It must match the last entry of the ledger, which is quick to check; `verify` checks
+        everything.
         """
-        row = self._result()
-        if row is None:
+        with self.ledger.lock, database.errors(self.run), database.snapshot(self._connection):
+            row = self._connection.execute("SELECT json, kept_games FROM result").fetchone()
+            last = self.ledger.last()
+        ended = last is not None and last.outcome == "finished"
+        if row is None and not ended:
             return None
         try:
-            if row.digest != row.expected(self._start):
-                raise ValueError("it, or the end of the ledger or of the games, was altered")
-            valuation = Valuation.from_json(row.text)
+            if last is None or row is None or _result_hash(*row) != last.note:
+                raise ValueError("it, or the end of the ledger, was altered or removed")
+            valuation = Valuation.from_json(row[0])
+            games, _ = self.games.read(range(row[1]))
+            if len(games) < row[1]:
+                raise ValueError(f"the values of games from {len(games)} on are missing")
         except (KeyError, TypeError, ValueError) as cause:
             raise RunDamaged(
                 f"the result of the run {self.run} is damaged ({one_line(cause)}): restore "
                 f"{database.NAME} from a copy"
             ) from cause
-        games, _ = self.games.read(range(row.kept))
         return replace(valuation, games=games)
-
-    def digest(self) -> str | None:
-        """The last digest of a finished run, which depends on everything stored before it."""
-        row = self._result()
-        return None if row is None else row.digest
 
     def verify(self) -> None:
         """Raise RunDamaged, naming the first broken entry, unless all is as it was written."""
         self._check_pages()
-        wanted = self.games.ledger_entries()
-        digests = {0: self._start}
-        received = 0
+        due, received, chunks = 0, 0, 0
+        notes: dict[str, str] = {}
         for entry in self.ledger.verified():
-            if entry.id in wanted:
-                digests[entry.id] = entry.digest
             if entry.outcome == "received":
-                received += 1
                 purchases.verify_purchase(self.run, self._connection, entry)
-        purchases.verify_count(self.run, self._connection, received)
-        self.games.verify(digests)
-        self.finished()  # matches the digests of the last ledger entry and of the last games
+                received += 1
+            elif entry.outcome == "solved":
+                due = self.games.verify(entry, due)
+                chunks += 1
+            elif entry.outcome == "noted":
+                notes[entry.purpose] = entry.note
+        self.ledger.verify_notes(notes)
+        self._check_count("purchases", received)
+        self._check_count("games", chunks)
+        self.finished()  # its hash is that of the last entry
 
     def close(self) -> None:
         """Close the database once all requests under way are stored."""
@@ -184,30 +179,19 @@ class RunStore:
             self._purchases.close()
         self._connection.close()
 
-    def _result(self) -> _Result | None:
-        with database.errors(self.run):
-            row = self._connection.execute(_SELECT_RESULT).fetchone()
-        return None if row is None else _Result(*row)
-
     def _check_pages(self) -> None:
         with database.errors(self.run):
             (report,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
         if report != "ok":
             raise RunDamaged(f"{self.run / database.NAME} is damaged: restore it from a copy")
 
-
-class _Result(NamedTuple):
-    """The stored result, and the last digests of the ledger and of the games."""
-
-    text: str
-    kept: int
-    digest: str
-    ledger: str | None
-    games: str | None
-
-    def expected(self, start: str) -> str:
-        """The digest that the result has if nothing was altered."""
-        return _result_digest(self.ledger or start, self.games or start, self.text, self.kept)
+    def _check_count(self, table: str, accounted: int) -> None:
+        with database.errors(self.run):
+            (count,) = self._connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()  # noqa: S608
+        if count != accounted:
+            raise RunDamaged(
+                f"the ledger is broken: it accounts for {accounted:,} of {count:,} {table}"
+            )
 
 
 class _Manifest(dict[str, Any]):
@@ -288,5 +272,5 @@ def _read_manifest(run: Path, connection: sqlite3.Connection) -> Mapping[str, An
     return MappingProxyType(manifest)
 
 
-def _result_digest(ledger: str, games: str, text: str, kept: int) -> str:
-    return chained(ledger, [games, text, kept])
+def _result_hash(text: str, kept: int) -> str:
+    return hash_of(text, canonical(kept))
