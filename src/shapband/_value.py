@@ -94,7 +94,7 @@ def value(
         keep_games=keep_games,
         concurrency=concurrency,
     )
-    chosen = _check_workers(workers) or LocalWorkers(n_jobs, threads=utility.mergeable)
+    chosen = _check_workers(workers) or LocalWorkers(n_jobs, threads=utility.threaded)
     with chosen, GamesProgress(progress) as bar:
         return play(plan, chosen, bar.show)
 

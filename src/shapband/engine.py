@@ -31,7 +31,7 @@ from shapband.providers import Provider
 from shapband.records import Batch
 from shapband.sampling.base import Realisation, Sampling
 from shapband.seeds import Seeds
-from shapband.solvers.base import Solution, Solver
+from shapband.solvers.base import Solution, Solver, check_solution
 from shapband.utilities.base import GameSummaries, Utility
 from shapband.valuation import Valuation
 
@@ -224,8 +224,7 @@ class _Table:
 
     def _tasks(self, games: range) -> Generator[Chunk, None, None]:
         chunks = self._chunks(games)
-        ahead = self._access.waits and self._plan.concurrency > 1
-        return _one_ahead(chunks, self._access) if ahead else chunks
+        return _one_ahead(chunks, self._access) if self._access.fetches_ahead else chunks
 
     def _chunks(self, games: range) -> Generator[Chunk, None, None]:
         for start in range(games.start, games.stop, self._chunk):
@@ -272,9 +271,8 @@ class Job:
     def __call__(self, task: Chunk | SummarisedChunk) -> Solution:
         """Summarise the games, unless that is done, and solve them."""
         chunk = self._summarised(task) if isinstance(task, Chunk) else task
-        return self.solver.solve(
-            Games(self.utility, chunk.summaries, self.names, chunk.indices, self.seeds)
-        )
+        games = Games(self.utility, chunk.summaries, self.names, chunk.indices, self.seeds)
+        return check_solution(self.solver.solve(games), self.solver, games)
 
     def packed(self, chunk: Chunk) -> Chunk | SummarisedChunk:
         """The same games to be sent away: their summaries, or the records that they use."""
@@ -354,7 +352,7 @@ def _summaries_travel(utility: Utility, draw_sizes: list[int]) -> bool:
     """
     summaries = sum(utility.summary_floats(size) for size in draw_sizes)
     records = sum(Utility.summary_floats(utility, size) for size in draw_sizes)
-    return utility.mergeable and summaries <= records
+    return utility.summaries_travel and summaries <= records
 
 
 def _chunk_size(job: Job, realisation: Realisation, n_games: int, n_jobs: int) -> int:

@@ -162,7 +162,7 @@ class Config(Table):
     def _workers(self) -> Callable[[Utility], Workers]:
         if isinstance(self.workers, int):
             n_jobs = self.workers
-            return lambda utility: LocalWorkers(n_jobs, threads=utility.mergeable)
+            return lambda utility: LocalWorkers(n_jobs, threads=utility.threaded)
         kind, scheduler = self.workers, self.scheduler
         package, name = _CLUSTERS[kind]
         if find_spec(package) is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,8 @@ class AdditiveUtility(Utility):
     """
 
     mergeable = True
+    threaded = True
+    summaries_travel = True
 
     def __init__(self, weights: ArrayLike | None = None, *, empty: float = 0.0) -> None:
         self.empty = check_number("AdditiveUtility: empty", empty)
@@ -89,6 +91,11 @@ class AdditiveUtility(Utility):
         worth = self._worth(np.asarray(games, dtype=np.float64))
         picked = np.take_along_axis(worth[:, None, :], orders, axis=2)
         return np.asarray(self.empty + np.cumsum(picked, axis=2))
+
+    def _facts(self) -> Iterator[str]:
+        if self.weights is not None:
+            yield f"{len(self.weights)} weights"
+        yield from super()._facts()
 
     def _worth(self, means: FloatArray) -> FloatArray:
         return means if self.weights is None else means * self.weights

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from shapband.checks import check_number, check_whole
+from shapband._facts import name_of
+from shapband.checks import check_number, check_whole, one_line
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch, Schema, schema_of
 from shapband.sources.base import check_targets
 from shapband.sources.frames import as_frame, check_infinite
-from shapband.utilities.base import RecordsUtility, check_validation
+from shapband.utilities.base import RecordsUtility, check_validation, validation_facts
 
 Scorer = Callable[[Any, Any, Any], float]
 
@@ -42,6 +43,8 @@ class EstimatorUtility(RecordsUtility):
     1.0
     """
 
+    schema: Schema
+
     def __init__(
         self,
         estimator: Any,
@@ -65,14 +68,11 @@ class EstimatorUtility(RecordsUtility):
             self._validation = Batch(X_val, y)
         else:
             self._validation = check_validation(X_val, y_val, "EstimatorUtility")
+        self.schema = schema_of(self._validation.X)
         self._score = _scorer(estimator, score)
+        self._score_name = name_of(score) if callable(score) else score
         self.empty = check_number("EstimatorUtility: empty", empty)
         self._failed = None if failed is None else check_number("EstimatorUtility: failed", failed)
-
-    @property
-    def schema(self) -> Schema:
-        """The features of the validation rows."""
-        return schema_of(self._validation.X)
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Check the features, and that frames meet frames."""
@@ -96,6 +96,13 @@ class EstimatorUtility(RecordsUtility):
             if self._failed is None:
                 raise
             return self._failed
+
+    def _facts(self) -> Iterator[str]:
+        yield one_line(self.estimator)
+        yield validation_facts(len(self._validation), self.schema)
+        if self._score_name is not None:
+            yield f"score={self._score_name!r}"
+        yield from super()._facts()
 
 
 def _scorer(estimator: Any, score: str | Scorer | None) -> Scorer:

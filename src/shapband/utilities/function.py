@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from shapband._facts import name_of
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.records import Batch
@@ -41,3 +42,7 @@ class FunctionUtility(RecordsUtility):
     def score(self, batch: Batch) -> float:
         """Call the function."""
         return self._v(batch.X, batch.y)
+
+    def _facts(self) -> Iterator[str]:
+        yield name_of(self._v)
+        yield from super()._facts()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from shapband.utilities.base import (
     Utility,
     check_numeric_targets,
     check_validation,
+    validation_facts,
 )
 from shapband.utilities.minimum_norm import minimum_norm_mse
 from shapband.utilities.scores import check_score, score_from_mse
@@ -53,12 +54,15 @@ class LinearUtility(Utility):
     """
 
     mergeable = True
+    threaded = True
+    summaries_travel = True
+    schema: Schema
 
     def __init__(
         self, X_val: ArrayLike, y_val: ArrayLike, score: str = "inverse_mse", *, empty: float = 0.0
     ) -> None:
         validation = check_validation(X_val, y_val, "LinearUtility")
-        self._schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
         self._score = check_score(score, y, "LinearUtility")
         self.empty = check_number("LinearUtility: empty", empty)
@@ -70,11 +74,7 @@ class LinearUtility(Utility):
         moments = _summaries([Draws.whole(validation)], self._centre)[0, 0] / len(X)
         p = X.shape[1] + 1
         self._A, self._b = moments[:-p].copy(), moments[-p:].copy()
-
-    @property
-    def schema(self) -> Schema:
-        """The features of the validation rows."""
-        return self._schema
+        self._n_rows = len(X)
 
     def check_batch(self, batch: Batch) -> None:
         """Check that features and targets are numbers."""
@@ -135,6 +135,11 @@ class LinearUtility(Utility):
                 ]
             ),
         )
+
+    def _facts(self) -> Iterator[str]:
+        yield validation_facts(self._n_rows, self.schema)
+        yield f"score={self._score!r}"
+        yield from super()._facts()
 
     def _worth(
         self, mse: FloatArray, merged_at: Callable[[NDArray[np.bool_]], FloatArray]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from shapband.utilities.base import (
     Utility,
     check_numeric_targets,
     check_validation,
+    validation_facts,
 )
 from shapband.utilities.scores import check_score, score_from_mse
 
@@ -57,6 +58,9 @@ class NeighborUtility(Utility):
     """
 
     mergeable = True
+    threaded = True
+    summaries_travel = True
+    schema: Schema
 
     def __init__(
         self,
@@ -73,7 +77,7 @@ class NeighborUtility(Utility):
                 f"NeighborUtility: task must be 'regression' or 'classification'; received {task!r}"
             )
         validation = check_validation(X_val, y_val, "NeighborUtility")
-        self._schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
         self._X = validation.X
         self._k = check_whole("NeighborUtility: k", k, 1)
         self._classify = task == "classification"
@@ -85,11 +89,6 @@ class NeighborUtility(Utility):
         )
         self._score = check_score(score, self._y, "NeighborUtility")
         self.empty = check_number("NeighborUtility: empty", empty)
-
-    @property
-    def schema(self) -> Schema:
-        """The features of the validation rows."""
-        return self._schema
 
     def check_batch(self, batch: Batch) -> None:
         """Check that features are numbers, and targets numbers or known labels."""
@@ -138,6 +137,12 @@ class NeighborUtility(Utility):
         stacked = np.ascontiguousarray(games)
         prefixes = kernels.load("neighbors").neighbor_prefixes
         return self._worth(prefixes(stacked, orders, first, self._y, self._classify))
+
+    def _facts(self) -> Iterator[str]:
+        yield validation_facts(len(self._y), self.schema)
+        yield f"k={self._k}"
+        yield "task='classification'" if self._classify else f"score={self._score!r}"
+        yield from super()._facts()
 
     def _worth_of(self, summaries: Sequence[FloatArray], coalition: int) -> float:
         inside = members(coalition)

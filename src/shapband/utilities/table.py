@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ class TableUtility(Utility):
     """
 
     mergeable = True
+    threaded = True
+    summaries_travel = True
 
     def __init__(self, values: ArrayLike) -> None:
         self.values = check_row("TableUtility: values", values)
@@ -65,3 +67,6 @@ class TableUtility(Utility):
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         """Give the same table for every game."""
         return np.tile(self.values, (len(games), 1))
+
+    def _facts(self) -> Iterator[str]:
+        yield f"{self.values.size} values"
