@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from shapband.seeds import Seeds
 from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility, check_values
 
 _TABLE_PROVIDERS = 20
+_Coalitions: TypeAlias = Callable[[int], Iterable[int]]  # those of a game, by its position
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +90,7 @@ class Games:
         return values, int((first == np.arange(n_iter)[None, :, None]).sum())
 
     def _asked(
-        self,
-        method: str,
-        shape: tuple[int, ...],
-        coalitions: Callable[[int], Iterable[int]],
-        *arguments: IntArray,
+        self, method: str, shape: tuple[int, ...], coalitions: _Coalitions, *arguments: IntArray
     ) -> FloatArray:
         """Have the utility evaluate the coalitions of every game: (n_games, *shape)."""
         try:
@@ -106,9 +104,7 @@ class Games:
         owner = f"{type(self.utility).__name__}.{method}"
         return check_values(values, (len(self.indices), *shape), owner)
 
-    def _blamed(
-        self, cause: Exception, coalitions: Callable[[int], Iterable[int]]
-    ) -> EvaluationError:
+    def _blamed(self, cause: Exception, coalitions: _Coalitions) -> EvaluationError:
         """Evaluate the coalitions one by one, to name the first that fails."""
         for g, summaries in enumerate(self.summaries):
             for coalition in dict.fromkeys(coalitions(g)):
