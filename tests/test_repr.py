@@ -40,7 +40,7 @@ class Lost(sb.FiniteSource):
         (sb.DistributionSource(norm()), "DistributionSource(norm)"),
         (
             sb.DistributionSource(multivariate_normal([0.0, 1.0]), label=np.sum),
-            "DistributionSource(multivariate_normal_frozen, label=sum)",
+            "DistributionSource(multivariate_normal_frozen, label='sum')",
         ),
         (
             sb.with_delay(sb.ArraySource(X, Y), 0.5),

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 
 class WithFacts:
-    """A class whose `repr` is its name and a few facts in parentheses."""
+    """A class whose `repr` is its name, with a few facts about it in parentheses."""
 
-    def _facts(self) -> Iterator[str]:
-        """Yield the facts; by default there are none."""
-        return iter(())
+    _about: str = ""
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(self._facts())})"
+        return f"{type(self).__name__}({self._about})"
+
+
+def facts(*plain: str, **named: object) -> str:
+    """Join facts for a `repr`, without those that are None, False or 0.
+
+    Examples
+    --------
+    >>> facts("3 weights", empty=0.0, k=2)
+    '3 weights, k=2'
+    """
+    return ", ".join([*plain, *(f"{name}={fact!r}" for name, fact in named.items() if fact)])
 
 
 def name_of(function: Callable[..., object]) -> str:

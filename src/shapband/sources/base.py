@@ -8,14 +8,13 @@ generative source draws for itself and is handed the random generator.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from contextlib import suppress
 from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from shapband._facts import WithFacts
+from shapband._facts import WithFacts, facts
 from shapband._typing import AnyArray, FloatArray, IntArray
 from shapband.checks import one_line
 from shapband.errors import InvalidInput
@@ -78,13 +77,12 @@ class FiniteSource(Source):
     def take(self, rows: IntArray) -> Records:
         """Give the records with these indices, in this order: a `Batch` or a tuple (X, y)."""
 
-    def _facts(self) -> Iterator[str]:
+    def __repr__(self) -> str:
+        told = []
         with suppress(Exception):  # a source that cannot be reached still has a repr
-            yield f"{self.size} records"
-            if self.schema is not None:
-                yield f"{self.schema.n_features} features"
-        if self.replace:
-            yield "replace=True"
+            told.append(f"{self.size} records")
+            told.append(f"{self.schema.n_features} features" if self.schema else "")
+        return f"{type(self).__name__}({facts(*filter(None, told), replace=self.replace)})"
 
 
 class MemorySource(FiniteSource):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from shapband._facts import name_of
+from shapband._facts import facts, name_of
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 from shapband.records import Batch
@@ -44,16 +44,12 @@ class FunctionSource(GenerativeSource):
             )
         self._draw = draw
         self.waits = waits
+        self._about = facts(name_of(draw), waits=waits)
 
     def draw(self, size: int, rng: np.random.Generator) -> Batch:
         """Call the function."""
         X, y = self._draw(size, rng)
         return check_array_batch(X, y, "FunctionSource")
-
-    def _facts(self) -> Iterator[str]:
-        yield name_of(self._draw)
-        if self.waits:
-            yield "waits=True"
 
 
 class DistributionSource(GenerativeSource):
@@ -87,6 +83,9 @@ class DistributionSource(GenerativeSource):
             )
         self._distribution = distribution
         self._label = label
+        family = getattr(distribution, "dist", distribution)
+        name = str(getattr(family, "name", type(family).__name__))
+        self._about = facts(name, label=label and name_of(label))
 
     def draw(self, size: int, rng: np.random.Generator) -> Batch:
         """Draw features, then label them."""
@@ -94,9 +93,3 @@ class DistributionSource(GenerativeSource):
         X = drawn.reshape(size, -1)
         y = X[:, 0] if self._label is None else self._label(X)
         return check_array_batch(X, y, "DistributionSource")
-
-    def _facts(self) -> Iterator[str]:
-        family = getattr(self._distribution, "dist", self._distribution)
-        yield str(getattr(family, "name", type(family).__name__))
-        if self._label is not None:
-            yield f"label={name_of(self._label)}"

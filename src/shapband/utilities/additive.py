@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shapband._facts import facts
 from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_number, check_row
 from shapband.coalitions import members
@@ -40,6 +41,8 @@ class AdditiveUtility(Utility):
     def __init__(self, weights: ArrayLike | None = None, *, empty: float = 0.0) -> None:
         self.empty = check_number("AdditiveUtility: empty", empty)
         self.weights = None if weights is None else check_row("AdditiveUtility: weights", weights)
+        weighted = () if self.weights is None else (f"{len(self.weights)} weights",)
+        self._about = facts(*weighted, empty=empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Check the number of weights and the targets."""
@@ -91,11 +94,6 @@ class AdditiveUtility(Utility):
         worth = self._worth(np.asarray(games, dtype=np.float64))
         picked = np.take_along_axis(worth[:, None, :], orders, axis=2)
         return np.asarray(self.empty + np.cumsum(picked, axis=2))
-
-    def _facts(self) -> Iterator[str]:
-        if self.weights is not None:
-            yield f"{len(self.weights)} weights"
-        yield from super()._facts()
 
     def _worth(self, means: FloatArray) -> FloatArray:
         return means if self.weights is None else means * self.weights

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -132,10 +132,6 @@ class Utility(WithFacts, ABC):
         owner = f"{type(self).__name__}.evaluate"
         return check_values(self.evaluate(summaries, coalitions), (len(coalitions),), owner)
 
-    def _facts(self) -> Iterator[str]:
-        if self.empty != 0:
-            yield f"empty={self.empty}"
-
 
 class RecordsUtility(Utility):
     """A utility that sees the records of the whole coalition: the batch is the summary."""
@@ -172,9 +168,9 @@ def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArr
     return np.require(found, dtype=np.float64, requirements="W")
 
 
-def validation_facts(n_rows: int, schema: Schema) -> str:
+def validation_facts(rows: Batch) -> str:
     """Say how many validation rows and features there are, for a `repr`."""
-    return f"{n_rows} validation rows, {schema.n_features} features"
+    return f"{len(rows)} validation rows, {rows.schema.n_features} features"
 
 
 def check_validation(X_val: Any, y_val: Any, owner: str) -> Batch:

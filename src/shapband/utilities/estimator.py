@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from shapband._facts import name_of
+from shapband._facts import facts, name_of
 from shapband.checks import check_number, check_whole, one_line
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
@@ -70,9 +70,13 @@ class EstimatorUtility(RecordsUtility):
             self._validation = check_validation(X_val, y_val, "EstimatorUtility")
         self.schema = schema_of(self._validation.X)
         self._score = _scorer(estimator, score)
-        self._score_name = name_of(score) if callable(score) else score
         self.empty = check_number("EstimatorUtility: empty", empty)
         self._failed = None if failed is None else check_number("EstimatorUtility: failed", failed)
+        rows, scored = (
+            validation_facts(self._validation),
+            name_of(score) if callable(score) else score,
+        )
+        self._about = facts(one_line(estimator), rows, score=scored, empty=empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Check the features, and that frames meet frames."""
@@ -96,13 +100,6 @@ class EstimatorUtility(RecordsUtility):
             if self._failed is None:
                 raise
             return self._failed
-
-    def _facts(self) -> Iterator[str]:
-        yield one_line(self.estimator)
-        yield validation_facts(len(self._validation), self.schema)
-        if self._score_name is not None:
-            yield f"score={self._score_name!r}"
-        yield from super()._facts()
 
 
 def _scorer(estimator: Any, score: str | Scorer | None) -> Scorer:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from shapband._facts import name_of
+from shapband._facts import facts, name_of
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.records import Batch
@@ -38,11 +38,8 @@ class FunctionUtility(RecordsUtility):
             )
         self._v = v
         self.empty = check_number("FunctionUtility: empty", empty)
+        self._about = facts(name_of(v), empty=empty)
 
     def score(self, batch: Batch) -> float:
         """Call the function."""
         return self._v(batch.X, batch.y)
-
-    def _facts(self) -> Iterator[str]:
-        yield name_of(self._v)
-        yield from super()._facts()

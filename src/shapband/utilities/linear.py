@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shapband import kernels
+from shapband._facts import facts
 from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_number
 from shapband.coalitions import members
@@ -74,7 +75,7 @@ class LinearUtility(Utility):
         moments = _summaries([Draws.whole(validation)], self._centre)[0, 0] / len(X)
         p = X.shape[1] + 1
         self._A, self._b = moments[:-p].copy(), moments[-p:].copy()
-        self._n_rows = len(X)
+        self._about = facts(validation_facts(validation), score=score, empty=empty)
 
     def check_batch(self, batch: Batch) -> None:
         """Check that features and targets are numbers."""
@@ -135,11 +136,6 @@ class LinearUtility(Utility):
                 ]
             ),
         )
-
-    def _facts(self) -> Iterator[str]:
-        yield validation_facts(self._n_rows, self.schema)
-        yield f"score={self._score!r}"
-        yield from super()._facts()
 
     def _worth(
         self, mse: FloatArray, merged_at: Callable[[NDArray[np.bool_]], FloatArray]

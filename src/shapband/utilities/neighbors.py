@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband import kernels
+from shapband._facts import facts
 from shapband._typing import AnyArray, FloatArray, IntArray
 from shapband.checks import check_number, check_whole
 from shapband.coalitions import members
@@ -89,6 +90,8 @@ class NeighborUtility(Utility):
         )
         self._score = check_score(score, self._y, "NeighborUtility")
         self.empty = check_number("NeighborUtility: empty", empty)
+        scored = {"task": task} if self._classify else {"score": score}
+        self._about = facts(validation_facts(validation), k=k, **scored, empty=empty)
 
     def check_batch(self, batch: Batch) -> None:
         """Check that features are numbers, and targets numbers or known labels."""
@@ -137,12 +140,6 @@ class NeighborUtility(Utility):
         stacked = np.ascontiguousarray(games)
         prefixes = kernels.load("neighbors").neighbor_prefixes
         return self._worth(prefixes(stacked, orders, first, self._y, self._classify))
-
-    def _facts(self) -> Iterator[str]:
-        yield validation_facts(len(self._y), self.schema)
-        yield f"k={self._k}"
-        yield "task='classification'" if self._classify else f"score={self._score!r}"
-        yield from super()._facts()
 
     def _worth_of(self, summaries: Sequence[FloatArray], coalition: int) -> float:
         inside = members(coalition)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ class TableUtility(Utility):
             )
         self.n = n
         self.empty = float(self.values[0])
+        self._about = f"{self.values.size} values"
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Check the number of providers."""
@@ -67,6 +68,3 @@ class TableUtility(Utility):
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         """Give the same table for every game."""
         return np.tile(self.values, (len(games), 1))
-
-    def _facts(self) -> Iterator[str]:
-        yield f"{self.values.size} values"
