@@ -81,8 +81,11 @@ class Games:
             found = np.take_along_axis(self.table()[:, None, :], masks, axis=2)
             return found, n_games * (2**n - 1)
         first = first_occurrences(orders)
-        grown = lambda g: [mask for order in orders[g] for mask in prefix_masks(order)]  # noqa: E731
-        values = self._asked("evaluate_prefixes", (n_iter, n), grown, orders, first)
+
+        def coalitions(g: int) -> list[int]:
+            return [mask for order in orders[g] for mask in prefix_masks(order)]
+
+        values = self._asked("evaluate_prefixes", (n_iter, n), coalitions, orders, first)
         if not np.isfinite(values).all():
             g, t, k = np.argwhere(~np.isfinite(values))[0].tolist()
             mask = prefix_masks(orders[g, t])[k]
