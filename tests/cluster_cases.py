@@ -112,10 +112,10 @@ class Workers:
 
         class Reluctant(Utility):
             def summarise(self, batch):
-                return 0.0
+                raise Refused("not today", 7)
 
             def evaluate(self, summaries, coalitions):
-                raise Refused("not today", 7)
+                return np.zeros(len(coalitions))
 
         providers, _ = linear_providers(n=3)
         with pytest.raises(Refused) as caught:
@@ -129,7 +129,7 @@ class Workers:
             )
         assert type(caught.value) is Refused
         assert caught.value.args == ("not today", 7)
-        assert "evaluate" in str(caught.value.__cause__)  # the trace of the other process
+        assert "summarise" in str(caught.value.__cause__)  # the trace of the other process
 
     def test_every_process_opens_the_job_once(self, workers, tmp_path):
         """Every process opens the utility once, however many stages and tasks there are."""

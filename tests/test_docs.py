@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import shapband as sb
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -30,3 +32,14 @@ def test_the_readme_shows_python():
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_extending_needs_public_names_only():
+    script = "\n".join(python_blocks(ROOT / "docs" / "extending.md"))
+    imports = re.findall(r"^(?:from (\S+)|import (\S+))", script, flags=re.MULTILINE)
+    assert {"".join(found) for found in imports} == {"dataclasses", "numpy", "shapband"}
+
+
+@pytest.mark.parametrize("name", [n for n in sb.__all__ if callable(getattr(sb, n))])
+def test_every_public_object_shows_an_example(name):
+    assert ">>>" in getattr(sb, name).__doc__

@@ -1,29 +1,42 @@
 """The public names. `__init__.py` imports each of them when it is first used."""
 
-from . import datasets, errors, theory
+from . import datasets, errors, testing, theory
 from ._compare import Comparison, compare
 from ._value import value
-from .access.budget import Budget
+from .access.access import Access
+from .access.budget import Budget, Cost
 from .access.meter import AccessReport, Usage
+from .coalitions import members
+from .draws import Draws
 from .execution.dask import DaskWorkers
 from .execution.ray import RayWorkers
+from .games import Games
 from .moments.accumulate import Moments
 from .moments.stopping import Precision, Seconds, StableRanking, StoppingRule
 from .providers import Provider, providers_from_frame
-from .records import Batch
+from .records import Batch, Schema
 from .runs.read import Run, RunStatus, load
+from .sampling.base import Realisation, Sampling
 from .sampling.blocks import Blocks
 from .sampling.fresh import Fresh
 from .sampling.pooled import Pooled
 from .sampling.stratified import Stratified
 from .solvers.balanced import BalancedPermutation
+from .solvers.base import Solution, Solver
 from .solvers.exact import Exact
-from .solvers.permutation import Permutation, marginal_contributions
+from .solvers.permutation import (
+    Permutation,
+    marginal_contributions,
+    random_orders,
+    variance_of_mean,
+)
 from .sources.arrays import ArraySource
+from .sources.base import FiniteSource, GenerativeSource, Source
 from .sources.delayed import with_delay
 from .sources.frames import FrameSource
 from .sources.functions import DistributionSource, FunctionSource
 from .utilities.additive import AdditiveUtility
+from .utilities.base import Utility
 from .utilities.estimator import EstimatorUtility
 from .utilities.function import FunctionUtility
 from .utilities.linear import LinearUtility
@@ -34,6 +47,7 @@ from .valuation import Valuation
 __version__: str
 
 __all__ = [
+    "Access",
     "AccessReport",
     "AdditiveUtility",
     "ArraySource",
@@ -42,14 +56,19 @@ __all__ = [
     "Blocks",
     "Budget",
     "Comparison",
+    "Cost",
     "DaskWorkers",
     "DistributionSource",
+    "Draws",
     "EstimatorUtility",
     "Exact",
+    "FiniteSource",
     "FrameSource",
     "Fresh",
     "FunctionSource",
     "FunctionUtility",
+    "Games",
+    "GenerativeSource",
     "LinearUtility",
     "Moments",
     "NeighborUtility",
@@ -58,22 +77,33 @@ __all__ = [
     "Precision",
     "Provider",
     "RayWorkers",
+    "Realisation",
     "Run",
     "RunStatus",
+    "Sampling",
+    "Schema",
     "Seconds",
+    "Solution",
+    "Solver",
+    "Source",
     "StableRanking",
     "StoppingRule",
     "Stratified",
     "TableUtility",
     "Usage",
+    "Utility",
     "Valuation",
     "compare",
     "datasets",
     "errors",
     "load",
     "marginal_contributions",
+    "members",
     "providers_from_frame",
+    "random_orders",
+    "testing",
     "theory",
     "value",
+    "variance_of_mean",
     "with_delay",
 ]

@@ -26,6 +26,14 @@ class Comparison:
     standard_error : (n,) of the difference
     beyond_chance : (n,) flags: a two-sided test at 95 % says that they differ
     notes : what a reader must know before believing it
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> task = sb.datasets.wine()
+    >>> one = sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=20, seed=0)
+    >>> sb.compare(one, one).difference.max()
+    np.float64(0.0)
     """
 
     names: tuple[str, ...]

@@ -99,7 +99,7 @@ def value(
         keep_games=keep_games,
         concurrency=concurrency,
     )
-    chosen = _check_workers(workers) or LocalWorkers(n_jobs, threads=utility.mergeable)
+    chosen = _check_workers(workers) or LocalWorkers(n_jobs, threads=utility.threaded)
     with progress_display(progress) as watch:
         if run is not None:
             from shapband.runs.run import value_in_run

@@ -1,4 +1,4 @@
-"""Checks of single arguments, shared by all public doors."""
+"""Checks of single arguments, shared by all public functions and classes."""
 
 from __future__ import annotations
 
@@ -40,6 +40,13 @@ def check_row(name: str, numbers: ArrayLike) -> FloatArray:
             f"the shape {row.shape}"
         )
     return row
+
+
+def described(thing: object) -> str:
+    """Say of what type a thing is, and of what shape and dtype an array."""
+    if isinstance(thing, np.ndarray):
+        return f"an array of shape {thing.shape} and dtype {thing.dtype}"
+    return f"a {type(thing).__name__}" + (f" of {len(thing)}" if isinstance(thing, tuple) else "")
 
 
 def one_line(text: object) -> str:

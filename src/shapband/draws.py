@@ -109,7 +109,15 @@ class BlockRows(Choice):
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """One provider's draws for consecutive games: game g uses ``batch`` at ``rows[g]``."""
+    """One provider's draws for consecutive games: game g uses ``batch`` at ``rows[g]``.
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> drawn = sb.Draws.whole(sb.Batch(np.eye(3), np.ones(3)))
+    >>> drawn.rows.tolist(), len(drawn.batches()[0])
+    ([[0, 1, 2]], 3)
+    """
 
     batch: Batch
     choice: Choice

@@ -7,6 +7,7 @@
     ├── BudgetExceeded                   the budget does not pay for two games
     ├── SourceError                      a source failed, or gave what it should not
     ├── EvaluationError                  a coalition could not be evaluated
+    ├── ConformanceError (also AssertionError)  a class of the user's breaks a rule of its kind
     ├── WorkerError                      workers cannot be reached, or are lost
     └── RunError                         a run directory cannot be used
         ├── RunDamaged                   its database is not as it was written
@@ -36,6 +37,10 @@ class SourceError(ShapbandError):
 
 class EvaluationError(ShapbandError):
     """The utility of a coalition could not be computed."""
+
+
+class ConformanceError(ShapbandError, AssertionError):
+    """A source, utility, sampling or solver breaks a rule that all of its kind must keep."""
 
 
 class WorkerError(ShapbandError):

@@ -1,8 +1,10 @@
-"""A chunk of realised games, ready to be solved: the waist between utilities and solvers."""
+"""A chunk of realised games, ready to be solved: what solvers see of utilities."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,9 +14,10 @@ from shapband.coalitions import describe, prefix_masks
 from shapband.errors import EvaluationError
 from shapband.kernels.walks import first_occurrences
 from shapband.seeds import Seeds
-from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility
+from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility, check_values
 
 _TABLE_PROVIDERS = 20
+_Coalitions: TypeAlias = Callable[[int], Iterable[int]]  # those of a game, by its position
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,14 @@ class Games:
     names : the providers
     indices : which games these are
     seeds : the valuation's random streams
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> from shapband.seeds import Seeds
+    >>> games = sb.Games(sb.AdditiveUtility(), [[1.0, 2.0]], ("a", "b"), range(1), Seeds(0))
+    >>> games.table().tolist()
+    [[0.0, 1.0, 2.0, 3.0]]
     """
 
     utility: Utility
@@ -43,10 +54,8 @@ class Games:
 
     def table(self) -> FloatArray:
         """Values of all coalitions: (n_games, 2**n), indexed by bitmask."""
-        try:
-            table = self.utility.evaluate_all(self.summaries)
-        except CoalitionFailed as failure:
-            raise self._failed(failure.coalition, failure.reason) from failure
+        size = 2**self.n_providers
+        table = self._asked("evaluate_all", (size,), lambda _: range(1, size))
         table[:, 0] = self.utility.empty
         if not np.isfinite(table).all():
             g, mask = np.argwhere(~np.isfinite(table))[0].tolist()
@@ -72,15 +81,44 @@ class Games:
             found = np.take_along_axis(self.table()[:, None, :], masks, axis=2)
             return found, n_games * (2**n - 1)
         first = first_occurrences(orders)
-        try:
-            values = self.utility.evaluate_prefixes(self.summaries, orders, first)
-        except CoalitionFailed as failure:
-            raise self._failed(failure.coalition, failure.reason) from failure
+
+        def coalitions(g: int) -> list[int]:
+            return [mask for order in orders[g] for mask in prefix_masks(order)]
+
+        values = self._asked("evaluate_prefixes", (n_iter, n), coalitions, orders, first)
         if not np.isfinite(values).all():
             g, t, k = np.argwhere(~np.isfinite(values))[0].tolist()
             mask = prefix_masks(orders[g, t])[k]
             raise self._failed(mask, f"the utility returned {values[g, t, k]}")
         return values, int((first == np.arange(n_iter)[None, :, None]).sum())
+
+    def _asked(
+        self, method: str, shape: tuple[int, ...], coalitions: _Coalitions, *arguments: IntArray
+    ) -> FloatArray:
+        """Have the utility evaluate the coalitions of every game: (n_games, *shape)."""
+        try:
+            values = getattr(self.utility, method)(self.summaries, *arguments)
+        except (EvaluationError, MemoryError):
+            raise
+        except CoalitionFailed as failure:
+            raise self._failed(failure.coalition, failure.reason) from failure
+        except Exception as cause:
+            raise self._blamed(cause, coalitions) from cause
+        owner = f"{type(self.utility).__name__}.{method}"
+        return check_values(values, (len(self.indices), *shape), owner)
+
+    def _blamed(self, cause: Exception, coalitions: _Coalitions) -> EvaluationError:
+        """Evaluate the coalitions one by one, to name the first that fails."""
+        for g, summaries in enumerate(self.summaries):
+            for coalition in dict.fromkeys(coalitions(g)):
+                try:
+                    self.utility.evaluate(summaries, [coalition])
+                except Exception as alone:  # noqa: BLE001  it is told, and its like is the cause
+                    return self._failed(coalition, f"{type(alone).__name__}: {alone}")
+        return EvaluationError(
+            f"{type(self.utility).__name__} could evaluate each coalition alone, but not "
+            f"together: {type(cause).__name__}: {one_line(cause)}"
+        )
 
     def _failed(self, coalition: int, reason: str) -> EvaluationError:
         return EvaluationError(

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband._typing import AnyArray
-from shapband.checks import one_line
+from shapband.checks import check_whole, one_line
 from shapband.errors import InvalidInput, SourceError
+from shapband.records import Schema
 from shapband.sources.base import FiniteSource, Source
 from shapband.sources.frames import FrameSource, as_frame
 
@@ -126,16 +127,23 @@ def check_providers(providers: Sequence[Provider]) -> tuple[Provider, ...]:
 
 
 def _check_answers(provider: Provider) -> None:
-    """Check that a source tells what it must before it is asked for records."""
-    source = provider.source
+    """Check what a source tells of itself before it is asked for records."""
+    source, whose = provider.source, f"provider {provider.name!r}: the"
     for question in ("schema", "size") if isinstance(source, FiniteSource) else ("schema",):
         try:
             getattr(source, question)
         except Exception as cause:
             raise SourceError(
-                f"provider {provider.name!r}: the source cannot tell its {question} "
+                f"{whose} source cannot tell its {question} "
                 f"({type(cause).__name__}: {one_line(cause)})"
             ) from cause
+    if not (source.schema is None or isinstance(source.schema, Schema)):
+        raise InvalidInput(
+            f"{whose} schema of its source must be a Schema(n_features) or None; "
+            f"received {source.schema!r}"
+        )
+    if isinstance(source, FiniteSource):
+        check_whole(f"{whose} size of its source", source.size, 1)
 
 
 def _check_features(providers: Sequence[Provider]) -> None:

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Schema:
-    """What is known of a batch's features: their number, and in a data frame their names."""
+    """What is known of a batch's features: their number, and in a data frame their names.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> str(sb.Schema(n_features=3))
+    '3 features'
+    """
 
     n_features: int
     columns: tuple[str, ...] | None = None

@@ -109,6 +109,8 @@ class Thinking:
 class Endless(GenerativeSource):
     """Draws for itself; the state of its generator is its address."""
 
+    waits = True
+
     def __init__(self, log: Path | None, delay: float) -> None:
         self._log = log
         self._delay = delay
@@ -125,6 +127,8 @@ class Endless(GenerativeSource):
 
 class Stock(FiniteSource):
     """Gives the rows it is asked for; they are its address."""
+
+    waits = True
 
     def __init__(self, log: Path | None, delay: float) -> None:
         self._log = log

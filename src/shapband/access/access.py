@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shapband.access.answers import check_answer
 from shapband.access.budget import Budget, Cost
 from shapband.access.journal import GameNumbers, NullPurchases, PurchaseJournal
 from shapband.access.meter import AccessReport, Usage
@@ -32,6 +33,16 @@ class Access:
     One request fetches all that a provider gives to one draw or one pool. Which records it
     fetches is addressed by the purpose, the provider's name and the game. Distant sources are
     asked side by side, so that a game waits for the slowest of them and not for their sum.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> from shapband.seeds import Seeds
+    >>> providers = [sb.Provider("north", sb.ArraySource([[1.0], [2.0]], [0.0, 1.0]))]
+    >>> access = sb.Access(providers, Seeds(0), sb.Budget())
+    >>> (drawn,) = access.fetch("draw", range(3), [1], "the draws")
+    >>> drawn.rows.shape, access.report.records
+    ((3, 1), 3)
     """
 
     def __init__(
@@ -85,6 +96,12 @@ class Access:
     def waits(self) -> bool:
         """Whether any source waits for something outside this process."""
         return any(provider.source.waits for provider in self.providers)
+
+    @property
+    def fetches_ahead(self) -> bool:
+        """Whether a thread may fetch ahead: every source that is not in memory waits."""
+        bound = any(_is_distant(p) and not p.source.waits for p in self.providers)
+        return self.waits and not bound and self._concurrency > 1
 
     def require(self, cost: Cost, what: str) -> None:
         """Raise unless the budget still pays for `cost`."""
@@ -143,12 +160,25 @@ class Access:
             self._journal.taken(names, *wanted)
 
     def _answers(self, orders: Sequence[_Order]) -> list[_Answer]:
-        """Have all orders answered, side by side if that saves waiting."""
+        """Have all orders answered: by sources that wait in threads, by the others here."""
         at_once = min(self._concurrency, len(orders))
-        if self.waits and at_once > 1:
-            self._threads = self._threads or ThreadPoolExecutor(at_once)
-            return _gather([self._threads.submit(self._answer, order) for order in orders])
-        return [self._answer(order) for order in orders]
+        if not self.waits or at_once == 1:
+            return [self._answer(order) for order in orders]
+        self._threads = self._threads or ThreadPoolExecutor(at_once)
+        futures = [
+            self._threads.submit(self._answer, order) if order.provider.source.waits else Future()
+            for order in orders
+        ]
+        for order, future in zip(orders, futures, strict=True):
+            if not order.provider.source.waits:
+                self._answer_here(order, future)
+        return _gather(futures)
+
+    def _answer_here(self, order: _Order, future: Future[_Answer]) -> None:
+        try:
+            future.set_result(self._answer(order))
+        except Exception as error:  # noqa: BLE001  raised when the threads are done
+            future.set_exception(error)
 
     def _answer(self, order: _Order) -> _Answer:
         """Have one provider's order answered: by the source, or from what it gave before."""
@@ -197,20 +227,19 @@ class Access:
         try:
             if isinstance(source, FiniteSource):
                 rows = order.choice(source, self.seeds, range(game, game + 1)).rows()[0]
-                batch = source.take(rows)
+                answer = source.take(rows)
             elif isinstance(source, GenerativeSource):
                 name = order.provider.name
-                batch = source.draw(order.size, self.seeds.generator(order.purpose, name, game))
+                answer = source.draw(order.size, self.seeds.generator(order.purpose, name, game))
             else:
                 raise SourceError("a source must be a FiniteSource or a GenerativeSource")
-            _check_batch(batch, order.size)
+            return check_answer(answer, order.size)
         except BaseException as cause:
             reason = _in_words(cause)
             self._journal.failed(order.provider.name, order.purpose, game, reason)
             if isinstance(cause, KeyboardInterrupt):
                 raise
             raise SourceError(reason) from cause
-        return batch
 
     def _check_schema(self, name: str, schema: Schema) -> None:
         """Check that a provider gives the features it gave before, and those expected of all."""
@@ -268,16 +297,6 @@ def _in_words(cause: BaseException) -> str:
         return said
     kind = type(cause).__name__
     return f"{kind}: {said}" if said else kind
-
-
-def _check_batch(batch: Batch, size: int) -> None:
-    """Check one answer."""
-    if len(batch) != size:
-        raise SourceError(f"the source gave {len(batch)} records where {size} were asked")
-    if not batch.is_frame and not np.isfinite(batch.X).all():
-        raise SourceError("the source gave features that are NaN or infinite")
-    if batch.y.dtype.kind == "f" and not np.isfinite(batch.y).all():
-        raise SourceError("the source gave targets that are NaN or infinite")
 
 
 def _stack(batches: Sequence[Batch], size: int) -> Draws:

@@ -9,7 +9,14 @@ from shapband.checks import check_whole
 
 @dataclass(frozen=True)
 class Cost:
-    """Requests and records that something takes."""
+    """Requests and records that something takes.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.Cost(requests=1, records=60) + sb.Cost(requests=1, records=40)
+    Cost(requests=2, records=100)
+    """
 
     requests: int = 0
     records: int = 0

@@ -9,7 +9,14 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Usage:
-    """Requests made, records received, and seconds spent waiting for them."""
+    """Requests made, records received, and seconds spent waiting for them.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.Usage(1, 60, 0.5) + sb.Usage(1, 40, 0.5)
+    Usage(requests=2, records=100, seconds=1.0)
+    """
 
     requests: int = 0
     records: int = 0

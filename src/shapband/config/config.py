@@ -173,7 +173,7 @@ class Config(Table):
 
     def _workers(self, utility: Utility) -> Workers:
         if isinstance(self.workers, int):
-            return LocalWorkers(self.workers, threads=utility.mergeable)
+            return LocalWorkers(self.workers, threads=utility.threaded)
         _, name = _CLUSTERS[self.workers]
         kind = getattr(import_module(f"shapband.execution.{self.workers}"), name)
         made: Workers = kind() if self.scheduler is None else kind(self.scheduler)

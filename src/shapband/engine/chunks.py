@@ -15,7 +15,7 @@ from shapband.games import Games
 from shapband.records import Batch
 from shapband.sampling.base import Realisation
 from shapband.seeds import Seeds
-from shapband.solvers.base import Solution, Solver
+from shapband.solvers.base import Solution, Solver, check_solution
 from shapband.utilities.base import GameSummaries, Utility
 
 _NEAR_FLOATS = 250_000  # best size of a chunk, in numbers: 2 MB, which fit into the caches
@@ -66,7 +66,7 @@ class Job:
         """Summarise the games, unless that is done, and solve them."""
         summaries = self._summarised(task).summaries
         games = Games(self.utility, summaries, self.names, task.indices, self.seeds)
-        return self.solver.solve(games)
+        return check_solution(self.solver.solve(games), self.solver, games)
 
     def packed(self, task: Chunk) -> Chunk:
         """Reduce a chunk to what another process needs: summaries, or the records in use."""
@@ -131,4 +131,4 @@ def _summaries_travel(utility: Utility, draw_sizes: list[int]) -> bool:
     """
     summaries = sum(utility.summary_floats(size) for size in draw_sizes)
     records = sum(Utility.summary_floats(utility, size) for size in draw_sizes)
-    return utility.mergeable and summaries <= records
+    return utility.summaries_travel and summaries <= records

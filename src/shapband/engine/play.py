@@ -173,8 +173,7 @@ class _Session:
 
     def _tasks(self, games: range) -> Generator[Chunk, None, None]:
         chunks = self._chunks(games)
-        ahead = self._access.waits and self._plan.concurrency > 1
-        return fetched_ahead(chunks, self._access) if ahead else chunks
+        return fetched_ahead(chunks, self._access) if self._access.fetches_ahead else chunks
 
     def _chunks(self, games: range) -> Generator[Chunk, None, None]:
         for start in range(games.start, games.stop, self._chunk):

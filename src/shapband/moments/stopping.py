@@ -18,7 +18,17 @@ from shapband.moments.intervals import check_level, expectation_interval
 
 
 class StoppingRule(ABC):
-    """Says whether the games played so far are enough."""
+    """Says whether the games played so far are enough.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> class Hundred(sb.StoppingRule):
+    ...     def met(self, moments, seconds):
+    ...         return moments.n_games >= 100
+    >>> (Hundred() | sb.Seconds(10)).met(sb.Moments.of([[1.0], [2.0]]), seconds=11.0)
+    True
+    """
 
     @abstractmethod
     def met(self, moments: Moments, seconds: float) -> bool:

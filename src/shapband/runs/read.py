@@ -38,6 +38,10 @@ class RunStatus:
         values, or None while there are fewer than two
     unanswered : requests without an answer: under way, or cut off with the process that asked
     digest : that of the last ledger entry, which depends on everything stored before it
+
+    Examples
+    --------
+    See `load`.
     """
 
     state: State
@@ -58,6 +62,10 @@ class Run:
     Attributes
     ----------
     path : the directory
+
+    Examples
+    --------
+    See `load`.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The door every sampling has."""
+"""The interface of a sampling, and what samplings share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ from shapband.sources.base import FiniteSource
 
 
 class Sampling(ABC):
-    """How the draws of a game come about."""
+    """How the draws of a game come about.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> isinstance(sb.Fresh(60), sb.Sampling)
+    True
+    >>> sb.testing.check_sampling(sb.Fresh(60))
+    """
 
     @abstractmethod
     def check(self, providers: Sequence[Provider]) -> None:
@@ -43,6 +51,15 @@ class Realisation(ABC):
     target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     group : games that share one shuffle of the pools, or None if all games are alike
     cost : what one more game asks of the sources
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> from shapband.seeds import Seeds
+    >>> providers = [sb.Provider("north", sb.ArraySource([[1.0], [2.0]], [0.0, 1.0]))]
+    >>> fresh = sb.Fresh(1).prepare(sb.Access(providers, Seeds(0), sb.Budget()))
+    >>> isinstance(fresh, sb.Realisation), fresh.target
+    (True, 'draws of 1 records from the sources')
     """
 
     draw_sizes: IntArray

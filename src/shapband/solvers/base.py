@@ -1,11 +1,16 @@
-"""The door every solver has."""
+"""The interface of a solver, and the solution it gives."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
 
 from shapband._typing import FloatArray
+from shapband.checks import described
+from shapband.errors import ConformanceError
 from shapband.games import Games
 
 
@@ -19,6 +24,12 @@ class Solution:
     noise : (n_games, n) estimated variance of the solver's own error in `values`: 0 if the
         values are exact, NaN if it cannot be estimated
     evaluations : distinct coalitions evaluated, over all games
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> sb.Solution(np.array([[0.5, 0.5]]), noise=np.zeros((1, 2)), evaluations=3).values.sum()
+    np.float64(1.0)
     """
 
     values: FloatArray
@@ -27,7 +38,25 @@ class Solution:
 
 
 class Solver(ABC):
-    """How one game's Shapley values are computed."""
+    """How one game's Shapley values are computed.
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Alone(sb.Solver):
+    ...     def check(self, n_providers):
+    ...         if n_providers > 1:
+    ...             raise sb.errors.InvalidInput("Alone: use one provider")
+    ...     def floats_per_game(self, n_providers):
+    ...         return 2
+    ...     def solve(self, games):
+    ...         table = games.table()
+    ...         values = table[:, 1:] - table[:, :1]
+    ...         return sb.Solution(values, np.zeros_like(values), len(values))
+    >>> sb.testing.check_solver(Alone())
+    """
 
     @abstractmethod
     def check(self, n_providers: int) -> None:
@@ -40,3 +69,30 @@ class Solver(ABC):
     @abstractmethod
     def floats_per_game(self, n_providers: int) -> int:
         """Roughly how many numbers solving one game holds, to size chunks."""
+
+
+def check_solution(solution: object, solver: Solver, games: Games) -> Solution:
+    """Check that a solver gave values, noise and evaluations for every game of a chunk."""
+    rule = f"{type(solver).__name__}.solve must return"
+    if not isinstance(solution, Solution):
+        raise ConformanceError(
+            f"{rule} a Solution(values, noise, evaluations); received {type(solution).__name__}"
+        )
+    shape = (len(games.indices), games.n_providers)
+    for name, array in (("values", solution.values), ("noise", solution.noise)):
+        if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
+            raise ConformanceError(
+                f"{rule} {name} as a float64 array of shape {shape}, one row for each game and one "
+                f"column for each provider; received {described(array)}"
+            )
+    if not np.isfinite(solution.values).all():
+        raise ConformanceError(f"{rule} finite values; received NaN or infinity")
+    if (solution.noise < 0).any():
+        raise ConformanceError(
+            f"{rule} noise of at least 0, the variance of the solver's own error, or NaN if it is "
+            f"not known; received {solution.noise.min()}"
+        )
+    count: object = solution.evaluations
+    if not isinstance(count, Integral):
+        raise ConformanceError(f"{rule} evaluations as a whole number; received {count!r}")
+    return Solution(solution.values, solution.noise, int(count))

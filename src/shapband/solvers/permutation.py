@@ -81,6 +81,14 @@ def random_orders(games: Games, n_iter: int) -> IntArray:
     Every provider draws a random key for every permutation, addressed by its own name; the
     keys' order is the permutation. So the order of providers does not matter, and a further
     provider leaves the others' relative order as it was.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> from shapband.seeds import Seeds
+    >>> games = sb.Games(sb.AdditiveUtility(), [[1.0, 2.0]], ("a", "b"), range(1), Seeds(0))
+    >>> sb.random_orders(games, n_iter=3).shape
+    (1, 3, 2)
     """
     keys = np.stack(
         [games.seeds.words("permutation", name, games.indices, n_iter) for name in games.names],
@@ -90,7 +98,14 @@ def random_orders(games: Games, n_iter: int) -> IntArray:
 
 
 def variance_of_mean(samples: FloatArray) -> FloatArray:
-    """Estimated variance of the mean of independent samples: (n_games, k, n) to (n_games, n)."""
+    """Estimated variance of the mean of independent samples: (n_games, k, n) to (n_games, n).
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> sb.variance_of_mean(np.array([[[1.0], [3.0]]])).tolist()
+    [[1.0]]
+    """
     k = samples.shape[1]
     if k < 2:
         return np.full((samples.shape[0], samples.shape[2]), np.nan)

@@ -1,4 +1,4 @@
-"""The two doors a source can have.
+"""The two kinds of source, `FiniteSource` and `GenerativeSource`.
 
 A finite source knows how many records it has and gives those it is asked for; which ones is
 decided by the caller, so that the same seed picks the same records wherever they live. A
@@ -8,32 +8,43 @@ generative source draws for itself and is handed the random generator.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from shapband._facts import WithFacts, facts
 from shapband._typing import AnyArray, FloatArray, IntArray
 from shapband.checks import one_line
 from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema
 
+# What a source may answer with: a batch, or features and targets that are checked on arrival.
+Records: TypeAlias = Batch | tuple[Any, Any]
 
-class Source(ABC):
+
+class Source(WithFacts, ABC):
     """Where one provider's records are drawn from: a `FiniteSource` or a `GenerativeSource`.
 
     Attributes
     ----------
-    waits : whether a request waits for something outside this process, such as a network;
-        sources that wait are asked side by side
+    schema : the features of the records, or None while no record has been seen; an attribute or
+        a property
+    waits : whether a request waits for something outside this process, such as a network.
+        Sources that wait are asked from threads, so they must be safe to call from any thread;
+        each of them answers one request at a time. The others are asked from the thread that
+        called `value`
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> isinstance(sb.ArraySource([[1.0]], [0.0]), sb.Source)
+    True
     """
 
-    waits: bool = True
-
-    @property
-    @abstractmethod
-    def schema(self) -> Schema | None:
-        """The features of the records, or None while no record has been seen."""
+    schema: Schema | None = None
+    waits: bool = False
 
 
 class FiniteSource(Source):
@@ -41,61 +52,72 @@ class FiniteSource(Source):
 
     Attributes
     ----------
+    size : how many records there are, at least 1; an attribute or a property
     replace : whether one draw may hold a record more than once
+    records : all records if they are in memory and free to look at, else None
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> class Squares(sb.FiniteSource):
+    ...     def __init__(self, size):
+    ...         self.size = size
+    ...     def take(self, rows):
+    ...         return rows.astype(float), rows**2
+    >>> Squares(10)
+    Squares(10 records)
+    >>> sb.testing.check_source(Squares(10))
     """
 
+    size: int
     replace: bool = False
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """How many records there are."""
+    records: Batch | None = None
 
     @abstractmethod
-    def take(self, rows: IntArray) -> Batch:
-        """Give the records with these indices, in this order."""
+    def take(self, rows: IntArray) -> Records:
+        """Give the records with these indices, in this order: a `Batch` or a tuple (X, y)."""
 
-    @property
-    def records(self) -> Batch | None:
-        """All records if they are in memory and free to look at, else None."""
-        return None
+    def __repr__(self) -> str:
+        told = []
+        with suppress(Exception):  # a source that cannot be reached still has a repr
+            told.append(f"{self.size} records")
+            told.append(f"{self.schema.n_features} features" if self.schema else "")
+        return f"{type(self).__name__}({facts(*filter(None, told), replace=self.replace)})"
 
 
 class MemorySource(FiniteSource):
     """A finite source whose records are all in memory, free to look at."""
 
-    waits = False
+    schema: Schema
+    records: Batch
 
     def __init__(self, records: Batch, *, replace: bool) -> None:
-        self._records = records
+        self.records = records
+        self.size = len(records)
+        self.schema = records.schema
         self.replace = replace
-
-    @property
-    def size(self) -> int:
-        """How many records there are."""
-        return len(self._records)
-
-    @property
-    def schema(self) -> Schema:
-        """The features of the records."""
-        return self._records.schema
-
-    @property
-    def records(self) -> Batch:
-        """All records."""
-        return self._records
 
     def take(self, rows: IntArray) -> Batch:
         """Give the records with these indices."""
-        return self._records.take(rows)
+        return self.records.take(rows)
 
 
 class GenerativeSource(Source):
-    """A source that draws its own records."""
+    """A source that draws its own records.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> class Dice(sb.GenerativeSource):
+    ...     def draw(self, size, rng):
+    ...         eyes = rng.integers(1, 7, size)
+    ...         return eyes, eyes
+    >>> sb.testing.check_source(Dice())
+    """
 
     @abstractmethod
-    def draw(self, size: int, rng: np.random.Generator) -> Batch:
-        """Give `size` records, all randomness taken from `rng`."""
+    def draw(self, size: int, rng: np.random.Generator) -> Records:
+        """Give `size` records, all randomness taken from `rng`: a `Batch` or a tuple (X, y)."""
 
 
 def check_array_batch(X: Any, y: Any, owner: str) -> Batch:

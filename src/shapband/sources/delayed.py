@@ -9,12 +9,13 @@ import numpy as np
 from shapband._typing import IntArray
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
-from shapband.records import Batch, Schema
-from shapband.sources.base import FiniteSource, GenerativeSource, Source
+from shapband.sources.base import FiniteSource, GenerativeSource, Records, Source
 
 
 def with_delay(source: Source, seconds: float) -> Source:
-    """Give the same source with a fixed delay at every request.
+    """Give the same source with a fixed delay at every request, as if it were behind a network.
+
+    The source is asked from threads, so it must be safe to call from any thread.
 
     Examples
     --------
@@ -32,36 +33,38 @@ def with_delay(source: Source, seconds: float) -> Source:
     raise InvalidInput(f"with_delay: source must be a source; received {type(source).__name__}")
 
 
-class _DelayedFinite(FiniteSource):
-    """Its records are not free to look at, so that every draw passes through `take`."""
+class _Delayed(Source):
+    """What both kinds of delayed source share."""
 
-    def __init__(self, inner: FiniteSource, seconds: float) -> None:
+    waits = True
+
+    def __init__(self, inner: Source, seconds: float) -> None:
         self._inner = inner
         self._seconds = seconds
+        self.schema = inner.schema
+
+    def __repr__(self) -> str:
+        return f"with_delay({self._inner!r}, seconds={self._seconds})"
+
+
+class _DelayedFinite(_Delayed, FiniteSource):
+    """Its records are not free to look at, so that every draw passes through `take`."""
+
+    _inner: FiniteSource
+
+    def __init__(self, inner: FiniteSource, seconds: float) -> None:
+        super().__init__(inner, seconds)
+        self.size = inner.size
         self.replace = inner.replace
 
-    @property
-    def size(self) -> int:
-        return self._inner.size
-
-    @property
-    def schema(self) -> Schema | None:
-        return self._inner.schema
-
-    def take(self, rows: IntArray) -> Batch:
+    def take(self, rows: IntArray) -> Records:
         time.sleep(self._seconds)
         return self._inner.take(rows)
 
 
-class _DelayedGenerative(GenerativeSource):
-    def __init__(self, inner: GenerativeSource, seconds: float) -> None:
-        self._inner = inner
-        self._seconds = seconds
+class _DelayedGenerative(_Delayed, GenerativeSource):
+    _inner: GenerativeSource
 
-    @property
-    def schema(self) -> Schema | None:
-        return self._inner.schema
-
-    def draw(self, size: int, rng: np.random.Generator) -> Batch:
+    def draw(self, size: int, rng: np.random.Generator) -> Records:
         time.sleep(self._seconds)
         return self._inner.draw(size, rng)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from shapband._facts import facts, name_of
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 from shapband.records import Batch
@@ -43,10 +44,7 @@ class FunctionSource(GenerativeSource):
             )
         self._draw = draw
         self.waits = waits
-
-    @property
-    def schema(self) -> None:
-        """Not known before a draw."""
+        self._about = facts(name_of(draw), waits=waits)
 
     def draw(self, size: int, rng: np.random.Generator) -> Batch:
         """Call the function."""
@@ -83,13 +81,11 @@ class DistributionSource(GenerativeSource):
             raise InvalidInput(
                 f"DistributionSource: label must be a function of the features; received {label!r}"
             )
-        self.waits = False
         self._distribution = distribution
         self._label = label
-
-    @property
-    def schema(self) -> None:
-        """Not known before a draw."""
+        family = getattr(distribution, "dist", distribution)
+        name = str(getattr(family, "name", type(family).__name__))
+        self._about = facts(name, label=label and name_of(label))
 
     def draw(self, size: int, rng: np.random.Generator) -> Batch:
         """Draw features, then label them."""

@@ -1,9 +1,9 @@
 """What a coalition is worth.
 
-A utility has one door with two methods: `summarise` turns a draw into the statistic that the
+A utility has two methods: `summarise` turns a draw into the statistic that the
 utility needs, and `evaluate` turns the summaries of all providers into the values of some
 coalitions. Mergeable utilities (means, least squares, nearest neighbours) keep a small summary
-and never see the records again; black boxes keep the batch itself. Two wider doors, for all
+and never see the records again; black boxes keep the batch itself. Two optional methods, for all
 coalitions of many games and for the coalitions that grow along permutations, have defaults in
 `base` and fast versions where a utility is mergeable.
 """

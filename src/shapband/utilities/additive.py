@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shapband._facts import facts
 from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_number, check_row
 from shapband.coalitions import members
@@ -34,10 +35,14 @@ class AdditiveUtility(Utility):
     """
 
     mergeable = True
+    threaded = True
+    summaries_travel = True
 
     def __init__(self, weights: ArrayLike | None = None, *, empty: float = 0.0) -> None:
         self.empty = check_number("AdditiveUtility: empty", empty)
         self.weights = None if weights is None else check_row("AdditiveUtility: weights", weights)
+        weighted = () if self.weights is None else (f"{len(self.weights)} weights",)
+        self._about = facts(*weighted, empty=empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Check the number of weights and the targets."""

@@ -1,4 +1,4 @@
-"""The door every utility has, and the defaults of its wider doors."""
+"""The interface of a utility, and the defaults of its optional methods."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from shapband._facts import WithFacts
 from shapband._typing import AnyArray, FloatArray, IntArray
+from shapband.checks import described
 from shapband.coalitions import members, prefix_masks
 from shapband.draws import Draws
-from shapband.errors import InvalidInput
+from shapband.errors import EvaluationError, InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch, Schema, concat, numeric_features, numeric_targets
 from shapband.sources.base import FiniteSource, check_features, check_targets
@@ -30,22 +32,38 @@ class CoalitionFailed(Exception):
         self.reason = reason
 
 
-class Utility(ABC):
+class Utility(WithFacts, ABC):
     """The value of a coalition.
 
     Attributes
     ----------
+    schema : the features that records must have, or None if any will do; an attribute or a
+        property
     empty : value of the coalition without members, and of one that has too little data
     mergeable : whether summaries are small statistics, so that a coalition costs microseconds
+    threaded : whether evaluating releases the interpreter lock, so that `n_jobs` can be threads
+        of one process; otherwise they are processes
+    summaries_travel : whether summaries are sent to other processes instead of records, where
+        they are smaller
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> class Largest(sb.Utility):
+    ...     mergeable = True
+    ...     def summarise(self, batch):
+    ...         return batch.y.max()
+    ...     def evaluate(self, summaries, coalitions):
+    ...         inside = [[summaries[i] for i in sb.members(c)] for c in coalitions]
+    ...         return np.array([max(found, default=self.empty) for found in inside])
+    >>> sb.testing.check_utility(Largest())
     """
 
+    schema: Schema | None = None
     empty: float = 0.0
     mergeable: bool = False
-
-    @property
-    def schema(self) -> Schema | None:
-        """The features that records must have, or None if any will do."""
-        return None
+    threaded: bool = False
+    summaries_travel: bool = False
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Raise InvalidInput if these providers cannot be valued."""
@@ -58,7 +76,7 @@ class Utility(ABC):
                 except InvalidInput as cause:
                     raise InvalidInput(f"provider {provider.name!r}: {cause}") from cause
 
-    def check_batch(self, batch: Batch) -> None:  # noqa: B027  most utilities take any
+    def check_batch(self, batch: Batch) -> None:
         """Raise InvalidInput if these records are of a kind that this utility cannot use."""
 
     @abstractmethod
@@ -85,7 +103,7 @@ class Utility(ABC):
         table = np.empty((len(games), len(coalitions) + 1))
         table[:, 0] = self.empty
         for g, summaries in enumerate(games):
-            table[g, 1:] = self.evaluate(summaries, coalitions)
+            table[g, 1:] = self._values(summaries, coalitions)
         return table
 
     def evaluate_prefixes(
@@ -105,9 +123,14 @@ class Utility(ABC):
             masks = [prefix_masks(order) for order in orders[g]]
             at = np.nonzero(first[g] == np.arange(orders.shape[1])[:, None])
             new = [masks[t][k] for t, k in zip(*at, strict=True)]
-            values[g][at] = self.evaluate(summaries, new)
+            values[g][at] = self._values(summaries, new)
             values[g] = np.take_along_axis(values[g], first[g], axis=0)
         return values
+
+    def _values(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:
+        """Evaluate, and check that there is one value for each coalition."""
+        owner = f"{type(self).__name__}.evaluate"
+        return check_values(self.evaluate(summaries, coalitions), (len(coalitions),), owner)
 
 
 class RecordsUtility(Utility):
@@ -133,6 +156,21 @@ class RecordsUtility(Utility):
         except Exception as cause:
             reason = f"{type(cause).__name__}: {cause}"
             raise CoalitionFailed(coalition, reason) from cause
+
+
+def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArray:
+    """Check that a method of a utility returned numbers of a shape."""
+    found = np.asarray(values)
+    if found.shape != shape or found.dtype.kind not in "fiub":
+        raise EvaluationError(
+            f"{owner} must return an array of numbers of shape {shape}; received {described(found)}"
+        )
+    return np.require(found, dtype=np.float64, requirements="W")
+
+
+def validation_facts(rows: Batch) -> str:
+    """Say how many validation rows and features there are, for a `repr`."""
+    return f"{len(rows)} validation rows, {rows.schema.n_features} features"
 
 
 def check_validation(X_val: Any, y_val: Any, owner: str) -> Batch:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from shapband.checks import check_number, check_whole
+from shapband._facts import facts, name_of
+from shapband.checks import check_number, check_whole, one_line
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch, Schema, schema_of
 from shapband.sources.base import check_targets
 from shapband.sources.frames import as_frame, check_infinite
-from shapband.utilities.base import RecordsUtility, check_validation
+from shapband.utilities.base import RecordsUtility, check_validation, validation_facts
 
 Scorer = Callable[[Any, Any, Any], float]
 
@@ -42,6 +43,8 @@ class EstimatorUtility(RecordsUtility):
     1.0
     """
 
+    schema: Schema
+
     def __init__(
         self,
         estimator: Any,
@@ -65,14 +68,15 @@ class EstimatorUtility(RecordsUtility):
             self._validation = Batch(X_val, y)
         else:
             self._validation = check_validation(X_val, y_val, "EstimatorUtility")
+        self.schema = schema_of(self._validation.X)
         self._score = _scorer(estimator, score)
         self.empty = check_number("EstimatorUtility: empty", empty)
         self._failed = None if failed is None else check_number("EstimatorUtility: failed", failed)
-
-    @property
-    def schema(self) -> Schema:
-        """The features of the validation rows."""
-        return schema_of(self._validation.X)
+        rows, scored = (
+            validation_facts(self._validation),
+            name_of(score) if callable(score) else score,
+        )
+        self._about = facts(one_line(estimator), rows, score=scored, empty=empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Check the features, and that frames meet frames."""

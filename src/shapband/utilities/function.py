@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from shapband._facts import facts, name_of
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.records import Batch
@@ -37,6 +38,7 @@ class FunctionUtility(RecordsUtility):
             )
         self._v = v
         self.empty = check_number("FunctionUtility: empty", empty)
+        self._about = facts(name_of(v), empty=empty)
 
     def score(self, batch: Batch) -> float:
         """Call the function."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shapband import kernels
+from shapband._facts import facts
 from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_number
 from shapband.coalitions import members
@@ -18,6 +19,7 @@ from shapband.utilities.base import (
     Utility,
     check_numeric_targets,
     check_validation,
+    validation_facts,
 )
 from shapband.utilities.minimum_norm import minimum_norm_mse
 from shapband.utilities.scores import check_score, score_from_mse
@@ -53,12 +55,15 @@ class LinearUtility(Utility):
     """
 
     mergeable = True
+    threaded = True
+    summaries_travel = True
+    schema: Schema
 
     def __init__(
         self, X_val: ArrayLike, y_val: ArrayLike, score: str = "inverse_mse", *, empty: float = 0.0
     ) -> None:
         validation = check_validation(X_val, y_val, "LinearUtility")
-        self._schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
         self._score = check_score(score, y, "LinearUtility")
         self.empty = check_number("LinearUtility: empty", empty)
@@ -70,11 +75,7 @@ class LinearUtility(Utility):
         moments = _summaries([Draws.whole(validation)], self._centre)[0, 0] / len(X)
         p = X.shape[1] + 1
         self._A, self._b = moments[:-p].copy(), moments[-p:].copy()
-
-    @property
-    def schema(self) -> Schema:
-        """The features of the validation rows."""
-        return self._schema
+        self._about = facts(validation_facts(validation), score=score, empty=empty)
 
     def check_batch(self, batch: Batch) -> None:
         """Check that features and targets are numbers."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband import kernels
+from shapband._facts import facts
 from shapband._typing import AnyArray, FloatArray, IntArray
 from shapband.checks import check_number, check_whole
 from shapband.coalitions import members
@@ -20,6 +21,7 @@ from shapband.utilities.base import (
     Utility,
     check_numeric_targets,
     check_validation,
+    validation_facts,
 )
 from shapband.utilities.scores import check_score, score_from_mse
 
@@ -57,6 +59,9 @@ class NeighborUtility(Utility):
     """
 
     mergeable = True
+    threaded = True
+    summaries_travel = True
+    schema: Schema
 
     def __init__(
         self,
@@ -73,7 +78,7 @@ class NeighborUtility(Utility):
                 f"NeighborUtility: task must be 'regression' or 'classification'; received {task!r}"
             )
         validation = check_validation(X_val, y_val, "NeighborUtility")
-        self._schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
         self._X = validation.X
         self._k = check_whole("NeighborUtility: k", k, 1)
         self._classify = task == "classification"
@@ -85,11 +90,8 @@ class NeighborUtility(Utility):
         )
         self._score = check_score(score, self._y, "NeighborUtility")
         self.empty = check_number("NeighborUtility: empty", empty)
-
-    @property
-    def schema(self) -> Schema:
-        """The features of the validation rows."""
-        return self._schema
+        scored = {"task": task} if self._classify else {"score": score}
+        self._about = facts(validation_facts(validation), k=k, **scored, empty=empty)
 
     def check_batch(self, batch: Batch) -> None:
         """Check that features are numbers, and targets numbers or known labels."""

@@ -31,6 +31,8 @@ class TableUtility(Utility):
     """
 
     mergeable = True
+    threaded = True
+    summaries_travel = True
 
     def __init__(self, values: ArrayLike) -> None:
         self.values = check_row("TableUtility: values", values)
@@ -42,6 +44,7 @@ class TableUtility(Utility):
             )
         self.n = n
         self.empty = float(self.values[0])
+        self._about = f"{self.values.size} values"
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Check the number of providers."""

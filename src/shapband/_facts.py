@@ -1,0 +1,30 @@
+"""The short `repr` that sources and utilities share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class WithFacts:
+    """A class whose `repr` is its name, with a few facts about it in parentheses."""
+
+    _about: str = ""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._about})"
+
+
+def facts(*plain: str, **named: object) -> str:
+    """Join facts for a `repr`, without those that are None, False or 0.
+
+    Examples
+    --------
+    >>> facts("3 weights", empty=0.0, k=2)
+    '3 weights, k=2'
+    """
+    return ", ".join([*plain, *(f"{name}={fact!r}" for name, fact in named.items() if fact)])
+
+
+def name_of(function: Callable[..., object]) -> str:
+    """Give the name of a function, or of the class of another callable."""
+    return str(getattr(function, "__name__", type(function).__name__))

@@ -1,0 +1,13 @@
+"""Checks that a source, utility, sampling or solver of your own keeps the rules of its kind.
+
+Each check asks for small things whose answers are known, and raises
+`shapband.errors.ConformanceError` at the first rule that is broken. The checks are meant for
+your own tests: ``sb.testing.check_solver(MySolver())``.
+"""
+
+from shapband.testing.samplings import check_sampling
+from shapband.testing.solvers import check_solver
+from shapband.testing.sources import check_source
+from shapband.testing.utilities import check_utility
+
+__all__ = ["check_sampling", "check_solver", "check_source", "check_utility"]

@@ -1,0 +1,126 @@
+"""The rules of solvers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.checks import check_whole
+from shapband.coalitions import members
+from shapband.games import Games
+from shapband.seeds import Seeds
+from shapband.solvers.base import Solution, Solver, check_solution
+from shapband.testing.rules import accepts, check_repr, during, require, travelled
+from shapband.utilities.additive import AdditiveUtility
+from shapband.utilities.base import Utility
+from shapband.utilities.table import TableUtility
+
+_GAMES = 256
+_SIZES = range(1, 13)  # numbers of providers: the first three that are accepted are solved
+_EMPTY = 2.0  # v(∅), which a solver must not take for 0
+_STANDARD_ERRORS = 6  # a false alarm in a billion normal means
+_NOISE_FACTOR = 3  # between the stated noise and the mean squared error
+
+
+def check_solver(solver: Solver) -> None:
+    """Check that a solver keeps the rules of its kind, on games whose values are known.
+
+    In additive and airport games the values must add up to v(N) - v(∅) in each game, be right
+    on average over games, and have errors as large as the stated noise. They must be the
+    same however games are cut into chunks and providers are ordered: random numbers must be
+    addressed by game and provider, as `random_orders` does.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.testing.check_solver(sb.BalancedPermutation(n_iter=12))
+    """
+    name = type(solver).__name__
+    require(isinstance(solver, Solver), f"{name} must be a subclass of Solver")
+    check_repr(solver)
+    travelled(solver, name)
+    accepts(name, solver.check, 10_000)
+    sizes = [n for n in _SIZES if accepts(name, solver.check, n)]
+    require(sizes, f"{name}.check must accept some number of providers up to {_SIZES[-1]}")
+    for n in sizes[:3]:
+        with during(f"{name}.floats_per_game must return a whole number"):
+            check_whole("floats_per_game", solver.floats_per_game(n), 1)
+        costs = np.arange(1.0, n + 1) ** 2
+        worth = np.random.default_rng(0).normal(size=(_GAMES, n))
+        _check_known(solver, "additive", AdditiveUtility(empty=_EMPTY), worth, worth)
+        _check_known(solver, "airport", _airport(costs), worth, _airport_values(costs))
+        _check_independence(solver, costs)
+
+
+def _check_known(
+    solver: Solver, kind: str, utility: Utility, summaries: FloatArray, known: FloatArray
+) -> None:
+    n = summaries.shape[1]
+    solution = _solve(solver, utility, summaries, range(_GAMES))
+    rule = f"{type(solver).__name__}.solve of {kind} games of {n} providers must"
+    require(
+        0 < solution.evaluations <= _GAMES * (2**n - 1),
+        f"{rule} count the different coalitions it evaluates, at most {2**n - 1} in each of "
+        f"{_GAMES} games; received {solution.evaluations}",
+    )
+    errors = solution.values - known
+    tiny = 1e-9 * n * max(1.0, float(np.abs(known).max()))
+    off = np.abs(errors.sum(axis=1)).max()
+    require(
+        off <= tiny,
+        f"{rule} give values that add up to v(N) - v(∅) in each game; received sums that are off "
+        f"by {off}: count the first marginal from games.utility.empty",
+    )
+    bias = np.abs(errors.mean(axis=0)) - tiny
+    require(
+        (bias <= _STANDARD_ERRORS * errors.std(axis=0) / np.sqrt(_GAMES - 1)).all(),
+        f"{rule} give the known values on average over games; they are off by {bias.max()}, more "
+        f"than {_STANDARD_ERRORS} standard errors",
+    )
+    stated, seen = solution.noise.mean(), np.mean(errors**2)
+    low, high = sorted((stated, seen))
+    require(
+        np.isnan(stated) or high <= _NOISE_FACTOR * low + tiny**2,
+        f"{rule} state the variance of its own error as noise; received {stated} where the mean "
+        f"squared error is {seen}: use variance_of_mean, 0 if exact, or NaN if not known",
+    )
+
+
+def _check_independence(solver: Solver, costs: FloatArray) -> None:
+    """Check that chunks and the order of providers make no difference."""
+    name, nothing = type(solver).__name__, np.zeros((10, len(costs)))
+    utility = _airport(costs)
+    whole = _solve(solver, utility, nothing, range(10))
+    late, early = (_solve(solver, utility, nothing[:5], part) for part in (range(5, 10), range(5)))
+    cut = np.concatenate([early.values, late.values, early.noise, late.noise])
+    require(
+        np.array_equal(cut, np.concatenate([whole.values, whole.noise]), equal_nan=True),
+        f"{name}.solve must give the same bits however games are cut into chunks; games 0 to 4 and "
+        "5 to 9 differ from all at once: take random numbers from games.seeds by game",
+    )
+    turned = _solve(solver, _airport(costs[::-1]), nothing, range(10), step=-1)
+    require(
+        np.allclose(turned.values[:, ::-1], whole.values, rtol=1e-9, atol=1e-9),
+        f"{name}.solve must not depend on the order of the providers; in reverse order the values "
+        "differ: take random numbers from games.seeds by the provider's name",
+    )
+
+
+def _solve(
+    solver: Solver, utility: Utility, summaries: FloatArray, indices: range, step: int = 1
+) -> Solution:
+    names = tuple(f"provider {i}" for i in range(summaries.shape[1]))[::step]
+    games = Games(utility, summaries, names, indices, Seeds(0))
+    with during(f"{type(solver).__name__}.solve must solve {len(names)} providers, as check says"):
+        return check_solution(solver.solve(games), solver, games)
+
+
+def _airport(costs: FloatArray) -> TableUtility:
+    """A runway as long as its longest user needs."""
+    longest = [max((costs[i] for i in members(c)), default=0.0) for c in range(2 ** len(costs))]
+    return TableUtility(_EMPTY + np.array(longest))
+
+
+def _airport_values(costs: FloatArray) -> FloatArray:
+    """Rising costs: each length of the runway is shared by those who need it."""
+    return np.asarray(np.cumsum(np.diff(costs, prepend=0.0) / np.arange(len(costs), 0, -1)))

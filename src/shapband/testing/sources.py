@@ -1,0 +1,107 @@
+"""The rules of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from shapband.access.answers import check_answer
+from shapband.providers import Provider, check_providers
+from shapband.records import Batch
+from shapband.sources.base import FiniteSource, GenerativeSource, Source
+from shapband.testing.rules import during, require, same
+
+
+def check_source(source: Source) -> None:
+    """Check that a source keeps the rules of its kind; a few records are asked for.
+
+    A finite source must give the rows it is asked for, in that order and as often as they are
+    named; a generative one must take all its randomness from `rng`. Both must answer a request
+    alike every time, leave earlier answers as they are, and have the schema they declare. A
+    source with ``waits = True`` is also asked from another thread. Sources are never sent to
+    other processes, so they need not be picklable.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.testing.check_source(sb.ArraySource([[1.0], [2.0], [3.0]], [0.0, 1.0, 2.0]))
+    """
+    name = type(source).__name__
+    with during(f"{name} must tell what it is before it is asked"):
+        check_providers([Provider(name, source)])
+    if isinstance(source, FiniteSource):
+        _check_finite(source, f"{name}.take")
+    elif isinstance(source, GenerativeSource):
+        _check_generative(source, f"{name}.draw")
+    else:
+        require(False, f"{name} must be a subclass of FiniteSource or GenerativeSource")
+
+
+def _check_finite(source: FiniteSource, method: str) -> None:
+    def ask(rows: list[int]) -> Batch:
+        asked = np.array(rows, dtype=np.int64)
+        with during(f"{method}({rows}) must give these records"):
+            batch = check_answer(source.take(asked), len(rows))
+        require(asked.tolist() == rows, f"{method} must not change its rows: work on a copy")
+        return batch
+
+    last = source.size - 1
+    rows = [last, 0, last // 2, 0]
+    _check_answers(source, method, ask, rows, [0])
+    whole = ask(rows)
+    for place, row in enumerate(rows):
+        require(
+            same(whole.take(np.array([place])), ask([row])),
+            f"{method} must give the records in the order of the rows, repeated as they are; in "
+            f"{rows} row {row} is another record than alone: order the records like the rows",
+        )
+    require(
+        source.records is None or same(source.records.take(np.array(rows)), whole),
+        f"{method} must give the same records as the attribute records: leave records as None",
+    )
+
+
+def _check_generative(source: GenerativeSource, method: str) -> None:
+    def ask(request: tuple[int, int]) -> Batch:
+        size, seed = request
+        with during(f"{method}({size}, rng) must give so many records"):
+            return check_answer(source.draw(size, np.random.default_rng(seed)), size)
+
+    _check_answers(source, method, ask, (8, 0), (1, 1))
+    drawn = ask((8, 0))
+    constant = all(same(drawn.take(np.array([k])), drawn.take(np.array([0]))) for k in range(8))
+    require(
+        constant or not same(drawn, ask((8, 1))),
+        f"{method} must take its randomness from rng; two different generators gave the same "
+        "records: draw with rng, or subclass FiniteSource",
+    )
+
+
+def _check_answers(
+    source: Source, method: str, ask: Callable[[Any], Batch], request: Any, other: Any
+) -> None:
+    """Check the rules that both kinds share."""
+    first = ask(request)
+    kept = deepcopy(first)
+    require(
+        source.schema is None or first.schema == source.schema,
+        f"{method} must give the features of its schema, {source.schema}; received "
+        f"{first.schema}: correct the schema, or leave it as None",
+    )
+    ask(other)
+    require(
+        same(first, kept),
+        f"{method} must not change records it gave before; the next request did: return new arrays",
+    )
+    require(
+        same(ask(request), kept),
+        f"{method} must give the same records for the same request; the second time it gave "
+        "others: keep no state, and draw random numbers from rng only",
+    )
+    if source.waits:
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(ask, request).result()

@@ -1,0 +1,46 @@
+"""SHAPBAND_COMPILED=0 values with the plain kernels alone, and gets the same values."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parent.parent.parent
+SCRIPT = """
+import json, sys
+import numpy as np, shapband as sb
+from tests.conftest import linear_providers
+
+providers, (X, y) = linear_providers(n=4, features=2)
+games = []
+for utility in (sb.LinearUtility(X, y), sb.NeighborUtility(X, y, k=3), sb.AdditiveUtility()):
+    for sampling in (sb.Fresh(12), sb.Stratified(30, 12, 0.8), sb.Blocks(36, 12)):
+        for solver in (sb.Exact(), sb.Permutation(3), sb.BalancedPermutation(8)):
+            valuation = sb.value(
+                providers, utility, sampling=sampling, solver=solver, n_games=5, seed=0
+            )
+            games.append(valuation.games.tolist())
+print(json.dumps([games, "numba" in sys.modules]))
+"""
+
+
+def valued(compiled):
+    done = subprocess.run(  # noqa: S603  our own script
+        [sys.executable, "-c", SCRIPT],
+        env=os.environ
+        | {"SHAPBAND_COMPILED": compiled, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def test_the_plain_kernels_give_the_same_valuations():
+    plain, plain_numba = valued("0")
+    compiled, compiled_numba = valued("1")
+    np.testing.assert_allclose(plain, compiled, rtol=0, atol=1e-9)
+    assert (plain_numba, compiled_numba) == (False, True)
