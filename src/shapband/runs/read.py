@@ -41,7 +41,14 @@ class RunStatus:
 
     Examples
     --------
-    See `load`.
+    >>> import shapband as sb, tempfile
+    >>> task = sb.datasets.wine()
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> valuation = sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=5,
+    ...                      seed=0, run=f"{folder.name}/my-run")
+    >>> sb.load(f"{folder.name}/my-run").status.state
+    'finished'
+    >>> folder.cleanup()
     """
 
     state: State
@@ -65,7 +72,14 @@ class Run:
 
     Examples
     --------
-    See `load`.
+    >>> import shapband as sb, tempfile
+    >>> task = sb.datasets.wine()
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> valuation = sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=5,
+    ...                      seed=0, run=f"{folder.name}/my-run")
+    >>> sb.load(f"{folder.name}/my-run").ledger.outcome.tolist()
+    ['noted', 'taken', 'solved', 'finished']
+    >>> folder.cleanup()
     """
 
     def __init__(self, path: Path) -> None:
