@@ -20,7 +20,9 @@ from shapband.seeds import Seeds
 
 
 class Choice(ABC):
-    """Which rows of a batch each of some consecutive games uses."""
+    """Which rows of a batch each of some consecutive games uses: `size` of them."""
+
+    size: int
 
     @property
     @abstractmethod
@@ -39,8 +41,13 @@ class FixedRows(Choice):
     known: IntArray
 
     @property
+    def size(self) -> int:  # type: ignore[override]
+        """The length of the rows."""
+        return int(self.known.shape[1])
+
+    @property
     def n_games(self) -> int:
-        """One for each row of rows."""
+        """The number of rows."""
         return len(self.known)
 
     def rows(self) -> IntArray:

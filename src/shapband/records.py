@@ -79,15 +79,23 @@ class Batch:
         """Give the chosen rows, in the given order, repeated as often as they are named."""
         return Batch(_take(self.X, rows), self.y[rows])
 
+    def copy(self) -> Batch:
+        """Give the same records in memory of their own."""
+        if not self.is_frame:
+            return Batch(self.X.copy(), self.y.copy())
+        import narwhals as nw
+
+        return Batch(nw.from_native(self.X, eager_only=True).clone().to_native(), self.y.copy())
+
     def numeric(self) -> FloatArray:
         """Give the rows as a float array (n_rows, n_features)."""
         return numeric_features(self.X)
 
 
 def concat(batches: Sequence[Batch]) -> Batch:
-    """Join batches of one kind, duplicates kept."""
+    """Join batches of one kind, duplicates kept, in memory of their own."""
     if len(batches) == 1:
-        return batches[0]
+        return batches[0].copy()
     y = np.concatenate([batch.y for batch in batches])
     if not batches[0].is_frame:
         return Batch(np.concatenate([batch.X for batch in batches]), y)

@@ -131,6 +131,11 @@ def _headline(valuation: Valuation) -> list[str]:
 
 def _caveats(valuation: Valuation) -> list[str]:
     lines = []
+    if valuation.failures:
+        lines.append(
+            f"{valuation.failures:,} of {valuation.evaluations:,} coalitions could not be "
+            "evaluated and count with the value given by failed="
+        )
     if np.isnan(valuation.variance).any():
         lines.append("not known: one permutation does not show the solver's noise; use two or more")
     if valuation.negative_variance.any():

@@ -48,6 +48,7 @@ class Valuation:
     games : (n_games, n) per-game values
     access : what was asked of the sources, in total and per provider
     evaluations : distinct coalitions evaluated, over all games
+    failures : how many of them failed and were given the utility's `failed` value
     draw_sizes : (n,) records of each provider in a game
     pool_sizes : (n,) records in each provider's pool, or None without pools
     target : what the moments are moments of
@@ -74,6 +75,7 @@ class Valuation:
     games: FloatArray
     access: AccessReport
     evaluations: int
+    failures: int
     draw_sizes: IntArray
     pool_sizes: IntArray | None
     target: str
@@ -183,6 +185,7 @@ class Valuation:
             "games": _to_numbers(self.games),
             "access": access,
             "evaluations": self.evaluations,
+            "failures": self.failures,
             "draw_sizes": self.draw_sizes.tolist(),
             "pool_sizes": None if self.pool_sizes is None else self.pool_sizes.tolist(),
             "target": self.target,
@@ -209,6 +212,7 @@ class Valuation:
             games=_to_array(document["games"]).reshape(-1, n),
             access=AccessReport({name: Usage(*used) for name, used in document["access"].items()}),
             evaluations=document["evaluations"],
+            failures=document["failures"],
             draw_sizes=np.array(document["draw_sizes"], dtype=np.int64),
             pool_sizes=None if pools is None else np.array(pools, dtype=np.int64),
             target=document["target"],

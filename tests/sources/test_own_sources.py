@@ -70,9 +70,12 @@ def test_a_source_may_give_a_frame_and_targets():
         (lambda x: (x, x[1:]), "y must be one target for each of the 4 records"),
         (lambda x: (x * np.nan, x), "X holds NaN or infinite values"),
         (lambda x: (pd.DataFrame({"x": x}), x[1:]), "y must be one target for each"),
-        (lambda x: sb.Batch(x, x), r"X must be numbers \(n_records, n_features\) or a data frame"),
-        (lambda x: sb.Batch(x[:, None], x[1:]), r"y an array of shape \(3,\)"),
-        (lambda x: sb.Batch(x[:, None].astype(object), x), "dtype object"),
+        (lambda x: sb.Batch(x[:, None, None], x), r"X must have the shape \(n_records, n_feat"),
+        (lambda x: sb.Batch(x[:, None], x[1:]), "y must be one target for each of the 4 records"),
+        (lambda x: sb.Batch(x[:-1, None], x), "y must be one target for each of the 3 records"),
+        (lambda x: sb.Batch(np.array([["a"]] * len(x)), x), "X must be a table of numbers"),
+        (lambda x: sb.Batch(x[:, None], x * np.nan), "y holds missing, NaN or infinite values"),
+        (lambda x: (pd.DataFrame({"x": x * np.inf}), x), "'x' holds infinite values"),
     ],
 )
 @pytest.mark.parametrize("kind", [lambda make: Squares(40, make), Normal], ids=["take", "draw"])

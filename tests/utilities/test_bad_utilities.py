@@ -98,7 +98,7 @@ def test_an_estimator_class_in_place_of_an_estimator_is_refused():
 
 @pytest.mark.parametrize("score", ["accurate", 3, ["r2"]], ids=str)
 def test_an_unknown_score_is_refused(score):
-    arguments = {"X_val": [[1.0], [2.0]], "y_val": [1.0, 2.0], "score": score}
+    arguments = {"X_val": [[1.0], [2.0]], "y_val": [1.5, 2.0], "score": score}
     refused(sb.LinearUtility, "LinearUtility", "score", **arguments)
     refused(sb.NeighborUtility, "NeighborUtility", "score", **arguments)
     with pytest.raises(InvalidInput, match="score"):
@@ -108,7 +108,7 @@ def test_an_unknown_score_is_refused(score):
 @few
 @given(wholes_below(1) | st.none())
 def test_a_number_of_neighbours_that_is_no_count_is_refused(k):
-    refused(sb.NeighborUtility, "NeighborUtility", "k must", X_val=[[1.0]], y_val=[1.0], k=k)
+    refused(sb.NeighborUtility, "NeighborUtility", "k must", X_val=[[1.0]], y_val=[1.5], k=k)
 
 
 @few
@@ -170,5 +170,7 @@ def test_a_failure_with_a_long_story_is_told_in_one_line():
 
 
 def test_a_failure_is_worth_what_the_user_said():
-    valuation = squeamish_value(Squeamish(), failed=-5.0, score="neg_mean_absolute_error")
+    valuation = squeamish_value(
+        Squeamish(), failed=-5.0, empty=0.0, score="neg_mean_absolute_error"
+    )
     assert valuation.games.sum(axis=1).tolist() == [-5.0, -5.0]

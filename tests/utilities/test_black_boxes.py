@@ -52,7 +52,9 @@ def test_a_callable_score_gets_the_fitted_model_and_the_validation_rows():
         np.testing.assert_array_equal(y, y_val)
         return model.get_depth()
 
-    utility = sb.EstimatorUtility(DecisionTreeRegressor(max_depth=2), X_val, y_val, depth)
+    utility = sb.EstimatorUtility(
+        DecisionTreeRegressor(max_depth=2), X_val, y_val, depth, empty=0.0
+    )
     valuation = sb.value(providers, utility, sampling=sb.Fresh(10), n_games=2, seed=0)
     np.testing.assert_allclose(valuation.expectation.sum(), 2)
 

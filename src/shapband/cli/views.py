@@ -75,6 +75,7 @@ def status_json(run: Path, status: RunStatus) -> str:
             "setup": dict(valuation.setup),
             "seconds": valuation.seconds,
             "evaluations": valuation.evaluations,
+            "failures": valuation.failures,
             "access": {
                 "requests": used.requests,
                 "records": used.records,

@@ -159,7 +159,11 @@ class ValidatedTable(Table):
     validation: RowsTable | None = Field(
         None, description="The rows that models are scored on; a task's own by default."
     )
-    empty: float = Field(0.0, description="What nobody's data is worth.")
+    empty: float | Literal["baseline"] | None = Field(
+        None,
+        description='The value of nobody: a number, or "baseline" for the score of a dummy model. '
+        'By default 0 for "inverse_mse", and the baseline for other scores.',
+    )
 
 
 class LinearTable(ValidatedTable):
@@ -174,7 +178,9 @@ class NeighborsTable(ValidatedTable):
 
     kind: Literal["neighbors"]
     k: Count = 1
-    task: Literal["regression", "classification"] = "regression"
+    task: Literal["regression", "classification"] | None = Field(
+        None, description="Needed if the validation targets are whole numbers."
+    )
     score: Literal["inverse_mse", "r2", "neg_mse"] = "inverse_mse"
 
 

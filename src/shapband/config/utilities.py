@@ -59,7 +59,14 @@ def _validated(table: ValidatedTable, rows: Batch, base: Path) -> Utility:
     if not isinstance(table, EstimatorTable):
         raise TypeError(f"{type(table).__name__} is not a utility with validation rows")
     estimator = load_object(table.estimator, table.options, base, "utility.estimator")
-    return EstimatorUtility(estimator, X, y, table.score, empty=empty, failed=table.failed)
+    return EstimatorUtility(
+        estimator,
+        X,
+        y,
+        table.score,
+        empty="baseline" if empty is None else empty,
+        failed=table.failed,
+    )
 
 
 def _validation(table: ValidatedTable, tasks: Mapping[str, Task], base: Path) -> Batch:

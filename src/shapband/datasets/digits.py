@@ -39,7 +39,7 @@ def digits() -> Task:
         for d in range(10)
     )
     y_val = np.asarray(y_val, dtype=np.float64)
-    utility = EstimatorUtility(_network(), X_val, y_val)
+    utility = EstimatorUtility(_network(), X_val, y_val, empty=0.0)
     return Task("digits", providers, utility, X_val, y_val)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shapband.access.access import Access
 from shapband.draws import Draws
@@ -66,7 +66,9 @@ class Job:
         """Summarise the games, unless that is done, and solve them."""
         summaries = self._summarised(task).summaries
         games = Games(self.utility, summaries, self.names, task.indices, self.seeds)
-        return check_solution(self.solver.solve(games), self.solver, games)
+        before = self.utility.failures
+        solution = check_solution(self.solver.solve(games), self.solver, games)
+        return replace(solution, failures=self.utility.failures - before)
 
     def packed(self, task: Chunk) -> Chunk:
         """Reduce a chunk to what another process needs: summaries, or the records in use."""

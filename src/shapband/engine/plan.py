@@ -42,9 +42,11 @@ class Plan:
 
     @property
     def setup(self) -> dict[str, str]:
-        """Utility, sampling and solver as text."""
+        """Utility, its value of nobody, sampling and solver as text."""
+        source = " (a dummy model)" if self.utility.baseline else ""
         return {
             "utility": type(self.utility).__name__,
+            "empty": f"v(∅) = {self.utility.empty:.6g}{source}",
             "sampling": repr(self.sampling),
             "solver": repr(self.solver),
         }

@@ -16,7 +16,7 @@ from shapband.access.meter import AccessReport
 from shapband.engine.chunks import Chunk, Job, chunk_size, fetched_ahead
 from shapband.engine.journal import GameJournal, NullGames
 from shapband.engine.plan import Plan
-from shapband.errors import BudgetExceeded
+from shapband.errors import BudgetExceeded, EvaluationError
 from shapband.execution.base import Workers
 from shapband.execution.local import single_threaded_blas
 from shapband.moments.accumulate import Fold, Moments
@@ -26,6 +26,7 @@ from shapband.valuation import Stopped, Valuation
 
 _KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
 _LOOK = 32  # games between two looks at a stopping rule
+_ALL_FAILED = 100  # evaluations after which a valuation ends if all of them failed
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,7 @@ def play(
         games=session.kept.values(),
         access=access.report,
         evaluations=session.evaluations,
+        failures=session.failures,
         draw_sizes=realisation.draw_sizes,
         pool_sizes=realisation.pool_sizes,
         target=realisation.target,
@@ -114,6 +116,7 @@ class _Session:
         self.fold = Fold(len(plan.providers), realisation.group)
         self.kept = _KeptGames(len(plan.providers), plan.keep_games)
         self.evaluations = 0
+        self.failures = 0
         self._plan = plan
         self._realisation = realisation
         self._access = access
@@ -138,6 +141,7 @@ class _Session:
                 break
             if rule.met(self.fold.moments(), self._seconds(games.stop)):
                 return Stopped("rule", f"{rule!r} was met before {self._plan.n_games:,}")
+        self._check_failures(least=1)
         if self._n_games == self._plan.n_games:
             return Stopped("n_games", "all that were asked for")
         budget = self._access.budget
@@ -184,6 +188,16 @@ class _Session:
         self.fold.add(solution.values, solution.noise)
         self.kept.add(solution.values)
         self.evaluations += solution.evaluations
+        self.failures += solution.failures
+        self._check_failures(least=_ALL_FAILED)
+
+    def _check_failures(self, least: int) -> None:
+        """Raise if all evaluations failed, and there are at least so many."""
+        if self.failures == self.evaluations >= least:
+            raise EvaluationError(
+                f"all {self.evaluations:,} coalitions so far could not be evaluated: leave out "
+                "failed= to see the cause"
+            )
 
 
 class _KeptGames:

@@ -106,6 +106,7 @@ def _parts(thing: Any) -> Iterator[tuple[str, object]]:
         yield from _parts(thing.get_params(deep=False))
     elif hasattr(thing, "__dict__") and not isinstance(thing, type):
         cached = {name for name in dir(type(thing)) if _is_cached(type(thing), name)}
+        cached |= set(getattr(thing, "_counters", ()))
         yield from _parts({name: part for name, part in vars(thing).items() if name not in cached})
 
 

@@ -161,12 +161,14 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     for values, noise in store.games.solved_chunks():
         fold.add(values, noise)
     pools = facts["pool_sizes"]
+    evaluations, failures = store.games.counts(range(done))
     return Valuation(
         names=tuple(names),
         moments=fold.moments(),
         games=np.empty((0, len(names))),
         access=access,
-        evaluations=store.games.evaluations(range(done)),
+        evaluations=evaluations,
+        failures=failures,
         draw_sizes=np.array(facts["draw_sizes"], dtype=np.int64),
         pool_sizes=None if pools is None else np.array(pools, dtype=np.int64),
         target=facts["target"],

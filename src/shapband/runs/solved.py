@@ -21,10 +21,10 @@ from shapband.solvers.base import Solution
 Buffer: TypeAlias = bytes | memoryview
 TABLE = (
     "CREATE TABLE games (first_game INTEGER PRIMARY KEY, n_games INTEGER NOT NULL, "
-    "evaluations INTEGER NOT NULL, seconds REAL NOT NULL, "
+    "evaluations INTEGER NOT NULL, failures INTEGER NOT NULL, seconds REAL NOT NULL, "
     '"values" BLOB NOT NULL, noise BLOB NOT NULL)'
 )
-_INSERT = "INSERT INTO games VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO games VALUES (?, ?, ?, ?, ?, ?, ?)"
 _SELECT = "SELECT * FROM games WHERE first_game = ?"
 
 
@@ -88,7 +88,7 @@ class StoredGames(GameJournal):
         """Read stored games."""
         with self._ledger.lock:
             values, noise = self.read(games)
-            return Solution(values, noise, self.evaluations(games))
+            return Solution(values, noise, *self.counts(games))
 
     def seconds(self, games: int) -> float:
         """Seconds played, over all sessions, when the first `games` games had been stored."""
@@ -103,7 +103,8 @@ class StoredGames(GameJournal):
         """Store the next games and the seconds played so far. Both are on disk on return."""
         values, noise = _to_bytes(solution.values), _to_bytes(solution.noise)
 
-        facts = (games.start, len(games), solution.evaluations, seconds)
+        counts = solution.evaluations, solution.failures
+        facts = (games.start, len(games), *counts, seconds)
 
         def write(connection: sqlite3.Connection) -> None:
             connection.execute(_INSERT, (*facts, values, noise))
@@ -115,15 +116,15 @@ class StoredGames(GameJournal):
             finally:  # an interruption may come after the commit
                 self._reread()
 
-    def evaluations(self, games: range) -> int:
-        """Evaluations of the chunks that begin with one of the games."""
+    def counts(self, games: range) -> tuple[int, int]:
+        """Evaluations and failures of the chunks that begin with one of the games."""
         with database.errors(self._run):
-            (total,) = self._connection.execute(
-                "SELECT COALESCE(SUM(evaluations), 0) FROM games "
+            evaluations, failures = self._connection.execute(
+                "SELECT COALESCE(SUM(evaluations), 0), COALESCE(SUM(failures), 0) FROM games "
                 "WHERE first_game >= ? AND first_game < ?",
                 (games.start, games.stop),
             ).fetchone()
-        return int(total)
+        return int(evaluations), int(failures)
 
     def read(self, games: range) -> tuple[FloatArray, FloatArray]:
         """Values and noise of stored games, (n_games, n) each."""

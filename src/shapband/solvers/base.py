@@ -24,6 +24,8 @@ class Solution:
     noise : (n_games, n) estimated variance of the solver's own error in `values`: 0 if the
         values are exact, NaN if it cannot be estimated
     evaluations : distinct coalitions evaluated, over all games
+    failures : how many of them failed and were given a value in its place; the library counts
+        them
 
     Examples
     --------
@@ -35,6 +37,7 @@ class Solution:
     values: FloatArray
     noise: FloatArray
     evaluations: int
+    failures: int = 0
 
 
 class Solver(ABC):

@@ -127,9 +127,9 @@ def check_array_batch(X: Any, y: Any, owner: str) -> Batch:
 
 
 def check_features(X: Any, owner: str, name: str) -> FloatArray:
-    """Turn numbers into a finite array (n_rows, n_features); one dimension is one feature."""
+    """Copy numbers into a finite array (n_rows, n_features); one dimension is one feature."""
     try:
-        features = np.ascontiguousarray(X, dtype=np.float64)
+        features = np.array(X, dtype=np.float64, order="C")
     except (TypeError, ValueError) as cause:
         raise InvalidInput(
             f"{owner}: {name} must be a table of numbers; pass a data frame for mixed types "
@@ -148,8 +148,8 @@ def check_features(X: Any, owner: str, name: str) -> FloatArray:
 
 
 def check_targets(y: Any, n_records: int, owner: str, name: str) -> AnyArray:
-    """Check that there is one target a record: a finite number, or a label."""
-    targets = np.asarray(y)
+    """Copy the targets, and check that there is one a record: a finite number, or a label."""
+    targets = np.array(y)
     if targets.ndim != 1 or len(targets) != n_records:
         raise InvalidInput(
             f"{owner}: {name} must be one target for each of the {n_records} records; "

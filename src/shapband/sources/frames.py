@@ -51,7 +51,7 @@ class FrameSource(MemorySource):
         check_infinite(features, "FrameSource")
         column = f"the target column {target!r}"
         y = check_targets(table[target].to_numpy(), len(table), "FrameSource", column)
-        super().__init__(Batch(features.to_native(), y), replace=replace)
+        super().__init__(Batch(features.clone().to_native(), y), replace=replace)
 
 
 def as_frame(frame: Any) -> nw.DataFrame[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from shapband._facts import WithFacts
 from shapband._typing import AnyArray, FloatArray, IntArray
-from shapband.checks import described
+from shapband.checks import described, one_line
 from shapband.coalitions import members, prefix_masks
 from shapband.draws import Draws
 from shapband.errors import EvaluationError, InvalidInput
@@ -40,11 +40,13 @@ class Utility(WithFacts, ABC):
     schema : the features that records must have, or None if any will do; an attribute or a
         property
     empty : value of the coalition without members, and of one that has too little data
+    baseline : whether `empty` is the score of a dummy model
     mergeable : whether summaries are small statistics, so that a coalition costs microseconds
     threaded : whether evaluating releases the interpreter lock, so that `n_jobs` can be threads
         of one process; otherwise they are processes
     summaries_travel : whether summaries are sent to other processes instead of records, where
         they are smaller
+    failures : coalitions so far whose evaluation failed and that were given a value in its place
 
     Examples
     --------
@@ -61,9 +63,12 @@ class Utility(WithFacts, ABC):
 
     schema: Schema | None = None
     empty: float = 0.0
+    baseline: bool = False
     mergeable: bool = False
     threaded: bool = False
     summaries_travel: bool = False
+    failures: int = 0
+    _counters = ("failures", "_warned")  # change during a valuation, so no fingerprint has them
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Raise InvalidInput if these providers cannot be valued."""
@@ -134,7 +139,12 @@ class Utility(WithFacts, ABC):
 
 
 class RecordsUtility(Utility):
-    """A utility that sees the records of the whole coalition: the batch is the summary."""
+    """A utility that sees the records of the whole coalition: the batch is the summary.
+
+    The records that `score` receives are a copy, so a model may work in place.
+    """
+
+    _remedy = ""  # what to do about a coalition that cannot be evaluated
 
     @abstractmethod
     def score(self, batch: Batch) -> float:
@@ -154,7 +164,7 @@ class RecordsUtility(Utility):
         try:
             return float(self.score(concat([summaries[i] for i in members(coalition)])))
         except Exception as cause:
-            reason = f"{type(cause).__name__}: {cause}"
+            reason = f"{type(cause).__name__}: {one_line(cause)}{self._remedy}"
             raise CoalitionFailed(coalition, reason) from cause
 
 

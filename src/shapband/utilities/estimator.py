@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,9 +29,12 @@ class EstimatorUtility(RecordsUtility):
     X_val, y_val : validation rows: arrays, or a data frame if the providers hold data frames
     score : the name of a scikit-learn scorer, a function ``score(fitted, X_val, y_val)``, or
         None for the estimator's own `score`
-    empty : value of the empty coalition
+    empty : value of the empty coalition: ``"baseline"`` for the score of a dummy model that
+        predicts the mean or the class frequencies of `y_val`, or a number. With the baseline
+        the values share what is gained over guessing
     failed : value of a coalition on which fitting or scoring fails; by default the failure
-        stops the valuation with the coalition's names and the cause
+        stops the valuation with the coalition's names and the cause. Failures are counted in
+        `Valuation.failures`
 
     Examples
     --------
@@ -44,6 +48,7 @@ class EstimatorUtility(RecordsUtility):
     """
 
     schema: Schema
+    _remedy = "; pass failed= to give such coalitions a value"
 
     def __init__(
         self,
@@ -52,7 +57,7 @@ class EstimatorUtility(RecordsUtility):
         y_val: Any,
         score: str | Scorer | None = None,
         *,
-        empty: float = 0.0,
+        empty: float | Literal["baseline"] = "baseline",
         failed: float | None = None,
     ) -> None:
         if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
@@ -70,13 +75,19 @@ class EstimatorUtility(RecordsUtility):
             self._validation = check_validation(X_val, y_val, "EstimatorUtility")
         self.schema = schema_of(self._validation.X)
         self._score = _scorer(estimator, score)
-        self.empty = check_number("EstimatorUtility: empty", empty)
         self._failed = None if failed is None else check_number("EstimatorUtility: failed", failed)
+        self.baseline = empty == "baseline"
+        self.empty = (
+            self._dummy_score()
+            if self.baseline
+            else check_number("EstimatorUtility: empty", empty, ', or "baseline"')
+        )
+        self._warned: set[tuple[type[Warning], str]] = set()
         rows, scored = (
             validation_facts(self._validation),
             name_of(score) if callable(score) else score,
         )
-        self._about = facts(one_line(estimator), rows, score=scored, empty=empty)
+        self._about = facts(one_line(estimator), rows, score=scored, empty=self.empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Check the features, and that frames meet frames."""
@@ -94,12 +105,44 @@ class EstimatorUtility(RecordsUtility):
         from sklearn.base import clone
 
         try:
-            fitted = clone(self.estimator).fit(batch.X, batch.y)
-            return float(self._score(fitted, self._validation.X, self._validation.y))
+            with warnings.catch_warnings(record=True) as caught:
+                fitted = clone(self.estimator).fit(batch.X, batch.y)
+                score = self._score_of(fitted)
         except Exception:
             if self._failed is None:
                 raise
+            self.failures += 1
             return self._failed
+        self._warn_once(caught)
+        return score
+
+    def _score_of(self, fitted: Any) -> float:
+        """Score a model on a copy of the validation rows, in which it may work in place."""
+        rows = self._validation.copy()
+        return float(self._score(fitted, rows.X, rows.y))
+
+    def _warn_once(self, caught: Sequence[warnings.WarningMessage]) -> None:
+        """Repeat the first of equal warnings; thousands of fits warn of the same cause."""
+        for one in caught:
+            cause = (one.category, str(one.message))
+            if cause not in self._warned:
+                self._warned.add(cause)
+                warnings.warn(one.message, one.category, stacklevel=2)
+
+    def _dummy_score(self) -> float:
+        from sklearn.base import is_classifier
+        from sklearn.dummy import DummyClassifier, DummyRegressor
+
+        dummy = DummyClassifier() if is_classifier(self.estimator) else DummyRegressor()
+        rows = self._validation.copy()
+        try:
+            return check_number("the score", self._score_of(dummy.fit(rows.X, rows.y)))
+        except Exception as cause:
+            raise InvalidInput(
+                "EstimatorUtility: a dummy model cannot be scored as the baseline "
+                f"({type(cause).__name__}: {one_line(cause)}): pass the value of nobody's data, "
+                "such as empty=0.0"
+            ) from cause
 
 
 def _scorer(estimator: Any, score: str | Scorer | None) -> Scorer:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from shapband import kernels
 from shapband._facts import facts
 from shapband._typing import FloatArray, IntArray
-from shapband.checks import check_number
 from shapband.coalitions import members
 from shapband.draws import Draws
 from shapband.records import Batch, Schema, numeric_targets, schema_of
@@ -22,7 +21,7 @@ from shapband.utilities.base import (
     validation_facts,
 )
 from shapband.utilities.minimum_norm import minimum_norm_mse
-from shapband.utilities.scores import check_score, score_from_mse
+from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
 
 
 class LinearUtility(Utility):
@@ -42,7 +41,8 @@ class LinearUtility(Utility):
     X_val : (n_rows, n_features) validation rows
     y_val : (n_rows,) validation targets
     score : "inverse_mse" for 1 / (1 + MSE), "r2" or "neg_mse"
-    empty : value of the empty coalition
+    empty : value of the empty coalition: a number, or "baseline" for the score of the mean of
+        `y_val`; by default 0 for "inverse_mse", as in the paper, and the baseline for others
 
     Examples
     --------
@@ -60,13 +60,19 @@ class LinearUtility(Utility):
     schema: Schema
 
     def __init__(
-        self, X_val: ArrayLike, y_val: ArrayLike, score: str = "inverse_mse", *, empty: float = 0.0
+        self,
+        X_val: ArrayLike,
+        y_val: ArrayLike,
+        score: str = "inverse_mse",
+        *,
+        empty: Empty = None,
     ) -> None:
         validation = check_validation(X_val, y_val, "LinearUtility")
         self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
         self._score = check_score(score, y, "LinearUtility")
-        self.empty = check_number("LinearUtility: empty", empty)
+        dummy = float(score_from_mse(np.array(y.var()), score, float(y.var())))
+        self.empty, self.baseline = check_empty(empty, score, dummy, "LinearUtility")
         # The computed deviation of equal numbers such as 0.1 is not zero, but their range is.
         varies = np.ptp(X, axis=0) > 0
         self._inv_scale = 1.0 / np.where(varies, X.std(axis=0), 1.0)
@@ -75,7 +81,7 @@ class LinearUtility(Utility):
         moments = _summaries([Draws.whole(validation)], self._centre)[0, 0] / len(X)
         p = X.shape[1] + 1
         self._A, self._b = moments[:-p].copy(), moments[-p:].copy()
-        self._about = facts(validation_facts(validation), score=score, empty=empty)
+        self._about = facts(validation_facts(validation), score=score, empty=self.empty)
 
     def check_batch(self, batch: Batch) -> None:
         """Check that features and targets are numbers."""

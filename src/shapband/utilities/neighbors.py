@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from shapband import kernels
 from shapband._facts import facts
 from shapband._typing import AnyArray, FloatArray, IntArray
-from shapband.checks import check_number, check_whole
+from shapband.checks import check_whole
 from shapband.coalitions import members
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
@@ -23,7 +23,7 @@ from shapband.utilities.base import (
     check_validation,
     validation_facts,
 )
-from shapband.utilities.scores import check_score, score_from_mse
+from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
 
 Task = Literal["regression", "classification"]
 
@@ -43,15 +43,17 @@ class NeighborUtility(Utility):
     y_val : (n_rows,) validation targets; labels for classification
     k : number of neighbours
     task : "regression" predicts their mean, "classification" their most frequent label, the
-        smallest one in a tie
+        smallest one in a tie; needed if `y_val` holds whole numbers, which may be either
     score : for regression "inverse_mse" for 1 / (1 + MSE), "r2" or "neg_mse"; classification is
         scored by accuracy
-    empty : value of the empty coalition
+    empty : value of the empty coalition: a number, or "baseline" for the score of the mean or of
+        the most frequent label of `y_val`; by default 0 for "inverse_mse", as in the paper, and
+        the baseline for others
 
     Examples
     --------
     >>> import numpy as np, shapband as sb
-    >>> utility = sb.NeighborUtility([[0.0], [1.0]], [0.0, 2.0], k=1)
+    >>> utility = sb.NeighborUtility([[0.0], [1.0]], [0.0, 2.0], k=1, task="regression")
     >>> near = utility.summarise(sb.ArraySource([[0.1], [0.9]], [0.0, 1.0]).records)
     >>> far = utility.summarise(sb.ArraySource([[1.0]], [2.0]).records)
     >>> utility.evaluate([near, far], [0b01, 0b11]).round(4).tolist()
@@ -68,19 +70,20 @@ class NeighborUtility(Utility):
         X_val: ArrayLike,
         y_val: ArrayLike,
         k: int = 1,
-        task: Task = "regression",
+        task: Task | None = None,
         score: str = "inverse_mse",
         *,
-        empty: float = 0.0,
+        empty: Empty = None,
     ) -> None:
+        self._k = check_whole("NeighborUtility: k", k, 1)
+        validation = check_validation(X_val, y_val, "NeighborUtility")
+        task = _task_of(validation.y) if task is None else task
         if task not in ("regression", "classification"):
             raise InvalidInput(
                 f"NeighborUtility: task must be 'regression' or 'classification'; received {task!r}"
             )
-        validation = check_validation(X_val, y_val, "NeighborUtility")
         self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
         self._X = validation.X
-        self._k = check_whole("NeighborUtility: k", k, 1)
         self._classify = task == "classification"
         self._labels = _labels(validation.y) if self._classify else None
         self._y = (
@@ -89,9 +92,11 @@ class NeighborUtility(Utility):
             else self._codes(validation.y)
         )
         self._score = check_score(score, self._y, "NeighborUtility")
-        self.empty = check_number("NeighborUtility: empty", empty)
+        self.empty, self.baseline = check_empty(
+            empty, "accuracy" if self._classify else score, self._dummy_score(), "NeighborUtility"
+        )
         scored = {"task": task} if self._classify else {"score": score}
-        self._about = facts(validation_facts(validation), k=k, **scored, empty=empty)
+        self._about = facts(validation_facts(validation), k=k, **scored, empty=self.empty)
 
     def check_batch(self, batch: Batch) -> None:
         """Check that features are numbers, and targets numbers or known labels."""
@@ -101,7 +106,7 @@ class NeighborUtility(Utility):
 
     def summarise(self, batch: Batch) -> FloatArray:
         """Give the k nearest records of every validation row: (2, k, n_rows)."""
-        summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0, 0]
+        summary: FloatArray = self._lists(Draws.whole(batch), self._k)[0]
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
@@ -113,19 +118,19 @@ class NeighborUtility(Utility):
         return 2 * self._k * len(self._y)
 
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
-        """Give the neighbour lists of consecutive games: (n_games, n, 2, k, n_rows)."""
+        """Give the neighbour lists of consecutive games: (n_games, n, 2, k, n_rows).
+
+        They are no longer than all draws together, since no coalition has more records.
+        """
+        k = min(self._k, sum(drawn.choice.size for drawn in draws))
+        return np.stack([self._lists(drawn, k) for drawn in draws], axis=1)
+
+    def _lists(self, drawn: Draws, k: int) -> FloatArray:
+        """The k nearest records of one provider in every game: (n_games, 2, k, n_rows)."""
+        X, y = drawn.batch.numeric(), self._codes(drawn.batch.y)
         nearest = kernels.load("neighbor_lists").neighbor_lists
-        parts = [
-            nearest(
-                drawn.batch.numeric(),
-                self._codes(drawn.batch.y),
-                np.ascontiguousarray(drawn.rows),
-                self._X,
-                self._k,
-            )
-            for drawn in draws
-        ]
-        return np.stack(parts, axis=1)
+        lists: FloatArray = nearest(X, y, np.ascontiguousarray(drawn.rows), self._X, k)
+        return lists
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         """Merge along the tree of all coalitions."""
@@ -159,6 +164,12 @@ class NeighborUtility(Utility):
         values[nobody] = self.empty
         return values
 
+    def _dummy_score(self) -> float:
+        if self._classify:
+            return float(np.unique(self._y, return_counts=True)[1].max() / len(self._y))
+        variance = float(self._y.var())
+        return float(score_from_mse(np.array(variance), self._score, variance))
+
     def _codes(self, y: AnyArray) -> FloatArray:
         """Targets as numbers: themselves, or the place of a label among the validation labels."""
         if self._labels is None:
@@ -172,6 +183,19 @@ class NeighborUtility(Utility):
                 "as labels, or validate on all labels"
             )
         return codes.astype(np.float64)
+
+
+def _task_of(y_val: AnyArray) -> Task:
+    """Tell the task from the targets, unless they are whole numbers, which may be labels."""
+    if y_val.dtype.kind != "f":
+        return "classification"
+    if (y_val == np.round(y_val)).all():
+        raise InvalidInput(
+            f"NeighborUtility: y_val holds whole numbers only ({len(np.unique(y_val))} different "
+            "ones), which may be labels or quantities: pass task='classification' or "
+            "task='regression'"
+        )
+    return "regression"
 
 
 def _labels(y_val: AnyArray) -> AnyArray | None:

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import numpy as np
 
 from shapband._typing import FloatArray
+from shapband.checks import check_number
 from shapband.errors import InvalidInput
 
 SCORES = ("inverse_mse", "r2", "neg_mse")
+
+
+Empty: TypeAlias = float | Literal["baseline"] | None
+
+
+def check_empty(empty: Empty, score: str, baseline: float, owner: str) -> tuple[float, bool]:
+    """Give the value of the empty coalition, and whether it is that of a dummy model.
+
+    None means 0 for "inverse_mse", as in the paper, and the baseline for other scores, whose 0
+    may be the score of a perfect model.
+    """
+    chosen = ("baseline" if score != "inverse_mse" else 0.0) if empty is None else empty
+    if chosen == "baseline":
+        return baseline, True
+    return check_number(f"{owner}: empty", chosen, ', or "baseline"'), False
 
 
 def check_score(score: str, y_val: FloatArray, owner: str) -> str:
