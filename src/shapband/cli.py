@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -81,13 +80,6 @@ class Format(StrEnum):
     csv = "csv"
     json = "json"
     parquet = "parquet"
-
-
-class Profile(StrEnum):
-    """How large the experiments are."""
-
-    quick = "quick"
-    paper = "paper"
 
 
 def _show_version(wanted: bool) -> None:
@@ -263,37 +255,6 @@ def _valuation(run: Path) -> Valuation:
     if valuation is None:
         raise InvalidInput(f"{run}: fewer than two games are done: nothing can be said yet")
     return valuation
-
-
-@app.command()
-def reproduce(
-    name: Annotated[
-        str | None, typer.Argument(help="The experiment; all of them by default.")
-    ] = None,
-    profile: Annotated[
-        Profile, typer.Option(help="Minutes in all, or the paper's own sizes.")
-    ] = Profile.quick,
-    out: Annotated[
-        Path, typer.Option(help="Folder for results; a run begun there goes on.")
-    ] = Path("reproduction"),
-    seed: Annotated[int, typer.Option(min=0, help="Every random stream follows from it.")] = 0,
-    docs: Annotated[
-        Path | None, typer.Option(help="Also write the page and its figures into this folder.")
-    ] = None,
-    debug: Debug = False,
-) -> None:
-    """Run the experiments of the paper and compare with its numbers."""
-    from shapband.experiments.page import write_page
-    from shapband.experiments.run import reproduce as run
-
-    names = [] if name is None else [name]
-    for found in run(names, profile=profile.value, out=out, seed=seed):
-        verdicts = Counter(row.verdict for row in found.claims)
-        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-        typer.echo(f"{found.name}: {len(found.claims)} claims ({told})")
-    typer.echo(f"see {out / 'reproduction.md'}")
-    if docs is not None:
-        write_page(out, docs / "reproduction.md", docs / "images" / "reproduction")
 
 
 def main() -> None:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy.stats import t as student
 
-from shapband._typing import FloatArray
-from shapband.experiments.findings import ALIKE, BETTER, WORSE, percent, scientific
+from reproduction.claims import (
+    ALIKE,
+    BETTER,
+    WORSE,
+    percent,
+    scientific,
+)
 
+FloatArray = npt.NDArray[np.float64]
 PAPER_REPLICATIONS = 5  # Section IV-E; its Table II shows the same numbers
 
 
@@ -28,14 +37,13 @@ class Measured:
     def __str__(self) -> str:
         return f"{scientific(self.value)} ± {100 * self.relative_error:.0f} %"
 
-    def is_near(self, expected: float, errors: float = 3.0) -> bool:
-        """Whether an expected number lies within some standard errors."""
-        return abs(self.value - expected) <= errors * self.error
-
 
 @dataclass(frozen=True)
-class Reduction(Measured):
-    """A share saved, and its standard error."""
+class Reduction:
+    """The share by which a number is lower than another, and its standard error."""
+
+    value: float
+    error: float
 
     def __str__(self) -> str:
         return f"{percent(self.value)} ± {100 * self.error:.1f}"
@@ -45,6 +53,13 @@ class Reduction(Measured):
         """Say "84.0 % ± 2.0 lower", or "higher" if nothing is saved."""
         way = "lower" if self.value >= 0 else "higher"
         return f"{percent(abs(self.value))} ± {100 * self.error:.1f} {way}"
+
+    @property
+    def verdict(self) -> str:
+        """Whether the lower number is better, beyond two errors."""
+        if abs(self.value) <= 2 * self.error:
+            return ALIKE
+        return BETTER if self.value > 0 else WORSE
 
 
 def stability(estimates: FloatArray) -> Measured:
@@ -74,18 +89,10 @@ def reduction(baseline: Measured, other: Measured) -> Reduction:
     return Reduction(1 - ratio, float(ratio * relative))
 
 
-def compare(saved: Reduction) -> str:
-    """Say whether a method is better than the one it is compared with, beyond two errors."""
-    if abs(saved.value) <= 2 * saved.error:
-        return ALIKE
-    return BETTER if saved.value > 0 else WORSE
-
-
 def paper_agrees(paper: float, ours: Measured, replications: int) -> bool:
     """Whether the paper's five replications could have given its number, were ours the truth."""
-    return math.log(max(paper / ours.value, ours.value / paper)) <= 2 * _paper_error(
-        ours, replications
-    )
+    gap = abs(math.log(paper / ours.value))
+    return gap <= 2 * _paper_error(ours, replications)
 
 
 def paper_ratio_agrees(
@@ -102,6 +109,11 @@ def _paper_error(ours: Measured, replications: int) -> float:
     return ours.relative_error * float(np.sqrt(1 + replications / PAPER_REPLICATIONS))
 
 
+def variance_of_variance(fourth: Any, variance: Any, m: float) -> FloatArray:
+    """Variance of the sample variance of m independent games."""
+    return np.asarray((fourth - (m - 3) / (m - 1) * variance**2) / m)  # Eq. (11)
+
+
 def paired_interval(differences: FloatArray, level: float = 0.95) -> tuple[float, float]:
     """Student's interval for the mean of paired differences.
 
@@ -111,19 +123,18 @@ def paired_interval(differences: FloatArray, level: float = 0.95) -> tuple[float
     >>> round(low, 2), round(high, 2)
     (-0.48, 4.48)
     """
-    from scipy.stats import t
-
     m = len(differences)
-    half = t.ppf((1 + level) / 2, m - 1) * differences.std(ddof=1) / np.sqrt(m)
+    half = student.ppf((1 + level) / 2, m - 1) * differences.std(ddof=1) / np.sqrt(m)
     return float(differences.mean() - half), float(differences.mean() + half)
 
 
-def slope(x: FloatArray, y: FloatArray) -> float:
+def slope(x: Any, y: Any) -> float:
     """Slope of log y against log x.
 
     Examples
     --------
-    >>> round(slope(np.array([1.0, 10.0]), np.array([5.0, 0.5])), 6)
+    >>> round(slope([1.0, 10.0], [5.0, 0.5]), 6)
     -1.0
     """
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+    logarithms = np.log(np.asarray(x, dtype=float)), np.log(np.asarray(y, dtype=float))
+    return float(np.polyfit(*logarithms, 1)[0])

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaln
 
-from shapband._typing import FloatArray
-from shapband.experiments.metrics import Measured
-from shapband.moments.decompose import variance_of_variance
+from reproduction.metrics import FloatArray, Measured, variance_of_variance
+from reproduction.paper import MAE_E, MAE_VAR, VAR_E, VAR_VAR
 
 TARGET, POOL, FRESH_GAMES, LOCAL_GAMES, BLOCK_GAMES = 128, 512, 4, 50, 48
-FACETS = ("expectation", "variance", "mae_expectation", "mae_variance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +36,8 @@ def spread_of_estimates(
     source: Source, method: str, sizes: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Variances across replications of both estimates, (n,) each, for draws of `sizes`."""
-    if method == "fresh":
-        games = FRESH_GAMES
-        return source.value_variance / games, _variance_of(source, games)
+    if method == "baseline":
+        return source.value_variance / FRESH_GAMES, _variance_of(source, FRESH_GAMES)
     of_pool = variance_of_variance(source.fourth, source.variance, POOL) / TARGET**2
     if method == "blocks":
         one_shuffle = _variance_of(source, POOL // TARGET)
@@ -63,10 +61,10 @@ def predicted(
     deviation = _gamma_deviation(shape) * source.value_variance / shape
     r = replications
     return {
-        "expectation": _average(of_mean, 2 * of_mean**2 / (r - 1)),
-        "variance": _average(of_variance, of_variance**2 * (kurtosis - (r - 3) / (r - 1)) / r),
-        "mae_expectation": _average(np.sqrt(2 / np.pi * of_mean), (1 - 2 / np.pi) * of_mean / r),
-        "mae_variance": _average(deviation, (of_variance - deviation**2) / r),
+        VAR_E: _average(of_mean, 2 * of_mean**2 / (r - 1)),
+        VAR_VAR: _average(of_variance, of_variance**2 * (kurtosis - (r - 3) / (r - 1)) / r),
+        MAE_E: _average(np.sqrt(2 / np.pi * of_mean), (1 - 2 / np.pi) * of_mean / r),
+        MAE_VAR: _average(deviation, (of_variance - deviation**2) / r),
     }
 
 
@@ -78,8 +76,6 @@ def _variance_of(source: Source, games: int) -> FloatArray:
 
 def _gamma_deviation(shape: FloatArray) -> FloatArray:
     """Mean absolute deviation of a gamma variable of unit scale: 2 aᵃ e⁻ᵃ / Γ(a)."""
-    from scipy.special import gammaln
-
     return np.asarray(2 * np.exp(shape * np.log(shape) - shape - gammaln(shape)))
 
 
