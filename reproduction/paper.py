@@ -11,7 +11,7 @@ VAR_E, VAR_VAR, MAE_E, MAE_VAR = "Var(E)", "Var(Var)", "MAE of E", "MAE of Var"
 
 def _read(table: str) -> pd.DataFrame:
     path = Path(__file__).with_name("tables") / f"{table}.csv"
-    return pd.read_csv(path, float_precision="round_trip")
+    return pd.read_csv(path)
 
 
 def _tidy(table: str, settings: list[str], column: str) -> pd.DataFrame:

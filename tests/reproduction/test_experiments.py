@@ -7,23 +7,10 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 
-from shapband.experiments import EXPERIMENTS
-from shapband.experiments.findings import DOES_NOT, HOLDS, IN_RELATION, Written
-from shapband.experiments.page import write_page
-from shapband.experiments.run import run_experiment
-from tests.experiments.tiny import TINY
-
-
-@pytest.fixture(scope="module")
-def out(tmp_path_factory):
-    return tmp_path_factory.mktemp("reproduction")
-
-
-@pytest.fixture(scope="module")
-def found(out):
-    return {
-        name: run_experiment(one, profile="tiny", out=out, seed=0) for name, one in TINY.items()
-    }
+from reproduction.claims import ALIKE, BETTER, DOES_NOT, HOLDS, IN_RELATION, WORSE
+from reproduction.report import read_report, write_page
+from reproduction.run import EXPERIMENTS
+from tests.reproduction.tiny import TINY
 
 
 def claim(found, name, part):
@@ -34,7 +21,7 @@ def claim(found, name, part):
 def test_all_experiments_of_the_paper_are_there():
     assert list(EXPERIMENTS) == list(TINY)
     for name, profiles in EXPERIMENTS.items():
-        assert profiles.quick.name == profiles.paper.name == name
+        assert profiles["quick"].name == profiles["paper"].name == name
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -45,7 +32,7 @@ def test_an_experiment_leaves_its_files(found, out, name):
     picture = imread(folder / "figure.png")[..., :3]
     assert picture.std() > 0.03, "blank"
     assert (picture.mean(axis=2) < 0.95).mean() > 0.003, "next to nothing is drawn"
-    assert Written.from_json((folder / "findings.json").read_text()) == found[name]
+    assert read_report(folder) == found[name]
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -53,6 +40,8 @@ def test_every_row_has_the_four_columns_and_a_reason(found, out, name):
     written = found[name]
     for row in [*written.claims, *written.table]:
         assert row.verdict in (HOLDS, IN_RELATION, DOES_NOT)
+    for row in written.beyond:
+        assert row.verdict in (BETTER, WORSE, ALIKE)
     for row in [*written.claims, *written.table, *written.beyond]:
         assert all([row.what, row.paper, row.ours, row.theory, row.verdict, row.reason]), row
         assert "nan" not in row.ours.split(), row
@@ -96,7 +85,8 @@ def test_variance_errors_fall_as_the_paper_says(found):
 
 
 def test_the_page_tells_all_and_gives_nothing_away(found, out, tmp_path):
-    write_page(out, tmp_path / "docs" / "reproduction.md", tmp_path / "docs" / "images")
+    docs = tmp_path / "docs"
+    write_page(list(found.values()), out, docs / "reproduction.md", docs / "images")
     page = (tmp_path / "docs" / "reproduction.md").read_text(encoding="utf-8")
     for name, written in found.items():
         assert f"## {name}" in page

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from shapband.experiments.metrics import (
+from reproduction.laws import Source, predicted
+from reproduction.metrics import (
     Measured,
     paired_interval,
     paper_agrees,
@@ -11,8 +12,8 @@ from shapband.experiments.metrics import (
     reduction,
     stability,
 )
-from shapband.experiments.scalability_theory import Source, predicted
-from shapband.experiments.theory import Pilot
+from reproduction.paper import MAE_E, MAE_VAR, VAR_E, VAR_VAR
+from reproduction.pilots import Pilot
 
 
 def test_stability_is_the_mean_variance_over_replications():
@@ -54,9 +55,9 @@ def test_paired_interval_covers_the_mean():
 def test_the_pilot_predicts_v_plus_c_over_n():
     ones = np.ones(3)
     pilot = Pilot(ones, 2 * ones, 12 * ones, 30 * ones, 0.1 * ones, 0.0 * ones)
-    assert pilot.variance_of_expectation(50, 10) == pytest.approx(0.1 + (2 + 3) / 50)
-    assert pilot.variance_of_expectation(50, None) == pytest.approx(0.1 + 2 / 50)
-    assert pilot.variance_of_variance(50, 10) == pytest.approx(2 * 25 / 49)  # normal: 2σ⁴/(m-1)
+    assert pilot.predict(VAR_E, 50, 10) == pytest.approx(0.1 + (2 + 3) / 50)
+    assert pilot.predict(VAR_E, 50, None) == pytest.approx(0.1 + 2 / 50)
+    assert pilot.predict(VAR_VAR, 50, 10) == pytest.approx(2 * 25 / 49)  # normal: 2σ⁴/(m-1)
     assert pilot.data_share(10) == pytest.approx(0.4)
 
 
@@ -64,19 +65,19 @@ def test_the_law_of_the_baseline_at_many_providers():
     """At 1,000 providers mean(σ²) / 512 is 1.30e-3 and 2 mean(σ⁴) / (3 · 128²) is 5.46e-5."""
     variance = np.geomspace(0.1, 2.0, 1000) ** 2
     source = Source(np.zeros(1000), variance, 3 * variance**2)
-    law = predicted(source, "fresh", np.full(1000, 128.0), replications=10)
-    assert law["expectation"].value == pytest.approx(variance.mean() / 512)
-    assert law["expectation"].value == pytest.approx(1.30e-3, rel=0.01)
-    assert law["variance"].value == pytest.approx(2 * (variance**2).mean() / (3 * 128**2))
-    assert law["variance"].value == pytest.approx(5.46e-5, rel=0.01)
+    law = predicted(source, "baseline", np.full(1000, 128.0), replications=10)
+    assert law[VAR_E].value == pytest.approx(variance.mean() / 512)
+    assert law[VAR_E].value == pytest.approx(1.30e-3, rel=0.01)
+    assert law[VAR_VAR].value == pytest.approx(2 * (variance**2).mean() / (3 * 128**2))
+    assert law[VAR_VAR].value == pytest.approx(5.46e-5, rel=0.01)
 
 
-@pytest.mark.parametrize("method", ["fresh", "pooled", "blocks"])
+@pytest.mark.parametrize("method", ["baseline", "pooled", "blocks"])
 def test_the_laws_of_all_methods_against_simulation(method):
     """One provider drawn directly with NumPy, 4,000 times; within 4 standard errors."""
     rng = np.random.default_rng(3)
     pool = rng.normal(size=(4000, 512))
-    if method == "fresh":
+    if method == "baseline":
         games = pool.reshape(4000, 4, 128).mean(axis=2)
         estimate = games.var(axis=1, ddof=1)
     elif method == "pooled":
@@ -92,10 +93,10 @@ def test_the_laws_of_all_methods_against_simulation(method):
     law = predicted(source, method, np.full(1, 128.0), replications=4000)
     mean = games.mean(axis=1)
     seen = {
-        "expectation": mean.var(ddof=1),
-        "variance": estimate.var(ddof=1),
-        "mae_expectation": np.abs(mean).mean(),
-        "mae_variance": np.abs(estimate - 1 / 128).mean(),
+        VAR_E: mean.var(ddof=1),
+        VAR_VAR: estimate.var(ddof=1),
+        MAE_E: np.abs(mean).mean(),
+        MAE_VAR: np.abs(estimate - 1 / 128).mean(),
     }
-    for facet, value in seen.items():
-        assert abs(value - law[facet].value) < 4 * law[facet].error, facet
+    for metric, value in seen.items():
+        assert abs(value - law[metric].value) < 4 * law[metric].error, metric

@@ -1,13 +1,13 @@
 """Every experiment in a size of seconds."""
 
-from shapband.experiments.baseline_grid import BaselineGrid
-from shapband.experiments.digits import Digits
-from shapband.experiments.example import Example
-from shapband.experiments.latency import Latency
-from shapband.experiments.pooled_grid import PooledGrid
-from shapband.experiments.scalability import Scalability
-from shapband.experiments.sensitivity import Sensitivity
-from shapband.experiments.source_budget import SourceBudget
+from reproduction.baseline_grid import BaselineGrid
+from reproduction.digits import Digits
+from reproduction.example import Example
+from reproduction.latency import Latency
+from reproduction.pooled_grid import PooledGrid
+from reproduction.scalability import Scalability
+from reproduction.sensitivity import Sensitivity
+from reproduction.source_budget import SourceBudget
 
 TINY = {
     one.name: one
