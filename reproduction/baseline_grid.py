@@ -32,7 +32,6 @@ class BaselineGrid(GridExperiment):
     better = (("baseline", EXACT), ("baseline", BALANCED), ("blocks", EXACT))
 
     def conclude(self, frame: pd.DataFrame) -> Findings:
-        """Set Table I and Section IV-B beside ours."""
         table = table_of(frame)
         grid = permuted(table)
         fresh = {task: pilot_of(frame, task=task) for task in TASKS}
@@ -70,9 +69,9 @@ def _claims(grid: pd.DataFrame, pilots: dict[str, Pilot]) -> list[Row]:
     last = select(more_iter, n_games=most).set_index(["metric", "task"])
     ends = {task: reductions(select(more_iter, metric=VAR_E, task=task)) for task in TASKS}
     columns = select(grid, metric=VAR_E).groupby(["task", "n_iter"])
+    fits = {task: fitted(task) for task in TASKS}
     return evaluate(
-        "baseline-grid",
-        "claims",
+        "baseline-grid.claims",
         few=few,
         falls=dict(zip(falls.task, falls.saved, strict=True)),
         fall_theory=1 - games[0] / most,
@@ -80,7 +79,7 @@ def _claims(grid: pd.DataFrame, pilots: dict[str, Pilot]) -> list[Row]:
         factors=1 / second.ratio,
         factors_theory=1 / second.ratio_theory,
         shares=[pilot.data_share(few) for pilot in pilots.values()],
-        paper_shares={task: _fitted_share(task, few) for task in TASKS},
+        paper_shares={task: v / (v + c / few) for task, (v, c) in fits.items()},
         gains={metric: dict(means[metric]) for metric in METRICS},
         gains_theory={metric: dict(last.saved_theory[metric]) for metric in METRICS},
         ends=", ".join(f"{gains[0]} then {gains[-1]} {task}" for task, gains in ends.items()),
@@ -115,11 +114,6 @@ def fitted(task: str) -> tuple[float, float]:
     return float(v), float(c)
 
 
-def _fitted_share(task: str, n_iter: int) -> float:
-    v, c = fitted(task)
-    return v / (v + c / n_iter)
-
-
 def _fit_in_words(task: str, pilot: Pilot) -> str:
     v, c = fitted(task)
     ours = f"{scientific(pilot.within.mean())} and {pilot.permutation.mean():.3f}"
@@ -134,7 +128,7 @@ def _beyond(frame: pd.DataFrame, table: pd.DataFrame, task: str, pilot: Pilot) -
     pairs = against(permuted_games, select(fresh, solver="exact"), on=["metric", "n_games"])
     rows = []
     for facts in facts_of(pairs):
-        rows += evaluate("baseline-grid", "exact", few=few, **facts)
+        rows += evaluate("baseline-grid.exact", few=few, **facts)
     return [*rows, *_bias(frame, task, pilot, few), *_blocks(frame, table, task, pilot)]
 
 
@@ -144,8 +138,7 @@ def _bias(frame: pd.DataFrame, task: str, pilot: Pilot, few: int) -> list[Row]:
     fresh = select(fresh, n_games=fresh.n_games.max())
     balanced = select(fresh, solver="balanced")
     return evaluate(
-        "baseline-grid",
-        "bias",
+        "baseline-grid.bias",
         task=task,
         few=few,
         raw=stack(fresh, "variance", solver="permutation", n_iter=few).mean() / truth,
@@ -161,8 +154,7 @@ def _blocks(frame: pd.DataFrame, table: pd.DataFrame, task: str, pilot: Pilot) -
     theory = pilot.predict(VAR_E, affordable, None)
     blocks = measured(table, task=task, method="blocks", metric=VAR_E)
     return evaluate(
-        "baseline-grid",
-        "blocks",
+        "baseline-grid.blocks",
         task=task,
         records=bought.records,
         most=bought.n_games,

@@ -37,16 +37,17 @@ class Row:
     reason: str
 
 
-def evaluate(experiment: str, group: str, /, **facts: Any) -> list[Row]:
+def evaluate(group: str, /, **facts: Any) -> list[Row]:
     """Judge a group of claims, and fill their templates, with the facts of an experiment.
 
     Examples
     --------
-    >>> evaluate("example", "abstract", agree=4, laws=5)[0].verdict
+    >>> evaluate("example.abstract", agree=4, laws=5)[0].verdict
     'does not'
     """
+    experiment, name = group.split(".")
     rows = []
-    for claim in CLAIMS[experiment][group]:
+    for claim in CLAIMS[experiment][name]:
         texts = {name: _Words().vformat(claim[name], (), facts) for name in _TEMPLATES}
         rows.append(Row(**texts, verdict=_verdict(claim, facts)))
     return rows
@@ -109,7 +110,7 @@ class _Words(string.Formatter):
             return ", ".join(f"{self.format_field(one, format_spec)} {name}" for name, one in items)
         if format_spec == "p":
             return percent(value)
-        if isinstance(value, list | tuple | np.ndarray | pd.Series):
+        if format_spec and isinstance(value, list | tuple | np.ndarray | pd.Series):
             ends = (self.format_field(end(value), format_spec) for end in (min, max))
             return " to ".join(ends)
         return scientific(value) if format_spec == "e" else format(value, format_spec)

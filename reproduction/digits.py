@@ -56,21 +56,18 @@ class Digits(Experiment):
         ]
 
     def measure(self, cell: Cell) -> list[Record]:
-        """Value the classes, or test the network on all training images."""
         if cell["kind"] == "digits-accuracy":
             return [{"accuracy": _accuracy()}]
         return valued(cell, _providers(cell["classes"]), self.n_jobs)
 
     def conclude(self, frame: pd.DataFrame) -> Findings:
-        """Set the reductions of the section beside ours."""
         valuations = select(frame, kind="valuation")
         table = metrics_table(valuations).assign(theory=np.nan)
         pairs = against(select(table, method="baseline"), table, on=["metric"])
         means = table.pivot(index="metric", columns="method", values="ours")
         records = valuations.groupby("method").records.first()
         counted = evaluate(
-            "digits",
-            "claims",
+            "digits.claims",
             accuracy=select(frame, kind="digits-accuracy").accuracy.iloc[0],
             fresh=records.baseline,
             pooled=records.pooled,
@@ -82,7 +79,7 @@ class Digits(Experiment):
             claims=[
                 *counted,
                 *_reductions(self, pairs),
-                *evaluate("digits", "stratified", better=better),
+                *evaluate("digits.stratified", better=better),
             ],
             table=_table(self, table),
             beyond=_beyond(self, pairs, valuations),
@@ -142,7 +139,7 @@ def _reductions(size: Digits, pairs: pd.DataFrame) -> list[Row]:
         agrees, clear = relation_agrees(pair), pair.saved > 2 * pair.saved_error
         judged = {"agrees": agrees, "clear": clear, "reason": _reason(pair.saved, agrees, clear)}
         facts |= {"theirs": theirs, "theory": _theory(size.local_games, metric), **judged}
-        rows += evaluate("digits", "reduction", **facts)
+        rows += evaluate("digits.reduction", **facts)
     return rows
 
 
@@ -171,8 +168,7 @@ def _table(size: Digits, table: pd.DataFrame) -> list[Row]:
     for metric, theirs in paper.DIGITS_BASELINE.items():
         ours = measured(table, method="baseline", metric=metric)
         rows += evaluate(
-            "digits",
-            "table",
+            "digits.table",
             metric=metric,
             theirs=theirs,
             ours=ours,
@@ -187,10 +183,10 @@ def _table(size: Digits, table: pd.DataFrame) -> list[Row]:
 def _beyond(size: Digits, pairs: pd.DataFrame, valuations: pd.DataFrame) -> list[Row]:
     rows = []
     for facts in facts_of(select(pairs, method="blocks")):
-        rows += evaluate("digits", "blocks", **facts)
+        rows += evaluate("digits.blocks", **facts)
     raw, corrected = (
         {m: scientific(stack(valuations, column, method=m).mean()) for m in _METHODS}
         for column in ("variance", "corrected_variance")
     )
     listed = "; ".join(f"{method} {raw[method]}, {corrected[method]}" for method in _METHODS)
-    return [*rows, *evaluate("digits", "means", listed=listed, exact=size.n_iter is None)]
+    return [*rows, *evaluate("digits.means", listed=listed, exact=size.n_iter is None)]

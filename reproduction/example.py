@@ -43,7 +43,6 @@ class Example(Experiment):
         ]
 
     def measure(self, cell: Cell) -> list[Record]:
-        """Estimate both moments again and again."""
         if cell["kind"] == "small-pools":
             return _small_pools(cell)
         additive = cell["kind"] == "additive"
@@ -69,7 +68,6 @@ class Example(Experiment):
         ]
 
     def conclude(self, frame: pd.DataFrame) -> Findings:
-        """Compare with the printed example and with the closed forms."""
         additive = select(frame, kind="additive")
         estimates = {name: stack(additive, name) for name in ("expectation", "variance")}
         noisy, exact = (
@@ -88,7 +86,7 @@ class Example(Experiment):
             claims=[
                 *_worked_example(),
                 *laws,
-                *evaluate("example", "abstract", agree=agree, laws=len(laws)),
+                *evaluate("example.abstract", agree=agree, laws=len(laws)),
             ],
             table=[],
             beyond=[*_noise(*ratios.values()), *_small_pool_rows(frame)],
@@ -101,11 +99,8 @@ class Example(Experiment):
                 f"An estimate agrees when it lies within {_ERRORS} standard errors.",
             ],
             data=pd.DataFrame(
-                {
-                    f"{name}_{i}": column
-                    for name, found in estimates.items()
-                    for i, column in enumerate(found.T)
-                }
+                np.hstack(list(estimates.values())),
+                columns=[f"{name}_{i}" for name in estimates for i in range(len(_MEANS))],
             ),
             figure=draw_example(estimates, additive_game(), _M, ratios),
             caption="Left and middle: estimates of 10 games each, and the laws that Section III "
@@ -175,14 +170,8 @@ def _worked_example() -> list[Row]:
     orders = [[[0, 1, 2], [1, 2, 0]], [[0, 2, 1], [2, 1, 0]]]
     values = [[[2, 5, 9], [1, 6, 9]], [[1, 4, 8], [2, 5, 8]]]
     moments = sb.Moments.of(sb.marginal_contributions(orders, values).mean(axis=1))
-    rows = []
-    for name, printed, found in (
-        ("expectation", "(2.25, 2.75, 3.5)", moments.expectation),
-        ("variance", "(0.125, 1.125, 2.0)", moments.raw_variance),
-    ):
-        facts = {"name": name, "printed": printed, "found": str(tuple(found.tolist()))}
-        rows += evaluate("example", "example", **facts)
-    return rows
+    expectation, variance = moments.expectation.tolist(), moments.raw_variance.tolist()
+    return evaluate("example.example", expectation=tuple(expectation), variance=tuple(variance))
 
 
 def _laws(expectation: FloatArray, variance: FloatArray, squared: Any) -> list[Row]:
@@ -207,7 +196,7 @@ def _laws(expectation: FloatArray, variance: FloatArray, squared: Any) -> list[R
             ("gap", (np.abs(ours - theory) / error).max()),
         )
     }
-    return evaluate("example", "laws", errors=_ERRORS, **facts)
+    return evaluate("example.laws", errors=_ERRORS, **facts)
 
 
 def _numbers(values: FloatArray) -> str:
@@ -226,7 +215,7 @@ def _error_of_variance(samples: FloatArray) -> FloatArray:
 
 def _noise(raw: FloatArray, corrected: FloatArray, _: FloatArray) -> list[Row]:
     words = {"raw_words": _numbers(raw), "corrected_words": _numbers(corrected)}
-    return evaluate("example", "noise", raw=raw, corrected=corrected, **words)
+    return evaluate("example.noise", raw=raw, corrected=corrected, **words)
 
 
 def _small_pool_rows(frame: pd.DataFrame) -> list[Row]:
@@ -238,8 +227,7 @@ def _small_pool_rows(frame: pd.DataFrame) -> list[Row]:
         found = stack(frame, "variance", kind="small-pools", method=method)
         ratios = found / additive_game().variance
         rows += evaluate(
-            "example",
-            "small-pools",
+            "example.small-pools",
             method=method,
             m=_M,
             ours=_numbers(ratios.mean(axis=0)),

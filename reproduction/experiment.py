@@ -27,26 +27,15 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 @dataclass(frozen=True)
 class Findings:
-    """All that an experiment concludes.
+    """All that an experiment concludes."""
 
-    Attributes
-    ----------
-    claims : sentences of the paper, one by one
-    table : the numbers of its tables, one by one
-    beyond : what the same budget buys with other estimators, which the paper does not have
-    notes : what a reader must know of the settings
-    data : every measured number, tidy
-    figure : the picture
-    caption : what the picture shows, in a sentence
-    """
-
-    claims: Sequence[Row]
-    table: Sequence[Row]
-    beyond: Sequence[Row]
-    notes: Sequence[str]
-    data: pd.DataFrame
+    claims: Sequence[Row]  # sentences of the paper, one by one
+    table: Sequence[Row]  # the numbers of its tables, one by one
+    beyond: Sequence[Row]  # what other estimators give, which the paper does not have
+    notes: Sequence[str]  # what a reader must know of the settings
+    data: pd.DataFrame  # every measured number, tidy
     figure: Figure
-    caption: str
+    caption: str  # what the figure shows
 
 
 class Experiment(ABC):
@@ -112,9 +101,7 @@ class Store:
 def measure_missing(experiment: Experiment, store: Store, seed: int) -> tuple[pd.DataFrame, float]:
     """Measure the cells that the store does not hold, and keep each as soon as it is done.
 
-    Returns
-    -------
-    The frame of all records with their settings, and the seconds that all cells took.
+    Gives the frame of all records with their settings, and the seconds that all cells took.
     """
     cells = experiment.cells(seed)
     started = spoke = time.monotonic()

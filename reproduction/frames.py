@@ -83,13 +83,8 @@ def table_rows(
 ) -> list[Row]:
     """Judge every printed number of a table made by `against` and merged with the paper's.
 
-    Parameters
-    ----------
-    where : name of the table
-    what : template that names a number by its settings
-    pairs : our numbers and the paper's, each beside the one it is related to
-    same : reason of the verdict if only the relation agrees
-    smaller : reason of the verdict if ours is the smaller part, where that supports the claim
+    `what` is a template that names a number by its settings. `same` is the reason if only the
+    relation agrees, and `smaller` if ours is the smaller part, where that supports the claim.
     """
     rows = []
     for pair in rows_of(pairs):

@@ -55,7 +55,6 @@ class Latency(Experiment):
         ]
 
     def measure(self, cell: Cell) -> list[Record]:
-        """Time one valuation on one thread."""
         _warm_up(cell["utility"])
         with threadpool_limits(limits=1):
             valuation = sb.value(
@@ -73,16 +72,19 @@ class Latency(Experiment):
         return [{**times, "requests": valuation.access.requests}]
 
     def conclude(self, frame: pd.DataFrame) -> Findings:
-        """Set Table V beside ours."""
         by = ["delay", "utility", "method", "concurrency"]
         in_turn = select(frame, concurrency=1)
         delays = [delay for delay in self.milliseconds if delay > 0]
+        stratified, pooled = (
+            np.array([_speedup(in_turn, delay, "refitted", method) for delay in delays])
+            for method in ("stratified", "pooled")
+        )
         table = frame.groupby(by, sort=False)[list(_SECONDS)].mean().astype(float).reset_index()
         return Findings(
             claims=[
                 *_claims(in_turn),
                 *(row for delay in delays for row in _speedup_claim(in_turn, delay)),
-                *_stratified_claim(in_turn, delays),
+                *evaluate("latency.stratified", gaps=stratified / pooled),
             ],
             table=[
                 row
@@ -158,8 +160,7 @@ def _claims(frame: pd.DataFrame) -> list[Row]:
     requests = {method: set(found.requests) for method, found in papers.groupby("method")}
     still = select(papers, delay=0).groupby(["utility", "method"]).local.mean()
     return evaluate(
-        "latency",
-        "claims",
+        "latency.claims",
         requests=requests,
         fresh_requests=min(requests["baseline"]),
         pooled_requests=min(requests["pooled"]),
@@ -174,22 +175,13 @@ def _speedup_claim(frame: pd.DataFrame, delay: int) -> list[Row]:
     printed = paper.LATENCY.speedup[delay, "pooled"]
     ours = {utility: _speedup(frame, delay, utility, "pooled") for utility in _UTILITIES}
     return evaluate(
-        "latency",
-        "speedup",
+        "latency.speedup",
         delay=delay,
         printed=printed,
         ours=ours,
         less={name: 1 - 1 / speedup for name, speedup in {"paper": printed, **ours}.items()},
         expected={utility: _expected_speedup(frame, delay, utility) for utility in _UTILITIES},
     )
-
-
-def _stratified_claim(frame: pd.DataFrame, delays: list[int]) -> list[Row]:
-    gaps = [
-        _speedup(frame, d, "refitted", "stratified") / _speedup(frame, d, "refitted", "pooled")
-        for d in delays
-    ]
-    return evaluate("latency", "stratified", gaps=gaps)
 
 
 def _table_rows(frame: pd.DataFrame, printed: Any) -> list[Row]:
@@ -225,16 +217,14 @@ def _beyond(table: pd.DataFrame, delay: int) -> list[Row]:
     found = select(table, delay=delay, utility="compiled").set_index(["method", "concurrency"])
     wall = found.wall["baseline", 10]
     blocks = evaluate(
-        "latency",
-        "blocks",
+        "latency.blocks",
         delay=delay,
         printed=paper.LATENCY.wall[delay, "pooled"],
         wall=found.wall["blocks", 1],
         waiting=_REQUESTS["pooled"] * delay / 1000,
     )
     return blocks + evaluate(
-        "latency",
-        "side-by-side",
+        "latency.side-by-side",
         delay=delay,
         printed=paper.LATENCY.wall[delay, "baseline"],
         wall=wall,

@@ -31,24 +31,14 @@ _PILOTS = 500_000  # first replication of the pilots, so that they share no stre
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """What a pilot learned, per provider (n,).
+    """What a pilot learned, per provider (n,)."""
 
-    Attributes
-    ----------
-    expectation : mean of the exact value
-    within : V, variance of the exact value across the games of a pool
-    fourth : fourth central moment of the same
-    permutation : C, variance of one permutation's marginal contribution within a game
-    between : B, variance between pools of the mean over games
-    between_variance : variance between pools of the variance across games
-    """
-
-    expectation: FloatArray
-    within: FloatArray
-    fourth: FloatArray
-    permutation: FloatArray
-    between: FloatArray
-    between_variance: FloatArray
+    expectation: FloatArray  # mean of the exact value
+    within: FloatArray  # V, variance of the exact value across the games of a pool
+    fourth: FloatArray  # fourth central moment of the same
+    permutation: FloatArray  # C, variance of a permutation's marginal contribution within a game
+    between: FloatArray  # B, variance between pools of the mean over games
+    between_variance: FloatArray  # variance between pools of the variance across games
 
     def predict(self, metric: str, n_games: float, n_iter: int | None) -> float:
         """Predict a metric, averaged over providers; without `n_iter` for exact games."""
@@ -107,7 +97,6 @@ class PilotedExperiment(Experiment):
     """An experiment whose cells are valuations of ready-made tasks, and pilots of them."""
 
     def measure(self, cell: Cell) -> list[Record]:
-        """Value the task, or run its pilot."""
         return run_pilot(cell) if cell["kind"] == "pilot" else valued(cell)
 
 

@@ -29,7 +29,6 @@ class PooledGrid(GridExperiment):
     better = (("pooled", EXACT), ("blocks", EXACT))
 
     def conclude(self, frame: pd.DataFrame) -> Findings:
-        """Set Table II and Section IV-C beside ours."""
         table = table_of(frame)
         pilots = {
             (task, method): pilot_of(frame, task=task, method=method)
@@ -81,8 +80,7 @@ def _claims(
         for pilot in (pilots[task, "pooled"] for task in last.task)
     ]
     return evaluate(
-        "pooled-grid",
-        "claims",
+        "pooled-grid.claims",
         least=least,
         most=most,
         records=records,
@@ -109,7 +107,7 @@ def _better(table: pd.DataFrame, task: str, few: int) -> list[Row]:
     rows = []
     for facts in facts_of(pairs.sort_values(["metric", "method"], ascending=[True, False])):
         words = BETTER_ESTIMATORS[facts["method"]]
-        rows += evaluate("pooled-grid", "better", words=words, few=few, **facts)
+        rows += evaluate("pooled-grid.better", words=words, few=few, **facts)
     return rows
 
 
@@ -117,8 +115,7 @@ def _bias(frame: pd.DataFrame, task: str, truth: float, few: int) -> list[Row]:
     found = select(frame, kind="valuation", task=task, n_games=frame.n_games.max())
     pooled = select(found, method="pooled")
     return evaluate(
-        "pooled-grid",
-        "bias",
+        "pooled-grid.bias",
         task=task,
         few=few,
         raw=stack(pooled, "variance", n_iter=few).mean() / truth,

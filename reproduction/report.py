@@ -103,15 +103,7 @@ def write(
 def write_page(
     reports: Sequence[Report], out: Path, page: Path, images: Path | None = None
 ) -> None:
-    """Write the page of all claims.
-
-    Parameters
-    ----------
-    reports : what the experiments found
-    out : the folder with a folder for each experiment
-    page : where the page goes
-    images : a folder to copy the figures to; by default they stay where they are
-    """
+    """Write the page of all claims; copy the figures from `out` to `images` if it is given."""
     page.parent.mkdir(parents=True, exist_ok=True)
     parts = [_HEAD, _runs(reports), _all_claims(reports)]
     parts += [_section(one, _figure(one.name, out, page, images)) for one in reports]

@@ -50,7 +50,6 @@ class Scalability(Experiment):
         ]
 
     def measure(self, cell: Cell) -> list[Record]:
-        """Value the additive game, at the common target of 128 records."""
         sampling, games = _METHODS[cell["method"]]
         valuation = sb.value(
             _providers(cell["n"]),
@@ -78,7 +77,6 @@ class Scalability(Experiment):
         ]
 
     def conclude(self, frame: pd.DataFrame) -> Findings:
-        """Set Table IV beside ours."""
         table = metrics(frame)
         local = table[table.method.isin(_LOCAL)]
         pairs = against(select(table, method="baseline"), local, on=["metric", "n"])
@@ -164,8 +162,7 @@ def _claims(frame: pd.DataFrame, table: pd.DataFrame, pairs: pd.DataFrame) -> li
     errors, variances = (select(pairs, metric=metric) for metric in (MAE_E, VAR_E))
     intervals = [paired_interval(ours - base) for base, ours in _paired(frame, MAE_E)]
     return evaluate(
-        "scalability",
-        "claims",
+        "scalability.claims",
         numbers=table.n.nunique(),
         off=off.max(),
         checked=len(off),
@@ -199,15 +196,13 @@ def _reductions(pairs: pd.DataFrame) -> list[Row]:
     for (method, metric), (low, high) in paper.SCALABILITY_REDUCTIONS.items():
         found = select(pairs, method=method, metric=metric)
         rows += evaluate(
-            "scalability",
-            "reduction",
+            "scalability.reduction",
             method=method,
             metric=metric,
             low=low,
             high=high,
             numbers=len(found),
-            saved=found.saved,
-            saved_theory=found.saved_theory,
+            found=found,
         )
     return rows
 
@@ -215,7 +210,7 @@ def _reductions(pairs: pd.DataFrame) -> list[Row]:
 def _interval(frame: pd.DataFrame) -> list[Row]:
     ends = [paired_interval(base - ours)[0] for base, ours in _paired(frame, MAE_VAR)]
     facts = {"clear": sum(end > 0 for end in ends), "pairs": len(ends), "lowest_end": min(ends)}
-    return evaluate("scalability", "interval", **facts)
+    return evaluate("scalability.interval", **facts)
 
 
 def _counts(frame: pd.DataFrame) -> list[Row]:
@@ -225,8 +220,7 @@ def _counts(frame: pd.DataFrame) -> list[Row]:
     allocated = [np.array(sizes) for sizes in select(frame, method="stratified").draw_sizes]
     whole = all(sizes.sum() == TARGET * len(sizes) for sizes in allocated)
     return evaluate(
-        "scalability",
-        "counts",
+        "scalability.counts",
         records=", ".join(str(one) for one in sorted(set(first.records // first.n))),
         fewer=1 - pooled.requests / fresh.requests,
         requests_as_told=all(fresh.requests == 4 * fresh.index)
@@ -245,8 +239,7 @@ def _table(table: pd.DataFrame) -> list[Row]:
         # Both runs scatter about the theory of their own sources, which differ at small n.
         near = abs(found.theirs - found.ours) <= 3 * np.sqrt(2) * found.error
         rows += evaluate(
-            "scalability",
-            "table",
+            "scalability.table",
             **found._asdict() | {"theory": Measured(found.theory, found.error)},
             near=near,
             times=found.theirs / found.ours,
@@ -262,7 +255,7 @@ def _beyond(table: pd.DataFrame) -> list[Row]:
     for metric, found in against(pooled, blocks, on=["metric", "n"]).groupby("metric", sort=False):
         change = {"ours": _change(found.saved), "theory": _change(found.saved_theory)}
         facts = {"metric": metric, "saved_theory": found.saved_theory, **change}
-        rows += evaluate("scalability", "blocks", **facts)
+        rows += evaluate("scalability.blocks", **facts)
     return rows
 
 

@@ -74,7 +74,6 @@ class Sensitivity(PilotedExperiment):
         ]
 
     def conclude(self, frame: pd.DataFrame) -> Findings:
-        """Set Section IV-F-2 beside ours."""
         table = table_of(frame)
         around = select(table, alpha=0.5)
         numbers = permuted(around)
@@ -112,13 +111,11 @@ def _ranges(pairs: pd.DataFrame) -> list[Row]:
         found = select(pairs, metric=metric)
         inside = 100 * found.saved.min() >= low
         rows += evaluate(
-            "sensitivity",
-            "range",
+            "sensitivity.range",
             metric=metric,
             low=low,
             high=high,
-            saved=found.saved,
-            saved_theory=found.saved_theory,
+            found=found,
             inside=inside,
             reason="inside or beyond the paper's range" if inside else "lower in every setting",
         )
@@ -140,8 +137,7 @@ def _claims(local: pd.DataFrame, valuations: pd.DataFrame) -> list[Row]:
     first, *others = (group for _, group in capped.groupby("alpha"))
     same = all(_same_results(first, other) for other in others)
     return evaluate(
-        "sensitivity",
-        "claims",
+        "sensitivity.claims",
         gains=gains.saved,
         gains_theory=gains.saved_theory,
         small=small,
@@ -180,8 +176,7 @@ def _better(around: pd.DataFrame, games: int, few: int) -> list[Row]:
             exact = select(found, method=method, solver="exact")
             pairs = against(fresh, exact, on=["metric", "n_pool", "n_boot"])
             rows += evaluate(
-                "sensitivity",
-                "better",
+                "sensitivity.better",
                 metric=metric,
                 words=words,
                 games=games,

@@ -72,7 +72,6 @@ class SourceBudget(PilotedExperiment):
         ]
 
     def conclude(self, frame: pd.DataFrame) -> Findings:
-        """Set Table III and Section IV-E beside ours."""
         table, fresh = table_of(frame), pilot_of(frame, method="baseline")
         valuations = select(frame, kind="valuation")
         numbers = permuted(table)
@@ -120,8 +119,7 @@ def _counts(valuations: pd.DataFrame) -> list[Row]:
     pooled = select(valuations, method="pooled").iloc[0]
     sizes = stack(valuations, "draw_sizes", method="stratified")
     return evaluate(
-        "source-budget",
-        "counts",
+        "source-budget.counts",
         paid=fresh.n_games,
         records={"baseline": fresh.records, "pooled": pooled.records},
         sums=sizes.sum(axis=1),
@@ -141,14 +139,12 @@ def _ranges(printed: pd.DataFrame) -> list[Row]:
         ]
         if len(found):
             rows += evaluate(
-                "source-budget",
-                "range",
+                "source-budget.range",
                 metric=metric,
                 games=games,
                 low=low,
                 high=high,
-                saved=found.saved,
-                saved_theory=found.saved_theory,
+                found=found,
                 as_large=as_large,
                 large=sum(as_large),
                 settings=len(as_large),
@@ -161,8 +157,7 @@ def _sweep(pairs: pd.DataFrame, local: pd.DataFrame) -> list[Row]:
     least, most = pairs.n_games.min(), pairs.n_games.max()
     ends = (select(local, n_games=games) for games in (least, most))
     return evaluate(
-        "source-budget",
-        "sweep",
+        "source-budget.sweep",
         least=least,
         most=most,
         gains=against(*ends, on=["metric", "n_iter", "method"]).saved,
@@ -179,14 +174,12 @@ def _budgets(pairs: pd.DataFrame) -> list[Row]:
     for budget in sorted(set(_BUDGET_WORDS) & set(pairs.budget)):
         found = select(pairs, budget=budget)
         rows += evaluate(
-            "source-budget",
-            "budget",
+            "source-budget.budget",
             budget=int(budget),
             words=_BUDGET_WORDS[budget],
             paid=found.n_games_baseline.iloc[0],
             share=(found.saved > 0).mean(),
-            saved=found.saved,
-            saved_theory=found.saved_theory,
+            found=found,
             mean_at_first=select(pairs, budget=BUDGETS[0]).saved.mean(),
             least=found.n_games.min(),
         )
@@ -203,8 +196,7 @@ def _abstract(first: pd.DataFrame, valuations: pd.DataFrame, fresh: Pilot) -> li
         for k in sorted(set(first.n_iter))
     }
     return evaluate(
-        "source-budget",
-        "abstract",
+        "source-budget.abstract",
         saved_at_most=select(first, n_games=most).saved,
         off=np.abs(means / fresh.expectation - 1).max(),
         exact=stack(pooled, "variance", solver="exact").mean() / fresh.within.mean(),
@@ -233,7 +225,7 @@ def _better(table: pd.DataFrame, valuations: pd.DataFrame) -> list[Row]:
         for words, one, theory in tried:
             facts = {"metric": metric, "games": games, "words": words, "theory": theory}
             saved = {"saved": reduction(base, one), "saved_of_baseline": reduction(fresh, one)}
-            rows += evaluate("source-budget", "better", found=one, **facts, **saved)
+            rows += evaluate("source-budget.better", found=one, **facts, **saved)
     return rows
 
 
@@ -254,8 +246,7 @@ def _accuracy(valuations: pd.DataFrame, fresh: Pilot) -> list[Row]:
         for words, estimates in tried.items()
     }
     return evaluate(
-        "source-budget",
-        "accuracy",
+        "source-budget.accuracy",
         errors=errors,
         listed=", ".join(f"{words} {scientific(error)}" for words, error in errors.items()),
         truth=fresh.within.mean(),

@@ -34,21 +34,21 @@ def test_every_record_is_judged(found):
 
 @pytest.mark.parametrize(("better", "verdict"), [(2, HOLDS), (1, IN_RELATION), (0, DOES_NOT)])
 def test_the_verdict_follows_the_facts(better, verdict):
-    (row,) = evaluate("digits", "stratified", better=better)
+    (row,) = evaluate("digits.stratified", better=better)
     assert row.verdict == verdict
     assert row.ours == f"in {better} of 2 metrics"
 
 
 @pytest.mark.parametrize(("wall", "verdict"), [(1.0, BETTER), (2.0, WORSE)])
 def test_beyond_the_paper_the_verdict_compares(wall, verdict):
-    (row,) = evaluate("latency", "blocks", delay=10, printed=1.5, wall=wall, waiting=0.1)
+    (row,) = evaluate("latency.blocks", delay=10, printed=1.5, wall=wall, waiting=0.1)
     assert row.verdict == verdict
 
 
 def test_templates_print_numbers_ranges_and_mappings(monkeypatch):
     template(monkeypatch, ours="{x:e}; {xs:.1f}; {xs:p}; {named:p}", holds="len(xs) == 2")
     facts = {"x": 0.000305, "xs": pd.Series([0.25, 0.5]), "named": {"wine": 0.5, "digits": 1.0}}
-    (row,) = evaluate("tried", "claims", **facts)
+    (row,) = evaluate("tried.claims", **facts)
     assert row.ours == "3.05e-4; 0.2 to 0.5; 25.0 to 50.0 %; 50.0 % wine, 100.0 % digits"
     assert row.verdict == HOLDS
 
@@ -57,7 +57,7 @@ def test_templates_print_numbers_ranges_and_mappings(monkeypatch):
 def test_a_rule_knows_its_facts_and_nothing_else(monkeypatch, rule):
     template(monkeypatch, ours="-", holds=rule)
     with pytest.raises((NameError, ImportError)):
-        evaluate("tried", "claims")
+        evaluate("tried.claims")
 
 
 def test_the_printed_tables_are_whole():
