@@ -150,8 +150,8 @@ def metrics(frame: pd.DataFrame) -> pd.DataFrame:
             MAE_VAR: found[MAE_VAR].mean(),
         }
         for metric, law in predicted(source_of(n), method, sizes, len(found)).items():
-            rows.append({"n": n, "method": method, "metric": metric, "ours": float(ours[metric]),
-                         "theory": law.value, "error": law.error})  # fmt: skip
+            numbers = {"ours": float(ours[metric]), "theory": law.value, "error": law.error}
+            rows.append({"n": n, "method": method, "metric": metric, **numbers})
     return pd.DataFrame(rows)
 
 

@@ -16,9 +16,7 @@ from reproduction.paper import VAR_E, VAR_VAR
 # The estimate whose variance across replications is the metric.
 METRICS = {VAR_E: "expectation", VAR_VAR: "variance"}
 BETTER_ESTIMATORS = {"pooled": "pooled", "blocks": "disjoint blocks"}  # with exact values
-_SETTINGS = (
-    "task", "method", "n_pool", "n_boot", "alpha", "budget", "solver", "n_iter", "n_games",
-)  # fmt: skip
+_SETTINGS = ["task", "method", "n_pool", "n_boot", "alpha", "budget", "solver", "n_iter", "n_games"]
 Sampling = sb.Fresh | sb.Pooled | sb.Stratified | sb.Blocks
 
 

@@ -10,8 +10,7 @@ import pytest
 import reproduction
 from reproduction.__main__ import main
 from reproduction.experiment import Store
-from reproduction.run import EXPERIMENTS, reproduce, run_experiment
-from shapband.errors import InvalidInput
+from reproduction.run import EXPERIMENTS, run_experiment
 from tests.reproduction.tiny import TINY
 
 KEPT = 5
@@ -69,9 +68,19 @@ def test_another_seed_is_other_work():
     assert experiment.cells(0) == experiment.cells(0)
 
 
-def test_an_unknown_experiment_is_refused(tmp_path):
-    with pytest.raises(InvalidInput, match="no experiment 'exampel': choose from example"):
-        reproduce(["exampel"], out=tmp_path)
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["exampel"], "invalid choice: 'exampel' (choose from"),
+        (["example", "--profile", "tiny"], "invalid choice: 'tiny'"),
+        (["example", "--seed", "-1"], "--seed must be 0 or more"),
+    ],
+)
+def test_a_wrong_call_is_refused(tmp_path, capsys, wrong, message):
+    with pytest.raises(SystemExit, match="2"):
+        main([*wrong, "--out", str(tmp_path / "out")])
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_command_runs_one_experiment(tmp_path, monkeypatch, capsys):
