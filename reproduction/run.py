@@ -58,7 +58,8 @@ def reproduce(
         for name in names or EXPERIMENTS
     ]
     # The page also shows the experiments that earlier runs wrote to the same folder.
-    known = [read_report(out / name) for name in EXPERIMENTS if (out / name).exists()]
+    written = [name for name in EXPERIMENTS if (out / name / "findings.json").exists()]
+    known = [read_report(out / name) for name in written]
     write_page(known, out, out / "reproduction.md")
     if docs is not None:
         write_page(known, out, docs / "reproduction.md", docs / "images" / "reproduction")
