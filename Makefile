@@ -42,7 +42,7 @@ bench:  ## measure beside the peers in .venv-bench, and write benchmarks/RESULTS
 	$(PYTHON) benchmarks/run.py
 
 reproduce: .venv/installed  ## run the paper's experiments, and write docs/reproduction.md
-	$(BIN)/shapband reproduce --docs docs
+	$(BIN)/python -m reproduction --docs docs
 
 clean:
 	rm -rf .venv .venv-bench

@@ -189,7 +189,7 @@ def test_missing_values_are_refused_before_any_request_where_numbers_are_needed(
         ),
         sb.Provider("holed", sb.FrameSource(frame, "y")),
     ]
-    utility = made_by(np.ones((5, 2)), np.arange(5.0))
+    utility = made_by(np.ones((5, 2)), np.arange(5.0) / 2)
     with pytest.raises(
         InvalidInput, match=r"'holed'.*missing or infinite values: impute them"
     ) as caught:
@@ -226,7 +226,7 @@ def test_missing_values_that_show_late_are_the_provider_s_fault(kind, made_by):
         ),
         sb.Provider("holed", source),
     ]
-    utility = made_by(np.arange(4.0), np.arange(4.0))
+    utility = made_by(np.arange(4.0), np.arange(4.0) / 2)
     with pytest.raises(SourceError, match="'holed'"):
         sb.value(providers, utility, sampling=sb.Fresh(4), n_games=2, seed=0)
 

@@ -1,0 +1,76 @@
+"""What Tables I and II share: both metrics over n_games × n_iter, on synthetic and wine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from reproduction.claims import Row
+from reproduction.experiment import Cell, replication_seeds
+from reproduction.frames import against, select, table_rows
+from reproduction.pilots import PilotedExperiment, pilot_cell
+
+TASKS = ("synthetic", "wine")
+# Section IV-C: records a provider gives to a pool and to a game.
+SIZES = {"synthetic": {"n_pool": 5000, "n_boot": 1000}, "wine": {"n_pool": 250, "n_boot": 60}}
+EXACT = {"solver": "exact"}
+BALANCED = {"solver": "balanced", "n_iter": 100}
+
+
+@dataclass(frozen=True)
+class GridExperiment(PilotedExperiment):
+    """Both variance metrics over n_games × n_iter, synthetic and wine.
+
+    A subclass says which methods fill the grid, and which better estimators stand beside it.
+    """
+
+    methods: ClassVar[tuple[str, ...]]
+    better: ClassVar[tuple[tuple[str, dict[str, Any]], ...]]  # method and solver
+
+    replications: int = 20
+    games: tuple[int, ...] = (10, 20, 50, 100, 150, 200)
+    n_iter: tuple[int, ...] = (100, 200, 500, 1000)
+    pilot_pools: int = 40
+
+    def cells(self, seed: int) -> list[Cell]:
+        """The pilots, the grids, and the better estimators at the most games."""
+        permuted = [{"solver": "permutation", "n_iter": k} for k in self.n_iter]
+        tried = [
+            *((method, solver, self.games) for method in self.methods for solver in permuted),
+            *((method, solver, self.games[-1:]) for method, solver in self.better),
+        ]
+        return [
+            *(
+                pilot_cell(seed, self.pilot_pools, 50, settings_of(task, method))
+                for method in self.methods
+                for task in TASKS
+            ),
+            *(
+                {"kind": "valuation", "games": games, "seed": one, **solver}
+                | settings_of(task, method)
+                for method, solver, games in tried
+                for task in TASKS
+                for one in replication_seeds(seed, self.replications)
+            ),
+        ]
+
+
+def settings_of(task: str, method: str) -> dict[str, Any]:
+    """Settings that name a method on a task."""
+    return {"task": task, "method": method, **SIZES[task]}
+
+
+def near_theory(grid: pd.DataFrame) -> str:
+    """Say how many of the numbers lie within three standard errors of theory."""
+    near = (grid.ours - grid.theory).abs() <= 3 * grid.error
+    return f"{near.sum()} of our {len(near)} numbers lie within three standard errors of theory"
+
+
+def grid_rows(grid: pd.DataFrame, where: str, printed: pd.DataFrame) -> list[Row]:
+    """Set every number of Table I or II beside ours."""
+    pairs = against(select(grid, n_games=10), grid, on=["task", "metric", "n_iter"])
+    pairs = printed.merge(pairs, on=["task", "metric", "n_games", "n_iter"])
+    what = "{task}, {metric}, {n_games} games of {n_iter} permutations"
+    return table_rows(where, what, pairs, same="it falls from 10 games as ours does")
