@@ -11,13 +11,19 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 
+MOST = 10**12  # of anything that is counted; larger numbers are mistakes, and would overflow
 
-def check_whole(name: str, number: object, least: int, remark: str = "") -> int:
-    """Check that an argument is a whole number of at least `least`."""
+
+def check_whole(
+    name: str, number: object, least: int, remark: str = "", most: int | None = MOST
+) -> int:
+    """Check that an argument is a whole number of at least `least` and at most `most`."""
     if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
         raise InvalidInput(
             f"{name} must be a whole number of at least {least}{remark}; received {number!r}"
         )
+    if most is not None and int(number) > most:
+        raise InvalidInput(f"{name} must be at most {most:,}; received {number!r}")
     return int(number)
 
 

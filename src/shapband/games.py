@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shapband._typing import FloatArray, IntArray
+from shapband._typing import AnyArray, FloatArray, IntArray
 from shapband.checks import one_line
 from shapband.coalitions import describe, prefix_masks
 from shapband.errors import EvaluationError
@@ -17,6 +17,7 @@ from shapband.seeds import Seeds
 from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility, check_values
 
 _TABLE_PROVIDERS = 20
+_LARGEST = 1e75  # its fourth power, which the moments hold, is still finite
 _Coalitions: TypeAlias = Callable[[int], Iterable[int]]  # those of a game, by its position
 
 
@@ -57,9 +58,10 @@ class Games:
         size = 2**self.n_providers
         table = self._asked("evaluate_all", (size,), lambda _: range(1, size))
         table[:, 0] = self.utility.empty
-        if not np.isfinite(table).all():
-            g, mask = np.argwhere(~np.isfinite(table))[0].tolist()
-            raise self._failed(mask, f"the utility returned {table[g, mask]}")
+        usable = _usable(table)
+        if not usable.all():
+            g, mask = np.argwhere(~usable)[0].tolist()
+            raise self._failed(mask, _complaint(table[g, mask]))
         return table
 
     def prefixes(self, orders: IntArray) -> tuple[FloatArray, int]:
@@ -86,10 +88,10 @@ class Games:
             return [mask for order in orders[g] for mask in prefix_masks(order)]
 
         values = self._asked("evaluate_prefixes", (n_iter, n), coalitions, orders, first)
-        if not np.isfinite(values).all():
-            g, t, k = np.argwhere(~np.isfinite(values))[0].tolist()
-            mask = prefix_masks(orders[g, t])[k]
-            raise self._failed(mask, f"the utility returned {values[g, t, k]}")
+        usable = _usable(values)
+        if not usable.all():
+            g, t, k = np.argwhere(~usable)[0].tolist()
+            raise self._failed(prefix_masks(orders[g, t])[k], _complaint(values[g, t, k]))
         return values, int((first == np.arange(n_iter)[None, :, None]).sum())
 
     def _asked(
@@ -125,3 +127,14 @@ class Games:
             f"the coalition {describe(coalition, self.names)} could not be evaluated: "
             f"{one_line(reason)}"
         )
+
+
+def _usable(values: FloatArray) -> AnyArray:
+    """Flags: the value is a finite number whose moments are finite too. NaN fails the test."""
+    return np.abs(values) <= _LARGEST
+
+
+def _complaint(value: float) -> str:
+    if np.isfinite(value):
+        return f"the utility returned {value}, beyond the limit of {_LARGEST:g}: rescale it"
+    return f"the utility returned {value}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from shapband.checks import one_line
+from shapband.checks import MOST, one_line
 from shapband.config.messages import format_error, format_value
 from shapband.config.parts import SamplingTable, SolverTable, check_part, make_part
 from shapband.config.sources import at_key, make_providers, make_task
@@ -72,7 +72,7 @@ class Config(Table):
     version: Annotated[int, Field(ge=1, le=VERSION)] = Field(
         VERSION, description="The version of this format."
     )
-    n_games: Annotated[int, Field(ge=2)] = Field(
+    n_games: Annotated[int, Field(ge=2, le=MOST)] = Field(
         100, description="Games to play; the budget or a stopping rule may end the run sooner."
     )
     seed: Annotated[int, Field(ge=0)] | None = Field(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import warnings
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,9 +111,22 @@ def _columns(
     return list(dict.fromkeys([*table.features, table.target, *(name for name, _ in owners)]))
 
 
+def _check_header(path: Path, separator: str, key: str) -> None:
+    """Refuse a header with a name twice: pandas would read the second column as a feature."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        names = next(csv.reader(file, delimiter=separator), [])
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InvalidInput(
+            f"{key}.path: the header of {path} has the column {twice[0]!r} more than once: rename "
+            "one of them"
+        )
+
+
 def _read_csv(path: Path, separator: str, by: str | None, key: str) -> pd.DataFrame:
     import pandas as pd
 
+    _check_header(path, separator, key)
     # Without index_col=False, rows longer than the header would shift the columns.
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)

@@ -14,9 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from shapband.access.budget import Budget
+from shapband.checks import MOST
 from shapband.moments.stopping import Precision, Seconds, StableRanking, StoppingRule
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=MOST)]
 Above = Annotated[float, Field(gt=0)]
 Text = Annotated[str, Field(min_length=1)]
 ObjectName = Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$", examples=["my_module:my_object"])]

@@ -123,7 +123,9 @@ def _check_kinds(
 def _seeds(seed: int | None) -> Seeds:
     if seed is None:
         return Seeds.fresh()
-    return Seeds(check_whole("seed", seed, 0, ", or None for a seed from the operating system"))
+    return Seeds(
+        check_whole("seed", seed, 0, ", or None for a seed from the operating system", most=None)
+    )
 
 
 def _check_budget(budget: Budget | None) -> Budget:
