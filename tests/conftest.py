@@ -11,6 +11,14 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_directory(tmp_path_factory):
+    """Runs of the tests, also in processes of their own, are not remembered in the user's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def wine():
     return sb.datasets.wine()

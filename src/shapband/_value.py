@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from shapband.access.access import CONCURRENCY
+from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.engine.plan import make_plan
 from shapband.engine.play import play
@@ -37,6 +37,7 @@ def value(
     chunk_size: int | None = None,
     keep_games: int | None = None,
     concurrency: int = CONCURRENCY,
+    timeout: float = TIMEOUT,
     progress: bool | None = None,
     run: str | os.PathLike[str] | None = None,
 ) -> Valuation:
@@ -64,6 +65,7 @@ def value(
         needs them. By default all of them, up to 40 MB
     concurrency : distant sources asked at once, each for one draw at a time; 1 asks them one
         after another and fetches nothing ahead
+    timeout : seconds that a request to a source with `waits = True` may take
     progress : True shows a progress bar on a terminal and plain lines elsewhere, False nothing;
         None shows a bar on a terminal when the work takes long
     run : a directory that keeps everything that is bought and solved. Called again with the same
@@ -98,6 +100,7 @@ def value(
         chunk_size=chunk_size,
         keep_games=keep_games,
         concurrency=concurrency,
+        timeout=timeout,
     )
     chosen = _check_workers(workers) or LocalWorkers(n_jobs, threads=utility.threaded)
     with progress_display(progress) as watch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from numbers import Integral, Real
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 
+_LONGEST_TEXT = 4_000  # characters of another library's error
+_UNSAFE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # control, format, private, surrogate, separators
 MOST = 10**12  # of anything that is counted; larger numbers are mistakes, and would overflow
 
 
@@ -56,5 +59,19 @@ def described(thing: object) -> str:
 
 
 def one_line(text: object) -> str:
-    """Squeeze a text, such as another library's error, into one line."""
-    return " ".join(str(text).split())
+    r"""Squeeze a text, such as another library's error, into one line that is safe to print.
+
+    Examples
+    --------
+    >>> one_line("first\n  second" + chr(7))
+    'first second\\x07'
+    """
+    return printable(" ".join(str(text)[:_LONGEST_TEXT].split()))
+
+
+def printable(text: str) -> str:
+    """Write out control and direction characters, which could change what a terminal shows."""
+    return "".join(
+        char.encode("unicode_escape").decode() if unicodedata.category(char) in _UNSAFE else char
+        for char in text
+    )

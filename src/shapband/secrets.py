@@ -6,6 +6,7 @@ repeat the secrets they are given in their errors: plain, quoted, or line by lin
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from collections.abc import Callable
@@ -76,5 +77,22 @@ def _forms(secret: str) -> set[str]:
     forms = {secret, *(line for line in lines if len(line) >= _SHORTEST_LINE)}
     for _ in range(2):  # an error may quote another one that quotes the secret
         forms |= {quoted(form) for form in forms for quoted in _QUOTED}
-    forms |= {one_line(form) for form in forms}
+    forms |= {one_line(form) for form in forms} | _base64_forms(secret)
     return {form for form in forms if len(form) >= _SHORTEST}
+
+
+def _base64_forms(secret: str) -> set[str]:
+    """What base64 makes of a secret, alone or inside a longer text such as ``user:secret``.
+
+    Base64 writes three bytes as four characters, so there are three ways that a text inside
+    another may fall; the characters at its ends mix with its neighbours and are left out.
+    """
+    forms = set()
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        for skipped in range(3):
+            data = bytes(skipped) + secret.encode(errors="surrogateescape")
+            first = -(-skipped * 8 // 6)  # characters that hold bits of the bytes before
+            whole = len(data) * 8 // 6  # characters without bits of the bytes after
+            forms.add(encode(data).decode()[first:whole])
+        forms.add(encode(secret.encode(errors="surrogateescape")).decode().rstrip("="))
+    return forms

@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from shapband.checks import printable
+
 if TYPE_CHECKING:
     from shapband.valuation import Valuation
 
@@ -27,7 +29,7 @@ def valuation_text(valuation: Valuation) -> str:
             f"sources: {valuation.access.records:,} records in {valuation.access.requests:,} "
             f"requests, total request time {valuation.access.seconds:.2f} s",
             f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
-            f"method:  {', '.join(valuation.setup.values())}; seed {valuation.seed}",
+            f"method:  {printable(', '.join(valuation.setup.values()))}; seed {valuation.seed}",
         ]
     )
 
@@ -67,7 +69,7 @@ def valuation_table(valuation: Valuation) -> Table:
         ],
         with_digits(deviation[order], np.fmin(deviation_error, deviation)[order]),
     ]
-    names = [valuation.names[place] for place in order]
+    names = [printable(valuation.names[place]) for place in order]
     header = ("provider", "expectation", "± 95 %", "share", "sd of value")
     return header, list(zip(names, *columns, strict=True))
 
@@ -124,8 +126,9 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
 def _headline(valuation: Valuation) -> list[str]:
     n = len(valuation.names)
     return [
-        f"{n} provider{'s' * (n > 1)}, {valuation.n_games:,} games ({valuation.stopped})",
-        f"of {valuation.target}",
+        f"{n} provider{'s' * (n > 1)}, {valuation.n_games:,} games "
+        f"({printable(valuation.stopped)})",
+        f"of {printable(valuation.target)}",
     ]
 
 

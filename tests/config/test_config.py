@@ -75,10 +75,10 @@ def test_a_task_brings_providers_and_utility():
 
 
 def test_a_utility_of_ones_own_uses_the_validation_rows_of_the_task():
-    config = Config.parse(WINE + '[utility]\nkind = "neighbors"\nk = 3\n')
+    config = Config.parse(WINE + '[utility]\nkind = "neighbors"\nk = 3\ntask = "regression"\n')
     task = sb.datasets.wine()
     by_hand = sb.value(
-        task.providers, sb.NeighborUtility(task.X_val, task.y_val, k=3),
+        task.providers, sb.NeighborUtility(task.X_val, task.y_val, k=3, task="regression"),
         sampling=sb.Pooled(250, 60), n_games=20, seed=3,
     )  # fmt: skip
     np.testing.assert_array_equal(played(config, Path()).games, by_hand.games)

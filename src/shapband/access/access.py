@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from shapband.access.answers import check_answer
 from shapband.access.budget import Budget, Cost
 from shapband.access.journal import GameNumbers, NullPurchases, PurchaseJournal
 from shapband.access.meter import AccessReport, Usage
+from shapband.access.threads import RequestThreads
 from shapband.checks import one_line
 from shapband.draws import Choice, Draws, FixedRows, RandomRows, Stream
 from shapband.errors import BudgetExceeded, ShapbandError, SourceError
@@ -24,7 +26,8 @@ from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 
 _Answer = tuple[Draws, Usage]
-CONCURRENCY = 32  # distant sources asked at once; each of them answers one request at a time
+CONCURRENCY = 256  # distant sources asked at once; each of them answers one request at a time
+TIMEOUT = 600.0  # seconds that a request may take
 
 
 class Access:
@@ -53,6 +56,7 @@ class Access:
         schema: Schema | None = None,
         journal: PurchaseJournal | None = None,
         concurrency: int = CONCURRENCY,
+        timeout: float = TIMEOUT,
     ) -> None:
         self.providers = tuple(providers)
         self.seeds = seeds
@@ -60,7 +64,9 @@ class Access:
         self._schema = schema
         self._journal = journal or NullPurchases()
         self._concurrency = concurrency
+        self._timeout = timeout
         self._seen: dict[str, Schema] = {}
+        self._seeing = threading.Lock()
         before = self._journal.usage()
         self._usage = {p.name: before.get(p.name, Usage()) for p in providers}
         self._spent = Cost(
@@ -68,7 +74,7 @@ class Access:
             sum(used.records for used in before.values()),
         )
         self._pools = Cost()
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads: RequestThreads | None = None
         self._stopped = threading.Event()
 
     def __enter__(self) -> Access:
@@ -76,7 +82,7 @@ class Access:
 
     def __exit__(self, *raised: object) -> None:
         if self._threads is not None:
-            self._threads.shutdown(wait=True, cancel_futures=True)
+            self._threads.close()
 
     @contextmanager
     def stopped_by_errors(self) -> Iterator[None]:
@@ -141,8 +147,7 @@ class Access:
         self._tell_taken(orders)
         with self.stopped_by_errors():
             answers = self._answers(orders)
-        for order, (draws, usage) in zip(orders, answers, strict=True):
-            self._check_schema(order.provider.name, draws.batch.schema)
+        for order, (_, usage) in zip(orders, answers, strict=True):
             self._usage[order.provider.name] += usage
         self._spent += Cost(requests, records)
         if purpose == "pool":
@@ -164,14 +169,17 @@ class Access:
         at_once = min(self._concurrency, len(orders))
         if not self.waits or at_once == 1:
             return [self._answer(order) for order in orders]
-        self._threads = self._threads or ThreadPoolExecutor(at_once)
+        threads = self._threads = self._threads or RequestThreads(at_once, self._timeout)
         futures = [
-            self._threads.submit(self._answer, order) if order.provider.source.waits else Future()
+            threads.submit(partial(self._answer, order))
+            if order.provider.source.waits
+            else Future()
             for order in orders
         ]
         for order, future in zip(orders, futures, strict=True):
             if not order.provider.source.waits:
                 self._answer_here(order, future)
+        threads.wait(futures)
         return _gather(futures)
 
     def _answer_here(self, order: _Order, future: Future[_Answer]) -> None:
@@ -196,6 +204,7 @@ class Access:
         if not isinstance(source, FiniteSource) or source.records is None:
             raise SourceError("a source must be a FiniteSource or a GenerativeSource")
         usage = Usage(len(order.unpaid), len(order.unpaid) * order.size)
+        self._check_schema(order.provider.name, source.records.schema)
         choice = order.choice(source, self.seeds, order.games)
         return Draws(source.records, choice), usage
 
@@ -210,12 +219,20 @@ class Access:
                     raise _Abandoned
                 started = time.perf_counter()
                 self._journal.asking(name, order.purpose, game, order.size)
-                batch = self._request(order, game)
+                with self._within_time(order, game):
+                    batch = self._request(order, game)
                 seconds = time.perf_counter() - started
                 self._journal.received(name, order.purpose, game, batch, seconds)
                 usage += Usage(1, order.size, seconds)
             batches.append(batch)
         return _stack(batches, order.size), usage
+
+    def _within_time(self, order: _Order, game: int) -> AbstractContextManager[None]:
+        """Give a request up when it takes too long; one from the caller's thread cannot be."""
+        if self._threads is None:
+            return nullcontext()
+        name, purpose = order.provider.name, order.purpose
+        return self._threads.request(name, partial(self._journal.failed, name, purpose, game))
 
     def _request(self, order: _Order, game: int) -> Batch:
         """Make one request, and say what went wrong if it fails.
@@ -233,26 +250,25 @@ class Access:
                 answer = source.draw(order.size, self.seeds.generator(order.purpose, name, game))
             else:
                 raise SourceError("a source must be a FiniteSource or a GenerativeSource")
-            return check_answer(answer, order.size)
+            batch = check_answer(answer, order.size)
+            self._check_schema(order.provider.name, batch.schema)
         except BaseException as cause:
             reason = _in_words(cause)
             self._journal.failed(order.provider.name, order.purpose, game, reason)
             if isinstance(cause, KeyboardInterrupt):
                 raise
             raise SourceError(reason) from cause
+        return batch
 
     def _check_schema(self, name: str, schema: Schema) -> None:
         """Check that a provider gives the features it gave before, and those expected of all."""
-        before = self._seen.setdefault(name, schema)
+        with self._seeing:
+            before = self._seen.setdefault(name, schema)
+            expected = self._schema = self._schema or schema
         if schema != before:
-            raise SourceError(
-                f"provider {name!r}: the source gave {schema} after it had given {before}"
-            )
-        self._schema = self._schema or schema
-        if not schema.fits(self._schema):
-            raise SourceError(
-                f"provider {name!r}: the source gave {schema} where {self._schema} were expected"
-            )
+            raise SourceError(f"the source gave {schema} after it had given {before}")
+        if not schema.fits(expected):
+            raise SourceError(f"the source gave {schema} where {expected} were expected")
 
 
 class _Abandoned(Exception):
@@ -260,9 +276,9 @@ class _Abandoned(Exception):
 
 
 def _gather(futures: Sequence[Future[_Answer]]) -> list[_Answer]:
-    """Wait for all, and raise what went wrong rather than what was abandoned because of it."""
-    errors = [future.exception() for future in futures]
-    for error in errors:
+    """Give all answers, or raise what went wrong rather than what was abandoned because of it."""
+    for future in futures:
+        error = future.exception()
         if error is not None and not isinstance(error, _Abandoned):
             raise error
     return [future.result() for future in futures]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,12 +23,22 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run it."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
         except (KeyboardInterrupt, Exception) as error:
             code = _tell(error, debug=bool(ctx.obj))
             if code is None:
                 raise
             raise typer.Exit(code) from None
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print a warning in one line without secrets, and without the place it was raised at."""
+    from shapband.checks import one_line
+    from shapband.secrets import hide
+
+    typer.echo(f"warning: {category.__name__}: {hide(one_line(message))}", err=True)
 
 
 def _tell(error: BaseException, *, debug: bool) -> int | None:
@@ -39,12 +50,13 @@ def _tell(error: BaseException, *, debug: bool) -> int | None:
         return None
     import traceback
 
-    from shapband.checks import one_line
+    from shapband.checks import one_line, printable
     from shapband.errors import ShapbandError
     from shapband.secrets import hide
 
     if debug:
-        typer.echo(hide("".join(traceback.format_exception(error))).rstrip(), err=True)
+        lines = hide("".join(traceback.format_exception(error))).splitlines()
+        typer.echo("\n".join(map(printable, lines)), err=True)
     if isinstance(error, ShapbandError | OSError):
         line = one_line(error)
     elif isinstance(error, MemoryError):
@@ -168,7 +180,18 @@ def run(
 
 
 @app.command()
-def resume(run: Run, quiet: Quiet = False, json: Json = False, debug: Debug = False) -> None:
+def resume(
+    run: Run,
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust", help="Import the objects that the run names, though it is not your own."
+        ),
+    ] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
     """Resume an interrupted run.
 
     The result is that of a run without interruption, and nothing is bought twice.
@@ -176,6 +199,7 @@ def resume(run: Run, quiet: Quiet = False, json: Json = False, debug: Debug = Fa
     from shapband.config.config import Config
     from shapband.runs.run import finished_valuation, stored_config
     from shapband.runs.run import resume as resume_run
+    from shapband.runs.trust import check_trusted
 
     def warn(line: str) -> None:
         typer.echo(f"warning: {line}", err=True)
@@ -184,7 +208,10 @@ def resume(run: Run, quiet: Quiet = False, json: Json = False, debug: Debug = Fa
         if finished_valuation(run) is not None:
             return
         config = stored_config(run)
-        built = Config.parse(config.text).build(config.base)
+        described = Config.parse(config.text)
+        if not trust:
+            check_trusted(config.digest, described.objects, run)
+        built = described.build(config.base)
         resume_run(run, built.plan, built.workers, watch, warn)
 
     _play(run, play, quiet=quiet, json=json)

@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one ends a run in good order, the second one at once."""
+"""Signals that end a run: the first one in good order, the second one at once."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 INTERRUPTED = 130  # the exit code of a program ended by Ctrl-C
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = 1.0  # seconds before the user is told what is waited for
 
 
 @contextmanager
 def interruptible(farewell: Callable[[], str]) -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt, and a second Ctrl-C end the process at once.
+    """Let Ctrl-C, SIGTERM or SIGHUP raise KeyboardInterrupt, and a second one end the process.
 
     After the first, requests under way are completed, because they may be paid for. The second
     does no harm to a run directory, like any other crash.
@@ -38,21 +39,24 @@ def interruptible(farewell: Callable[[], str]) -> Iterator[None]:
 
     def in_order(number: int, frame: FrameType | None) -> None:
         del number, frame
-        signal.signal(signal.SIGINT, at_once)
+        for one in _SIGNALS:
+            signal.signal(one, at_once)
         notice.start()
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, in_order)
+    before = {one: signal.signal(one, in_order) for one in _SIGNALS}
     try:
         yield
     finally:
         notice.cancel()
-        signal.signal(signal.SIGINT, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 _NOTICE = "requests under way are finished first; Ctrl-C again leaves at once"
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # after SIGHUP the terminal may be gone
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shapband._compare import Comparison
+from shapband.checks import printable
 from shapband.errors import InvalidInput
 from shapband.runs.read import Run, RunStatus
 from shapband.text import table_lines
@@ -100,7 +101,7 @@ def exported(valuation: Valuation, form: Format) -> bytes:
         return (_dumps(rows_of(valuation)) + "\n").encode()
     frame = valuation.to_frame()
     if form == "csv":
-        return frame.to_csv().encode()
+        return frame.rename(index=_spreadsheet_text).to_csv().encode()
     buffer = io.BytesIO()
     try:
         frame.to_parquet(buffer, engine="pyarrow")
@@ -109,6 +110,11 @@ def exported(valuation: Valuation, form: Format) -> bytes:
             "--format parquet needs pyarrow: pip install 'shapband[parquet]'"
         ) from cause
     return buffer.getvalue()
+
+
+def _spreadsheet_text(name: str) -> str:
+    """Quote a name that a spreadsheet would take for a formula."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
 def write_export(content: bytes, form: Format, out: Path | None) -> None:
@@ -132,7 +138,7 @@ def format_comparison(one: Path, other: Path, comparison: Comparison) -> str:
     header = ("provider", "first", "second", "difference", "std. error", "beyond chance")
     rows = [
         (
-            name,
+            printable(name),
             f"{comparison.first[at]:.6f}",
             f"{comparison.second[at]:.6f}",
             f"{comparison.difference[at]:+.6f}",
@@ -149,7 +155,7 @@ def format_comparison(one: Path, other: Path, comparison: Comparison) -> str:
             f"(two-sided, 95 %; where nothing differs, about {expected:.2g} would)"
         )
     )
-    return "\n".join([*lines, *map(_wrapped, comparison.notes)])
+    return "\n".join([*lines, *(_wrapped(printable(note)) for note in comparison.notes)])
 
 
 def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:

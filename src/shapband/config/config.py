@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
+from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.checks import MOST, one_line
 from shapband.config.messages import format_error, format_value
 from shapband.config.parts import SamplingTable, SolverTable, check_part, make_part
 from shapband.config.sources import at_key, make_providers, make_task
 from shapband.config.tables import (
+    Above,
     BudgetTable,
+    Count,
+    EstimatorTable,
+    ObjectTable,
     ProviderTable,
     StopTable,
     Table,
@@ -87,6 +92,10 @@ class Config(Table):
         None,
         description="The address of the cluster: needed with Dask, such as tcp://host:8786.",
     )
+    concurrency: Count = Field(
+        CONCURRENCY, description="Distant sources asked at once, each for one draw at a time."
+    )
+    timeout: Above = Field(TIMEOUT, description="Seconds that a request to a source may take.")
     providers: Annotated[list[ProviderTable], Field(min_length=1)]
     utility: UtilityTable | None = Field(None, description="By default that of the task.")
     sampling: SamplingTable
@@ -131,6 +140,16 @@ class Config(Table):
         """The file as it was written; secrets are only named in it."""
         return self._text
 
+    @property
+    def objects(self) -> list[str]:
+        """The objects that building imports, as `module:name`."""
+        tables = [table.source for table in self.providers]
+        named = [*tables, self.utility, self.sampling, self.solver]
+        found = [table.object for table in named if isinstance(table, ObjectTable)]
+        if isinstance(self.utility, EstimatorTable):
+            found.append(self.utility.estimator)
+        return found
+
     def build(self, base: Path) -> Built:
         """Load the data and make all objects; relative paths and modules start from `base`."""
         base = base.resolve()
@@ -146,6 +165,8 @@ class Config(Table):
             seed=self.seed,
             budget=None if self.budget is None else self.budget.make(),
             stop=None if self.stop is None else self.stop.make(),
+            concurrency=self.concurrency,
+            timeout=self.timeout,
             locate=at_key,
         )
         return Built(plan, self._workers(utility))

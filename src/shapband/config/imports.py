@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,17 @@ from shapband.errors import InvalidInput
 from shapband.secrets import hide, reveal
 
 
-def load_object(name: str, options: Mapping[str, Any] | None, base: Path, key: str) -> Any:
+def load_object(
+    name: str,
+    options: Mapping[str, Any] | None,
+    base: Path,
+    key: str,
+    wanted: Callable[[type], bool],
+) -> Any:
     """Import an object. A class is called; anything else is called only if there are options.
+
+    Nothing is called before its type is known to be right: a class must be `wanted`, and a
+    function must be the user's own, so that a file cannot have, say, `subprocess:run` called.
 
     Parameters
     ----------
@@ -22,6 +31,7 @@ def load_object(name: str, options: Mapping[str, Any] | None, base: Path, key: s
     options : keyword arguments; secrets in them are read from the environment
     base : the folder of the file
     key : the key of the name in the file, for errors
+    wanted : whether objects of a class will do
     """
     parent = key.rpartition(".")[0]
     # Before the import, whose error may repeat a secret.
@@ -29,14 +39,27 @@ def load_object(name: str, options: Mapping[str, Any] | None, base: Path, key: s
     found = _find(name, base, key)
     if options is None and not isinstance(found, type):
         return found
+    if isinstance(found, type) and not wanted(found):
+        raise InvalidInput(f"{key}: {name} is a class of another kind, and is not called")
     if not callable(found):
         raise InvalidInput(
             f"{key}: {name} is a {type(found).__name__}, which takes no options: leave them out"
         )
+    if not isinstance(found, type) and not _is_beside(found, base):
+        raise InvalidInput(
+            f"{key}: {name} is not a class of the right kind, and only functions in modules beside "
+            f"the file, in {base}, are called"
+        )
     try:
         return found(**arguments)
-    except Exception as cause:
+    except (Exception, SystemExit) as cause:
         raise InvalidInput(f"{key}: {name} could not be called ({_reason(cause)})") from cause
+
+
+def _is_beside(function: Any, base: Path) -> bool:
+    """Whether a function is defined in the folder of the file or below."""
+    code = getattr(function, "__code__", None)
+    return code is not None and Path(code.co_filename).resolve().is_relative_to(base)
 
 
 def _find(name: str, base: Path, key: str) -> Any:
@@ -45,7 +68,7 @@ def _find(name: str, base: Path, key: str) -> Any:
         sys.path.insert(0, str(base))
     try:
         found: Any = importlib.import_module(module_name)
-    except Exception as cause:
+    except (Exception, SystemExit) as cause:
         raise InvalidInput(
             f"{key}: the module {module_name} cannot be imported ({_reason(cause)})"
         ) from cause
@@ -56,5 +79,5 @@ def _find(name: str, base: Path, key: str) -> Any:
     return found
 
 
-def _reason(cause: Exception) -> str:
+def _reason(cause: BaseException) -> str:
     return hide(f"{type(cause).__name__}: {one_line(cause)}")

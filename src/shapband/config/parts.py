@@ -85,7 +85,9 @@ def make_part(table: Table, wanted: type[Any], key: str, base: Path) -> Any:
 
 def make_object(table: ObjectTable, wanted: type[Any], key: str, base: Path) -> Any:
     """Import an object of the user's own, and check that it is what is wanted."""
-    made = load_object(table.object, table.options, base, f"{key}.object")
+    made = load_object(
+        table.object, table.options, base, f"{key}.object", lambda kind: issubclass(kind, wanted)
+    )
     if not isinstance(made, wanted):
         raise InvalidInput(
             f"{key}.object: {table.object} must be a {wanted.__name__}, so a class of your own "

@@ -159,7 +159,9 @@ def _read_parquet(path: Path, key: str) -> pd.DataFrame:
 
 def _from_object(name: str | None, table: ObjectSource, base: Path, key: str) -> list[Provider]:
     where = f"{key}.source.object"
-    made: Any = load_object(table.object, table.options, base, where)
+    made: Any = load_object(
+        table.object, table.options, base, where, lambda kind: issubclass(kind, Source)
+    )
     if name is not None:
         if not isinstance(made, Source):
             raise InvalidInput(

@@ -58,7 +58,9 @@ def _validated(table: ValidatedTable, rows: Batch, base: Path) -> Utility:
         return NeighborUtility(X, y, table.k, table.task, table.score, empty=empty)
     if not isinstance(table, EstimatorTable):
         raise TypeError(f"{type(table).__name__} is not a utility with validation rows")
-    estimator = load_object(table.estimator, table.options, base, "utility.estimator")
+    estimator = load_object(
+        table.estimator, table.options, base, "utility.estimator", _is_estimator
+    )
     return EstimatorUtility(
         estimator,
         X,
@@ -67,6 +69,10 @@ def _validated(table: ValidatedTable, rows: Batch, base: Path) -> Utility:
         empty="baseline" if empty is None else empty,
         failed=table.failed,
     )
+
+
+def _is_estimator(kind: type) -> bool:
+    return hasattr(kind, "get_params") and hasattr(kind, "fit")
 
 
 def _validation(table: ValidatedTable, tasks: Mapping[str, Task], base: Path) -> Batch:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from shapband.access.access import CONCURRENCY
+from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
-from shapband.checks import check_whole
+from shapband.checks import check_number, check_whole
 from shapband.errors import InvalidInput
 from shapband.moments.stopping import StoppingRule
 from shapband.providers import Provider, check_providers
@@ -34,6 +34,7 @@ class Plan:
     chunk_size: int | None = None
     keep_games: int | None = None
     concurrency: int = CONCURRENCY
+    timeout: float = TIMEOUT
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,6 +66,7 @@ def make_plan(
     chunk_size: int | None = None,
     keep_games: int | None = None,
     concurrency: int = CONCURRENCY,
+    timeout: float = TIMEOUT,
     locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Plan:
     """Check all arguments of a valuation before any source is asked, and fill in the defaults.
@@ -100,6 +102,7 @@ def make_plan(
         chunk_size=chunk_size,
         keep_games=keep_games,
         concurrency=concurrency,
+        timeout=_check_timeout(timeout),
     )
 
 
@@ -118,6 +121,12 @@ def _check_kinds(
             "stop must be a stopping rule, such as Precision(absolute=0.01), or None; "
             f"received {type(stop).__name__}"
         )
+
+
+def _check_timeout(timeout: float) -> float:
+    if check_number("timeout", timeout) <= 0:
+        raise InvalidInput(f"timeout must be above 0 seconds; received {timeout!r}")
+    return float(timeout)
 
 
 def _seeds(seed: int | None) -> Seeds:

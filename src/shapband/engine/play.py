@@ -75,7 +75,13 @@ def play(
     journal = games or NullGames()
     started = time.perf_counter() - journal.seconds(journal.solved())
     with Access(
-        plan.providers, plan.seeds, plan.budget, plan.utility.schema, purchases, plan.concurrency
+        plan.providers,
+        plan.seeds,
+        plan.budget,
+        plan.utility.schema,
+        purchases,
+        plan.concurrency,
+        plan.timeout,
     ) as access:
         realisation = plan.sampling.prepare(access)
         session = _Session(plan, realisation, access, journal, workers, started)

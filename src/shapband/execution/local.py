@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
@@ -17,6 +18,7 @@ from shapband.execution.remote import RemoteWorkers, ShippedJob, perform
 # Seconds of work below which starting workers costs more than they save.
 _THREADS_START = 0.01
 _PROCESSES_START = 8.0
+_WATCH = 1.0  # seconds between two looks whether the parent process is there
 _IDLE = 300  # seconds that worker processes stay for the next valuation
 _ONE_THREAD = {
     f"{library}_NUM_THREADS": "1"
@@ -97,7 +99,13 @@ class ProcessWorkers(RemoteWorkers):
         from joblib.externals.loky import get_reusable_executor
 
         self.n_jobs = n_jobs
-        self._pool = get_reusable_executor(max_workers=n_jobs, env=_ONE_THREAD, timeout=_IDLE)
+        self._pool = get_reusable_executor(
+            max_workers=n_jobs,
+            env=_ONE_THREAD,
+            timeout=_IDLE,
+            initializer=_end_with_parent,
+            initargs=(os.getpid(),),
+        )
 
     def ship(self, sealed: bytes) -> bytes:
         """Send the job with every task: pipes are fast, and no file can be tampered with."""
@@ -118,6 +126,17 @@ class ProcessWorkers(RemoteWorkers):
     def cancel(self, handle: Future[bytes]) -> None:
         """Cancel a task that has not begun."""
         handle.cancel()
+
+
+def _end_with_parent(parent: int) -> None:
+    """Let a worker process end when its parent does, also if that was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _perform(token: str, sealed: bytes, task: bytes) -> bytes:

@@ -36,12 +36,15 @@ def create(run: Path, tables: Sequence[str], manifest: dict[str, str]) -> None:
     with errors(run, begun=False):
         _clear(run)
         try:
-            connection = _connect(run / _NEW, "rwc")
+            # SQLite gives its other files the permissions of this one.
+            os.close(os.open(run / _NEW, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            connection = _connect(run / _NEW, "rw")
             try:
                 _write_new(connection, tables, manifest)
             finally:
                 connection.close()
             os.rename(run / _NEW, run / NAME)
+            _sync_directory(run)
         except BaseException:
             _clear(run)
             raise
@@ -51,6 +54,15 @@ def _clear(run: Path) -> None:
     """Remove a database that was not completed."""
     for leftover in run.glob(f"{_NEW}*"):
         leftover.unlink()
+
+
+def _sync_directory(run: Path) -> None:
+    """Write the names of the directory to the disk, so that a power loss does not undo them."""
+    handle = os.open(run, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _write_new(
@@ -66,22 +78,47 @@ def _write_new(
         connection.executemany("INSERT INTO manifest VALUES (?, ?)", list(manifest.items()))
 
 
-def connect(run: Path, *, write: bool) -> sqlite3.Connection:
-    """Open the database of a run, after checking that this version can read it."""
+def connect(run: Path, tables: Sequence[str], *, write: bool) -> sqlite3.Connection:
+    """Open the database of a run, after checking that this version can read it.
+
+    Its tables must be those that `create` made: views and triggers that somebody added could make
+    a query do anything.
+    """
     check_name(run)
     if not (run / NAME).is_file():
-        raise RunError(f"{run} is not a run: it holds no {NAME}")
+        raise RunError(f"{run} is not a run: it holds no {NAME}{_remains(run)}")
     with errors(run):
         connection = _connect(run / NAME, "rw" if write else _reading_mode(run / NAME))
     try:
         with errors(run):
+            connection.execute("PRAGMA trusted_schema = OFF")
             _check_format(connection, run)
-            connection.execute("PRAGMA synchronous = NORMAL")
+            _check_tables(connection, run, (_MANIFEST, *tables))
             connection.execute(f"PRAGMA query_only = {not write}")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def identity(run: Path) -> tuple[int, int] | None:
+    """What tells the database from another file of the same name, or None if it is gone."""
+    try:
+        found = os.stat(run / NAME)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def check_remains(run: Path) -> None:
+    """Refuse a directory with the log of a removed database, which would be read into a new one."""
+    if not (run / NAME).exists() and _remains(run):
+        raise RunError(f"{run} cannot hold a new run{_remains(run)}, or remove the directory")
+
+
+def _remains(run: Path) -> str:
+    log = run / f"{NAME}-wal"
+    return f": {NAME} was removed and {log.name} is left; restore {NAME}" if log.exists() else ""
 
 
 def check_name(run: Path) -> None:
@@ -135,9 +172,16 @@ def _check_format(connection: sqlite3.Connection, run: Path) -> None:
         )
 
 
+def _check_tables(connection: sqlite3.Connection, run: Path, tables: Sequence[str]) -> None:
+    found = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+    if {sql for (sql,) in found} != set(tables):
+        raise RunDamaged(f"the tables of {run / NAME} were altered: restore it from a copy")
+
+
 @contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit all statements, or none."""
+def transaction(connection: sqlite3.Connection, *, durable: bool = True) -> Iterator[None]:
+    """Commit all statements, or none; if `durable`, not even a power loss undoes them."""
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -187,7 +231,7 @@ def _explained(cause: sqlite3.Error, run: Path, *, begun: bool) -> RunError:
         )
     if code is None or code == sqlite3.SQLITE_ERROR:  # a table or column is missing
         return RunDamaged(f"{run / NAME} is damaged ({one_line(cause)}): restore it from a copy")
-    remedy = "try again, then resume" if begun else "nothing was begun, try again"
+    remedy = "what was stored is safe, resume later" if begun else "nothing was begun, try again"
     return RunError(f"the run {run} cannot be used ({one_line(cause)}): {remedy}")
 
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic_core import to_json
 
-from shapband.errors import RunDamaged
+from shapband.errors import RunDamaged, RunError
 from shapband.runs import database
 
 Outcome = Literal["asked", "received", "taken", "failed", "solved", "noted", "finished"]
@@ -121,6 +121,7 @@ class Ledger:
         self._start = start
         self._waiting: list[Request] = []
         self._in_doubt = False  # whether a transaction was begun and its end not seen
+        self._place = database.identity(run)
         with database.errors(run):
             self._head = self._read_head()
 
@@ -134,13 +135,20 @@ class Ledger:
         self,
         requests: Sequence[Request] = (),
         also: Callable[[sqlite3.Connection], None] | None = None,
+        *,
+        durable: bool = True,
     ) -> None:
-        """Enter requests and write what belongs to them, in one transaction."""
+        """Enter requests and write what belongs to them, in one transaction.
+
+        What can be had again without paying need not be `durable`: it may be lost by a power
+        loss, never by the end of the process.
+        """
         with self.lock, database.errors(self._run):
             self._settle()
+            self._check_place()
             head, rows = self._head.follow([*self._waiting, *requests])
             self._in_doubt = True
-            with database.transaction(self._connection):
+            with database.transaction(self._connection, durable=durable):
                 self._connection.executemany(_INSERT, rows)
                 if also is not None:
                     also(self._connection)
@@ -180,6 +188,15 @@ class Ledger:
             row = self._connection.execute(f"{_SELECT} DESC LIMIT 1").fetchone()
         return None if row is None else _entry_of(row)
 
+    def check_first(self) -> None:
+        """Raise RunDamaged if the first entry is not chained to the manifest."""
+        with self.lock, database.errors(self._run):
+            row = self._connection.execute(f"{_SELECT} LIMIT 1").fetchone()
+        if row is not None and (row[0] != 1 or chained(self._start, row[:-1]) != row[-1]):
+            raise RunDamaged(
+                "the ledger is broken at entry 1: it, or the manifest before it, was altered"
+            )
+
     def entries(self) -> Iterator[LedgerEntry]:
         """All entries, in their order."""
         return map(_entry_of, self._rows())
@@ -210,6 +227,15 @@ class Ledger:
         with database.errors(self._run):
             for row in self._connection.execute(_SELECT):  # noqa: UP028
                 yield row  # `yield from` would close the cursor, perhaps after the database
+
+    def _check_place(self) -> None:
+        """Raise if the database was removed or replaced: SQLite would go on writing to nowhere."""
+        found = database.identity(self._run)
+        if found != self._place:
+            raise RunError(
+                f"the database of the run {self._run} was removed or replaced while the run was "
+                "being played: bring it back, then resume"
+            )
 
     def _entered(self, head: Head) -> None:
         # An interruption may come after any line; what waited must not be entered twice.

@@ -44,7 +44,7 @@ def is_locked(run: Path) -> bool:
 
 def _open(run: Path, flags: int) -> int:
     try:
-        return os.open(run / NAME, flags, 0o644)
+        return os.open(run / NAME, flags, 0o600)
     except OSError as cause:
         raise RunError(f"the run {run} cannot be locked: {cause.strerror}") from cause
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from shapband.access.journal import GameNumbers, PurchaseJournal
 from shapband.access.meter import Usage
+from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunFull
 from shapband.records import Batch
 from shapband.runs import batches, database
@@ -19,9 +21,12 @@ from shapband.secrets import hide
 
 TABLE = (
     "CREATE TABLE purchases (provider TEXT NOT NULL, purpose TEXT NOT NULL, "
-    "game INTEGER NOT NULL, blob BLOB NOT NULL, "
-    "UNIQUE (provider, purpose, game))"
+    "game INTEGER NOT NULL, part INTEGER NOT NULL, blob BLOB NOT NULL, "
+    "UNIQUE (provider, purpose, game, part))"
 )
+_PART = 256_000_000  # bytes of an answer in one row; SQLite takes at most 1,000,000,000
+_RECORD_BYTES = 256  # guessed for the reserve until the first answer shows the real size
+_LONGEST_REASON = 2_000  # characters of an error that the ledger keeps
 # Only requests without received records reach the second subquery, so it needs no index.
 _COUNT_UNANSWERED = """
 SELECT COUNT(*) FROM ledger AS request
@@ -62,6 +67,8 @@ class StoredPurchases(PurchaseJournal):
         self._reserve = Reserve(run)
         self._out = _Outstanding()
         self._full: RunFull | None = None
+        self._arrived: deque[_Arrival] = deque()
+        self._record_bytes = float(_RECORD_BYTES)
 
     def usage(self) -> Mapping[str, Usage]:
         """What was received so far, by provider."""
@@ -86,26 +93,30 @@ class StoredPurchases(PurchaseJournal):
         """Record that a distant source is about to be asked for one draw."""
         if self._full is not None:
             raise self._full
+        request = Request((name,), purpose, game, 1, size, 0.0, "asked", "")
         with self._ledger.lock:
-            self._reserve.hold()
-            self._ledger.enter([Request((name,), purpose, game, 1, size, 0.0, "asked", "")])
-            self._out.begin()
+            # Twice, because SQLite first writes to its log and then copies to the database.
+            self._reserve.hold(int(2 * self._record_bytes * (self._out.records + size)))
+            self._ledger.enter([request], durable=False)
+            self._out.begin((name, purpose, game), size)
 
     def received(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
         """Store the records of an answered request. They are on disk when this returns."""
         try:
             self._store(name, purpose, game, batch, seconds)
         finally:
-            self._out.end()
+            self._out.end((name, purpose, game))
 
     def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
         """Record that the request failed."""
         try:
             # The message of a failed source may repeat a password it was given.
-            note = hide(reason)
-            self._ledger.enter([Request((name,), purpose, game, 1, 0, 0.0, "failed", note)])
+            note = hide(reason)[:_LONGEST_REASON]
+            self._ledger.enter(
+                [Request((name,), purpose, game, 1, 0, 0.0, "failed", note)], durable=False
+            )
         finally:
-            self._out.end()
+            self._out.end((name, purpose, game))
 
     def taken(self, names: Sequence[str], purpose: str, games: GameNumbers, size: int) -> None:
         """Record draws from records in memory: one request per provider and game."""
@@ -128,21 +139,60 @@ class StoredPurchases(PurchaseJournal):
             blob = batches.to_bytes(batch)
         except RunError as cause:
             raise RunError(f"provider {name!r}: {cause}") from cause
-        size, note = len(batch), hash_of(blob)
-        request = Request((name,), purpose, game, 1, size, seconds, "received", note)
+        note = hash_of(blob)
+        request = Request((name,), purpose, game, 1, len(batch), seconds, "received", note)
+        arrival = _Arrival(request, blob)
+        self._record_bytes = max(self._record_bytes, len(blob) / max(len(batch), 1))
+        self._arrived.append(arrival)
+        with self._ledger.lock:
+            if arrival.stored:  # with those of another thread, while this one waited for the lock
+                return
+            try:
+                self._commit(arrival)
+            except (RunError, sqlite3.Error) as cause:
+                raise RunError(
+                    f"the records of provider {name!r} for {purpose} {game} were received but "
+                    f"could not be stored, and resuming asks for them again ({one_line(cause)})"
+                ) from cause
+
+    def _commit(self, arrival: _Arrival) -> None:
+        """Store all answers that have arrived in one transaction, which waits for the disk."""
+        group = [self._arrived.popleft() for _ in range(len(self._arrived))]
+        try:
+            self._enter(group)
+        except BaseException:
+            self._arrived.extend(other for other in group if other is not arrival)
+            raise
+        for one in group:
+            one.stored = True
+            game = one.request.first_game
+            self._paid[one.request.providers[0], one.request.purpose].add(range(game, game + 1))
+
+    def _enter(self, group: Sequence[_Arrival]) -> None:
+        requests = [one.request for one in group]
 
         def write(connection: sqlite3.Connection) -> None:
-            purchase = (name, purpose, game, blob)
-            connection.execute("INSERT INTO purchases VALUES (?, ?, ?, ?)", purchase)
+            for one in group:
+                address = (one.request.providers[0], one.request.purpose, one.request.first_game)
+                for part, start in enumerate(range(0, len(one.blob), _PART)):
+                    row = (*address, part, one.blob[start : start + _PART])
+                    connection.execute("INSERT INTO purchases VALUES (?, ?, ?, ?, ?)", row)
 
-        with self._ledger.lock:
-            try:
-                self._ledger.enter([request], write)
-            except RunFull as full:
-                self._full = full  # nothing more is asked; this answer is paid for and is stored
-                self._reserve.give_up()
-                self._ledger.enter([request], write)
-            self._paid[name, purpose].add(range(game, game + 1))
+        try:
+            self._ledger.enter(requests, write)
+        except RunFull as full:
+            self._full = full  # nothing more is asked; these answers are paid for and are stored
+            self._reserve.give_up()
+            self._ledger.enter(requests, write)
+
+
+@dataclass(eq=False)
+class _Arrival:
+    """An answer that waits to be stored."""
+
+    request: Request
+    blob: bytes
+    stored: bool = False
 
 
 def usage_of(ledger: Ledger) -> dict[str, Usage]:
@@ -179,10 +229,12 @@ def verify_purchase(run: Path, connection: sqlite3.Connection, entry: LedgerEntr
 def _blob(
     run: Path, connection: sqlite3.Connection, name: str, purpose: str, game: int
 ) -> bytes | None:
-    select = "SELECT blob FROM purchases WHERE provider = ? AND purpose = ? AND game = ?"
+    select = (
+        "SELECT blob FROM purchases WHERE provider = ? AND purpose = ? AND game = ? ORDER BY part"
+    )
     with database.errors(run):
-        row = connection.execute(select, (name, purpose, game)).fetchone()
-    return None if row is None else row[0]
+        parts = connection.execute(select, (name, purpose, game)).fetchall()
+    return b"".join(part for (part,) in parts) if parts else None
 
 
 def _paid(ledger: Ledger) -> defaultdict[tuple[str, str], PaidGames]:
@@ -223,29 +275,37 @@ class PaidGames:
 
 
 class _Outstanding:
-    """Counts the requests that threads are waiting for."""
+    """The requests under way, by address: the thread that waits for each, and its records."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._threads: set[int] = set()
+        self._requests: dict[tuple[str, str, int], tuple[int, int]] = {}
         self._closed = False
 
-    def begin(self) -> None:
+    @property
+    def records(self) -> int:
+        """Records that are under way."""
+        with self._changed:
+            return sum(size for _, size in self._requests.values())
+
+    def begin(self, address: tuple[str, str, int], size: int) -> None:
         with self._changed:
             if self._closed:
                 raise RunError("the run was closed; this source is not asked")
-            self._threads.add(threading.get_ident())
+            self._requests[address] = threading.get_ident(), size
 
-    def end(self) -> None:
+    def end(self, address: tuple[str, str, int]) -> None:
         with self._changed:
-            self._threads.discard(threading.get_ident())
+            self._requests.pop(address, None)
             self._changed.notify_all()
 
     def close(self) -> None:
         with self._changed:
             self._closed = True
-            here = {threading.get_ident()}  # an interrupted request of this thread never ends
-            self._changed.wait_for(lambda: self._threads <= here)
+            here = threading.get_ident()  # an interrupted request of this thread never ends
+            self._changed.wait_for(
+                lambda: all(thread == here for thread, _ in self._requests.values())
+            )
 
 
 def _consecutive(games: GameNumbers) -> list[range]:

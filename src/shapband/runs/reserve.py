@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shapband.runs import database
 
-_BYTES = 8_000_000
+_LEAST = 8_000_000  # bytes: the ledger and the manifest need room too
 
 
 class Reserve:
@@ -16,33 +16,34 @@ class Reserve:
     def __init__(self, run: Path) -> None:
         self._run = run
         self._path = run / "reserve"
-        self.is_held = False
+        self.held = 0  # bytes
 
-    def hold(self) -> None:
-        """Set the space aside, or raise RunFull."""
-        if self.is_held:
+    def hold(self, size: int) -> None:
+        """Set space aside for `size` bytes beside the least, or raise RunFull."""
+        wanted = _LEAST + size
+        if wanted <= self.held:
             return
         with database.errors(self._run):
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
-                _set_aside(handle)
+                _set_aside(handle, wanted)
             except OSError:
                 self.give_up()
                 raise
             finally:
                 os.close(handle)
-        self.is_held = True
+        self.held = wanted
 
     def give_up(self) -> None:
         """Release the space."""
         self._path.unlink(missing_ok=True)
-        self.is_held = False
+        self.held = 0
 
 
-def _set_aside(handle: int) -> None:
+def _set_aside(handle: int, size: int) -> None:
     if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(handle, 0, _BYTES)
+        os.posix_fallocate(handle, 0, size)
         return
-    left = _BYTES  # macOS has no such call: writing zeros takes the space as well
+    left = size  # macOS has no such call: writing zeros takes the space as well
     while left:
         left -= os.write(handle, bytes(left))

@@ -17,6 +17,7 @@ from shapband.runs import database
 from shapband.runs.fingerprints import fingerprint, fingerprint_object
 from shapband.runs.ledger import now
 from shapband.runs.store import RunStore, discard_untouched
+from shapband.runs.trust import remember
 from shapband.runs.versions import changes, versions
 from shapband.seeds import Seeds
 from shapband.valuation import Valuation
@@ -30,10 +31,12 @@ class StoredConfig:
     ----------
     text : the file as it was written; secrets are only named in it
     base : the folder that its relative paths start from
+    digest : that of the manifest which holds it, empty before there is one
     """
 
     text: str
     base: Path
+    digest: str = ""
 
 
 def begin(
@@ -52,6 +55,7 @@ def begin(
     existed = run.exists()
     try:
         with RunStore.create(run, _manifest(plan, config)) as store, store.lock():
+            remember(store.start)
             return _play(store, plan, workers, watch)
     except (BudgetExceeded, InvalidInput):
         # Remove the empty run directory, so that the corrected call can use the same name.
@@ -101,7 +105,7 @@ def stored_config(run: Path) -> StoredConfig:
     """The configuration of a run, checked against its hash."""
     with RunStore.open(run) as store:
         text, mark = store.manifest["config"], store.manifest["config_sha256"]
-        base = store.manifest["base"]
+        base, digest = store.manifest["base"], store.start
     if text is None:
         raise RunError(
             f"the run {run} was begun from Python: call value(..., run={str(run)!r}) with the same "
@@ -109,7 +113,7 @@ def stored_config(run: Path) -> StoredConfig:
         )
     if _sha256(text) != mark:
         raise RunDamaged(f"the configuration in the run {run} was altered")
-    return StoredConfig(text, Path(base))
+    return StoredConfig(text, Path(base), digest)
 
 
 def finished_valuation(run: Path) -> Valuation | None:

@@ -112,7 +112,7 @@ class StoredGames(GameJournal):
         entry = stored("solved", "games", games.start, _hash(facts, values, noise))
         with self._ledger.lock:
             try:
-                self._ledger.enter([entry], write)
+                self._ledger.enter([entry], write, durable=False)
             finally:  # an interruption may come after the commit
                 self._reread()
 

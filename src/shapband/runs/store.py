@@ -31,6 +31,23 @@ _TABLES = (
 )
 
 
+_KINDS: dict[str, Any] = {
+    "providers": list,
+    "seed": int,
+    "n_games": int,
+    "setup": dict,
+    "arguments": dict,
+    "versions": dict,
+    "config": str | None,
+    "config_sha256": str | None,
+    "base": str | None,
+}
+_COUNT = {
+    "purchases": "SELECT COUNT(*) FROM (SELECT DISTINCT provider, purpose, game FROM purchases)",
+    "games": "SELECT COUNT(*) FROM games",
+}
+
+
 class RunStore:
     """One run: a directory with a SQLite database that no crash leaves half written.
 
@@ -40,6 +57,7 @@ class RunStore:
     ----------
     run : the directory
     manifest : what the run was asked to do, and with what
+    start : the digest of the manifest, which the first entry of the ledger is chained to
     ledger : every request to a source
     games : the solved games
     """
@@ -48,12 +66,13 @@ class RunStore:
         self.run = run
         self._connection = connection
         self.manifest = _read_manifest(run, connection)
-        self._start = chained("", dict(self.manifest))
+        self.start = chained("", dict(self.manifest))
         self._purchases: StoredPurchases | None = None
         self._load()
 
     def _load(self) -> None:
-        self.ledger = Ledger(self.run, self._connection, self._start)
+        self.ledger = Ledger(self.run, self._connection, self.start)
+        self.ledger.check_first()
         n_providers = len(self.manifest["providers"])
         self.games = StoredGames(self.run, self._connection, self.ledger, n_providers)
 
@@ -78,7 +97,7 @@ class RunStore:
     @staticmethod
     def open(run: Path, *, write: bool = False) -> RunStore:
         """Open a run, to read it or to resume it."""
-        connection = database.connect(run, write=write)
+        connection = database.connect(run, _TABLES, write=write)
         try:
             return RunStore(run, connection)
         except BaseException:
@@ -187,7 +206,7 @@ class RunStore:
 
     def _check_count(self, table: str, accounted: int) -> None:
         with database.errors(self.run):
-            (count,) = self._connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()  # noqa: S608
+            (count,) = self._connection.execute(_COUNT[table]).fetchone()
         if count != accounted:
             raise RunDamaged(
                 f"the ledger is broken: it accounts for {accounted:,} of {count:,} {table}"
@@ -244,7 +263,9 @@ def _make_directory(run: Path) -> None:
             raise RunError(f"{run} is a file, and a run needs a directory: choose another")
         run.mkdir(parents=True, exist_ok=True)
         if (run / database.NAME).exists():
-            return  # told by what creates the database
+            return  # `database.create` refuses it
+        database.check_remains(run)
+        run.chmod(0o700)
         strangers = [path.name for path in run.iterdir() if not _is_ours(path.name)]
     if strangers:
         raise RunError(
@@ -254,7 +275,7 @@ def _make_directory(run: Path) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    return name == LOCK or name.startswith(database.NAME)
+    return name == LOCK or name.startswith(f"{database.NAME}.new")
 
 
 def _read_manifest(run: Path, connection: sqlite3.Connection) -> Mapping[str, Any]:
@@ -269,7 +290,22 @@ def _read_manifest(run: Path, connection: sqlite3.Connection) -> Mapping[str, An
         ) from cause
     if not manifest:
         raise RunDamaged(f"the run {run} has lost its manifest: restore it from a copy")
+    _check_manifest(run, manifest)
     return MappingProxyType(manifest)
+
+
+def _check_manifest(run: Path, manifest: Mapping[str, Any]) -> None:
+    """Raise RunDamaged if a key that is there has a value of another kind."""
+    for key, kind in _KINDS.items():
+        value: Any = manifest.get(key)
+        parts = value.values() if isinstance(value, dict) else value
+        texts = not isinstance(value, dict | list) or all(isinstance(one, str) for one in parts)
+        plain = isinstance(value, kind) and texts
+        if key in manifest and not plain:
+            raise RunDamaged(
+                f"the {key!r} in the manifest of the run {run} was altered: restore "
+                f"{database.NAME} from a copy"
+            )
 
 
 def _result_hash(text: str, kept: int) -> str:

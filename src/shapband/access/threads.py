@@ -1,0 +1,115 @@
+"""Threads that wait for sources, each request within a time limit."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from shapband.errors import SourceError
+
+Answer = TypeVar("Answer")
+_LONGEST_WAIT = 1.0  # seconds between two looks at the requests under way
+
+
+class Overdue(Exception):
+    """The answer of a request came after its time limit, and is not used."""
+
+
+@dataclass(eq=False)
+class _Task:
+    """A call in a thread, and since when its request waits for a source."""
+
+    call: Callable[[], Any]
+    future: Future[Any]
+    since: float | None = None
+    name: str = ""
+    give_up: Callable[[str], None] | None = None
+
+
+class RequestThreads:
+    """A pool of daemon threads: a source that never answers must not keep the process alive.
+
+    Parameters
+    ----------
+    count : threads
+    timeout : seconds that a request may take
+    """
+
+    def __init__(self, count: int, timeout: float) -> None:
+        self._timeout = timeout
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._running: dict[int, _Task] = {}
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, call: Callable[[], Answer]) -> Future[Answer]:
+        """Have a thread call a function, which makes its requests in `request`."""
+        task = _Task(call, Future())
+        self._tasks.put(task)
+        return task.future
+
+    @contextmanager
+    def request(self, name: str, give_up: Callable[[str], None]) -> Iterator[None]:
+        """Let the time limit run for a provider; `give_up` is called with the reason."""
+        task = self._running.get(threading.get_ident())
+        if task is None:  # asked in the thread of the caller, who can interrupt it
+            yield
+            return
+        task.name, task.give_up, task.since = name, give_up, time.monotonic()
+        try:
+            yield
+        finally:
+            task.since = None
+            if task.future.done():
+                raise Overdue
+
+    def wait(self, futures: Sequence[Future[Any]]) -> None:
+        """Wait until every call has ended, or its request has run out of time."""
+        pending = set(futures)
+        while pending:
+            _, pending = wait(pending, timeout=min(_LONGEST_WAIT, self._timeout / 4))
+            self._give_up_overdue()
+
+    def close(self) -> None:
+        """Begin no further call, and wait for those under way."""
+        while not self._tasks.empty():
+            task = self._tasks.get()
+            if task is not None:
+                task.future.cancel()
+        for _ in self._threads:
+            self._tasks.put(None)
+        self.wait([task.future for task in list(self._running.values())])
+
+    def _give_up_overdue(self) -> None:
+        now = time.monotonic()
+        for task in list(self._running.values()):
+            since, give_up = task.since, task.give_up
+            if since is None or give_up is None or now - since < self._timeout:
+                continue
+            if not task.future.done():
+                reason = f"no answer within {self._timeout:g} seconds"
+                task.future.set_exception(SourceError(f"provider {task.name!r}: {reason}"))
+                give_up(reason)
+
+    def _work(self) -> None:
+        here = threading.get_ident()
+        while (task := self._tasks.get()) is not None:
+            if not task.future.set_running_or_notify_cancel():
+                continue
+            self._running[here] = task
+            try:
+                result = task.call()
+                if not task.future.done():
+                    task.future.set_result(result)
+            except BaseException as error:  # noqa: BLE001  raised where the result is awaited
+                if not task.future.done():
+                    task.future.set_exception(error)
+            finally:
+                del self._running[here]
