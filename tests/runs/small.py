@@ -24,6 +24,7 @@ from shapband.draws import RandomRows, Stream
 from shapband.engine.plan import make_plan
 from shapband.execution.local import LocalWorkers
 from shapband.records import Batch
+from shapband.runs import database
 from shapband.runs import run as runs
 from shapband.runs.read import RunStatus, load
 from shapband.seeds import Seeds
@@ -46,6 +47,7 @@ OPTIONS: Mapping[str, Any] = {
     "seed": SEED,
     "log": "",
     "shift": 0.0,  # added to the records in memory: other data
+    "durable": True,  # False loses purchases with the power, for a control
 }
 
 
@@ -246,6 +248,9 @@ def look(run: Path) -> RunStatus:
 def main() -> None:
     command, run, options = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
     config = SmallConfig.of(**options)
+    if not {**OPTIONS, **options}["durable"]:
+        real = database.transaction
+        database.transaction = lambda connection, durable: real(connection, durable=False)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     if command == "value":

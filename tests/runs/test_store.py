@@ -170,8 +170,8 @@ def test_overwritten_bytes_are_damage(run):
         ('UPDATE games SET "values" = noise WHERE first_game = 2', "games 2 to 2 were altered"),
         ("DELETE FROM games WHERE first_game = 7", "games from 7 on are missing"),
         (
-            "INSERT INTO games SELECT 999, n_games, evaluations, 0, seconds, noise, noise FROM games "
-            "WHERE first_game = 0",
+            "INSERT INTO games SELECT 999, n_games, evaluations, 0, seconds, noise, noise "
+            "FROM games WHERE first_game = 0",
             "accounts for 24 of 25 games",
         ),
         ("UPDATE notes SET json = replace(json, 'sources', 'pools')", "the notes of the run"),
