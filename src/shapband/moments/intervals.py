@@ -80,11 +80,13 @@ def _bonett(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _noise_half_width(moments: Moments, level: float) -> FloatArray:
+    """Student's half width of the mean noise, for the games that count as independent."""
     from scipy.special import stdtrit
 
+    n = moments.independent_games
     freedom = max(moments.n_games - moments.n_groups, 1)
-    error = np.sqrt(moments.noise_m2 / freedom / moments.n_games)
-    return np.asarray(stdtrit(freedom, _upper_tail(level)) * error)
+    error = np.sqrt(moments.noise_m2 / freedom / n)
+    return np.asarray(stdtrit(max(n - 1, 1), _upper_tail(level)) * error)
 
 
 def _noise_correlation(moments: Moments) -> FloatArray:
