@@ -66,7 +66,7 @@ def _bonett(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
     n = moments.independent_games
     z = float(ndtri(_upper_tail(level)))
     raw = moments.raw_variance
-    if n <= z:
+    if n <= max(z, 1.0):
         return np.zeros_like(raw), np.full_like(raw, np.inf)
     mu4 = fourth_moment(moments.m4, raw, moments.n_games, moments.n_groups)
     with np.errstate(divide="ignore", invalid="ignore"):
