@@ -89,6 +89,49 @@ def test_error_and_interval_are_those_of_the_direct_formulas(n_games, group):
         )
 
 
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_the_unit_of_the_values_does_not_matter(unit):
+    values, noise = games(40)
+    one = sb.Moments.of(values, noise)
+    other = sb.Moments.of(unit * values, unit**2 * noise)
+    for of in (
+        intervals.variance_standard_error,
+        lambda moments: intervals.variance_interval(moments, 0.95),
+    ):
+        np.testing.assert_allclose(of(other), unit**2 * of(one), rtol=1e-9)
+
+
+def test_noise_that_never_changes_only_shifts_the_interval():
+    values, _ = games(40)
+    exact = intervals.variance_interval(sb.Moments.of(values), 0.95)
+    noisy = intervals.variance_interval(sb.Moments.of(values, np.full_like(values, 0.25)), 0.95)
+    np.testing.assert_allclose(noisy, exact - 0.25, rtol=1e-12)
+
+
+def test_values_that_never_change_leave_the_error_of_the_noise():
+    _, noise = games(40)
+    moments = sb.Moments.of(np.ones_like(noise), noise)
+    error = noise.std(axis=0, ddof=1) / np.sqrt(40)
+    half = stats.t.ppf(0.975, 39) * error
+    np.testing.assert_allclose(intervals.variance_standard_error(moments), error)
+    low, high = intervals.variance_interval(moments, 0.95).T
+    np.testing.assert_allclose(low, -noise.mean(axis=0) - half)
+    np.testing.assert_allclose(high, -noise.mean(axis=0) + half)
+
+
+def test_squared_deviations_that_never_change_are_not_correlated_with_the_noise():
+    values = np.tile([[0.0], [1.0]], (20, 1))
+    noise = np.linspace(1.0, 2.0, 40)[:, None]
+    low, high = intervals.variance_interval(sb.Moments.of(values), 0.95)[0]
+    half = stats.t.ppf(0.975, 39) * noise.std(ddof=1) / np.sqrt(40)
+    raw = values.var(ddof=1)
+    expected = (
+        raw - noise.mean() + np.array([-np.hypot(raw - low, half), np.hypot(high - raw, half)])
+    )
+    found = intervals.variance_interval(sb.Moments.of(values, noise), 0.95)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_a_shuffle_that_is_repeated_tells_nothing_new():
     values, noise = games(12)
     once = sb.Moments.of(values, noise, group=12)
