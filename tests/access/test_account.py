@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import shapband as sb
@@ -16,7 +17,7 @@ from shapband.access.journal import Forgetful
 from shapband.errors import BudgetExceeded, SourceError
 from shapband.records import Batch, Schema
 from shapband.seeds import Seeds
-from shapband.sources.base import FiniteSource
+from shapband.sources.base import FiniteSource, GenerativeSource, Source
 
 NO_LIMIT = Budget()
 POOLS = [9, 8]  # records of the two providers in their pools
@@ -324,3 +325,143 @@ def test_a_source_may_not_change_its_features():
     changing.width = 2
     with pytest.raises(SourceError, match=r"^provider 'one': .*2 features after .* 1 features"):
         access.fetch("draw", range(1, 2), DRAWS, "the draws")
+
+
+def numbers(size: int) -> np.ndarray:
+    return np.arange(float(size))
+
+
+@pytest.mark.parametrize(
+    ("batch", "said"),
+    [
+        (
+            lambda size: Batch(numbers(size - 1)[:, None], numbers(size - 1)),
+            "the source gave 2 records where 3 were asked",
+        ),
+        (
+            lambda size: Batch(numbers(size)[:, None] / 0.0, numbers(size)),
+            "the source gave features that are NaN or infinite",
+        ),
+        (
+            lambda size: Batch(numbers(size)[:, None], np.log(numbers(size))),
+            "the source gave targets that are NaN or infinite",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_records_that_cannot_be_used_are_refused_and_told(batch, said):
+    class Odd(Far):
+        def take(self, rows: Any) -> Batch:
+            return batch(len(rows))
+
+    journal = Remembers()
+    access = Access(pair(Far(), Odd()), Seeds(0), NO_LIMIT, journal=journal, concurrency=1)
+    with pytest.raises(SourceError, match=f"^provider 'two': {said}$"):
+        access.fetch("draw", range(7, 8), [3, 3], "the draws")
+    assert journal.told[-1] == ("failed", "two", "draw", 7, said)
+
+
+@pytest.mark.parametrize("targets", [["a", "b", "c"], [1, 2, 3]])
+def test_labels_and_frames_need_not_be_finite_numbers(targets):
+    class Labelled(Far):
+        def take(self, rows: Any) -> Batch:
+            return Batch(pd.DataFrame({"x": [1.0, np.nan, 2.0]}), np.array(targets))
+
+    access = Access([sb.Provider("p", Labelled())], Seeds(0), NO_LIMIT)
+    (draws,) = access.fetch("draw", range(2), [3], "the draws")
+    assert [batch.y.tolist() for batch in draws.batches()] == [targets, targets]
+
+
+class Neither(Source):
+    """A source that is of neither kind."""
+
+    @property
+    def schema(self) -> None:
+        return None
+
+
+def test_a_source_of_neither_kind_is_refused():
+    said = "a source must be a FiniteSource or a GenerativeSource"
+    access = Access([sb.Provider("p", Neither())], Seeds(0), NO_LIMIT)
+    with pytest.raises(SourceError, match=f"^provider 'p': {said}$"):
+        access.fetch("draw", range(1), [3], "the draws")
+
+
+class Endless(GenerativeSource):
+    """Draws uniform numbers."""
+
+    @property
+    def schema(self) -> None:
+        return None
+
+    def draw(self, size: int, rng: np.random.Generator) -> Batch:
+        X = rng.random(size=(size, 1))
+        return Batch(X, X[:, 0])
+
+
+def test_a_generative_source_draws_by_purpose_provider_and_game():
+    access = Access(pair(Endless(), Endless()), Seeds(0), NO_LIMIT)
+    drawn = [
+        batch.y.tolist()
+        for purpose in ("pool", "draw")
+        for draws in access.fetch(purpose, range(2), [3, 3], "the draws")
+        for batch in draws.batches()
+    ]
+    assert len({tuple(numbers) for numbers in drawn}) == 8
+    again = Access(pair(Endless(), Endless()), Seeds(0), NO_LIMIT)
+    _, two = again.fetch("draw", range(1, 2), [3, 3], "the draws")
+    assert two.batches()[0].y.tolist() == drawn[7]
+
+
+def test_a_finite_source_is_asked_for_the_rows_of_its_own_game():
+    far, memory = opened(), opened(far=False)
+    for purpose in ("pool", "draw"):
+        for games in (range(1), range(5, 8)):
+            there = far.fetch(purpose, games, [6, 4], "the draws")
+            here = memory.fetch(purpose, games, [6, 4], "the draws")
+            for one, other in zip(there, here, strict=True):
+                assert [batch.y.tolist() for batch in one.batches()] == [
+                    batch.y.tolist() for batch in other.batches()
+                ]
+
+
+def test_a_source_that_changes_its_features_within_a_fetch_is_refused():
+    class Growing(Far):
+        def take(self, rows: Any) -> Batch:
+            self.width += 1
+            return super().take(rows)
+
+    access = Access([sb.Provider("p", Growing())], Seeds(0), NO_LIMIT)
+    said = "^provider 'p': the source gave 3 features after it had given 2 features$"
+    with pytest.raises(SourceError, match=said):
+        access.fetch("draw", range(2), [3], "the draws")
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        (OSError("the line\nis dead"), "OSError: the line is dead"),
+        (OSError(), "OSError"),
+        (SourceError("no such\ntable"), "no such table"),
+    ],
+)
+def test_what_a_source_raises_is_told_in_one_line(cause, said):
+    def draw(size: int, rng: Any) -> Any:
+        raise cause
+
+    access = Access([sb.Provider("p", sb.FunctionSource(draw))], Seeds(0), NO_LIMIT)
+    with pytest.raises(SourceError) as caught:
+        access.fetch("draw", range(1), [3], "the draws")
+    assert str(caught.value) == f"provider 'p': {said}"
+    assert caught.value.__cause__.__cause__ is cause
+
+
+def test_no_session_before_this_one_leaves_nothing():
+    journal = Forgetful()
+    assert journal.usage() == {}
+    assert journal.solved() == 0
+    assert journal.seconds(5) == 0.0
+    assert journal.recall("p", "draw", 0) is None
+    assert journal.unpaid(["p", "q"], "draw", range(3, 5)) == [range(3, 5)] * 2
+    with pytest.raises(IndexError, match=r"^games range\(0, 2\) were never stored$"):
+        journal.solutions(range(2))
