@@ -6,7 +6,7 @@ import pytest
 
 import shapband as sb
 from shapband.errors import InvalidInput
-from shapband.solvers.choice import default_solver
+from shapband.solvers.default import default_solver
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 10, 11])
