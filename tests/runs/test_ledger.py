@@ -1,0 +1,216 @@
+"""The ledger by itself: what is written, how it is chained, and how it fails."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from shapband.errors import RunDamaged, RunError
+from shapband.runs.ledger import TABLES, Ledger, LedgerEntry, Request
+
+START = "the digest of the manifest"
+ASKED = Request(("north",), "draw", 3, 1, 60, 0.0, "asked", "")
+RECEIVED = Request(("north",), "draw", 3, 1, 60, 0.25, "received", "the hash of the records")
+TAKEN = Request(("east", "süd"), "pool", 0, 1, 250, 0.0, "taken", "")
+
+
+@pytest.fixture
+def connection():
+    with sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False) as opened:
+        for table in TABLES:
+            opened.execute(table)
+        yield opened
+    opened.close()
+
+
+@pytest.fixture
+def ledger(connection):
+    return Ledger(Path("my-run"), connection, START)
+
+
+def requests_of(ledger):
+    """What the entries say, without their places in the ledger."""
+    return [
+        Request(**{name: value for name, value in asdict(entry).items() if name not in PLACE})
+        for entry in ledger.entries()
+    ]
+
+
+PLACE = ("id", "time", "digest")
+
+
+def test_entries_are_kept_as_they_were_made(ledger):
+    before = datetime.now(UTC)
+    ledger.enter([ASKED])
+    ledger.enter([RECEIVED, TAKEN])
+    after = datetime.now(UTC)
+    assert requests_of(ledger) == [ASKED, RECEIVED, TAKEN]
+    entries = list(ledger.entries())
+    assert all(isinstance(entry, LedgerEntry) for entry in entries)
+    assert [entry.id for entry in entries] == [1, 2, 3]
+    for entry in entries:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", entry.time)
+        assert before - timedelta(0, 0, 1) <= datetime.fromisoformat(entry.time) <= after
+
+
+def test_the_chain_can_be_checked_without_this_library(ledger, connection):
+    ledger.enter([ASKED, TAKEN])
+    ledger.enter([RECEIVED])
+    digest = START
+    for row in connection.execute(
+        "SELECT id, time, providers, purpose, first_game, requests, records, seconds, outcome, "
+        "note, digest FROM ledger ORDER BY id"
+    ):
+        text = json.dumps(row[:-1], separators=(",", ":"), ensure_ascii=False)
+        digest = hashlib.sha256((digest + text).encode()).hexdigest()
+        assert row[-1] == digest
+    assert json.loads(row[2]) == ["north"]
+
+
+def test_a_ledger_goes_on_where_it_was(ledger, connection):
+    ledger.enter([ASKED])
+    again = Ledger(Path("my-run"), connection, START)
+    again.enter([RECEIVED])
+    assert [entry.id for entry in again.verified()] == [1, 2]
+
+
+def test_what_may_wait_is_entered_before_what_is_next_and_once(ledger):
+    ledger.enter_later(TAKEN)
+    ledger.enter_later(ASKED)
+    assert requests_of(ledger) == []
+    ledger.enter([RECEIVED])
+    ledger.enter()
+    assert requests_of(ledger) == [TAKEN, ASKED, RECEIVED]
+
+
+def test_what_belongs_to_an_entry_is_written_with_it_or_not_at_all(ledger, connection):
+    connection.execute("CREATE TABLE other (entries INTEGER, digest TEXT)")
+
+    def write(used, head):
+        used.execute("INSERT INTO other VALUES (?, ?)", (head.entries, head.digest))
+
+    def fail(used, head):
+        write(used, head)
+        raise KeyboardInterrupt
+
+    ledger.enter([ASKED], write)
+    ledger.enter_later(TAKEN)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            ledger.enter([RECEIVED], fail)
+    assert requests_of(ledger) == [ASKED]
+    ledger.enter([RECEIVED], write)
+    assert requests_of(ledger) == [ASKED, TAKEN, RECEIVED]
+    last = [entry.digest for entry in ledger.verified()]
+    written = connection.execute("SELECT entries, digest FROM other").fetchall()
+    assert written == [(1, last[0]), (3, last[2])]
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_transaction_whose_end_was_not_seen_is_looked_up(ledger, connection, committed):
+    ledger.enter([ASKED])
+    ledger.enter_later(TAKEN)
+    entered, seen = ledger._entered, []
+
+    def interrupted(head):
+        if not seen:
+            seen.append(head)
+            raise KeyboardInterrupt
+        entered(head)
+
+    ledger._entered = interrupted
+    also = None if committed else (lambda used, head: used.execute("no statement"))
+    with pytest.raises(KeyboardInterrupt if committed else RunError):
+        ledger.enter([RECEIVED], also)
+    ledger._entered = entered
+    ledger.enter_later(ASKED)
+    ledger.enter()
+    assert requests_of(ledger) == (
+        [ASKED, TAKEN, RECEIVED, ASKED] if committed else [ASKED, TAKEN, ASKED]
+    )
+    assert len(list(ledger.verified())) == len(requests_of(ledger))
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "UPDATE ledger SET records = 61 WHERE id = 2",
+            "the ledger is broken at entry 2: it, or the manifest before it, was altered",
+        ),
+        ("DELETE FROM ledger WHERE id = 1", "the ledger is broken: entry 1 is missing"),
+        ("DELETE FROM ledger WHERE id = 2", "the ledger is broken: entry 2 is missing"),
+        (
+            "UPDATE ledger SET providers = 'north' WHERE id = 3",
+            "the ledger is broken at entry 3: it, or the manifest before it, was altered",
+        ),
+    ],
+)
+def test_the_first_entry_that_was_altered_is_named(ledger, connection, statement, said):
+    ledger.enter([ASKED, RECEIVED, TAKEN])
+    assert connection.execute(statement).rowcount == 1
+    with pytest.raises(RunDamaged, match=f"^{re.escape(said)}$"):
+        list(ledger.verified())
+
+
+def test_a_ledger_of_another_manifest_is_broken_from_its_first_entry(ledger, connection):
+    ledger.enter([ASKED])
+    other = Ledger(Path("my-run"), connection, "another digest")
+    with pytest.raises(RunDamaged, match=r"at entry 1\b"):
+        list(other.verified())
+
+
+@pytest.mark.parametrize("providers", ["north", "", "7"])
+def test_providers_that_cannot_be_read_are_damage(ledger, connection, providers):
+    ledger.enter([ASKED])
+    connection.execute("UPDATE ledger SET providers = ?", (providers,))
+    said = "^the ledger is broken: the providers of an entry were altered$"
+    for read in (
+        lambda: list(ledger.entries()),
+        lambda: list(ledger.select("SELECT providers FROM ledger")),
+    ):
+        with pytest.raises(RunDamaged, match=said):
+            read()
+
+
+def test_a_query_gives_names_and_the_other_columns(ledger):
+    ledger.enter([ASKED, TAKEN])
+    found = list(ledger.select("SELECT providers, records, purpose FROM ledger ORDER BY id"))
+    assert found == [(("north",), (60, "draw")), (("east", "süd"), (250, "pool"))]
+
+
+def test_notes_are_kept_beside_the_entries_and_replaced(ledger):
+    assert ledger.noted("versions") is None
+    ledger.note("versions", {"numpy": "2.1", "ä": [1, 0.5]})
+    assert ledger.noted("versions") == {"numpy": "2.1", "ä": [1, 0.5]}
+    ledger.note("versions", None)
+    ledger.note("other", 3)
+    assert ledger.noted("versions") is None
+    assert ledger.noted("other") == 3
+    assert requests_of(ledger) == []
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda ledger: ledger.enter([ASKED]),
+        lambda ledger: ledger.note("key", 1),
+        lambda ledger: ledger.noted("key"),
+        lambda ledger: list(ledger.entries()),
+        lambda ledger: list(ledger.verified()),
+        lambda ledger: list(ledger.select("SELECT providers FROM ledger")),
+    ],
+    ids=["enter", "note", "noted", "entries", "verified", "select"],
+)
+def test_an_error_of_the_database_names_the_run(ledger, connection, use):
+    connection.execute("DROP TABLE ledger")
+    connection.execute("DROP TABLE notes")
+    with pytest.raises(RunError, match=r"\bmy-run\b"):
+        use(ledger)
