@@ -90,3 +90,9 @@ def test_the_fourth_moment_is_unbiased_for_small_groups(m):
     truth = stats.gamma(2.0).stats("k") * sigma2**2 + 3 * sigma2**2
     assert abs(estimate[0] - truth) < 4 * error
     assert abs(variance.mean() - sigma2) < 0.05
+
+
+def test_one_game_has_no_fourth_moment():
+    found = fourth_moment(np.zeros(3), np.full(3, np.nan), 1, 1)
+    assert found.shape == (3,)
+    assert np.isnan(found).all()

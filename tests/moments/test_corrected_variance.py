@@ -70,7 +70,9 @@ def reference_interval(x, w, group, level):
     )
 
 
-@pytest.mark.parametrize(("n_games", "group"), [(40, None), (300, None), (40, 8), (90, 30)])
+@pytest.mark.parametrize(
+    ("n_games", "group"), [(3, None), (40, None), (300, None), (40, 8), (90, 30), (8, 2)]
+)
 def test_error_and_interval_are_those_of_the_direct_formulas(n_games, group):
     values, noise = games(n_games)
     moments = sb.Moments.of(values, noise, group)
@@ -87,6 +89,31 @@ def test_error_and_interval_are_those_of_the_direct_formulas(n_games, group):
             [reference_interval(x, w, size, level) for x, w in columns],
             rtol=1e-10,
         )
+
+
+def test_two_games_have_an_interval():
+    """Both squared deviations are s² / 2, so they are not correlated with the noise."""
+    moments = sb.Moments.of([[1.0], [3.0]], [[0.5], [1.5]])
+    z, c = stats.norm.ppf(0.9), 2 / (2 - stats.norm.ppf(0.9))
+    factor = np.exp(z * c * np.sqrt(1.0 + 0.5))
+    half = stats.t.ppf(0.9, 1) * np.sqrt(0.5 / 2)
+    np.testing.assert_allclose(
+        intervals.variance_interval(moments, 0.8)[0],
+        1.0 + np.array([-np.hypot(2 - c * 2 / factor, half), np.hypot(c * 2 * factor - 2, half)]),
+    )
+    np.testing.assert_allclose(intervals.variance_standard_error(moments), np.sqrt(4 + 0.5 / 2))
+
+
+def test_values_that_are_nearly_two_points_have_the_narrowest_interval():
+    rng = np.random.default_rng(0)
+    values = np.tile([0.0, 1.0], 20) + 1e-3 * rng.normal(size=40)
+    noise = rng.gamma(1.0, size=40)
+    moments = sb.Moments.of(values[:, None], noise[:, None])
+    np.testing.assert_allclose(
+        intervals.variance_interval(moments, 0.95)[0],
+        reference_interval(values, noise, 40, 0.95),
+        rtol=1e-8,
+    )
 
 
 @pytest.mark.parametrize("unit", [1e-4, 1e4])

@@ -214,3 +214,11 @@ def test_an_error_of_the_database_names_the_run(ledger, connection, use):
     connection.execute("DROP TABLE notes")
     with pytest.raises(RunError, match=r"\bmy-run\b"):
         use(ledger)
+
+
+def test_an_error_while_a_transaction_is_looked_up_names_the_run(ledger, connection):
+    connection.execute("DROP TABLE ledger")
+    with pytest.raises(RunError):
+        ledger.enter([ASKED])
+    with pytest.raises(RunError, match=r"\bmy-run\b"):
+        ledger.enter_later(TAKEN)

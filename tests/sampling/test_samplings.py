@@ -101,34 +101,40 @@ def test_providers_with_the_same_records_draw_on_their_own(sampling):
 
 
 @pytest.mark.parametrize(
-    ("sampling", "target"),
+    ("sampling", "code", "target"),
     [
-        (sb.Fresh(30), "draws of 30 records from the sources"),
-        (sb.Fresh(1000), "draws of 1,000 records from the sources"),
+        (sb.Fresh(30), "sources", "draws of 30 records from the sources"),
+        (sb.Fresh(1000), "sources", "draws of 1,000 records from the sources"),
         (
             sb.Pooled(60, 1000),
+            "pools",
             "bootstrap draws of 1,000 records, conditional on the pools of 60 that were bought",
         ),
         (
             sb.Pooled(2000, 10),
+            "pools",
             "bootstrap draws of 10 records, conditional on the pools of 1,200 to 2,000 that were "
             "bought",
         ),
         (
             sb.Stratified(60, 10, 0.5),
+            "pools",
             "bootstrap draws of 5 to 15 records (10 on average), conditional on the pools of 60 "
             "that were bought",
         ),
         (
             sb.Blocks(1500, 600),
+            "population",
             "draws of 600 records from the population that the pools of 1,200 to 1,500 were drawn "
             "from",
         ),
     ],
     ids=repr,
 )
-def test_the_target_says_what_is_estimated(sampling, target):
-    assert open_(sampling, sizes=(1200, 2400))[0].target == target
+def test_the_target_says_what_is_estimated(sampling, code, target):
+    realisation, _ = open_(sampling, sizes=(1200, 2400))
+    assert realisation.target == target
+    assert realisation.target_code == code
 
 
 @pytest.mark.parametrize(
@@ -145,6 +151,7 @@ def test_the_target_says_what_is_estimated(sampling, target):
 def test_a_realisation_says_what_its_games_are(sampling, draw_sizes, pool_sizes, group, cost):
     realisation, _ = open_(sampling)
     assert realisation.draw_sizes.tolist() == draw_sizes
+    assert realisation.draw_sizes.dtype == np.int64
     sizes = realisation.pool_sizes
     assert (sizes if sizes is None else sizes.tolist()) == pool_sizes
     assert realisation.group == group
