@@ -56,6 +56,15 @@ def test_a_ranking_is_stable_when_neighbours_are_decided():
     assert sb.StableRanking(tolerance=2.0).met(sb.Moments.of(close), 0.0)
 
 
+def test_neighbours_are_next_to_each_other_in_value_not_in_the_list():
+    scatter = np.array([[0.0], [0.2], [-0.2], [0.0]])
+    apart = sb.Moments.of(scatter + [2.0, 0.0, 1.0])
+    assert sb.StableRanking().met(apart, 0.0)
+    # The first and the last are alike, with one that is far from both between them.
+    alike = sb.Moments.of(scatter + [0.0, 5.0, 0.1])
+    assert not sb.StableRanking().met(alike, 0.0)
+
+
 @pytest.mark.parametrize("correlation", [-1.0, -0.5, 0.0, 0.5])
 def test_equal_providers_are_seldom_ranked_whatever_their_correlation(correlation):
     rng = np.random.default_rng(0)
