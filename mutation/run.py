@@ -8,6 +8,7 @@ can notice the change; such mutants are not counted.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -50,14 +51,21 @@ class Mutant(NamedTuple):
     change: Change | None
 
 
-def main(names: list[str]) -> int:
+def main() -> int:
     """Run mutmut, on all mutants or on those named, and print what survived."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help='such as "shapband.moments*"; all if left out')
+    parser.add_argument("--workers", default=os.cpu_count(), help="processes at a time")
+    arguments = parser.parse_args()
+    names = arguments.names
     os.chdir(ROOT)
     started = time.perf_counter()
     if not names:
         # mutmut keeps results of functions that did not change, even if tests were added.
         shutil.rmtree("mutants", ignore_errors=True)
-    subprocess.run([Path(sys.executable).with_name("mutmut"), "run", *names], check=True)
+    mutmut = Path(sys.executable).with_name("mutmut")
+    workers = f"--max-children={arguments.workers}"
+    subprocess.run([mutmut, "run", workers, *names], check=True)
     reasons = read_reasons()
     mutants = [mutant for mutant in tried(reasons) if mutant.outcome != "not checked"]
     survivors = [mutant.change for mutant in mutants if mutant.outcome == "survived"]
@@ -135,4 +143,4 @@ def table(mutants: list[Mutant]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -58,10 +58,10 @@ def test_a_ranking_is_stable_when_neighbours_are_decided():
 
 def test_neighbours_are_next_to_each_other_in_value_not_in_the_list():
     scatter = np.array([[0.0], [0.2], [-0.2], [0.0]])
-    apart = sb.Moments.of(scatter + [2.0, 0.0, 1.0])
+    apart = sb.Moments.of(scatter + np.array([2.0, 0.0, 1.0]))
     assert sb.StableRanking().met(apart, 0.0)
     # The first and the last are alike, with one that is far from both between them.
-    alike = sb.Moments.of(scatter + [0.0, 5.0, 0.1])
+    alike = sb.Moments.of(scatter + np.array([0.0, 5.0, 0.1]))
     assert not sb.StableRanking().met(alike, 0.0)
 
 
