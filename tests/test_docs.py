@@ -12,8 +12,8 @@ from tests.printed import PAGES, ROOT, blocks, check_page, shows
 WITH_PYTHON = [page for page in PAGES if "python" in dict(blocks(page))]
 
 
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
-def test_the_python_of_a_page_runs_and_prints_what_it_says(page):
+def check_python(page):
+    """Run the Python of a page in one namespace, and count the outputs that were compared."""
     names = {"__name__": "__main__"}
 
     def run(block):
@@ -21,12 +21,27 @@ def test_the_python_of_a_page_runs_and_prints_what_it_says(page):
             exec(compile(block, page.name, "exec"), names)  # noqa: S102
         return out.getvalue()
 
-    checked = check_page(page, "python", run)
-    assert checked == (1 if page.name == "README.md" else 0)
+    return check_page(page, "python", run)
 
 
-def test_the_readme_shows_python():
-    assert ROOT / "README.md" in WITH_PYTHON
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
+def test_the_python_of_a_page_runs_and_prints_what_it_says(page):
+    check_python(page)
+
+
+def test_the_readme_shows_python_and_its_output():
+    kinds = [kind for kind, _ in blocks(ROOT / "README.md")]
+    assert kinds[kinds.index("python") + 1] == "text"
+
+
+def test_a_wrong_digit_in_a_page_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    code = "```python\nvalue = 0.1816\n```\nand\n```python\nprint('east', value)\n```\n"
+    page.write_text(f"{code}\n```text\neast 0.1816\n```\n")
+    assert check_python(page) == 1
+    page.write_text(f"{code}\n```text\neast 0.1516\n```\n")
+    with pytest.raises(AssertionError, match=r"page.md shows\neast 0.1516"):
+        check_python(page)
 
 
 @pytest.mark.parametrize(
