@@ -37,6 +37,7 @@ def test_a_budget_allows_what_is_left_of_it(budget, more, allowed):
         (sb.Budget(records=60), Cost(1, 0), None),
         (sb.Budget(records=51), Cost(1, 1), 1),
         (sb.Budget(records=40), Cost(1, 5), 0),
+        (sb.Budget(records=40), Cost(1, 1), 0),
         (sb.Budget(requests=10), Cost(2, 5), 3),
         (sb.Budget(requests=2), Cost(2, 5), 0),
         (sb.Budget(records=1000, requests=10), Cost(2, 5), 3),

@@ -1,3 +1,5 @@
+import re
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -96,3 +98,19 @@ def test_one_game_has_no_fourth_moment():
     found = fourth_moment(np.zeros(3), np.full(3, np.nan), 1, 1)
     assert found.shape == (3,)
     assert np.isnan(found).all()
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 2, 2)])
+def test_games_of_another_shape_are_refused(shape):
+    said = re.escape(f"Moments: games must have the shape (n_games, n); received {shape}")
+    with pytest.raises(sb.errors.InvalidInput, match=f"^{said}$"):
+        sb.Moments.of(np.zeros(shape))
+
+
+def test_games_and_noise_may_be_numbers_of_any_kind():
+    halves = [[Fraction(1, 2), Fraction(3, 2)], [Fraction(5, 2), Fraction(3, 2)]]
+    moments = sb.Moments.of(halves, halves)
+    for numbers in (moments.expectation, moments.solver_variance):
+        assert numbers.dtype == np.float64
+        assert numbers.tolist() == [1.5, 1.5]
+    assert moments.raw_variance.tolist() == [2.0, 0.0]

@@ -65,6 +65,14 @@ def test_neighbours_are_next_to_each_other_in_value_not_in_the_list():
     assert not sb.StableRanking().met(alike, 0.0)
 
 
+def test_every_pair_is_judged_by_its_own_two_intervals():
+    scatter = np.array([[-1.0], [1.0], [0.0], [0.0]])
+    wide, narrow = 2.0, 0.001
+    for widths, decided in (([narrow, wide, narrow], False), ([wide, narrow, narrow], True)):
+        moments = sb.Moments.of(np.array([0.0, 10.0, 11.0]) + scatter * np.array(widths))
+        assert sb.StableRanking().met(moments, 0.0) is decided
+
+
 @pytest.mark.parametrize("correlation", [-1.0, -0.5, 0.0, 0.5])
 def test_equal_providers_are_seldom_ranked_whatever_their_correlation(correlation):
     rng = np.random.default_rng(0)
@@ -135,11 +143,9 @@ def test_providers_as_close_as_the_tolerance_may_stay_undecided():
     assert not sb.StableRanking(tolerance=apart * 0.999).met(moments, 0.0)
 
 
-def test_intervals_that_touch_do_not_decide_a_ranking():
-    moments = sb.Moments.of([[0.0, 0.0], [1.0, 1.0]])
-    assert not sb.StableRanking().met(moments, 0.0)
-    same = sb.Moments.of([[0.5, 0.5], [0.5, 0.5]])
-    assert sb.StableRanking().met(same, 0.0)
+def test_equal_providers_are_ranked_only_if_they_never_vary():
+    assert not sb.StableRanking().met(sb.Moments.of([[0.0, 0.0], [1.0, 1.0]]), 0.0)
+    assert sb.StableRanking().met(sb.Moments.of([[0.5, 0.5], [0.5, 0.5]]), 0.0)
 
 
 def test_the_time_is_up_at_the_limit():

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import sqlite3
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from shapband.errors import RunDamaged, RunError
+from shapband.runs import database
 from shapband.runs.ledger import TABLES, Ledger, LedgerEntry, Request
 
 START = "the digest of the manifest"
@@ -222,3 +224,28 @@ def test_an_error_while_a_transaction_is_looked_up_names_the_run(ledger, connect
         ledger.enter([ASKED])
     with pytest.raises(RunError, match=r"\bmy-run\b"):
         ledger.enter_later(TAKEN)
+
+
+def test_a_database_without_a_ledger_names_the_run(connection):
+    connection.execute("DROP TABLE ledger")
+    with pytest.raises(RunError, match=r"\bmy-run\b"):
+        Ledger(Path("my-run"), connection, START)
+
+
+def test_a_transaction_that_was_left_open_is_taken_back(ledger, connection, monkeypatch):
+    @contextmanager
+    def left_open(used):
+        used.execute("BEGIN")
+        yield
+        raise KeyboardInterrupt
+
+    ledger.enter([ASKED])
+    ledger.enter_later(TAKEN)
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "transaction", left_open)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.enter([RECEIVED])
+    assert connection.in_transaction
+    ledger.enter()
+    assert requests_of(ledger) == [ASKED, TAKEN]
+    assert not connection.in_transaction

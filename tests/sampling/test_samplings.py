@@ -4,6 +4,7 @@ import pytest
 import shapband as sb
 from shapband.access.access import Access
 from shapband.access.budget import Budget, Cost
+from shapband.errors import BudgetExceeded
 from shapband.seeds import Seeds
 
 NO_LIMIT = Budget()
@@ -166,6 +167,13 @@ def test_a_realisation_says_what_its_games_are(sampling, draw_sizes, pool_sizes,
 def test_pools_are_paid_before_games(sampling):
     _, access = open_(sampling, budget=Budget(records=50 + 60 + 30))
     assert access.affordable_games(Cost(records=10)) == 3
+
+
+def test_draws_that_cannot_be_paid_for_are_refused():
+    realisation, _ = open_(sb.Fresh(10), budget=Budget(records=59))
+    realisation.draws(range(2))
+    with pytest.raises(BudgetExceeded, match=r"^the draws take 20 records in 2 requests, but"):
+        realisation.draws(range(2, 3))
 
 
 def test_a_source_that_repeats_records_can_fill_any_pool():
