@@ -114,3 +114,13 @@ def test_games_and_noise_may_be_numbers_of_any_kind():
         assert numbers.dtype == np.float64
         assert numbers.tolist() == [1.5, 1.5]
     assert moments.raw_variance.tolist() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("group", [None, 4])
+def test_no_games_add_nothing(group):
+    nothing = sb.Moments.empty(3, group)
+    assert (nothing.n_games, nothing.n_groups, nothing.group) == (0, 0, group)
+    assert np.isnan(nothing.raw_variance).all()
+    some = sb.Moments.of(*games(8), group)
+    assert some.merge(nothing) is some
+    assert nothing.merge(some) is some
