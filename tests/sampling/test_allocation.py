@@ -66,6 +66,17 @@ def test_ties_go_to_the_earlier_provider_every_time():
     assert sb.theory.allocate([0.0, 1.0, 1.0, 1.0], 100, 7, 1.0).tolist() == first.tolist()
 
 
+def test_ties_go_to_the_higher_score_first():
+    # The quotas are 1, 2.5 and 5.5.
+    assert sb.theory.allocate([0.0, 1.0, 3.0], 100, 3, 1.0).tolist() == [1, 2, 6]
+    assert sb.theory.allocate([3.0, 1.0, 0.0], 100, 3, 1.0).tolist() == [6, 2, 1]
+
+
+def test_allocations_are_whole_numbers():
+    for scores in ([1.0, 2.0], [1.0, 1.0]):
+        assert sb.theory.allocate(scores, 100, 7, 1.0).dtype == np.int64
+
+
 def test_equal_scores_get_equal_shares():
     assert sb.theory.allocate([2.0, 2.0, 2.0], 250, 60, 0.5).tolist() == [60, 60, 60]
 

@@ -40,6 +40,8 @@ def test_sizes_that_are_no_counts_are_refused(made_by, sizes, name, size):
 
 @few
 @given(st.floats(max_value=0.0) | st.floats(1.0, exclude_min=True) | st.just(np.nan))
+@example(0.0)
+@example(1.01)
 def test_alpha_outside_its_range_is_refused(alpha):
     said = (
         f"alpha must lie in (0, 1]; received {alpha!r}"
