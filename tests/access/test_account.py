@@ -158,6 +158,13 @@ def test_numbers_in_a_refusal_have_separators():
         access.fetch("draw", range(2000), [20, 20], "the draws")
 
 
+def test_a_size_for_every_provider_is_needed():
+    journal = Remembers()
+    with pytest.raises(ValueError, match="zip"):
+        opened(journal=journal).fetch("draw", range(1), [5], "the draws")
+    assert journal.told == []
+
+
 def test_a_refused_fetch_costs_nothing():
     access = opened(Budget(records=45))
     spend(access)
