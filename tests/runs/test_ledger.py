@@ -15,7 +15,7 @@ import pytest
 
 from shapband.errors import RunDamaged, RunError
 from shapband.runs import database
-from shapband.runs.ledger import TABLES, Ledger, LedgerEntry, Request
+from shapband.runs.ledger import TABLES, Ledger, LedgerEntry, Request, hash_of, stored
 
 START = "the digest of the manifest"
 ASKED = Request(("north",), "draw", 3, 1, 60, 0.0, "asked", "")
@@ -93,13 +93,13 @@ def test_what_may_wait_is_entered_before_what_is_next_and_once(ledger):
 
 
 def test_what_belongs_to_an_entry_is_written_with_it_or_not_at_all(ledger, connection):
-    connection.execute("CREATE TABLE other (entries INTEGER, digest TEXT)")
+    connection.execute("CREATE TABLE other (number INTEGER)")
 
-    def write(used, head):
-        used.execute("INSERT INTO other VALUES (?, ?)", (head.entries, head.digest))
+    def write(used):
+        used.execute("INSERT INTO other VALUES (7)")
 
-    def fail(used, head):
-        write(used, head)
+    def fail(used):
+        write(used)
         raise KeyboardInterrupt
 
     ledger.enter([ASKED], write)
@@ -110,9 +110,7 @@ def test_what_belongs_to_an_entry_is_written_with_it_or_not_at_all(ledger, conne
     assert requests_of(ledger) == [ASKED]
     ledger.enter([RECEIVED], write)
     assert requests_of(ledger) == [ASKED, TAKEN, RECEIVED]
-    last = [entry.digest for entry in ledger.verified()]
-    written = connection.execute("SELECT entries, digest FROM other").fetchall()
-    assert written == [(1, last[0]), (3, last[2])]
+    assert connection.execute("SELECT number FROM other").fetchall() == [(7,), (7,)]
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -128,7 +126,7 @@ def test_a_transaction_whose_end_was_not_seen_is_looked_up(ledger, connection, c
         entered(head)
 
     ledger._entered = interrupted
-    also = None if committed else (lambda used, head: used.execute("no statement"))
+    also = None if committed else (lambda used: used.execute("no statement"))
     with pytest.raises(KeyboardInterrupt if committed else RunError):
         ledger.enter([RECEIVED], also)
     ledger._entered = entered
@@ -188,7 +186,7 @@ def test_a_query_gives_names_and_the_other_columns(ledger):
     assert found == [(("north",), (60, "draw")), (("east", "süd"), (250, "pool"))]
 
 
-def test_notes_are_kept_beside_the_entries_and_replaced(ledger):
+def test_notes_are_kept_and_replaced_and_every_one_is_entered(ledger):
     assert ledger.noted("versions") is None
     ledger.note("versions", {"numpy": "2.1", "ä": [1, 0.5]})
     assert ledger.noted("versions") == {"numpy": "2.1", "ä": [1, 0.5]}
@@ -196,7 +194,42 @@ def test_notes_are_kept_beside_the_entries_and_replaced(ledger):
     ledger.note("other", 3)
     assert ledger.noted("versions") is None
     assert ledger.noted("other") == 3
-    assert requests_of(ledger) == []
+    texts = ('{"numpy":"2.1","ä":[1,0.5]}', "null", "3")
+    assert requests_of(ledger) == [
+        Request((), key, 0, 0, 0, 0.0, "noted", sha256_of(text))
+        for key, text in zip(("versions", "versions", "other"), texts, strict=True)
+    ]
+
+
+def sha256_of(text):
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def test_notes_are_verified_by_their_hashes(ledger):
+    ledger.note("versions", 2)
+    ledger.note("other", 3)
+    hashes = {"versions": sha256_of("2"), "other": sha256_of("3")}
+    ledger.verify_notes(hashes)
+    for wrong in ({"versions": sha256_of("2")}, {**hashes, "other": sha256_of("4")}, {}):
+        with pytest.raises(RunDamaged, match=r"^the notes of the run my-run were altered$"):
+            ledger.verify_notes(wrong)
+
+
+def test_the_last_entry_and_its_digest(ledger):
+    assert ledger.last() is None
+    assert ledger.digest == START
+    ledger.enter([ASKED, TAKEN])
+    *_, last = ledger.verified()
+    assert ledger.last() == last
+    assert ledger.digest == last.digest
+    assert last.id == 2
+
+
+def test_what_is_stored_has_an_entry_without_providers():
+    assert stored("solved", "games", 5, "a hash") == Request(
+        (), "games", 5, 0, 0, 0.0, "solved", "a hash"
+    )
+    assert hash_of("ä", b"\x00", memoryview(b"b")) == sha256_of("ä\x00b")
 
 
 @pytest.mark.parametrize(
@@ -205,11 +238,13 @@ def test_notes_are_kept_beside_the_entries_and_replaced(ledger):
         lambda ledger: ledger.enter([ASKED]),
         lambda ledger: ledger.note("key", 1),
         lambda ledger: ledger.noted("key"),
+        lambda ledger: ledger.verify_notes({}),
+        lambda ledger: ledger.last(),
         lambda ledger: list(ledger.entries()),
         lambda ledger: list(ledger.verified()),
         lambda ledger: list(ledger.select("SELECT providers FROM ledger")),
     ],
-    ids=["enter", "note", "noted", "entries", "verified", "select"],
+    ids=["enter", "note", "noted", "verify_notes", "last", "entries", "verified", "select"],
 )
 def test_an_error_of_the_database_names_the_run(ledger, connection, use):
     connection.execute("DROP TABLE ledger")
