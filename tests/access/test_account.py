@@ -12,6 +12,7 @@ import pytest
 
 import shapband as sb
 from shapband.access.access import Access
+from shapband.access.answers import check_answer
 from shapband.access.budget import Budget, Cost
 from shapband.access.journal import NullPurchases
 from shapband.errors import BudgetExceeded, SourceError
@@ -468,3 +469,11 @@ def test_no_session_before_this_one_leaves_nothing():
     assert journal.usage() == {}
     assert journal.recall("p", "draw", 0) is None
     assert journal.unpaid(["p", "q"], "draw", range(3, 5)) == [range(3, 5)] * 2
+
+
+def test_a_frame_with_words_stays_a_frame():
+    frame = pd.DataFrame({"word": ["a", "b"], "number": [1.0, np.nan]})
+    answer = check_answer((frame, [1, 2]), 2)
+    assert answer.is_frame
+    assert answer.X is frame
+    assert answer.y.tolist() == [1.0, 2.0]
