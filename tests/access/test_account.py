@@ -348,11 +348,11 @@ def numbers(size: int) -> np.ndarray:
         ),
         (
             lambda size: Batch(numbers(size)[:, None] / 0.0, numbers(size)),
-            "the source gave features that are NaN or infinite",
+            "the source: X holds NaN or infinite values: remove or impute them",
         ),
         (
             lambda size: Batch(numbers(size)[:, None], np.log(numbers(size))),
-            "the source gave targets that are NaN or infinite",
+            "the source: y holds missing, NaN or infinite values: remove those records",
         ),
     ],
 )
@@ -475,5 +475,7 @@ def test_a_frame_with_words_stays_a_frame():
     frame = pd.DataFrame({"word": ["a", "b"], "number": [1.0, np.nan]})
     answer = check_answer((frame, [1, 2]), 2)
     assert answer.is_frame
-    assert answer.X is frame
+    pd.testing.assert_frame_equal(answer.X, frame)
+    frame.loc[0, "word"] = "changed by the source"
+    assert answer.X["word"].tolist() == ["a", "b"]
     assert answer.y.tolist() == [1.0, 2.0]
