@@ -479,3 +479,15 @@ def test_a_frame_with_words_stays_a_frame():
     frame.loc[0, "word"] = "changed by the source"
     assert answer.X["word"].tolist() == ["a", "b"]
     assert answer.y.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        ([1.0], "the source: y must be one target for each of the 2 records; "),
+        ([1.0, np.nan], "the source: y holds missing, NaN or infinite values: "),
+    ],
+)
+def test_the_targets_of_a_frame_are_checked(y, said):
+    with pytest.raises(SourceError, match=f"^{said}"):
+        check_answer((pd.DataFrame({"x": [1.0, 2.0]}), y), 2)
