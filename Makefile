@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo docs test test-long lint check bench reproduce clean
+.PHONY: demo docs test test-long mutants lint check bench reproduce clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -27,6 +27,16 @@ test: .venv/installed  ## the ordinary tests
 test-long: .venv/long  ## the full-size statistical checks, load tests, and a real Ray cluster
 	$(BIN)/python -m pytest --quiet -m long tests
 
+.venv-mutants/installed: pyproject.toml mutation/requirements.txt
+	$(PYTHON) -m venv --clear .venv-mutants
+	.venv-mutants/bin/python -m pip install --quiet --disable-pip-version-check \
+		--editable ".[dev]" --requirement mutation/requirements.txt
+	touch $@
+
+# MUTANTS="shapband.moments*" tries only those.
+mutants: .venv-mutants/installed  ## change the code, and count the changes that no test notices
+	.venv-mutants/bin/python mutation/run.py $(MUTANTS)
+
 lint: .venv/installed  ## format, lint, strict types, import contract
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -45,4 +55,4 @@ reproduce: .venv/installed  ## run the paper's experiments, and write docs/repro
 	$(BIN)/python -m reproduction --docs docs
 
 clean:
-	rm -rf .venv .venv-bench
+	rm -rf .venv .venv-bench .venv-mutants mutants

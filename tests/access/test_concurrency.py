@@ -8,6 +8,7 @@ import pytest
 from tests.conftest import PATIENCE, linear_providers
 
 import shapband as sb
+from shapband.access import access as access_module
 from shapband.access.access import Access
 from shapband.access.journal import NullPurchases
 from shapband.engine import chunks, play
@@ -200,3 +201,48 @@ def test_an_answer_that_cannot_be_stored_ends_the_asking():
     with access, pytest.raises(RunError, match="cannot be stored"):
         access.fetch("draw", range(6), [3, 3], "draws")
     assert len(requests) == 1
+
+
+def test_requests_under_way_are_waited_for_when_the_access_ends(monkeypatch):
+    begun, released = threading.Semaphore(0), threading.Event()
+    answered = []
+
+    def draw(size, rng):
+        begun.release()
+        assert released.wait(PATIENCE)
+        answered.append(size)
+        return rng.normal(size=size), rng.normal(size=size)
+
+    def interrupt(futures):
+        assert all(begun.acquire(timeout=PATIENCE) for _ in range(2))
+        threading.Timer(0.05, released.set).start()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(access_module, "_gather", interrupt)
+    providers = [sb.Provider(name, sb.FunctionSource(draw, waits=True)) for name in "abc"]
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Access(providers, Seeds(0), sb.Budget(), concurrency=2) as access,
+    ):
+        access.fetch("draw", range(1), [3, 3, 3], "draws")
+    # Two of the three were asked at once; the third is not asked after the interruption.
+    assert answered == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("waits", "concurrency", "together"), [(True, 2, True), (True, 1, False), (False, 2, False)]
+)
+def test_only_sources_that_wait_are_asked_from_other_threads(waits, concurrency, together):
+    threads = []
+
+    def draw(size, rng):
+        threads.append(threading.current_thread())
+        return rng.normal(size=size), rng.normal(size=size)
+
+    providers = [sb.Provider(name, sb.FunctionSource(draw, waits=waits)) for name in "abc"]
+    with Access(providers, Seeds(0), sb.Budget(), concurrency=concurrency) as access:
+        access.fetch("draw", range(2), [3, 3, 3], "draws")
+        access.fetch("draw", range(2, 4), [3, 3, 3], "draws")
+    here = threading.current_thread()
+    assert all((thread is not here) is together for thread in threads)
+    assert len(set(threads)) <= concurrency

@@ -1,3 +1,5 @@
+import re
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -90,3 +92,35 @@ def test_the_fourth_moment_is_unbiased_for_small_groups(m):
     truth = stats.gamma(2.0).stats("k") * sigma2**2 + 3 * sigma2**2
     assert abs(estimate[0] - truth) < 4 * error
     assert abs(variance.mean() - sigma2) < 0.05
+
+
+def test_one_game_has_no_fourth_moment():
+    found = fourth_moment(np.zeros(3), np.full(3, np.nan), 1, 1)
+    assert found.shape == (3,)
+    assert np.isnan(found).all()
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 2, 2)])
+def test_games_of_another_shape_are_refused(shape):
+    said = re.escape(f"Moments: games must have the shape (n_games, n); received {shape}")
+    with pytest.raises(sb.errors.InvalidInput, match=f"^{said}$"):
+        sb.Moments.of(np.zeros(shape))
+
+
+def test_games_and_noise_may_be_numbers_of_any_kind():
+    halves = [[Fraction(1, 2), Fraction(3, 2)], [Fraction(5, 2), Fraction(3, 2)]]
+    moments = sb.Moments.of(halves, halves)
+    for numbers in (moments.expectation, moments.solver_variance):
+        assert numbers.dtype == np.float64
+        assert numbers.tolist() == [1.5, 1.5]
+    assert moments.raw_variance.tolist() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("group", [None, 4])
+def test_no_games_add_nothing(group):
+    nothing = sb.Moments.empty(3, group)
+    assert (nothing.n_games, nothing.n_groups, nothing.group) == (0, 0, group)
+    assert np.isnan(nothing.raw_variance).all()
+    some = sb.Moments.of(*games(8), group)
+    assert some.merge(nothing) is some
+    assert nothing.merge(some) is some

@@ -49,6 +49,34 @@ def test_one_game_tells_nothing_of_the_variance():
     assert np.isnan(intervals.variance_standard_error(moments)).all()
 
 
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_one_game_has_no_interval_for_the_variance(level):
+    found = intervals.variance_interval(sb.Moments.of([[1.0, 2.0]]), level)
+    assert found.shape == (2, 2)
+    assert np.isnan(found).all()
+
+
+def test_two_games_tell_the_variance_up_to_itself():
+    """Their fourth moment is taken at its lower bound σ⁴, so the error is s²."""
+    moments = sb.Moments.of([[1.0, 5.0], [2.0, 5.5]])
+    assert moments.variance.tolist() == [0.5, 0.125]
+    np.testing.assert_allclose(intervals.variance_standard_error(moments), [0.5, 0.125])
+
+
+def test_the_upper_end_may_overflow_to_infinity():
+    # The factor n / (n - z) of Bonett's interval grows without limit as z comes close to n = 2.
+    level = 2 * stats.norm.cdf(1.9999) - 1
+    assert intervals.variance_interval(sb.Moments.of([[1.0], [2.0]]), level).tolist() == [
+        [0.0, np.inf]
+    ]
+
+
+def test_values_that_never_change_have_no_variance():
+    moments = sb.Moments.of(np.full((10, 2), 0.25))
+    assert intervals.variance_interval(moments, 0.95).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert intervals.variance_standard_error(moments).tolist() == [0.0, 0.0]
+
+
 def test_two_games_give_an_honest_if_useless_interval():
     moments = sb.Moments.of(np.array([[1.0], [2.0]]))
     assert intervals.variance_interval(moments, 0.99).tolist() == [[0.0, np.inf]]
@@ -57,5 +85,6 @@ def test_two_games_give_an_honest_if_useless_interval():
 @pytest.mark.parametrize("level", [0, 1, 95, -0.5, float("nan"), "0.95"])
 def test_a_level_outside_0_and_1_is_refused(level):
     moments = sb.Moments.of(np.zeros((3, 1)))
-    with pytest.raises(sb.errors.InvalidInput, match="level"):
+    rule = "lie strictly between 0 and 1, such as 0.95|be a finite number"
+    with pytest.raises(sb.errors.InvalidInput, match=rf"^level must ({rule}); received .+$"):
         intervals.expectation_interval(moments, level)

@@ -1,4 +1,8 @@
+import re
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -62,6 +66,17 @@ def test_ties_go_to_the_earlier_provider_every_time():
     assert sb.theory.allocate([0.0, 1.0, 1.0, 1.0], 100, 7, 1.0).tolist() == first.tolist()
 
 
+def test_ties_go_to_the_higher_score_first():
+    # The quotas are 1, 2.5 and 5.5.
+    assert sb.theory.allocate([0.0, 1.0, 3.0], 100, 3, 1.0).tolist() == [1, 2, 6]
+    assert sb.theory.allocate([3.0, 1.0, 0.0], 100, 3, 1.0).tolist() == [6, 2, 1]
+
+
+def test_allocations_are_whole_numbers():
+    for scores in ([1.0, 2.0], [1.0, 1.0]):
+        assert sb.theory.allocate(scores, 100, 7, 1.0).dtype == np.int64
+
+
 def test_equal_scores_get_equal_shares():
     assert sb.theory.allocate([2.0, 2.0, 2.0], 250, 60, 0.5).tolist() == [60, 60, 60]
 
@@ -76,8 +91,52 @@ def test_when_only_the_lowest_are_left_they_share_the_rest():
 
 
 def test_an_infeasible_cap_is_a_clear_error():
-    with pytest.raises(sb.errors.InvalidInput, match=r"cap of 50 .* below n_boot=60"):
+    said = (
+        "the cap of 50 records a provider (alpha=0.5 of n_pool=100) is below n_boot=60, so the "
+        "total cannot be allocated: raise alpha or n_pool, or lower n_boot"
+    )
+    with pytest.raises(sb.errors.InvalidInput, match=f"^{re.escape(said)}$"):
         sb.Stratified(n_pool=100, n_boot=60, alpha=0.5)
+    assert sb.Stratified(n_pool=100, n_boot=50, alpha=0.5).n_boot == 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"scores": []}, "allocate: scores is empty: pass one number for each provider"),
+        (
+            {"n_pool": 0},
+            "allocate: n_pool must be a whole number of at least 1; received 0",
+        ),
+        (
+            {"n_boot": 0},
+            "allocate: n_boot must be a whole number of at least 1; received 0",
+        ),
+        (
+            {"scores": [1.0, np.nan]},
+            "allocate: scores must be a row of finite numbers, without NaN or infinite ones; "
+            "received the shape (2,)",
+        ),
+    ],
+)
+def test_what_cannot_be_allocated_is_refused(arguments, said):
+    arguments = {"scores": [1.0, 2.0], "n_pool": 8, "n_boot": 4, "alpha": 1.0} | arguments
+    with pytest.raises(sb.errors.InvalidInput, match=f"^{re.escape(said)}$"):
+        sb.theory.allocate(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("n_pool", "n_boot", "alpha", "bounds"),
+    [
+        (250, 60, 0.5, (30, 125)),
+        (7, 3, 0.5, (1, 3)),
+        (9, 1, 1.0, (1, 9)),
+        (1, 1, 0.1, (1, 1)),
+        (10, 5, 0.59, (2, 5)),
+    ],
+)
+def test_floor_and_cap(n_pool, n_boot, alpha, bounds):
+    assert allocation_bounds(n_pool, n_boot, alpha) == bounds
 
 
 def test_scores_are_variances_in_units_of_the_pooled_ones():
@@ -93,6 +152,41 @@ def test_constant_features_are_left_out():
     varying = [Batch(rng.normal(size=(20, 1)), np.zeros(20)) for _ in range(2)]
     padded = [Batch(np.hstack([b.X, np.full((20, 1), 0.1)]), b.y) for b in varying]
     np.testing.assert_allclose(variability_scores(padded), variability_scores(varying))
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_missing_values_and_text_are_left_out_of_the_scores(kind):
+    rng = np.random.default_rng(0)
+    pools, tables = [], []
+    for scale in (1.0, 2.0, 3.0):
+        a, b = rng.normal(scale=scale, size=(2, 30))
+        a[:5] = np.nan
+        whole = rng.integers(0, 9, size=30)
+        constant = np.where(np.arange(30) % 3, 0.1, np.nan)
+        columns = {"a": a, "word": ["x", "y"] * 15, "b": b, "whole": whole, "constant": constant}
+        pools.append(Batch(kind(columns), np.zeros(30)))
+        tables.append(np.column_stack([a, b, whole]))
+    overall = np.nanvar(np.concatenate(tables), axis=0)
+    expected = [(np.nanvar(table, axis=0) / overall).sum() for table in tables]
+    np.testing.assert_allclose(variability_scores(pools), expected, rtol=1e-12)
+
+
+def test_a_feature_that_one_pool_lacks_counts_for_the_others():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 20))
+    lacking = pd.DataFrame({"a": a, "b": np.full(20, np.nan)})
+    single = pd.DataFrame({"a": a, "b": np.where(np.arange(20) == 3, b, np.nan)})
+    whole = pd.DataFrame({"a": a, "b": b})
+    without, one, both = variability_scores([Batch(x, a) for x in (lacking, single, whole)])
+    assert without == one == pytest.approx(1.0)
+    assert both > 1.5
+
+
+def test_pools_without_numbers_or_without_records_have_no_variability():
+    words = [Batch(pd.DataFrame({"word": ["x", "y"] * n}), np.zeros(2 * n)) for n in (1, 40)]
+    assert variability_scores(words).tolist() == [0.0, 0.0]
+    pools = [Batch(np.empty((0, 1)), np.empty(0)), Batch(np.array([[1.0], [3.0]]), np.zeros(2))]
+    assert variability_scores(pools).tolist() == [0.0, 1.0]
 
 
 def test_no_variable_feature_means_equal_scores():

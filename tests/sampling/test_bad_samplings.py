@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.bad_input import (
     few,
@@ -14,34 +14,42 @@ from tests.bad_input import (
 
 import shapband as sb
 
+SIZES = [
+    (sb.Fresh, {"n_sample": 4}),
+    (sb.Pooled, {"n_pool": 8, "n_boot": 4}),
+    (sb.Blocks, {"n_pool": 8, "n_sample": 4}),
+    (sb.Stratified, {"n_pool": 8, "n_boot": 4, "alpha": 0.75}),
+    (sb.Permutation, {"n_iter": 4}),
+    (sb.BalancedPermutation, {"n_iter": 4}),
+]
 
-@few
-@given(wholes_below(1) | st.none(), st.data())
-def test_sizes_that_are_no_counts_are_refused(size, data):
-    made_by, rest = data.draw(
-        st.sampled_from(
-            [
-                (sb.Fresh, {"n_sample": 4}),
-                (sb.Pooled, {"n_pool": 8, "n_boot": 4}),
-                (sb.Blocks, {"n_pool": 8, "n_sample": 4}),
-                (sb.Stratified, {"n_pool": 8, "n_boot": 4, "alpha": 0.75}),
-                (sb.Permutation, {"n_iter": 4}),
-                (sb.BalancedPermutation, {"n_iter": 4}),
-            ]
-        )
+
+@pytest.mark.parametrize(
+    ("made_by", "sizes", "name"),
+    [(made_by, sizes, name) for made_by, sizes in SIZES for name in sizes if name != "alpha"],
+)
+@settings(max_examples=8)
+@given(wholes_below(1) | st.none())
+@example(0)
+def test_sizes_that_are_no_counts_are_refused(made_by, sizes, name, size):
+    assert made_by(**sizes)
+    assert refused(made_by, **(sizes | {name: size})) == (
+        f"{made_by.__name__}: {name} must be a whole number of at least 1; received {size!r}"
     )
-    assert made_by(**rest)
-    name = data.draw(st.sampled_from([name for name in rest if name != "alpha"]))
-    refused(made_by, made_by.__name__, name, **(rest | {name: size}))
 
 
 @few
 @given(st.floats(max_value=0.0) | st.floats(1.0, exclude_min=True) | st.just(np.nan))
+@example(0.0)
+@example(1.01)
 def test_alpha_outside_its_range_is_refused(alpha):
-    refused(sb.Stratified, "alpha", "(0, 1]", n_pool=8, n_boot=4, alpha=alpha)
-    refused(
-        sb.theory.allocate, "alpha", "(0, 1]", scores=[1.0, 2.0], n_pool=8, n_boot=4, alpha=alpha
+    said = (
+        f"alpha must lie in (0, 1]; received {alpha!r}"
+        if np.isfinite(alpha)
+        else f"alpha must be a finite number in (0, 1]; received {alpha!r}"
     )
+    assert refused(sb.Stratified, n_pool=8, n_boot=4, alpha=alpha) == said
+    assert refused(sb.theory.allocate, scores=[1, 2], n_pool=8, n_boot=4, alpha=alpha) == said
 
 
 @pytest.mark.parametrize("alpha", ["half", None, [0.5], 0.5j], ids=str)
@@ -65,4 +73,28 @@ def test_blocks_need_room_for_two_draws(n_sample, n_pool):
     if n_pool >= 2 * n_sample:
         assert sb.Blocks(n_pool, n_sample).n_pool == n_pool
     else:
-        refused(sb.Blocks, "n_pool", "n_sample", n_pool=n_pool, n_sample=n_sample)
+        assert refused(sb.Blocks, n_pool=n_pool, n_sample=n_sample) == (
+            f"Blocks: n_pool={n_pool} must hold at least two draws of n_sample={n_sample}: raise "
+            f"n_pool to {2 * n_sample}, or lower n_sample"
+        )
+
+
+@pytest.mark.parametrize(
+    ("sampling", "asked"),
+    [(sb.Fresh(25), "n_sample=25"), (sb.Blocks(60, 13), "2 draws of n_sample=13")],
+    ids=repr,
+)
+@pytest.mark.parametrize("size", [24, 25, 26, 27])
+def test_stocks_that_are_too_small_are_refused(sampling, asked, size):
+    numbers = np.arange(100.0)
+    providers = [
+        sb.Provider("large", sb.ArraySource(numbers, numbers)),
+        sb.Provider("small", sb.ArraySource(numbers[:size], numbers[:size])),
+    ]
+    if size >= (25 if isinstance(sampling, sb.Fresh) else 26):
+        sampling.check(providers)
+        return
+    assert refused(sampling.check, providers=providers) == (
+        f"{type(sampling).__name__}: provider 'small' has {size} records, fewer than {asked}: "
+        "lower n_sample, or leave the provider out"
+    )

@@ -9,6 +9,7 @@ from tests.conftest import gaussian_providers
 
 import shapband as sb
 from shapband.coalitions import members
+from shapband.moments.intervals import variance_standard_error
 from shapband.utilities.base import Utility
 
 MEANS, DEVIATIONS, WEIGHTS = [1.0, -2.0, 0.5], [1.0, 3.0, 0.5], [2.0, 1.0, -1.0]
@@ -136,3 +137,18 @@ def test_where_the_raw_one_is_off_by_a_factor():
     _, variance = pairs_moments(16)
     mean, error = repeat(300, lambda seed: pairs(seed, sb.Permutation(2)).raw_variance)
     assert (mean - 4 * error > 2 * variance).all()
+
+
+def test_the_error_of_the_corrected_variance_is_the_one_seen():
+    found = [pairs(seed, sb.Permutation(2), n_games=16) for seed in range(200)]
+    estimates = np.array([valuation.variance for valuation in found])
+    seen = (estimates - estimates.mean(axis=0)) ** 2
+
+    def off(claimed):
+        excess = np.array(claimed) ** 2 - seen
+        return excess.mean(axis=0) / (excess.std(axis=0, ddof=1) / np.sqrt(len(excess)))
+
+    assert (np.abs(off([valuation.variance_standard_error for valuation in found])) < 4).all()
+    # Control: the error that the values alone would have, without that of the noise.
+    without_noise = [sb.Moments.of(valuation.games) for valuation in found]
+    assert (off([variance_standard_error(moments) for moments in without_noise]) < -4).all()

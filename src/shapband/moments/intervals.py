@@ -66,7 +66,7 @@ def _bonett(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
     n = moments.independent_games
     z = float(ndtri(_upper_tail(level)))
     raw = moments.raw_variance
-    if n <= z:
+    if n <= max(z, 1.0):
         return np.zeros_like(raw), np.full_like(raw, np.inf)
     mu4 = fourth_moment(moments.m4, raw, moments.n_games, moments.n_groups)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -80,11 +80,13 @@ def _bonett(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _noise_half_width(moments: Moments, level: float) -> FloatArray:
+    """Student's half width of the mean noise, for the games that count as independent."""
     from scipy.special import stdtrit
 
+    n = moments.independent_games
     freedom = max(moments.n_games - moments.n_groups, 1)
-    error = np.sqrt(moments.noise_m2 / freedom / moments.n_games)
-    return np.asarray(stdtrit(freedom, _upper_tail(level)) * error)
+    error = np.sqrt(moments.noise_m2 / freedom / n)
+    return np.asarray(stdtrit(max(n - 1, 1), _upper_tail(level)) * error)
 
 
 def _noise_correlation(moments: Moments) -> FloatArray:
