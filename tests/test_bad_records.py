@@ -156,10 +156,13 @@ def test_features_that_are_no_table_of_numbers_are_refused(X):
 
 
 @pytest.mark.parametrize(
-    "made_by", [sb.LinearUtility, sb.NeighborUtility], ids=lambda u: u.__name__
+    ("made_by", "options"),
+    [(sb.LinearUtility, {}), (sb.NeighborUtility, {"task": "regression"})],
+    ids=["linear", "neighbors"],
 )
-def test_validation_labels_where_numbers_are_needed_are_refused(made_by):
-    refused(made_by, made_by.__name__, "y_val", X_val=[[1.0], [2.0]], y_val=["a", "b"])
+def test_validation_labels_where_numbers_are_needed_are_refused(made_by, options):
+    arguments = {"X_val": [[1.0], [2.0]], "y_val": ["a", "b"], **options}
+    refused(made_by, made_by.__name__, "y_val", **arguments)
 
 
 @few

@@ -59,18 +59,19 @@ class Lost(sb.FiniteSource):
             "LinearUtility(6 validation rows, 2 features, score='inverse_mse')",
         ),
         (
-            sb.NeighborUtility(X, Y, k=3, score="r2", empty=-1.0),
-            "NeighborUtility(6 validation rows, 2 features, k=3, score='r2', empty=-1.0)",
+            sb.NeighborUtility(X, Y, k=3, task="regression", score="r2", empty=-1.0),
+            "NeighborUtility(6 validation rows, 2 features, k=3, score='r2', empty=-1)",
         ),
         (
             sb.NeighborUtility(X, Y, task="classification"),
-            "NeighborUtility(6 validation rows, 2 features, k=1, task='classification')",
+            "NeighborUtility(6 validation rows, 2 features, k=1, task='classification', "
+            "empty=0.166667)",
         ),
         (
             sb.EstimatorUtility(Ridge(), X, Y, "r2"),
             "EstimatorUtility(Ridge(), 6 validation rows, 2 features, score='r2')",
         ),
-        (sb.FunctionUtility(len, empty=2.0), "FunctionUtility(len, empty=2.0)"),
+        (sb.FunctionUtility(len, empty=2), "FunctionUtility(len, empty=2)"),
     ],
 )
 def test_sources_and_utilities_say_what_they_are(thing, text):

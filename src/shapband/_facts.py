@@ -22,7 +22,12 @@ def facts(*plain: str, **named: object) -> str:
     >>> facts("3 weights", empty=0.0, k=2)
     '3 weights, k=2'
     """
-    return ", ".join([*plain, *(f"{name}={fact!r}" for name, fact in named.items() if fact)])
+    told = {name: fact for name, fact in named.items() if fact}
+    return ", ".join([*plain, *(f"{name}={_short(fact)}" for name, fact in told.items())])
+
+
+def _short(fact: object) -> str:
+    return f"{fact:.6g}" if isinstance(fact, float) else repr(fact)
 
 
 def name_of(function: Callable[..., object]) -> str:

@@ -8,9 +8,9 @@ import pytest
 from tests.conftest import PATIENCE, linear_providers
 
 import shapband as sb
-from shapband.access import access as access_module
 from shapband.access.access import Access
 from shapband.access.journal import NullPurchases
+from shapband.access.threads import RequestThreads
 from shapband.engine import chunks, play
 from shapband.errors import RunError, SourceError
 from shapband.seeds import Seeds
@@ -213,12 +213,15 @@ def test_requests_under_way_are_waited_for_when_the_access_ends(monkeypatch):
         answered.append(size)
         return rng.normal(size=size), rng.normal(size=size)
 
-    def interrupt(futures):
+    wait = RequestThreads.wait
+
+    def interrupt(self, futures):
+        monkeypatch.setattr(RequestThreads, "wait", wait)
         assert all(begun.acquire(timeout=PATIENCE) for _ in range(2))
         threading.Timer(0.05, released.set).start()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(access_module, "_gather", interrupt)
+    monkeypatch.setattr(RequestThreads, "wait", interrupt)
     providers = [sb.Provider(name, sb.FunctionSource(draw, waits=True)) for name in "abc"]
     with (
         pytest.raises(KeyboardInterrupt),

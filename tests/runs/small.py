@@ -250,7 +250,7 @@ def main() -> None:
     config = SmallConfig.of(**options)
     if not {**OPTIONS, **options}["durable"]:
         real = database.transaction
-        database.transaction = lambda connection, durable: real(connection, durable=False)
+        database.transaction = lambda connection, durable=True: real(connection, durable=False)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     if command == "value":

@@ -269,7 +269,7 @@ def test_a_database_without_a_ledger_names_the_run(connection):
 
 def test_a_transaction_that_was_left_open_is_taken_back(ledger, connection, monkeypatch):
     @contextmanager
-    def left_open(used):
+    def left_open(used, durable):
         used.execute("BEGIN")
         yield
         raise KeyboardInterrupt

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import PATIENCE
 from tests.runs import small
 
 ROOT = Path(__file__).parents[2]
@@ -54,12 +55,18 @@ def play(run: Path, options: dict[str, object], seconds: float | None) -> subpro
         cwd=ROOT, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+    with process.stdout:
+        assert process.stdout.readline() == "ready\n"
     if seconds is None:
         assert process.wait() == 0
-    else:
-        time.sleep(seconds)
-        process.send_signal(signal.SIGSTOP)
+        return process
+    patience = time.monotonic() + PATIENCE
+    while not Path(str(options["log"])).exists():  # the first request
+        assert process.poll() is None
+        assert time.monotonic() < patience
+        time.sleep(0.01)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGSTOP)
     return process
 
 

@@ -13,6 +13,7 @@ from shapband.checks import check_number, check_row, check_whole
 from shapband.errors import InvalidInput
 from shapband.records import Batch
 
+_NOTHING = 1e-300  # weights in all below which the rest divided by them would overflow
 _SAME_QUOTA = 9  # decimals beyond which two remainders count as equal, so that ties are stable
 
 
@@ -116,7 +117,7 @@ def _share_out(weights: FloatArray, total: float, cap: float) -> FloatArray:
     rest = total
     while rest > 0 and open_.any():
         pull = np.where(open_, weights, 0.0)
-        if pull.sum() == 0:  # only providers with the lowest score are left
+        if pull.sum() < _NOTHING:  # only providers with the lowest score are left
             pull = open_.astype(np.float64)
         proposal = pull * (rest / pull.sum())
         over = open_ & (proposal >= cap)
