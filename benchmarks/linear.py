@@ -10,8 +10,8 @@ from numba import njit
 import shapband as sb
 from benchmarks.games import draws_of
 from benchmarks.harness import Row, Spread, emit, interleave, number, say
+from benchmarks.operations import prefix_operations, table_operations
 from shapband.kernels.compiled.linear import gram_summaries, linear_prefixes, linear_table
-from shapband.kernels.operations import prefix_operations, table_operations
 from shapband.kernels.walks import first_occurrences
 
 SEED = 1

@@ -19,7 +19,7 @@ _KINDS = {
     "sampling": SamplingTable,
     "solver": SolverTable,
 }
-_LONGEST = 60  # characters of a received value that are format_value
+_LONGEST = 60  # characters of a received value that are shown
 _RULES = {
     "missing": "must be given",
     "greater_than_equal": "must be at least {ge}",

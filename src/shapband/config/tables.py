@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 from shapband.access.budget import Budget
 from shapband.checks import MOST
 from shapband.moments.stopping import Precision, Seconds, StableRanking, StoppingRule
+from shapband.utilities.scores import Score
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
 Above = Annotated[float, Field(gt=0)]
@@ -171,7 +172,7 @@ class LinearTable(ValidatedTable):
     """The score of a least-squares fit."""
 
     kind: Literal["linear"]
-    score: Literal["inverse_mse", "r2", "neg_mse"] = "inverse_mse"
+    score: Score = "inverse_mse"
 
 
 class NeighborsTable(ValidatedTable):
@@ -182,7 +183,7 @@ class NeighborsTable(ValidatedTable):
     task: Literal["regression", "classification"] | None = Field(
         None, description="Needed if the validation targets are whole numbers."
     )
-    score: Literal["inverse_mse", "r2", "neg_mse"] = "inverse_mse"
+    score: Score = "inverse_mse"
 
 
 class EstimatorTable(ValidatedTable):

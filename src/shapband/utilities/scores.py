@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from shapband._typing import FloatArray
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
 
-SCORES = ("inverse_mse", "r2", "neg_mse")
+Score = Literal["inverse_mse", "r2", "neg_mse"]
+SCORES: tuple[str, ...] = get_args(Score)
 
 
 Empty: TypeAlias = float | Literal["baseline"] | None
