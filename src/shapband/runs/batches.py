@@ -1,8 +1,8 @@
 """Bought records as bytes and back, without pickle.
 
-The bytes are a NumPy ``npz`` archive of plain arrays with a header in JSON. Columns of objects
-(texts, possibly with missing values) are lists in the header. A polars frame is stored in the
-IPC format of polars, which needs no other package; a pandas frame is stored column by column,
+The bytes are the length of a header, the header in JSON, and the arrays in a row. Columns of
+objects (texts, possibly with missing values) are lists in the header. A polars frame is stored in
+the IPC format of polars, which needs no other package; a pandas frame is stored column by column,
 with its index.
 """
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
+import math
+import struct
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ from shapband.errors import RunDamaged, RunError
 from shapband.records import Batch
 
 _Header = dict[str, Any]
+_LENGTH = struct.Struct("<Q")
 _PLAIN = (str, int, float, bool, type(None))
 
 
@@ -38,21 +40,40 @@ def to_bytes(batch: Batch) -> bytes:
         header["X"] = _put_pandas(batch.X, arrays)
     else:
         raise RunError(f"a run cannot store frames of {header['library']}: use pandas or polars")
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    archive = io.BytesIO()
-    np.savez(archive, allow_pickle=False, **arrays)
-    return archive.getvalue()
+    return _packed(header, arrays)
 
 
 def from_bytes(data: bytes) -> Batch:
     """Read what `to_bytes` wrote."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            arrays = dict(archive)
-        header = json.loads(arrays["header"].tobytes())
+        header, arrays = _unpacked(data)
         return Batch(_read_rows(header, arrays), _get(header["y"], arrays))
-    except (KeyError, ValueError, EOFError, OSError, zipfile.BadZipFile) as cause:
+    except (KeyError, IndexError, TypeError, ValueError, struct.error) as cause:
         raise RunDamaged(f"stored records cannot be read ({cause})") from cause
+
+
+def _packed(header: _Header, arrays: Mapping[str, AnyArray]) -> bytes:
+    """Write a header and arrays of plain numbers, times or fixed-width texts."""
+    plain = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
+    header["arrays"] = {key: (array.dtype.str, array.shape) for key, array in plain.items()}
+    text = json.dumps(header).encode()
+    parts = (array.tobytes() for array in plain.values())
+    return b"".join([_LENGTH.pack(len(text)), text, *parts])
+
+
+def _unpacked(data: bytes) -> tuple[_Header, dict[str, AnyArray]]:
+    (length,) = _LENGTH.unpack_from(data)
+    at = _LENGTH.size + length
+    header: _Header = json.loads(data[_LENGTH.size : at])
+    arrays = {}
+    for key, (kind, shape) in header["arrays"].items():
+        dtype, count = np.dtype(kind), math.prod(shape)
+        if dtype.hasobject:
+            raise ValueError(f"the array {key!r} holds objects")
+        # A copy, because arrays over bytes cannot be written to.
+        arrays[key] = np.frombuffer(data, dtype, count, at).reshape(shape).copy()
+        at += dtype.itemsize * count
+    return header, arrays
 
 
 def _read_rows(header: _Header, arrays: Mapping[str, AnyArray]) -> Any:

@@ -64,10 +64,11 @@ class StoredPurchases(PurchaseJournal):
         self._connection = connection
         self._ledger = ledger
         self._paid = _paid(ledger)
+        self._paid_lock = threading.Lock()  # not the ledger's, which is held while disks are slow
         self._reserve = Reserve(run)
         self._out = _Outstanding()
         self._full: RunFull | None = None
-        self._arrived: deque[_Arrival] = deque()
+        self._queue: deque[_Waiting] = deque()
         self._record_bytes = float(_RECORD_BYTES)
 
     def usage(self) -> Mapping[str, Usage]:
@@ -76,7 +77,7 @@ class StoredPurchases(PurchaseJournal):
 
     def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[GameNumbers]:
         """For each provider, the games whose draws it has not yet given for this purpose."""
-        with self._ledger.lock:
+        with self._paid_lock:
             return [self._paid[name, purpose].missing(games) for name in names]
 
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:
@@ -93,12 +94,18 @@ class StoredPurchases(PurchaseJournal):
         """Record that a distant source is about to be asked for one draw."""
         if self._full is not None:
             raise self._full
-        request = Request((name,), purpose, game, 1, size, 0.0, "asked", "")
-        with self._ledger.lock:
-            # Twice, because SQLite first writes to its log and then copies to the database.
-            self._reserve.hold(int(2 * self._record_bytes * (self._out.records + size)))
-            self._ledger.enter([request], durable=False)
-            self._out.begin((name, purpose, game), size)
+        address = (name, purpose, game)
+        # Twice, because SQLite first writes to its log and then copies to the database.
+        needed = int(2 * self._record_bytes * (self._out.records + size))
+        if not self._reserve.covers(needed):
+            with self._ledger.lock:
+                self._reserve.hold(needed)
+        self._out.begin(address, size)
+        try:
+            self._enter(_Waiting(Request((name,), purpose, game, 1, size, 0.0, "asked", "")))
+        except BaseException:
+            self._out.end(address)
+            raise
 
     def received(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
         """Store the records of an answered request. They are on disk when this returns."""
@@ -126,8 +133,9 @@ class StoredPurchases(PurchaseJournal):
                 self._ledger.enter_later(
                     Request(tuple(names), purpose, run.start, count, count * size, 0.0, "taken", "")
                 )
-                for name in names:
-                    self._paid[name, purpose].add(run)
+                with self._paid_lock:
+                    for name in names:
+                        self._paid[name, purpose].add(run)
 
     def close(self) -> None:
         """Accept no more requests, and wait for those under way."""
@@ -139,60 +147,69 @@ class StoredPurchases(PurchaseJournal):
             blob = batches.to_bytes(batch)
         except RunError as cause:
             raise RunError(f"provider {name!r}: {cause}") from cause
+        self._record_bytes = max(self._record_bytes, len(blob) / max(len(batch), 1))
         note = hash_of(blob)
         request = Request((name,), purpose, game, 1, len(batch), seconds, "received", note)
-        arrival = _Arrival(request, blob)
-        self._record_bytes = max(self._record_bytes, len(blob) / max(len(batch), 1))
-        self._arrived.append(arrival)
-        with self._ledger.lock:
-            if arrival.stored:  # with those of another thread, while this one waited for the lock
-                return
-            try:
-                self._commit(arrival)
-            except (RunError, sqlite3.Error) as cause:
-                raise RunError(
-                    f"the records of provider {name!r} for {purpose} {game} were received but "
-                    f"could not be stored, and resuming asks for them again ({one_line(cause)})"
-                ) from cause
-
-    def _commit(self, arrival: _Arrival) -> None:
-        """Store all answers that have arrived in one transaction, which waits for the disk."""
-        group = [self._arrived.popleft() for _ in range(len(self._arrived))]
         try:
-            self._enter(group)
-        except BaseException:
-            self._arrived.extend(other for other in group if other is not arrival)
-            raise
-        for one in group:
-            one.stored = True
-            game = one.request.first_game
-            self._paid[one.request.providers[0], one.request.purpose].add(range(game, game + 1))
+            self._enter(_Waiting(request, blob))
+        except (RunError, sqlite3.Error) as cause:
+            raise RunError(
+                f"the records of provider {name!r} for {purpose} {game} were received but "
+                f"could not be stored, and resuming asks for them again ({one_line(cause)})"
+            ) from cause
 
-    def _enter(self, group: Sequence[_Arrival]) -> None:
+    def _enter(self, waiting: _Waiting) -> None:
+        """Enter a request, in one transaction with those of other threads that wait here."""
+        self._queue.append(waiting)
+        with self._ledger.lock:
+            if waiting.entered:  # by another thread, while this one waited for the lock
+                return
+            group = [self._queue.popleft() for _ in range(len(self._queue))]
+            try:
+                self._commit(group)
+            except BaseException:
+                self._queue.extend(other for other in group if other is not waiting)
+                raise
+
+    def _commit(self, group: Sequence[_Waiting]) -> None:
+        """Store a group; if records are among it, not even a power loss undoes that."""
         requests = [one.request for one in group]
+        bought = [one for one in group if one.blob is not None]
 
         def write(connection: sqlite3.Connection) -> None:
-            for one in group:
-                address = (one.request.providers[0], one.request.purpose, one.request.first_game)
-                for part, start in enumerate(range(0, len(one.blob), _PART)):
-                    row = (*address, part, one.blob[start : start + _PART])
-                    connection.execute("INSERT INTO purchases VALUES (?, ?, ?, ?, ?)", row)
+            for one in bought:
+                connection.executemany("INSERT INTO purchases VALUES (?, ?, ?, ?, ?)", one.rows())
 
         try:
-            self._ledger.enter(requests, write)
+            self._ledger.enter(requests, write, durable=bool(bought))
         except RunFull as full:
             self._full = full  # nothing more is asked; these answers are paid for and are stored
             self._reserve.give_up()
-            self._ledger.enter(requests, write)
+            self._ledger.enter(requests, write, durable=bool(bought))
+        for one in group:
+            one.entered = True
+        with self._paid_lock:
+            for name, purpose, game in (one.address for one in bought):
+                self._paid[name, purpose].add(range(game, game + 1))
 
 
 @dataclass(eq=False)
-class _Arrival:
-    """An answer that waits to be stored."""
+class _Waiting:
+    """A request that waits to be entered, with the records it was answered with."""
 
     request: Request
-    blob: bytes
-    stored: bool = False
+    blob: bytes | None = None
+    entered: bool = False
+
+    @property
+    def address(self) -> tuple[str, str, int]:
+        return self.request.providers[0], self.request.purpose, self.request.first_game
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """The records in parts that SQLite can take."""
+        blob = self.blob or b""
+        starts = range(0, len(blob), _PART)
+        return [(*self.address, at, blob[start : start + _PART]) for at, start in enumerate(starts)]
 
 
 def usage_of(ledger: Ledger) -> dict[str, Usage]:

@@ -20,9 +20,9 @@ class Reserve:
 
     def hold(self, size: int) -> None:
         """Set space aside for `size` bytes beside the least, or raise RunFull."""
-        wanted = _LEAST + size
-        if wanted <= self.held:
+        if self.covers(size):
             return
+        wanted = _LEAST + size
         with database.errors(self._run):
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
@@ -33,6 +33,10 @@ class Reserve:
             finally:
                 os.close(handle)
         self.held = wanted
+
+    def covers(self, size: int) -> bool:
+        """Whether enough space is set aside for `size` bytes."""
+        return _LEAST + size <= self.held
 
     def give_up(self) -> None:
         """Release the space."""
