@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ TABLE = (
     "UNIQUE (provider, purpose, game, part))"
 )
 _PART = 256_000_000  # bytes of an answer in one row; SQLite takes at most 1,000,000,000
+_MANY = 16  # requests under way from which on they are entered in groups
+_LINGER = 0.004  # seconds that a request waits for others of its group
 _RECORD_BYTES = 256  # guessed for the reserve until the first answer shows the real size
 _LONGEST_REASON = 2_000  # characters of an error that the ledger keeps
 # Only requests without received records reach the second subquery, so it needs no index.
@@ -161,6 +164,8 @@ class StoredPurchases(PurchaseJournal):
     def _enter(self, waiting: _Waiting) -> None:
         """Enter a request, in one transaction with those of other threads that wait here."""
         self._queue.append(waiting)
+        if self._out.count > _MANY:
+            time.sleep(_LINGER)  # for the others: transactions wait for the disk
         with self._ledger.lock:
             if waiting.entered:  # by another thread, while this one waited for the lock
                 return
@@ -298,6 +303,11 @@ class _Outstanding:
         self._changed = threading.Condition()
         self._requests: dict[tuple[str, str, int], tuple[int, int]] = {}
         self._closed = False
+
+    @property
+    def count(self) -> int:
+        """Requests that are under way."""
+        return len(self._requests)
 
     @property
     def records(self) -> int:
