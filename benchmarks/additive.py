@@ -1,4 +1,4 @@
-"""Additive games from ten providers to ten thousand: the time must be linear in them."""
+"""Additive games with ten to ten thousand providers: the time must be linear in their number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = {"pooled": 45.0, "fresh": 10.0}  # seconds; a size that would take lo
 N_GAMES = 50
 N_ITER = 4
 ROUNDS = 5
-LONG = 4.0  # seconds; what takes longer is timed once
+LONG = 4.0  # seconds; a size that takes longer is timed once
 SEED = 1
 
 
@@ -25,13 +25,13 @@ class Gaussian:
         self.mean, self.deviation = mean, deviation
 
     def __call__(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Draw `size` of them."""
+        """Draw `size` numbers."""
         x = rng.normal(self.mean, self.deviation, size)
         return x[:, None], x
 
 
 def providers(n: int) -> list[sb.Provider]:
-    """Means over [-3, 3], deviations over [0.1, 2]: the paper's game of many providers."""
+    """The paper's game of many providers: means in [-3, 3], standard deviations in [0.1, 2]."""
     means, deviations = np.linspace(-3, 3, n), np.geomspace(0.1, 2.0, n)
     return [
         sb.Provider(f"g{i}", sb.FunctionSource(Gaussian(float(mean), float(deviation))))
@@ -64,7 +64,7 @@ def measure(sampling: sb.Pooled | sb.Fresh, patience: float) -> dict[int, Spread
 
 
 def _expected(taken: dict[int, Spread], n: int) -> float:
-    """Seconds that n providers would take if the last two sizes are continued."""
+    """Seconds that n providers would take, extrapolated from the last two sizes."""
     if len(taken) < 2:
         return 0.0
     (a, ta), (b, tb) = [(size, times.median) for size, times in taken.items()][-2:]

@@ -1,4 +1,4 @@
-"""The very games that `value()` plays, as records; and the loop that people write by hand."""
+"""The records of the games that `value()` plays, and a hand-written loop to compare with."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Records = tuple[np.ndarray, np.ndarray]
 def draws_of(
     providers: Sequence[sb.Provider], sampling: Any, n_games: int, seed: int
 ) -> list[Draws]:
-    """Give what `value()` draws with this seed: one `Draws` a provider."""
+    """Return the draws of `value()` with this seed: one `Draws` per provider."""
     access = Access(providers, Seeds(seed), sb.Budget())
     return sampling.prepare(access).draws(range(n_games))
 
 
 def records_of(draws: Sequence[Draws], game: int) -> list[Records]:
-    """Give the records (X, y) of every provider in one game."""
+    """Return the records (X, y) of every provider in one game."""
     batches = [drawn.batch.take(drawn.rows[game]) for drawn in draws]
     return [(batch.X, batch.y) for batch in batches]
 
 
 def refit_exact(records: Sequence[Records], model: Any, X_val: Any, y_val: Any) -> np.ndarray:
-    """Exact Shapley values by hand: one fit a coalition, kept in a memo."""
+    """Exact Shapley values by a plain loop: one fit per coalition, kept in a dictionary."""
     n = len(records)
     memo = {0: 0.0}
 
@@ -60,7 +60,7 @@ def inverse_mse(fitted: Any, X_val: np.ndarray, y_val: np.ndarray) -> float:
 
 
 def check_same(name: str, found: np.ndarray, expected: np.ndarray) -> None:
-    """Refuse to time what does not solve the same game."""
+    """Raise an error if two solutions of the same game differ."""
     worst = float(np.abs(found - expected).max())
     if not worst < 1e-6:
         raise RuntimeError(f"{name} gives other Shapley values: they differ by {worst:.2g}")

@@ -1,4 +1,4 @@
-"""Repeat, interleave, summarise: what every group of measurements shares."""
+"""Functions to repeat, interleave and summarise measurements, for all groups."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class Spread:
 
     @property
     def median(self) -> float:
-        """The middle one."""
+        """The median of the measurements."""
         return statistics.median(self.samples)
 
     @property
     def quartiles(self) -> tuple[float, float]:
-        """The range of the middle half."""
+        """The first and the third quartile."""
         if len(self.samples) == 1:
             return self.samples[0], self.samples[0]
         low, _, high = statistics.quantiles(self.samples, n=4, method="inclusive")
         return low, high
 
     def times(self, factor: float) -> Spread:
-        """Scale all of them."""
+        """Multiply all measurements by a factor."""
         return Spread(tuple(sample * factor for sample in self.samples))
 
     def over(self, other: Spread) -> Spread:
@@ -60,11 +60,11 @@ class Row:
     Attributes
     ----------
     work : what is done
-    measured : the measurements that the result rests on
+    measured : the measurements from which the result is computed
     result : the number that is compared with the target
     target : the requirement; empty for information
     met : whether it is met; None for information
-    limit : why a missed target is missed, printed only then
+    limit : why the target is missed; printed only if it is missed
     """
 
     work: str
@@ -82,10 +82,10 @@ def seconds(function: Callable[[], object]) -> float:
 
 
 def interleave(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Spread]:
-    """Time every case once a round, so that a slow spell of the machine hits all alike.
+    """Time every case once per round, so that a slow period of the machine affects all cases.
 
-    Every other round runs backwards: no case always follows the same one. Cases are called once
-    before, which compiles kernels and fills caches.
+    Every second round runs in reverse order, so that no case always follows the same one. Before
+    the rounds every case is called once, which compiles kernels and fills caches.
     """
     check_pinned()
     for function in cases.values():
@@ -99,14 +99,14 @@ def interleave(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[
 
 
 def check_pinned() -> None:
-    """Refuse to time with threads at large: a library that pins its own would look fast."""
+    """Raise an error unless every library is limited to one thread, for a fair comparison."""
     loose = [name for name in PINNED if os.environ.get(name) != "1"]
     if loose:
         raise RuntimeError(f"set {', '.join(loose)} to 1 first, as run.py does")
 
 
 def number(value: float) -> str:
-    """Three digits that count, thousands with commas."""
+    """Format a number with three significant digits, and with commas for thousands."""
     if value == 0:
         return "0"
     if abs(value) >= 100:
@@ -115,10 +115,10 @@ def number(value: float) -> str:
 
 
 def say(text: str) -> None:
-    """Tell the person who waits."""
+    """Print a progress message."""
     print(text, file=sys.stderr, flush=True)
 
 
 def emit(rows: Sequence[Row]) -> None:
-    """Hand the rows over to `run.py`."""
+    """Print the rows as JSON, for `run.py`."""
     print(json.dumps([asdict(row) for row in rows]))

@@ -1,4 +1,4 @@
-"""Least squares: the kernel beside the machine, `value()` beside its kernels, many providers."""
+"""Least squares: kernel against machine speed, `value()` against kernels, many providers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROUNDS = 25
 N_GAMES = 200
 DRAW = 60
 CACHE_LINE = 64
-LENGTH = 1024  # numbers in each of three arrays: 24 kB of the 32 kB that a first level has
+LENGTH = 1024  # numbers in each of three arrays: 24 kB of a 32 kB first-level cache
 PASSES = 20_000
 MANY = {"providers": 100, "draw": 20, "permutations": 100, "games": 50}
 
@@ -47,7 +47,7 @@ def reference_loop() -> partial[None]:
 
 
 class Wine:
-    """The wine task with its bare kernels, fed with the inputs that `value()` feeds them."""
+    """The wine task, and its kernels with the same inputs as in `value()`."""
 
     def __init__(self) -> None:
         self.task = sb.datasets.wine()
@@ -63,7 +63,7 @@ class Wine:
         return len(self.utility._b)
 
     def value(self) -> sb.Valuation:
-        """Do the whole work."""
+        """Run the whole valuation."""
         return sb.value(
             self.task.providers,
             self.utility,
@@ -149,7 +149,7 @@ def kernel_rows() -> list[Row]:
 
 
 def split_wine(n: int, *, by_alcohol: bool) -> list[sb.Provider]:
-    """Deal the training wines out to n providers, by their alcohol content or at random."""
+    """Split the training wines into n providers, by their alcohol content or at random."""
     sources = [provider.source.records for provider in sb.datasets.wine().providers]
     X = np.concatenate([batch.X for batch in sources])
     y = np.concatenate([batch.y for batch in sources])
@@ -161,7 +161,7 @@ def split_wine(n: int, *, by_alcohol: bool) -> list[sb.Provider]:
 
 
 class ManyProviders:
-    """100 wine providers along permutations, timed beside the kernel and the reference loop."""
+    """100 wine providers with permutations, compared with the kernel and the reference loop."""
 
     def __init__(self, *, by_alcohol: bool) -> None:
         n, n_iter, n_games = MANY["providers"], MANY["permutations"], MANY["games"]
@@ -188,7 +188,7 @@ class ManyProviders:
         self.left_open = float(np.isnan(kernel()).mean())
         times = interleave({"rate": reference_loop(), "kernel": kernel, "value": value}, 7)
         solved = int((first == np.arange(n_iter)[None, :, None]).sum())
-        # The count is linear in permutations and prefixes, so that games can be pooled.
+        # The count is linear in permutations and prefixes, so games can be counted together.
         self.operations = prefix_operations(n, len(utility._b), n_games * n_iter, solved)
         per_operation = times["rate"].times(1 / (LENGTH * PASSES))
         self.needed = per_operation.times(self.operations)
@@ -196,7 +196,7 @@ class ManyProviders:
 
     @property
     def measured(self) -> str:
-        """The times behind the result."""
+        """The times from which the result is computed."""
         return (
             f"`value()` {self.value.show('s')}, the bare kernel {self.kernel.show('s')}, its "
             f"{number(self.operations / 1e6)} million operations {self.needed.show('s')} at the "
@@ -206,7 +206,7 @@ class ManyProviders:
 
     @property
     def result(self) -> str:
-        """Times as multiples of what the operations need."""
+        """Times as multiples of the time that the operations need in the reference loop."""
         kernel = self.kernel.over(self.needed)
         return f"{self.value.over(self.needed).show('×')}; the kernel alone {kernel.show('×')}"
 

@@ -1,4 +1,4 @@
-"""One synthetic game with nearest neighbours, beside refitting scikit-learn's."""
+"""One synthetic game with nearest neighbours, compared with refitting scikit-learn's."""
 
 from __future__ import annotations
 

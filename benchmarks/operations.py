@@ -1,7 +1,7 @@
 """How many floating-point operations the least-squares kernels need.
 
-A multiply-add, a product, a sum or a division counts one. Benchmarks compare these counts with
-the rate of the machine.
+A multiply-add, a product, a sum or a division counts as one operation. Benchmarks compare these
+counts with the speed of the machine.
 """
 
 
@@ -11,7 +11,7 @@ def merge_operations(p: int) -> int:
 
 
 def solve_operations(p: int) -> int:
-    """Operations of one solve; a multiply-add, a product or a division counts one.
+    """Operations of one solve; a multiply-add, product or division counts as one.
 
     Entry (i, j) of the factor, which has p + 1 rows with the right-hand side,
     needs j multiply-adds.  The entries of L below the diagonal and the

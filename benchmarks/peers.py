@@ -1,4 +1,4 @@
-"""One wine game beside a hand-written loop, pyDVL and shapiq."""
+"""One wine game, compared with a hand-written loop, pyDVL and shapiq."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PERMUTATIONS = 100
 def pydvl_values(
     records: list[Records], test: Dataset, sampler: object, stopping: object
 ) -> np.ndarray:
-    """Value the providers as groups of records, without a cache, which is faster here."""
+    """Value the providers as groups of records; pyDVL is faster here without its cache."""
     train = GroupedDataset(
         np.concatenate([X for X, _ in records]),
         np.concatenate([y for _, y in records]),
@@ -64,7 +64,7 @@ def pydvl_exact(records: list[Records], test: Dataset) -> np.ndarray:
 
 
 def shapiq_exact(records: list[Records], X_val: np.ndarray, y_val: np.ndarray) -> np.ndarray:
-    """Merge Gram matrices for all coalitions at once, and let shapiq weigh them."""
+    """Merge Gram matrices for all coalitions at once; shapiq computes the Shapley values."""
     designs = [np.column_stack([np.ones(len(y)), X]) for X, y in records]
     grams = np.stack([Z.T @ Z for Z in designs])
     products = np.stack([Z.T @ y for Z, (_, y) in zip(designs, records, strict=True)])

@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def make_environment() -> bool:
-    """Make `.venv-bench`, or reuse it if nothing it is made from has changed; tell if peers are."""
+    """Make `.venv-bench`, or reuse it if its inputs are unchanged; return whether it has peers."""
     stamp = ENVIRONMENT / "made-from"
     wanted = "".join(path.read_text() for path in (*PINS, ROOT / "pyproject.toml"))
     if stamp.exists() and stamp.read_text() == wanted:
@@ -146,7 +146,7 @@ def processor() -> str:
 
 
 def versions() -> str:
-    """Ask the environment for the versions of what was measured."""
+    """Return the versions of the measured packages in the environment."""
     code = (
         "import platform, importlib.metadata as m\n"
         "found = {d.metadata['Name'].lower(): d.version for d in m.distributions()}\n"

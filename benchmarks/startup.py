@@ -1,4 +1,4 @@
-"""Start-up: the import, the command line, and the first call with a cold kernel cache."""
+"""Start-up times: the import, the command line, and the first call with a cold kernel cache."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(*command: str) -> None:
 
 
 def whole(task: str, cache: str) -> float:
-    """Seconds of a fresh process that values a task once, start to end."""
+    """Total seconds of a new process that values a task once."""
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     command = [PYTHON, "-c", FIRST_CALL, task]
     return seconds(

@@ -1,4 +1,4 @@
-"""Two workers against one: on long work, and on work too short to share."""
+"""Two workers compared with one, for long valuations and for very short ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shapband.kernels.compiled.linear import linear_table
 
 SEED = 1
 LONG = ("wine, 10,000 games", "digits network, 60 games")
-NOISE = 0.95  # a ratio above this counts as not slower: repeats of equal work differ as much
+NOISE = 0.95  # a ratio above this counts as not slower: repeats differ by as much
 
 
 def wine(n_games: int, n_jobs: int) -> sb.Valuation:
@@ -29,7 +29,7 @@ def wine(n_games: int, n_jobs: int) -> sb.Valuation:
 
 
 def digits(n_games: int, n_jobs: int) -> sb.Valuation:
-    """One permutation a game: ten fits."""
+    """Value the digits providers with one permutation, which is ten fits, per game."""
     return sb.value(
         DIGITS.providers,
         DIGITS.utility,
@@ -42,7 +42,7 @@ def digits(n_games: int, n_jobs: int) -> sb.Valuation:
 
 
 def two_cores() -> Spread:
-    """Gain of two threads in the bare kernel: what this machine has to give, and no more."""
+    """Speedup of two threads in the kernel alone: the largest gain possible on this machine."""
     utility = WINE.utility
     summaries = utility.summarise_games(draws_of(WINE.providers, sb.Fresh(60), 2000, SEED))
     halves = np.array_split(summaries, 2)

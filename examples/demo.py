@@ -1,9 +1,9 @@
-"""Value ten wine providers in three ways, and say how sure each answer is.
+"""Value ten wine providers with three methods, and show the errors of each.
 
-Ten providers own white wines of different strength. A model learns to predict the quality of a
-wine from them, and every query sees a fresh random sample of each provider's wines, so a
-provider's worth is itself random. The tables and the picture show what it is on average, how
-far it moves, and how well each of three methods knows it.
+Ten providers own data on white wines of different alcohol content. A model predicts the quality
+of a wine. Every game draws a new random sample of each provider's wines, so the value of a
+provider is random. The tables and the picture show its expectation, its standard deviation, and
+the errors of three methods that estimate them.
 
     python examples/demo.py [picture.png] [games]
 """
@@ -42,7 +42,7 @@ def main(picture: Path = Path("demo.png"), n_games: int = 200) -> None:
         for name, sampling in SAMPLINGS.items()
     }
 
-    console = Console(width=100, highlight=False)  # what the tables need, also in a file
+    console = Console(width=100, highlight=False)  # width of the tables, also in a file
     console.print(provider_table(valuations, n_games))
     console.print(method_table(valuations))
     console.print(how_to_read(valuations))
@@ -51,7 +51,7 @@ def main(picture: Path = Path("demo.png"), n_games: int = 200) -> None:
 
 
 def provider_table(valuations: Mapping[str, sb.Valuation], n_games: int) -> Table:
-    """One row per provider; for each method what it is worth and how much that moves."""
+    """One row per provider; for each method the expectation and standard deviation of its value."""
     table = plain_table(f"Shapley values of ten wine providers, {n_games:,} games")
     table.add_column("provider", no_wrap=True, vertical="bottom")
     columns = []
@@ -68,7 +68,7 @@ def provider_table(valuations: Mapping[str, sb.Valuation], n_games: int) -> Tabl
 
 
 def method_table(valuations: Mapping[str, sb.Valuation]) -> Table:
-    """One row per method: what it asked of the sources, what it cost, what it estimates."""
+    """One row per method: requests and records, time, and the target of the estimates."""
     table = plain_table("\nWhat each method took, and what it estimates")
     for header in ("method", "records", "requests", "access", "other time", "coalitions"):
         table.add_column(header, justify="left" if header == "method" else "right", no_wrap=True)

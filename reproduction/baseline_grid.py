@@ -1,4 +1,4 @@
-"""Table I and the first figure: what games and permutations do for the baseline."""
+"""Table I and the first figure: the effect of games and permutations on the baseline."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _fit_in_words(task: str, pilot: Pilot) -> str:
 
 
 def _beyond(frame: pd.DataFrame, table: pd.DataFrame, task: str, pilot: Pilot) -> list[Row]:
-    """What exact values, balanced permutations and disjoint blocks give on a task."""
+    """Results of exact values, balanced permutations and disjoint blocks on a task."""
     few = int(table.n_iter.min())
     fresh = select(table, task=task, method="baseline")
     permuted_games = select(fresh, solver="permutation", n_iter=few)

@@ -1,4 +1,4 @@
-"""Rows that set the paper beside us and theory, made from `claims.toml` and measured facts."""
+"""Rows that compare the paper, our results and theory, made from `claims.toml` and facts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 HOLDS, IN_RELATION, DOES_NOT = "holds", "holds in relation", "does not"
-# Where the paper has no number, the verdict compares with the paper's own method.
+# If the paper has no number, the verdict compares with the paper's method.
 BETTER, WORSE, ALIKE = "better", "worse", "no clear difference"
 _TEMPLATES = ("where", "what", "paper", "ours", "theory", "reason")
 CLAIMS: dict[str, dict[str, list[dict[str, str]]]] = tomllib.loads(
@@ -23,9 +23,9 @@ CLAIMS: dict[str, dict[str, list[dict[str, str]]]] = tomllib.loads(
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison: the paper's number, ours, what theory says for our utility, a verdict.
+    """One comparison: the paper's number, ours, the prediction of theory, and a verdict.
 
-    `where` is the section or table of the paper, or "beyond" for what the paper does not have.
+    `where` is the section or table of the paper, or "beyond" for results that are not in the paper.
     """
 
     where: str
@@ -38,7 +38,7 @@ class Row:
 
 
 def evaluate(group: str, /, **facts: Any) -> list[Row]:
-    """Judge a group of claims, and fill their templates, with the facts of an experiment.
+    """Evaluate a group of claims, and fill in their templates, with the facts of an experiment.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def evaluate(group: str, /, **facts: Any) -> list[Row]:
 
 
 def _verdict(claim: Mapping[str, str], facts: Mapping[str, Any]) -> str:
-    """Choose the verdict: the number itself, else the relation it stands for, else neither."""
+    """Choose the verdict: the number holds, or only the relation holds, or neither."""
     if "verdict" in claim:
         return str(_value(claim["verdict"], facts))
     if _value(claim["holds"], facts):
@@ -63,7 +63,7 @@ def _verdict(claim: Mapping[str, str], facts: Mapping[str, Any]) -> str:
 
 
 def _value(rule: str, facts: Mapping[str, Any]) -> Any:
-    """Give the value of a rule of claims.toml, which is as trusted as the code beside it."""
+    """Return the value of a rule in claims.toml, a file that is trusted like code."""
     known = (abs, all, len, max, min, set, better_if)
     names = {"__builtins__": {}, **{one.__name__: one for one in known}, **facts}
     return eval(rule, names)  # noqa: S307
@@ -75,7 +75,7 @@ def better_if(condition: Any) -> str:
 
 
 def scientific(x: float) -> str:
-    """Write a number as 3.05e-4, and "-" if it is not known.
+    """Format a number as 3.05e-4, or as "-" if it is NaN.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def scientific(x: float) -> str:
 
 
 def percent(shares: float | Iterable[float]) -> str:
-    """Write a share, or the range of several, in percent.
+    """Format a fraction, or the range of several fractions, in percent.
 
     Examples
     --------

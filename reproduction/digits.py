@@ -24,7 +24,7 @@ _METHODS = ("baseline", "pooled", "stratified", "blocks")
 
 @dataclass(frozen=True)
 class Digits(Experiment):
-    """Five fresh games against many local ones from pools that take as many draws."""
+    """Five fresh games against many local games from pools with the same number of records."""
 
     name = "digits"
     title = "Handwritten digits and a neural network"
@@ -97,7 +97,7 @@ class Digits(Experiment):
 
 @cache
 def _providers(classes: int) -> tuple[sb.Provider, ...]:
-    """The first digit classes as sources that are drawn from with replacement."""
+    """The first digit classes as sources with replacement."""
     return tuple(
         sb.Provider(provider.name, sb.ArraySource(records.X, records.y, replace=True))
         for provider, records in zip(task_of("digits").providers[:classes], _images(), strict=False)
@@ -153,7 +153,7 @@ def _reason(saved: float, agrees: bool, clear: bool) -> str:
 
 
 def _theory(games: int, metric: str) -> str:
-    """Bounds: local games share the pool's error fully (linear utilities) or not at all."""
+    """Bounds: local games share all of the pool's error (linear utilities) or none of it."""
     if metric == VAR_E:
         best = 1 - _FRESH_GAMES / games
         linear = 1 - _FRESH_GAMES * (_N_BOOT / _N_POOL + 1 / games)

@@ -1,4 +1,4 @@
-"""Sections II-C and III: the worked example, the closed forms, and what the estimators estimate."""
+"""Sections II-C and III: the worked example, the closed forms, and tests of the estimators."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Example(Experiment):
     pools: int = 1000
 
     def cells(self, seed: int) -> list[Cell]:
-        """One cell for each way to estimate."""
+        """One cell for each estimator."""
         (one,) = replication_seeds(seed, 1)
         games = {"replications": self.replications, "seed": one}
         pools = {"kind": "small-pools", "pools": self.pools, "seed": one}
@@ -126,7 +126,7 @@ def _providers() -> list[sb.Provider]:
     ]
 
 
-def _square(X: Any, y: Any) -> float:  # noqa: ARG001  a utility sees both
+def _square(X: Any, y: Any) -> float:  # noqa: ARG001  a utility receives both
     return float(np.sum(y) ** 2)
 
 

@@ -1,4 +1,4 @@
-"""What every experiment is, the cells that its work is cut into, and the files that keep them."""
+"""The base class of experiments, the cells of their work, and the files that store cells."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from matplotlib.figure import Figure
 import shapband as sb
 from reproduction.claims import Row
 
-Cell = dict[str, Any]  # the settings of one piece of work; `kind` names the sort of work
-Record = dict[str, Any]  # one measurement, as JSON can hold it
-_SEEDS_APART = 1_000_000  # so that two seeds share no replication
+Cell = dict[str, Any]  # the settings of one unit of work; `kind` names the type of work
+Record = dict[str, Any]  # one measurement, as JSON values
+_SEEDS_APART = 1_000_000  # difference of replication seeds, so that two seeds share none
 _SECONDS_BETWEEN_LINES = 10.0
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All that an experiment concludes."""
+    """The results of an experiment."""
 
-    claims: Sequence[Row]  # sentences of the paper, one by one
-    table: Sequence[Row]  # the numbers of its tables, one by one
-    beyond: Sequence[Row]  # what other estimators give, which the paper does not have
-    notes: Sequence[str]  # what a reader must know of the settings
-    data: pd.DataFrame  # every measured number, tidy
+    claims: Sequence[Row]  # one row for each sentence of the paper
+    table: Sequence[Row]  # one row for each number in its tables
+    beyond: Sequence[Row]  # results of other estimators, which are not in the paper
+    notes: Sequence[str]  # remarks on the settings
+    data: pd.DataFrame  # every measured number, in tidy form
     figure: Figure
     caption: str  # what the figure shows
 
@@ -41,7 +41,7 @@ class Findings:
 class Experiment(ABC):
     """An experiment of a fixed size.
 
-    Subclasses are frozen records whose fields are the sizes; the profiles differ in nothing else.
+    Subclasses are frozen dataclasses whose fields are the sizes; profiles differ only in sizes.
     """
 
     name: ClassVar[str]
@@ -50,15 +50,15 @@ class Experiment(ABC):
 
     @abstractmethod
     def cells(self, seed: int) -> list[Cell]:
-        """List the work."""
+        """List the cells to measure."""
 
     @abstractmethod
     def measure(self, cell: Cell) -> list[Record]:
-        """Do one piece of it."""
+        """Measure one cell."""
 
     @abstractmethod
     def conclude(self, frame: pd.DataFrame) -> Findings:
-        """Compare with the paper. The frame has a row for each record of each cell."""
+        """Compare the measurements with the paper; the frame has one row per record of a cell."""
 
 
 def replication_seeds(seed: int, count: int) -> list[int]:
@@ -67,17 +67,17 @@ def replication_seeds(seed: int, count: int) -> list[int]:
 
 
 class Store:
-    """One JSON file for each finished cell, so that an interrupted run can go on.
+    """One JSON file for each finished cell, so that an interrupted run can be resumed.
 
-    A file appears whole or not at all: it is written beside its place and then renamed. Cells
-    are shared by experiments and profiles, because the same settings are the same work.
+    A file is written under a temporary name and then renamed, so it is never incomplete. Cells
+    with the same settings are shared by experiments and profiles.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, cell: Cell) -> tuple[list[Record], float] | None:
-        """Give the records of a finished cell and the seconds it took, or None."""
+        """Return the records of a finished cell and the seconds it took, or None."""
         try:
             document = json.loads(self._path(cell).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -99,9 +99,9 @@ class Store:
 
 
 def measure_missing(experiment: Experiment, store: Store, seed: int) -> tuple[pd.DataFrame, float]:
-    """Measure the cells that the store does not hold, and keep each as soon as it is done.
+    """Measure the cells that the store does not hold, and store each as soon as it is done.
 
-    Gives the frame of all records with their settings, and the seconds that all cells took.
+    Returns the frame of all records with their settings, and the total seconds of all cells.
     """
     cells = experiment.cells(seed)
     started = spoke = time.monotonic()

@@ -1,4 +1,4 @@
-"""The pictures of all experiments. Every function takes the numbers to draw and gives a figure."""
+"""The figures of all experiments. Every function takes the numbers and returns a figure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _METRICS = {
     MAE_E: "mean absolute error of the expectation",
     MAE_VAR: "mean absolute error of the variance",
 }
-# Colour, marker, line and filling of each method: no two alike without their colours.
+# Colour, marker, line style and marker fill of each method; they also differ without colour.
 _METHODS = {
     "baseline": ("#14375e", "o", "-", "#14375e"),
     "pooled": (_ORANGE, "s", "--", "white"),
@@ -49,7 +49,7 @@ def draw_example(
     m: int,
     ratios: Mapping[str, FloatArray],
 ) -> Figure:
-    """Estimates of provider 1 with their laws, and the variance with and without noise."""
+    """Estimates of provider 1 with their distributions, and the variance with and without noise."""
     figure = _new_figure(12, 3.9)
     left, middle, right = figure.subplots(1, 3)
     mean, variance = exact.expectation[0], exact.variance[0]
@@ -67,7 +67,7 @@ def draw_example(
 
 
 def _draw_noise(ax: Axes, ratios: Mapping[str, FloatArray]) -> None:
-    styles = ("pooled", "stratified", "baseline")  # any three that differ without their colours
+    styles = ("pooled", "stratified", "baseline")  # any three that also differ without colour
     for j, ((label, found), style) in enumerate(zip(ratios.items(), styles, strict=True)):
         places = np.arange(len(found)) + 0.12 * (j - 1)
         ax.plot(places, found, **_marker(style, markersize=7, label=label))
@@ -87,7 +87,7 @@ def draw_baseline_grid(grid: pd.DataFrame, pilots: Mapping[str, Pilot]) -> Figur
     figure = _new_figure(10, 7.4)
     axes = figure.subplots(2, 2, sharex=True)
     n_iter = sorted(set(grid.n_iter))
-    aside = np.geomspace(0.94, 1.06, len(n_iter))  # so that no marker hides another
+    aside = np.geomspace(0.94, 1.06, len(n_iter))  # offsets, so that no marker hides another
     for (metric, task), ax in _panels(axes, (VAR_E, VAR_VAR), pilots):
         found = select(grid, task=task, metric=metric)
         for k, (colour, marker, line), shift in zip(n_iter, _GREYS, aside, strict=False):
@@ -263,7 +263,7 @@ def _new_figure(width: float, height: float) -> Figure:
 
 
 def _panels(axes: Any, rows: Sequence[str], columns: Any) -> list[tuple[tuple[str, str], Axes]]:
-    """Name every panel by its row and column."""
+    """Return every panel with its row and column."""
     return [
         ((row, column), ax)
         for row, line in zip(rows, axes, strict=True)
@@ -305,14 +305,14 @@ def _draw_points(ax: Axes, x: Any, table: pd.DataFrame, **style: Any) -> None:
 def _draw_theory(
     ax: Axes, pilot: Pilot, metric: str, column: pd.DataFrame, line: str, **style: Any
 ) -> None:
-    """What theory says between the fewest and the most games of a column."""
+    """Draw the prediction of theory between the fewest and the most games of a column."""
     fine = np.geomspace(column.n_games.min(), column.n_games.max(), 40)
     n_iter = column.n_iter.iloc[0]
     ax.plot(fine, [pilot.predict(metric, games, n_iter) for games in fine], line, **style)
 
 
 def _dress(ax: Axes, title: str = "", x_label: str = "", y_label: str = "") -> None:
-    """Titles, hairlines behind the data, and no box."""
+    """Set titles and labels, draw thin grid lines behind the data, and remove the box."""
     ax.set_title(title, fontsize="medium", color=_TEXT, loc="left")
     ax.set_xlabel(x_label, color=_TEXT)
     ax.set_ylabel(y_label, color=_TEXT)
@@ -329,13 +329,13 @@ def _dress_grid(ax: Axes, task: str, metric: str, games: Sequence[int]) -> None:
 
 
 def _plain_ticks(ax: Axes, places: Sequence[int]) -> None:
-    """Write whole numbers at these places of a logarithmic x axis, and nothing between."""
+    """Label a logarithmic x axis with integers at these positions only."""
     ax.set_xticks(places, [f"{place:,}" for place in places])
     ax.xaxis.set_minor_locator(NullLocator())
 
 
 def _common_legend(figure: Figure, ax: Axes, columns: int) -> None:
-    """Explain above all panels what is drawn in one of them."""
+    """Put the legend of one panel above all panels."""
     handles, labels = ax.get_legend_handles_labels()
     place: Style = {"loc": "outside upper center", "ncols": columns}
     figure.legend(handles, labels, frameon=False, labelcolor=_TEXT, **place)

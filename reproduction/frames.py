@@ -1,4 +1,4 @@
-"""Frames of measurements: select rows, stack arrays, and set rows beside those of a baseline."""
+"""Frames of measurements: select rows, stack arrays, and compare rows with a baseline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reproduction.metrics import FloatArray, Measured, Reduction, paper_agrees, 
 
 
 def select(frame: pd.DataFrame, **settings: Any) -> pd.DataFrame:
-    """Give the rows with these settings."""
+    """Return the rows with these settings."""
     for name, value in settings.items():
         frame = frame[frame[name] == value]
     return frame
@@ -25,26 +25,26 @@ def stack(frame: pd.DataFrame, column: str, **settings: Any) -> FloatArray:
 
 
 def rows_of(frame: pd.DataFrame) -> Iterable[Any]:
-    """Give the rows as records with a field for each column."""
+    """Return the rows as named tuples with a field for each column."""
     return frame.itertuples()
 
 
 def groups_of(frame: pd.DataFrame, by: list[str]) -> Iterable[tuple[Any, pd.DataFrame]]:
-    """Give the groups of rows that have the same settings, with these settings."""
+    """Return the groups of rows with equal settings, each with its settings."""
     return frame.groupby(by)
 
 
 def measured(table: pd.DataFrame, **settings: Any) -> Measured:
-    """Give the only number of a table with these settings."""
+    """Return the number of the only row with these settings."""
     (row,) = rows_of(select(table, **settings))
     return Measured(row.ours, row.error)
 
 
 def against(baseline: pd.DataFrame, others: pd.DataFrame, *, on: list[str]) -> pd.DataFrame:
-    """Set every row beside the baseline's row with the same `on`.
+    """Join every row with the baseline's row that has the same `on`.
 
-    Adds `ratio` and `saved`, how much lower the row is than the baseline as a share, with
-    `saved_error` and what theory says of both.
+    Adds `ratio`, `saved` (1 - ratio, the reduction as a fraction of the baseline) with its
+    `saved_error`, and the predictions of theory for both.
     """
     pairs = others.merge(baseline, on=on, suffixes=("", "_baseline"))
     ratio, ratio_theory = pairs.ours / pairs.ours_baseline, pairs.theory / pairs.theory_baseline
@@ -64,7 +64,7 @@ def reductions(pairs: pd.DataFrame) -> list[Reduction]:
 
 
 def facts_of(pairs: pd.DataFrame) -> list[dict[str, Any]]:
-    """The columns of every row of a table made by `against`, its number and its reduction."""
+    """The columns, number and reduction of every row of a table made by `against`."""
     columns_of: list[dict[Any, Any]] = pairs.to_dict("records")
     return [
         {**columns, "found": Measured(columns["ours"], columns["error"]), "reduction": saved}
@@ -73,7 +73,7 @@ def facts_of(pairs: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def relation_agrees(pair: Any) -> bool:
-    """Whether the paper's number and ours are the same part of what they are related to."""
+    """Whether the paper's ratio of a number to its baseline agrees with our ratio."""
     ours = Measured(pair.ours, pair.error), Measured(pair.ours_baseline, pair.error_baseline)
     return paper_ratio_agrees((pair.theirs, pair.theirs_baseline), ours, pair.replications)
 
@@ -81,10 +81,10 @@ def relation_agrees(pair: Any) -> bool:
 def table_rows(
     where: str, what: str, pairs: pd.DataFrame, same: str, smaller: str = ""
 ) -> list[Row]:
-    """Judge every printed number of a table made by `against` and merged with the paper's.
+    """Compare every number of a table made by `against` with the paper's printed number.
 
-    `what` is a template that names a number by its settings. `same` is the reason if only the
-    relation agrees, and `smaller` if ours is the smaller part, where that supports the claim.
+    `what` is a template that names a number by its settings. `same` is the remark if only
+    the ratio agrees; `smaller` is the remark if our ratio is smaller and this supports the claim.
     """
     rows = []
     for pair in rows_of(pairs):

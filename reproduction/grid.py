@@ -1,4 +1,4 @@
-"""What Tables I and II share: both metrics over n_games × n_iter, on synthetic and wine."""
+"""The base class for Tables I and II: both metrics over n_games × n_iter, on two tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reproduction.frames import against, select, table_rows
 from reproduction.pilots import PilotedExperiment, pilot_cell
 
 TASKS = ("synthetic", "wine")
-# Section IV-C: records a provider gives to a pool and to a game.
+# Section IV-C: records of a provider in a pool and in a game.
 SIZES = {"synthetic": {"n_pool": 5000, "n_boot": 1000}, "wine": {"n_pool": 250, "n_boot": 60}}
 EXACT = {"solver": "exact"}
 BALANCED = {"solver": "balanced", "n_iter": 100}
@@ -23,7 +23,7 @@ BALANCED = {"solver": "balanced", "n_iter": 100}
 class GridExperiment(PilotedExperiment):
     """Both variance metrics over n_games × n_iter, synthetic and wine.
 
-    A subclass says which methods fill the grid, and which better estimators stand beside it.
+    A subclass sets the methods of the grid, and the better estimators to compare with.
     """
 
     methods: ClassVar[tuple[str, ...]]
@@ -63,13 +63,13 @@ def settings_of(task: str, method: str) -> dict[str, Any]:
 
 
 def near_theory(grid: pd.DataFrame) -> str:
-    """Say how many of the numbers lie within three standard errors of theory."""
+    """Return as text how many numbers are within three standard errors of theory."""
     near = (grid.ours - grid.theory).abs() <= 3 * grid.error
     return f"{near.sum()} of our {len(near)} numbers lie within three standard errors of theory"
 
 
 def grid_rows(grid: pd.DataFrame, where: str, printed: pd.DataFrame) -> list[Row]:
-    """Set every number of Table I or II beside ours."""
+    """Compare every number of Table I or II with ours."""
     pairs = against(select(grid, n_games=10), grid, on=["task", "metric", "n_iter"])
     pairs = printed.merge(pairs, on=["task", "metric", "n_games", "n_iter"])
     what = "{task}, {metric}, {n_games} games of {n_iter} permutations"

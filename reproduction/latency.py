@@ -19,7 +19,7 @@ from reproduction.figures import draw_latency
 from reproduction.frames import rows_of, select
 from reproduction.valuations import sampling_of, solver_of, task_of
 
-# Section IV-G: sizes reduced on purpose, so that access and local work are of one order.
+# Section IV-G: small sizes, so that access and local work take similar times.
 _GAMES, _N_ITER = 5, 8
 _POOL = {"n_pool": 128, "n_boot": 32, "alpha": 0.75}
 _METHODS = ("baseline", "pooled", "stratified")
@@ -127,7 +127,7 @@ def _inverse_error(fitted: Any, X: Any, y: Any) -> float:
 
 @cache
 def _warm_up(utility: str) -> None:
-    """Compile and import what a first valuation would."""
+    """Run a first valuation, so that compilation and imports are not timed."""
     for solver in (sb.Permutation(_N_ITER), sb.Exact())[: 2 if utility == "compiled" else 1]:
         sb.value(
             _slow_providers(0.0),
@@ -148,7 +148,7 @@ def _speedup(frame: pd.DataFrame, delay: int, utility: str, method: str) -> floa
 
 
 def _expected_speedup(frame: pd.DataFrame, delay: int, utility: str) -> float:
-    """The same from the local work, whatever the method and delay, and the number of requests."""
+    """Speedup predicted from the median local work of all methods and the number of requests."""
     papers = frame[frame.method.isin(_METHODS)]
     local = select(papers, utility=utility).local.median()
     fresh, pooled = (_REQUESTS[method] * delay / 1000 for method in ("baseline", "pooled"))
@@ -185,7 +185,7 @@ def _speedup_claim(frame: pd.DataFrame, delay: int) -> list[Row]:
 
 
 def _table_rows(frame: pd.DataFrame, printed: Any) -> list[Row]:
-    """Set a line of Table V beside ours."""
+    """Compare a line of Table V with ours."""
     delay, method = printed.Index
     refitted = select(frame, utility="refitted")
     found = select(refitted, delay=delay, method=method)
@@ -213,7 +213,7 @@ def _table_rows(frame: pd.DataFrame, printed: Any) -> list[Row]:
 
 
 def _beyond(table: pd.DataFrame, delay: int) -> list[Row]:
-    """Blocks with exact values, and fresh draws of ten providers that are asked at once."""
+    """Blocks with exact values, and fresh draws from ten providers in parallel."""
     found = select(table, delay=delay, utility="compiled").set_index(["method", "concurrency"])
     wall = found.wall["baseline", 10]
     blocks = evaluate(

@@ -1,8 +1,8 @@
-"""Exact references and laws of the additive game with 128-record draws.
+"""Exact values and distributions of the metrics, for the additive game with 128-record draws.
 
-A provider's value is the mean of its draw, so every metric has a law: sample means of normal-like
-draws are normal, sample variances gamma with matching variance. Providers are independent, which
-gives each metric its own sampling error too.
+A provider's value is the mean of its draw, so the distribution of every metric is known: sample
+means are taken as normal, and sample variances as gamma with the same variance. Providers are
+independent, which gives the sampling error of each metric.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def spread_of_estimates(
 def predicted(
     source: Source, method: str, sizes: FloatArray, replications: int
 ) -> dict[str, Measured]:
-    """All four metrics, with the error that this many replications leave."""
+    """Predict all four metrics, with their errors for this number of replications."""
     of_mean, of_variance = spread_of_estimates(source, method, sizes)
-    shape = source.value_variance**2 / of_variance  # of the gamma law
+    shape = source.value_variance**2 / of_variance  # of the gamma distribution
     kurtosis = 3 + 6 / shape
     deviation = _gamma_deviation(shape) * source.value_variance / shape
     r = replications

@@ -31,7 +31,7 @@ class Measured:
 
     @property
     def relative_error(self) -> float:
-        """The error in units of the number."""
+        """The standard error divided by the number."""
         return self.error / self.value if self.value else float("nan")
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Reduction:
-    """The share by which a number is lower than another, and its standard error."""
+    """A relative reduction, 1 - number / baseline, and its standard error."""
 
     value: float
     error: float
@@ -50,13 +50,13 @@ class Reduction:
 
     @property
     def words(self) -> str:
-        """Say "84.0 % ± 2.0 lower", or "higher" if nothing is saved."""
+        """Return text such as "84.0 % ± 2.0 lower", or "higher" if the reduction is negative."""
         way = "lower" if self.value >= 0 else "higher"
         return f"{percent(abs(self.value))} ± {100 * self.error:.1f} {way}"
 
     @property
     def verdict(self) -> str:
-        """Whether the lower number is better, beyond two errors."""
+        """Return the verdict on the difference: it is clear beyond two standard errors."""
         if abs(self.value) <= 2 * self.error:
             return ALIKE
         return BETTER if self.value > 0 else WORSE
@@ -65,7 +65,7 @@ class Reduction:
 def stability(estimates: FloatArray) -> Measured:
     """Variance across replications, averaged over providers: (R, n) to a number.
 
-    The error is the jackknife's over replications.
+    The error is the jackknife error over replications.
 
     Examples
     --------
@@ -83,14 +83,14 @@ def stability(estimates: FloatArray) -> Measured:
 
 
 def reduction(baseline: Measured, other: Measured) -> Reduction:
-    """How much lower another metric is than the baseline's, as a share."""
+    """Relative reduction of a metric against the baseline."""
     ratio = other.value / baseline.value
     relative = np.hypot(baseline.relative_error, other.relative_error)
     return Reduction(1 - ratio, float(ratio * relative))
 
 
 def paper_agrees(paper: float, ours: Measured, replications: int) -> bool:
-    """Whether the paper's five replications could have given its number, were ours the truth."""
+    """Whether the paper's number is plausible for five replications if ours is the true value."""
     gap = abs(math.log(paper / ours.value))
     return gap <= 2 * _paper_error(ours, replications)
 
@@ -98,7 +98,7 @@ def paper_agrees(paper: float, ours: Measured, replications: int) -> bool:
 def paper_ratio_agrees(
     paper: tuple[float, float], ours: tuple[Measured, Measured], replications: int
 ) -> bool:
-    """Whether the ratio of two of the paper's numbers agrees with that of ours."""
+    """Whether the ratio of two of the paper's numbers agrees with the ratio of ours."""
     gap = math.log(paper[0] / paper[1]) - math.log(ours[0].value / ours[1].value)
     error = math.hypot(*(_paper_error(one, replications) for one in ours))
     return abs(gap) <= 2 * error

@@ -15,18 +15,18 @@ def _read(table: str) -> pd.DataFrame:
 
 
 def _tidy(table: str, settings: list[str], column: str) -> pd.DataFrame:
-    """Give a table with one number a row, `theirs`, in the order it is read in."""
+    """Return a table with one number, `theirs`, per row, in reading order."""
     wide = _read(table).set_index(settings).rename_axis(columns=column)
     return pd.DataFrame({"theirs": wide.stack()}).reset_index()
 
 
 def _beside(table: pd.DataFrame, anchors: pd.DataFrame, on: list[str]) -> pd.DataFrame:
-    """Set every number beside the one it is related to, `theirs_baseline`."""
+    """Add to every number its baseline in the paper, `theirs_baseline`."""
     return table.merge(anchors[[*on, "theirs"]], on=on, suffixes=("", "_baseline"))
 
 
 def _grid(table: str) -> pd.DataFrame:
-    """Give Table I or II; its numbers are related to those of 10 games."""
+    """Return Table I or II; the baselines are the numbers of 10 games."""
     grid = _tidy(table, ["task", "metric", "n_games"], "n_iter").astype({"n_iter": int})
     return _beside(grid, grid[grid.n_games == 10], ["task", "metric", "n_iter"])
 

@@ -1,12 +1,12 @@
-"""What theory predicts for a utility, from a pilot with seeds of its own.
+"""Predictions of theory for a utility, from a pilot experiment with separate seeds.
 
 With V the variance of the exact value across games, C the variance of one permutation's marginal
 contribution within a game, and B the variance between pools (0 for fresh draws),
 
     Var(E) = B + (V + C / n_iter) / n_games.
 
-The pilot plays exact games on several independent sets of pools: V is the variance within them,
-B what their means vary beyond V / n_games. C comes from a few games solved by permutations.
+The pilot plays exact games on several independent sets of pools: V is the variance within a set,
+B the variance of the sets' means minus V / n_games; C comes from games solved by permutations.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from reproduction.paper import VAR_E
 from reproduction.valuations import metrics_table, sampling_of, task_of, valued
 
 _PERMUTATIONS = 100
-_PILOTS = 500_000  # first replication of the pilots, so that they share no stream with the others
+_PILOTS = 500_000  # first replication of the pilots, so that they share no random stream
 
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """What a pilot learned, per provider (n,)."""
+    """The results of a pilot, (n,) each, one number per provider."""
 
     expectation: FloatArray  # mean of the exact value
     within: FloatArray  # V, variance of the exact value across the games of a pool
-    fourth: FloatArray  # fourth central moment of the same
+    fourth: FloatArray  # fourth central moment of the exact value across the games of a pool
     permutation: FloatArray  # C, variance of a permutation's marginal contribution within a game
     between: FloatArray  # B, variance between pools of the mean over games
     between_variance: FloatArray  # variance between pools of the variance across games
@@ -50,7 +50,7 @@ class Pilot:
         return float((self.between_variance + sampling).mean())
 
     def data_share(self, n_iter: int) -> float:
-        """Part of the variance of a game's estimate that is due to the data."""
+        """Fraction of the variance of a game's estimate that is due to the data."""
         return float(self.within.mean() / (self.within + self._noise(n_iter)).mean())
 
     def _noise(self, n_iter: int | None) -> FloatArray:
@@ -70,7 +70,7 @@ def pilot_of(frame: pd.DataFrame, **settings: Any) -> Pilot:
 
 
 def table_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """Both metrics of every setting with what theory says, NaN where no pilot says it."""
+    """Both metrics of every setting with the prediction of theory, NaN without a pilot."""
     table = metrics_table(select(frame, kind="valuation"))
     names = ["task", "method", "n_pool", "n_boot"]
     pilots = {
@@ -94,7 +94,7 @@ def permuted(table: pd.DataFrame) -> pd.DataFrame:
 
 
 class PilotedExperiment(Experiment):
-    """An experiment whose cells are valuations of ready-made tasks, and pilots of them."""
+    """An experiment whose cells are valuations of ready-made tasks, and their pilots."""
 
     def measure(self, cell: Cell) -> list[Record]:
         return run_pilot(cell) if cell["kind"] == "pilot" else valued(cell)
@@ -112,7 +112,7 @@ def run_pilot(cell: Cell) -> list[Record]:
         means = np.array([g.mean(axis=0) for g in played])
         variances = np.array([g.var(axis=0, ddof=1) for g in played])
         own = variance_of_variance(fourth, within, games)
-        # Not cut off at 0 for each provider: that would bias their average upwards.
+        # Not clipped at 0 for each provider: that would bias the average upwards.
         between = means.var(axis=0, ddof=1) - within / games
         between_variance = variances.var(axis=0, ddof=1) - own
     permuted = [

@@ -19,7 +19,7 @@ from reproduction.valuations import BETTER_ESTIMATORS
 
 @dataclass(frozen=True)
 class PooledGrid(GridExperiment):
-    """Both metrics of bootstrap draws from one pool, beside those of fresh draws."""
+    """Both metrics of bootstrap draws from one pool, compared with fresh draws."""
 
     name = "pooled-grid"
     title = "Pooled method at the same games and permutations"
@@ -100,7 +100,7 @@ def _claims(
 
 
 def _better(table: pd.DataFrame, task: str, few: int) -> list[Row]:
-    """Exact values of the same pools, beside pooled games of few permutations."""
+    """Compare exact values of the same pools with pooled games of few permutations."""
     found = select(table, task=task)
     base = select(found, method="pooled", n_iter=few)
     pairs = against(base, select(found, solver="exact"), on=["metric", "n_games"])

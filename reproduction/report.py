@@ -1,4 +1,4 @@
-"""What a run leaves behind: a folder for each experiment, and one page of all claims."""
+"""The output of a run: a folder for each experiment, and one page of all claims."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ estimated variance, averaged over providers; lower is more stable. ± is one sta
 
 @dataclass(frozen=True)
 class Report:
-    """Findings as they are kept on disk, with the circumstances of the run."""
+    """Findings as stored on disk, with the settings and versions of the run."""
 
     name: str
     title: str
@@ -55,7 +55,7 @@ class Report:
 
 
 def read_report(folder: Path) -> Report:
-    """Read the report that `write` left in the folder of an experiment."""
+    """Read the report that `write` stored in the folder of an experiment."""
     document = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
     for kind in ("claims", "table", "beyond"):
         document[kind] = [Row(**row) for row in document[kind]]
@@ -70,7 +70,7 @@ def write(
     seed: int,
     seconds: float,
 ) -> Report:
-    """Write data, figure and comparison of an experiment, and give what the page needs."""
+    """Write data, figure and comparison of an experiment, and return its report."""
     folder.mkdir(parents=True, exist_ok=True)
     report = Report(
         name=experiment.name,
@@ -130,7 +130,7 @@ def _processor() -> str:
 
 
 def _comparison(report: Report) -> str:
-    """Claims, table and what lies beyond, as a page of their own."""
+    """Return the page of one experiment: claims, table and further results."""
     parts = [f"# {report.title}", f"{report.where}. Profile `{report.profile}`."]
     for title, rows in (
         ("Claims", report.claims),
@@ -150,7 +150,7 @@ def _markdown(rows: Sequence[Row]) -> str:
 
 
 def _figure(name: str, out: Path, page: Path, images: Path | None) -> str:
-    """The figure's address as seen from the page."""
+    """Path of the figure, relative to the page."""
     figure = out / name / "figure.png"
     if images is not None:
         images.mkdir(parents=True, exist_ok=True)
@@ -204,7 +204,7 @@ def _verdicts(rows: Sequence[Row]) -> str:
 
 
 def in_words(seconds: float) -> str:
-    """Say a time as a person would.
+    """Format a duration in words.
 
     Examples
     --------

@@ -39,14 +39,14 @@ def reproduce(
     seed: int = 0,
     docs: Path | None = None,
 ) -> list[Report]:
-    """Run experiments of the paper and write what they found.
+    """Run experiments of the paper and write the results.
 
     Parameters
     ----------
     names : which experiments; all of them by default
     profile : "quick" takes minutes, "paper" has the paper's own sizes
     out : folder for cells, data, figures and the page; cells found there are not measured again
-    seed : every random stream of the run follows from it
+    seed : seed of all random streams of the run
     docs : folder to write the page and its figures to as well
 
     Returns

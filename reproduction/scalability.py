@@ -58,7 +58,7 @@ class Scalability(Experiment):
             solver=sb.Permutation(4),
             n_games=games,
             seed=cell["seed"],
-            chunk_size=games,  # of one number a provider; the default counts the draws, too
+            chunk_size=games,  # a game needs one number per provider; the default counts draws, too
             progress=False,
         )
         expectation, variance = valuation.expectation, _at_target(valuation, cell["method"])
@@ -104,7 +104,7 @@ class Scalability(Experiment):
 
 @cache
 def _records(n: int) -> FloatArray:
-    """The fixed sources: (n, 5000) Gaussian records, locations and widths decoupled."""
+    """The fixed sources: (n, 5000) Gaussian records, widths in random order."""
     rng = np.random.default_rng([_SOURCE_SEED, n])
     means = np.linspace(-3, 3, n)
     widths = rng.permutation(np.geomspace(0.1, 2.0, n))
@@ -127,7 +127,7 @@ def _providers(n: int) -> list[sb.Provider]:
 
 
 def _at_target(valuation: sb.Valuation, method: str) -> FloatArray:
-    """The variance estimate, brought to 128 records from the source."""
+    """The variance estimate, scaled to draws of 128 records from the source."""
     variance = valuation.raw_variance
     if method not in _LOCAL or valuation.pool_sizes is None:
         return variance
@@ -180,7 +180,7 @@ def _claims(frame: pd.DataFrame, table: pd.DataFrame, pairs: pd.DataFrame) -> li
 
 
 def _paired(frame: pd.DataFrame, metric: str) -> list[tuple[FloatArray, FloatArray]]:
-    """A mean absolute error in every replication, of the baseline and of each local method."""
+    """Mean absolute errors of all replications: the baseline's and those of each local method."""
     by_setting = {
         key: rows[metric].to_numpy(dtype=float) for key, rows in frame.groupby(["n", "method"])
     }
@@ -233,10 +233,10 @@ def _counts(frame: pd.DataFrame) -> list[Row]:
 
 
 def _table(table: pd.DataFrame) -> list[Row]:
-    """Set every number of Table IV beside ours."""
+    """Compare every number of Table IV with ours."""
     rows = []
     for found in rows_of(paper.SCALABILITY.merge(table, on=["n", "method", "metric"])):
-        # Both runs scatter about the theory of their own sources, which differ at small n.
+        # Both runs vary around the theory of their own sources, which differ at small n.
         near = abs(found.theirs - found.ours) <= 3 * np.sqrt(2) * found.error
         rows += evaluate(
             "scalability.table",
@@ -249,7 +249,7 @@ def _table(table: pd.DataFrame) -> list[Row]:
 
 
 def _beyond(table: pd.DataFrame) -> list[Row]:
-    """Disjoint blocks of the same pools."""
+    """Compare disjoint blocks of the same pools with pooled games."""
     pooled, blocks = (select(table, method=method) for method in ("pooled", "blocks"))
     rows = []
     for metric, found in against(pooled, blocks, on=["metric", "n"]).groupby("metric", sort=False):
@@ -260,5 +260,5 @@ def _beyond(table: pd.DataFrame) -> list[Row]:
 
 
 def _change(saved: pd.Series[float]) -> str:
-    """Say how much lower, or higher if all are."""
+    """Return reductions as text: "lower", or "higher" if all are negative."""
     return f"{percent(-saved)} higher" if saved.max() < 0 else f"{percent(saved)} lower"

@@ -23,7 +23,7 @@ _LOCAL = ("pooled", "stratified")
 
 @dataclass(frozen=True)
 class Sensitivity(PilotedExperiment):
-    """Both metrics around the reference setting, each beside a baseline of as many records."""
+    """Both metrics around the reference setting, compared with baselines of as many records."""
 
     name = "sensitivity"
     title = "Sensitivity to pool size, draw size and allocation cap"
@@ -99,7 +99,7 @@ class Sensitivity(PilotedExperiment):
 
 
 def pool_records(n_pool: int) -> int:
-    """Records that pools of this size take on wine; a smaller provider gives all it has."""
+    """Records that pools of this size take on wine; a smaller provider gives all of its records."""
     sizes = [getattr(provider.source, "size", n_pool) for provider in task_of("wine").providers]
     return sum(min(n_pool, size) for size in sizes)
 
@@ -158,7 +158,7 @@ def _claims(local: pd.DataFrame, valuations: pd.DataFrame) -> list[Row]:
 
 
 def _same_results(first: pd.DataFrame, other: pd.DataFrame) -> bool:
-    """Whether all that was measured with another alpha is what the first one gave."""
+    """Whether the results with another alpha are equal to those with the first alpha."""
     pairs = other.merge(first, on=["seed", "n_iter"], suffixes=("", "_first"))
     results = ("n_games", "expectation", "variance", "corrected_variance", "draw_sizes", "records")
     return len(pairs) == len(other) and all(
@@ -167,7 +167,7 @@ def _same_results(first: pd.DataFrame, other: pd.DataFrame) -> bool:
 
 
 def _better(around: pd.DataFrame, games: int, few: int) -> list[Row]:
-    """Exact values of the same pools, beside the baselines of all settings."""
+    """Compare exact values of the same pools with the baselines of all settings."""
     fresh = select(around, method="baseline", n_iter=few)
     rows = []
     for metric in METRICS:

@@ -1,4 +1,4 @@
-"""Table III and the third figure: what a budget of source records buys on wine."""
+"""Table III and the third figure: accuracy for a given budget of source records, on wine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BUDGET_WORDS = {
 
 @dataclass(frozen=True)
 class SourceBudget(PilotedExperiment):
-    """Fresh games that a budget pays for, against local games from one set of pools."""
+    """Fresh games within a budget, compared with local games from one set of pools."""
 
     name = "source-budget"
     title = "Variance under a budget of source records"
@@ -75,7 +75,7 @@ class SourceBudget(PilotedExperiment):
         table, fresh = table_of(frame), pilot_of(frame, method="baseline")
         valuations = select(frame, kind="valuation")
         numbers = permuted(table)
-        # Every number beside those of the baseline at every budget.
+        # Compare every number with the baseline's numbers at every budget.
         fresh_numbers = select(numbers, method="baseline")
         pairs = against(fresh_numbers, numbers.drop(columns="budget"), on=["metric", "n_iter"])
         by = ["metric", "n_iter", "method", "n_games"]
@@ -114,7 +114,7 @@ class SourceBudget(PilotedExperiment):
 
 
 def _counts(valuations: pd.DataFrame) -> list[Row]:
-    """What was bought, and how the stratified method divided it."""
+    """Records bought, and the draw sizes of the stratified method."""
     fresh = select(valuations, method="baseline", budget=BUDGETS[0]).iloc[0]
     pooled = select(valuations, method="pooled").iloc[0]
     sizes = stack(valuations, "draw_sizes", method="stratified")
@@ -132,7 +132,7 @@ def _ranges(printed: pd.DataFrame) -> list[Row]:
     rows = []
     for (metric, games), (low, high) in paper.SOURCE_BUDGET_REDUCTIONS.items():
         found = select(printed, metric=metric, n_games=games)
-        # As large as the paper's, but for the scatter of replications.
+        # At least as large as the paper's reduction, up to the variation over replications.
         as_large = [
             pair.ratio < pair.theirs / pair.theirs_baseline or relation_agrees(pair)
             for pair in rows_of(found)
@@ -187,7 +187,7 @@ def _budgets(pairs: pd.DataFrame) -> list[Row]:
 
 
 def _abstract(first: pd.DataFrame, valuations: pd.DataFrame, fresh: Pilot) -> list[Row]:
-    """Stability at the most local games, and accuracy of pooled games beside fresh draws."""
+    """Stability at the most local games, and accuracy of pooled games and of fresh draws."""
     most = first.n_games.max()
     pooled = select(valuations, method="pooled", n_games=most)
     means = stack(pooled, "expectation", solver="exact").mean(axis=0)
@@ -206,7 +206,7 @@ def _abstract(first: pd.DataFrame, valuations: pd.DataFrame, fresh: Pilot) -> li
 
 
 def _better(table: pd.DataFrame, valuations: pd.DataFrame) -> list[Row]:
-    """What the same pools give with better estimators."""
+    """Results of better estimators with the same pools."""
     rows = []
     games = select(table, method="pooled").n_games.max()
     pooled = select(valuations, method="pooled", n_iter=100, n_games=games)
@@ -230,7 +230,7 @@ def _better(table: pd.DataFrame, valuations: pd.DataFrame) -> list[Row]:
 
 
 def _accuracy(valuations: pd.DataFrame, fresh: Pilot) -> list[Row]:
-    """Root mean squared error of the variance: bias and scatter together."""
+    """Root mean squared error of the variance, which combines bias and standard deviation."""
     budget = select(valuations, method="baseline", budget=BUDGETS[0], n_iter=100)
     most = select(valuations, n_games=select(valuations, method="pooled").n_games.max())
     pooled = select(most, method="pooled")

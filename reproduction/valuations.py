@@ -52,8 +52,8 @@ def valued(
 ) -> list[Record]:
     """Value a task as the cell says: one record for each number of games.
 
-    Streams are addressed by game, so the first ten games of a valuation are, bit for bit, the
-    valuation of ten games with the same seed.
+    Every game has its own random stream, so the first ten games of a valuation are identical to
+    a valuation of ten games with the same seed.
     """
     task = task_of(cell["task"])
     budget = cell.get("budget")

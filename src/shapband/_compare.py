@@ -1,4 +1,4 @@
-"""Whether two valuations differ by more than chance."""
+"""A test of whether two valuations differ by more than chance."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Comparison:
 
     Attributes
     ----------
-    names : the providers that both have
-    first, second : (n,) their expectations in either valuation
+    names : the providers that both valuations have
+    first, second : (n,) expectations in the first and in the second valuation
     difference : (n,) second - first
     standard_error : (n,) of the difference
-    beyond_chance : (n,) flags: a two-sided test at 95 % says that they differ
-    notes : what a reader must know before believing it
+    beyond_chance : (n,) flags: a two-sided test at the 95 % level finds a difference
+    notes : warnings about the comparison, such as different targets or settings
 
     Examples
     --------
@@ -92,7 +92,7 @@ def welch_freedom(
     square, other_square = error**2, other_error**2
     below = square**2 / freedom + other_square**2 / other_freedom
     safe = np.where(below > 0, below, 1.0)
-    # Two exact answers have no error: any freedom will do.
+    # Two exact answers have no error, so any degrees of freedom give the same result.
     return np.asarray(np.where(below > 0, (square + other_square) ** 2 / safe, np.inf))
 
 

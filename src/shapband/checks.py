@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 
-_LONGEST_TEXT = 4_000  # characters of another library's error
+_LONGEST_TEXT = 4_000  # characters kept of another library's error message
 _UNSAFE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # control, format, private, surrogate, separators
-MOST = 10**12  # of anything that is counted; larger numbers are mistakes, and would overflow
+MOST = 10**12  # largest count accepted; larger ones are mistakes and would overflow
 
 
 def check_whole(
     name: str, number: object, least: int, remark: str = "", most: int | None = MOST
 ) -> int:
-    """Check that an argument is a whole number of at least `least` and at most `most`."""
+    """Check that an argument is an integer between `least` and `most`."""
     if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
         raise InvalidInput(
             f"{name} must be a whole number of at least {least}{remark}; received {number!r}"
@@ -38,7 +38,7 @@ def check_number(name: str, number: object, remark: str = "") -> float:
 
 
 def check_row(name: str, numbers: ArrayLike) -> FloatArray:
-    """Check that an argument is a row of finite numbers."""
+    """Check that an argument is a one-dimensional array of finite numbers."""
     try:
         row = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError) as cause:
@@ -52,14 +52,14 @@ def check_row(name: str, numbers: ArrayLike) -> FloatArray:
 
 
 def described(thing: object) -> str:
-    """Say of what type a thing is, and of what shape and dtype an array."""
+    """Return the type of an object as text, with shape and dtype if it is an array."""
     if isinstance(thing, np.ndarray):
         return f"an array of shape {thing.shape} and dtype {thing.dtype}"
     return f"a {type(thing).__name__}" + (f" of {len(thing)}" if isinstance(thing, tuple) else "")
 
 
 def one_line(text: object) -> str:
-    r"""Squeeze a text, such as another library's error, into one line that is safe to print.
+    r"""Reduce a text, such as another library's error, to one line that is safe to print.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def one_line(text: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Write out control and direction characters, which could change what a terminal shows."""
+    """Escape control and direction characters, which could change what a terminal shows."""
     return "".join(
         char.encode("unicode_escape").decode() if unicodedata.category(char) in _UNSAFE else char
         for char in text

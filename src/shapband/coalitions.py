@@ -30,7 +30,7 @@ def members(coalition: int) -> list[int]:
 
 
 def describe(coalition: int, names: Sequence[str], at_most: int = 8) -> str:
-    """Name the members of a coalition, the first few of a large one."""
+    """List the names of a coalition's members, at most the first `at_most`."""
     named = [repr(names[i]) for i in members(coalition)]
     rest = f" and {len(named) - at_most} more" if len(named) > at_most else ""
     return "{" + ", ".join(named[:at_most]) + rest + "}"
@@ -39,8 +39,8 @@ def describe(coalition: int, names: Sequence[str], at_most: int = 8) -> str:
 def shapley_weights(n: int) -> tuple[FloatArray, FloatArray]:
     """Weights of v(S) in a Shapley value, by the size of S: (n + 1,) each.
 
-    The first is that for members of S, (s-1)!(n-s)!/n!; the second, to be subtracted, that for
-    the others, s!(n-s-1)!/n!.
+    The first array, (s-1)!(n-s)!/n!, is for members of S. The second, s!(n-s-1)!/n!, is for
+    providers outside S and is subtracted.
     """
     inside = [0.0] + [1 / (s * comb(n, s)) for s in range(1, n + 1)]
     outside = [1 / ((n - s) * comb(n, s)) for s in range(n)] + [0.0]
@@ -48,7 +48,7 @@ def shapley_weights(n: int) -> tuple[FloatArray, FloatArray]:
 
 
 def prefix_masks(order: IntArray) -> list[int]:
-    """Give the coalitions that grow along one permutation, the last one being all.
+    """Return the coalitions of the first 1, 2, .., n providers of a permutation.
 
     Examples
     --------
@@ -63,10 +63,10 @@ def prefix_masks(order: IntArray) -> list[int]:
 
 
 def set_marks(n: int) -> NDArray[np.uint64]:
-    """Numbers (n,) of the providers whose sums tell sets of one size apart.
+    """Return a number for each provider, (n,), such that sets of one size have different sums.
 
-    Up to 63 providers the sum is the bitmask itself. Beyond, they are random 64-bit numbers:
-    two of a million different sets collide with a chance below 1e-7.
+    Up to 63 providers the sum is the bitmask itself. For more, the numbers are random 64-bit
+    words: the probability that any two of a million different sets collide is below 1e-7.
     """
     if n <= _EXACT_MASK_BITS:
         return np.uint64(1) << np.arange(n, dtype=np.uint64)

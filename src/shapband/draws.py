@@ -1,9 +1,9 @@
-"""What one provider gives to a run of consecutive games, described rather than copied.
+"""The draws of one provider for consecutive games, stored as a batch and row indices.
 
-`Draws` hold a batch of records and a choice: which rows of it every game uses. Fresh rows of an
-array, bootstrap rows of a pool and blocks of a shuffled pool all have this shape. A choice is
-worked out from its random stream when it is needed, by whoever needs it, so describing a million
-draws costs nothing and workers do the choosing.
+`Draws` hold a batch of records and a `Choice`, which says which rows each game uses. Fresh rows of
+an array, bootstrap rows of a pool and blocks of a shuffled pool all have this form. The rows are
+computed from a random stream only when `rows` is called. So a million draws need almost no memory,
+and the workers compute the rows.
 """
 
 from __future__ import annotations
@@ -20,44 +20,44 @@ from shapband.seeds import Seeds
 
 
 class Choice(ABC):
-    """Which rows of a batch each of some consecutive games uses: `size` of them."""
+    """The rows of a batch that each of several consecutive games uses, `size` rows per game."""
 
     size: int
 
     @property
     @abstractmethod
     def n_games(self) -> int:
-        """For how many games rows are chosen."""
+        """The number of games."""
 
     @abstractmethod
     def rows(self) -> IntArray:
-        """Work the rows out: (n_games, draw_size)."""
+        """Compute the rows: (n_games, draw_size)."""
 
 
 @dataclass(frozen=True, eq=False)
 class FixedRows(Choice):
-    """Rows that are already known."""
+    """A choice whose rows are given as an array."""
 
     known: IntArray
 
     @property
     def size(self) -> int:  # type: ignore[override]
-        """The length of the rows."""
+        """The number of rows per game."""
         return int(self.known.shape[1])
 
     @property
     def n_games(self) -> int:
-        """The number of rows."""
+        """The number of games."""
         return len(self.known)
 
     def rows(self) -> IntArray:
-        """Give them."""
+        """Return the given rows."""
         return self.known
 
 
 @dataclass(frozen=True)
 class Stream:
-    """The address of one provider's random numbers, and the games they are for."""
+    """The seed, purpose, provider and games that determine a provider's random numbers."""
 
     seeds: Seeds
     purpose: str
@@ -67,7 +67,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class RandomRows(Choice):
-    """`size` random rows of `population` for every game, distinct ones unless `replace`."""
+    """`size` random rows of `population` for every game, without repeats unless `replace`."""
 
     stream: Stream
     size: int
@@ -80,7 +80,7 @@ class RandomRows(Choice):
         return len(self.stream.games)
 
     def rows(self) -> IntArray:
-        """Choose them."""
+        """Draw the rows at random."""
         at = self.stream
         words = at.seeds.words(at.purpose, at.name, at.games, self.size)
         if self.replace:
@@ -90,7 +90,7 @@ class RandomRows(Choice):
 
 @dataclass(frozen=True)
 class BlockRows(Choice):
-    """Blocks of `size` rows, cut from shuffles of `population` that hold `per_shuffle` each."""
+    """Disjoint blocks of `size` rows; each shuffle of `population` gives `per_shuffle` blocks."""
 
     stream: Stream
     size: int
@@ -103,7 +103,7 @@ class BlockRows(Choice):
         return len(self.stream.games)
 
     def rows(self) -> IntArray:
-        """Shuffle and cut."""
+        """Shuffle the population and cut it into blocks."""
         at = self.stream
         first, last = at.games.start // self.per_shuffle, (at.games.stop - 1) // self.per_shuffle
         shuffles = range(first, last + 1)
@@ -136,7 +136,7 @@ class Draws:
 
     @property
     def rows(self) -> IntArray:
-        """The chosen rows, worked out anew at every call: (n_games, draw_size)."""
+        """The chosen rows, computed again at every call: (n_games, draw_size)."""
         return self.choice.rows()
 
     def batches(self) -> list[Batch]:
@@ -144,7 +144,7 @@ class Draws:
         return [self.batch.take(rows) for rows in self.rows]
 
     def packed(self) -> Draws:
-        """The same draws with only the records they use, to be sent to another process."""
+        """Return the same draws with only the records that they use, to send to another process."""
         rows = self.rows
         places = np.arange(rows.size, dtype=np.int64).reshape(rows.shape)
         return Draws(self.batch.take(rows.ravel()), FixedRows(places))

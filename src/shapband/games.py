@@ -1,4 +1,4 @@
-"""A chunk of realised games, ready to be solved: what solvers see of utilities."""
+"""A chunk of realised games: the interface through which solvers evaluate a utility."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from shapband.seeds import Seeds
 from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility, check_values
 
 _TABLE_PROVIDERS = 20
-_LARGEST = 1e75  # its fourth power, which the moments hold, is still finite
-_Coalitions: TypeAlias = Callable[[int], Iterable[int]]  # those of a game, by its position
+_LARGEST = 1e75  # largest value accepted; its fourth power, used in the moments, is finite
+_Coalitions: TypeAlias = Callable[[int], Iterable[int]]  # game's position -> its coalitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +27,10 @@ class Games:
 
     Attributes
     ----------
-    utility : what coalitions are worth
+    utility : gives the values of coalitions
     summaries : summaries[game][provider]
     names : the providers
-    indices : which games these are
+    indices : the numbers of these games in the valuation
     seeds : the valuation's random streams
 
     Examples
@@ -50,7 +50,7 @@ class Games:
 
     @property
     def n_providers(self) -> int:
-        """How many players there are."""
+        """The number of providers."""
         return len(self.names)
 
     def table(self) -> FloatArray:
@@ -65,7 +65,7 @@ class Games:
         return table
 
     def prefixes(self, orders: IntArray) -> tuple[FloatArray, int]:
-        """Values of the coalitions that grow along permutations, and how many were evaluated.
+        """Values of the coalitions along permutations, and how many coalitions were evaluated.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Games:
         """
         n_games, n_iter, n = orders.shape
         if self.utility.mergeable and n <= _TABLE_PROVIDERS and 2**n <= n_iter * n:
-            # The whole table costs less than the walks, and each coalition is solved once.
+            # All 2**n coalitions are no more than those along the permutations.
             masks = np.cumsum(np.int64(1) << orders, axis=2)
             found = np.take_along_axis(self.table()[:, None, :], masks, axis=2)
             return found, n_games * (2**n - 1)
@@ -110,12 +110,12 @@ class Games:
         return check_values(values, (len(self.indices), *shape), owner)
 
     def _blamed(self, cause: Exception, coalitions: _Coalitions) -> EvaluationError:
-        """Evaluate the coalitions one by one, to name the first that fails."""
+        """Evaluate the coalitions one by one, and return an error that names the first failure."""
         for g, summaries in enumerate(self.summaries):
             for coalition in dict.fromkeys(coalitions(g)):
                 try:
                     self.utility.evaluate(summaries, [coalition])
-                except Exception as alone:  # noqa: BLE001  it is told, and its like is the cause
+                except Exception as alone:  # noqa: BLE001  reported by the caller
                     return self._failed(coalition, f"{type(alone).__name__}: {alone}")
         return EvaluationError(
             f"{type(self.utility).__name__} could evaluate each coalition alone, but not "
@@ -130,7 +130,7 @@ class Games:
 
 
 def _usable(values: FloatArray) -> AnyArray:
-    """Flags: the value is a finite number whose moments are finite too. NaN fails the test."""
+    """Whether each value, and its fourth power, is finite; False for NaN."""
     return np.abs(values) <= _LARGEST
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-_PATIENCE = 1.0  # seconds before a bar appears that nobody asked for
+_PATIENCE = 1.0  # seconds before the bar appears if `wanted` is None
 _LINES = 5.0  # seconds between two plain lines
 _FRAMES = 0.2  # seconds between two updates of the bar
 _LEVEL = 0.95
@@ -43,14 +43,14 @@ def progress_display(wanted: bool | None) -> AbstractContextManager[Watch]:
 
 @dataclass(frozen=True)
 class ProgressLine:
-    """The figures of one line.
+    """The numbers in one line of the progress display.
 
     Attributes
     ----------
     done, n_games : games played, and to play at most
     width : width of the widest interval for an expectation, NaN while it is not known
     usage : records or requests so far, with their limit
-    left : seconds until `n_games` at the pace so far, NaN while it is not known
+    left : seconds until `n_games` at the speed so far, NaN while it is not known
     """
 
     done: int
@@ -67,7 +67,7 @@ class ProgressLine:
 
 
 class Pace:
-    """Turns progress into lines; the pace is that of the games seen since the first call."""
+    """Turns progress into lines; the speed is that of the games since the first call."""
 
     def __init__(self) -> None:
         self._from: tuple[float, int] | None = None
@@ -78,7 +78,7 @@ class Pace:
         return self._from
 
     def line(self, progress: Progress) -> ProgressLine:
-        """Compute the figures."""
+        """Compute the numbers of a line."""
         since, before = self.begin(progress)
         done = progress.done
         seconds, games = time.monotonic() - since, done - before
@@ -96,7 +96,7 @@ def widest(moments: Moments) -> float:
 
 
 def format_usage(report: AccessReport, budget: Budget) -> str:
-    """Write what was used of the budget.
+    """Format the records or requests used so far, with their limit.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def format_usage(report: AccessReport, budget: Budget) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time in the two largest units.
+    """Format a duration in its two largest units.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def duration(seconds: float) -> str:
 
 
 class PlainLines(AbstractContextManager[Watch]):
-    """One line every few seconds, for logs."""
+    """A display that writes one line every few seconds, for logs."""
 
     def __init__(self, out: TextIO, every: float = _LINES) -> None:
         self._out = out
@@ -145,7 +145,7 @@ class PlainLines(AbstractContextManager[Watch]):
         return self.show
 
     def __exit__(self, *raised: object) -> None:
-        """Nothing is open."""
+        """Do nothing: no resource is open."""
 
     def show(self, progress: Progress) -> None:
         """Write a line if it is time for one."""
@@ -158,7 +158,7 @@ class PlainLines(AbstractContextManager[Watch]):
 
 
 class LiveBar(AbstractContextManager[Watch]):
-    """A bar and a line of figures that vanish when the work is done."""
+    """A progress bar and a line of numbers, both removed when the work is done."""
 
     def __init__(self, patience: float) -> None:
         self._pace = Pace()
@@ -176,7 +176,7 @@ class LiveBar(AbstractContextManager[Watch]):
             self._live.stop()
 
     def show(self, progress: Progress) -> None:
-        """Update the figures, a few times a second."""
+        """Update the bar, at most a few times a second."""
         self._pace.begin(progress)
         waits = time.monotonic() < self._next
         if waits and (self._live is None or progress.done < progress.n_games):

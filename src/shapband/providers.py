@@ -1,4 +1,4 @@
-"""A provider: a named owner of data, the player of the game."""
+"""Providers: the named owners of data, who are the players of the games."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Provider:
 
     Parameters
     ----------
-    name : unique among the providers of a valuation; it addresses the provider's random draws
+    name : unique among the providers of a valuation; the provider's random draws depend on it
     source : where its records are drawn from
 
     Examples
@@ -127,7 +127,7 @@ def check_providers(providers: Sequence[Provider]) -> tuple[Provider, ...]:
 
 
 def _check_answers(provider: Provider) -> None:
-    """Check what a source tells of itself before it is asked for records."""
+    """Check the attributes of a source before any records are requested from it."""
     source, whose = provider.source, f"provider {provider.name!r}: the"
     for question in ("schema", "size") if isinstance(source, FiniteSource) else ("schema",):
         try:

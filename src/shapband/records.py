@@ -1,4 +1,4 @@
-"""Records on their way from a source to a utility: rows and targets, arrays or data frames."""
+"""Batches of records, which sources give to utilities: rows and targets, arrays or data frames."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Schema:
-    """What is known of a batch's features: their number, and in a data frame their names.
+    """The number of features of a batch, and their names if the batch is a data frame.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class Schema:
     library: str | None = None
 
     def fits(self, other: Schema) -> bool:
-        """Whether both mean the same features, as far as they are named."""
+        """Whether both schemas describe the same features; names are compared if both have them."""
         named = self.columns is not None and other.columns is not None
         return self.n_features == other.n_features and not (named and self.columns != other.columns)
 
@@ -76,11 +76,11 @@ class Batch:
         return schema_of(self.X)
 
     def take(self, rows: IntArray) -> Batch:
-        """Give the chosen rows, in the given order, repeated as often as they are named."""
+        """Return the rows with these indices, in this order; an index may occur several times."""
         return Batch(_take(self.X, rows), self.y[rows])
 
     def copy(self) -> Batch:
-        """Give the same records in memory of their own."""
+        """Return a copy of the batch that shares no memory with it."""
         if not self.is_frame:
             return Batch(self.X.copy(), self.y.copy())
         import narwhals as nw
@@ -88,12 +88,12 @@ class Batch:
         return Batch(nw.from_native(self.X, eager_only=True).clone().to_native(), self.y.copy())
 
     def numeric(self) -> FloatArray:
-        """Give the rows as a float array (n_rows, n_features)."""
+        """Return the rows as a float array (n_rows, n_features)."""
         return numeric_features(self.X)
 
 
 def concat(batches: Sequence[Batch]) -> Batch:
-    """Join batches of one kind, duplicates kept, in memory of their own."""
+    """Concatenate batches of the same kind into a new batch; duplicate records are kept."""
     if len(batches) == 1:
         return batches[0].copy()
     y = np.concatenate([batch.y for batch in batches])
@@ -106,7 +106,7 @@ def concat(batches: Sequence[Batch]) -> Batch:
 
 
 def _of_one_type(frames: list[nw.DataFrame[Any]]) -> list[nw.DataFrame[Any]]:
-    """Let whole and broken numbers of one column meet as broken ones, as pandas does anyway."""
+    """Cast a column that is integer in one frame and float in another to float, as pandas does."""
     import narwhals as nw
 
     mixed = [
@@ -119,7 +119,7 @@ def _of_one_type(frames: list[nw.DataFrame[Any]]) -> list[nw.DataFrame[Any]]:
 
 
 def schema_of(X: Any) -> Schema:
-    """Read the schema off an array or a data frame."""
+    """Return the schema of an array or a data frame."""
     if isinstance(X, np.ndarray):
         return Schema(X.shape[1])
     names = tuple(str(name) for name in X.columns)
@@ -127,7 +127,7 @@ def schema_of(X: Any) -> Schema:
 
 
 def numeric_features(X: Any) -> FloatArray:
-    """Turn an array or an all-numeric data frame into a contiguous float array."""
+    """Convert an array or an all-numeric data frame to a contiguous float array."""
     if isinstance(X, np.ndarray):
         return np.ascontiguousarray(X, dtype=np.float64)
     try:
@@ -146,7 +146,7 @@ def numeric_features(X: Any) -> FloatArray:
 
 
 def numeric_targets(y: AnyArray) -> FloatArray:
-    """Turn targets into contiguous floats."""
+    """Convert targets to a contiguous float array."""
     try:
         return np.ascontiguousarray(y, dtype=np.float64)
     except (TypeError, ValueError) as cause:

@@ -1,4 +1,4 @@
-"""Tables as text and HTML: numbers with the digits that their errors allow, aligned columns."""
+"""Valuations as text and HTML tables; the standard error sets how many digits are shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
 def valuation_text(valuation: Valuation) -> str:
-    """Write a valuation for people: the providers by value, then access, time and method."""
+    """Format a valuation as text: the providers sorted by value, then access, time and method."""
     return "\n".join(
         [
             *_headline(valuation),
@@ -35,7 +35,7 @@ def valuation_text(valuation: Valuation) -> str:
 
 
 def valuation_html(valuation: Valuation) -> str:
-    """Write a valuation as an HTML table for notebooks. All text in it is escaped."""
+    """Format a valuation as an HTML table for notebooks. All text in it is escaped."""
     header, rows = valuation_table(valuation)
     division = ElementTree.Element("div")
     for line in _headline(valuation):
@@ -75,7 +75,7 @@ def valuation_table(valuation: Valuation) -> Table:
 
 
 def with_digits(values: Iterable[float], errors: Iterable[float]) -> list[str]:
-    """Write numbers with two significant digits of their errors, decimal points aligned.
+    """Format numbers to two significant digits of their errors, with aligned decimal points.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The paper's closed forms, allocation and corrections: exact where theory gives exact answers.
+"""The paper's closed forms of both moments, its allocation rule and its corrections.
 
 Both moments of the Shapley value follow from those of the utilities (`closed_form`), and for the
 additive game from those of the records (`additive_gaussian`). `allocate` is the allocation rule of
-Algorithm 4. The two corrections bring the pooled variance of an additive game to a common target:
+Algorithm 4. The two corrections scale the pooled variance of an additive game to a common target:
 a bootstrap from a pool of m records has the pool's own variance, whose expectation is (m - 1) / m
 times that of the source; and a mean over k records has 1 / k of the variance of one record. Both
 factors are exact for additive games only.
@@ -45,7 +45,7 @@ class ClosedForm:
 
 
 def shapley_matrix(n: int) -> FloatArray:
-    """Give the linear map from 2**n utilities to n Shapley values, eq. (1): (n, 2**n).
+    """Return the linear map from 2**n utilities to n Shapley values, eq. (1): (n, 2**n).
 
     Examples
     --------
@@ -63,7 +63,7 @@ def shapley_matrix(n: int) -> FloatArray:
 
 
 def closed_form(means: ArrayLike, covariance: ArrayLike) -> ClosedForm:
-    """Give expectation and covariance of φ from those of the utilities (Propositions 1 and 2).
+    """Return expectation and covariance of φ from those of the utilities (Propositions 1 and 2).
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def closed_form(means: ArrayLike, covariance: ArrayLike) -> ClosedForm:
 def additive_gaussian(
     means: ArrayLike, deviations: ArrayLike, weights: ArrayLike = 1.0, n_sample: int = 1
 ) -> ClosedForm:
-    """Give both moments of the weighted additive game, Σ weight × mean of `n_sample` records.
+    """Return both moments of the weighted additive game, Σ weight × mean of `n_sample` records.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The result: what every provider is worth, how stable that is, and how sure we are."""
+"""The result of a valuation: expectation and variance of each value, and their errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ StopCode = Literal["n_games", "budget", "rule", "unfinished"]
 
 
 class Stopped(NamedTuple):
-    """Why no further games were played: a code for programs, and the sentence for people."""
+    """Why no further games were played: a code for programs and a sentence for readers."""
 
     code: StopCode
     reason: str
@@ -44,11 +44,11 @@ class Valuation:
     Attributes
     ----------
     names : the providers, in the order of all arrays
-    moments : sums over games that all estimates are made from
+    moments : sums over games from which all estimates are computed
     games : (n_games, n) per-game values
     access : what was asked of the sources, in total and per provider
     evaluations : distinct coalitions evaluated, over all games
-    failures : how many of them failed and were given the utility's `failed` value
+    failures : how many evaluations failed and were given the utility's `failed` value
     draw_sizes : (n,) records of each provider in a game
     pool_sizes : (n,) records in each provider's pool, or None without pools
     target : what the moments are moments of
@@ -56,9 +56,9 @@ class Valuation:
     stopped : why no further games were played
     stopped_code : the same for programs: ``n_games``, ``budget``, ``rule``, or ``unfinished``
         in a run that is not finished
-    seed : repeats this valuation
+    seed : the seed; the same seed gives the same valuation
     setup : utility, sampling and solver as text
-    seconds : wall time, access included; that of all sessions of a run, without the pauses
+    seconds : wall time with access; in a run, the sum over sessions, without the pauses
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Valuation:
 
     @property
     def n_games(self) -> int:
-        """How many games the estimates rest on."""
+        """Number of games played."""
         return self.moments.n_games
 
     @property
@@ -113,12 +113,12 @@ class Valuation:
 
     @property
     def negative_variance(self) -> FloatArray:
-        """(n,) flags: the estimate of the variance is below zero, so small against its error."""
+        """(n,) flags: the estimate is negative, so the variance is small against its error."""
         return np.asarray(self.variance < 0)
 
     @property
     def standard_deviation(self) -> FloatArray:
-        """(n,) square root of `variance`, NaN where that is negative."""
+        """(n,) square root of `variance`, NaN where `variance` is negative."""
         return np.sqrt(np.where(self.negative_variance, np.nan, self.variance))
 
     @property
@@ -140,7 +140,7 @@ class Valuation:
         return intervals.variance_interval(self.moments, level)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """Give one row per provider."""
+        """Return a data frame with one row per provider."""
         import pandas as pd
 
         low, high = self.interval(level).T
@@ -167,7 +167,7 @@ class Valuation:
         return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
 
     def to_json(self) -> str:
-        """Write everything, without loss."""
+        """Return the whole valuation as JSON; no digits are lost."""
         moments = {
             "n_games": self.moments.n_games,
             "group": self.moments.group,
@@ -200,7 +200,7 @@ class Valuation:
 
     @staticmethod
     def from_json(text: str) -> Valuation:
-        """Read what `to_json` wrote."""
+        """Make a valuation from the text that `to_json` returned."""
         document = _parse(text)
         n = len(document["names"])
         moments = dict(document["moments"])
@@ -239,7 +239,7 @@ class Valuation:
 
 
 def _to_numbers(values: FloatArray) -> Any:
-    """Nested lists; JSON has no NaN, so unknown numbers become null."""
+    """Convert an array to nested lists, with NaN as None, because JSON has no NaN."""
     if np.isinf(values).any():
         raise InvalidInput("a valuation with infinite values cannot be written as JSON")
     listed = values.astype(object)

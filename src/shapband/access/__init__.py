@@ -1,5 +1,5 @@
-"""The one way to a source: every request is checked against the budget, timed and counted.
+"""Access to the sources: every request is checked against the budget, timed and counted.
 
-Samplings call `Access.fetch`. `Budget` says what may be spent, `Usage` what was spent, and
-`AccessReport` is the account that a valuation carries.
+Samplings call `Access.fetch`. `Budget` limits the records and requests, `Usage` counts them,
+and `AccessReport` is the summary in a valuation.
 """

@@ -26,16 +26,16 @@ from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 
 _Answer = tuple[Draws, Usage]
-CONCURRENCY = 256  # distant sources asked at once; each of them answers one request at a time
+CONCURRENCY = 256  # requests in parallel; each source answers one request at a time
 TIMEOUT = 600.0  # seconds that a request may take
 
 
 class Access:
-    """Asks the sources, within the budget, and keeps the account.
+    """Makes the requests to the sources, within the budget, and counts them.
 
-    One request fetches all that a provider gives to one draw or one pool. Which records it
-    fetches is addressed by the purpose, the provider's name and the game. Distant sources are
-    asked side by side, so that a game waits for the slowest of them and not for their sum.
+    One request fetches all records of one provider for one draw or one pool. The purpose, the
+    provider's name and the game determine which records. Sources that wait are asked in
+    parallel, so that a game takes the time of the slowest request, not the sum of all.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Access:
 
     @contextmanager
     def stopped_by_errors(self) -> Iterator[None]:
-        """Begin no request after an error in here; those under way are finished, for they cost."""
+        """Start no request after an error in this context; running ones are paid and finish."""
         try:
             yield
         except BaseException:
@@ -95,7 +95,7 @@ class Access:
 
     @property
     def report(self) -> AccessReport:
-        """The account so far."""
+        """Requests, records and seconds so far, by provider."""
         return AccessReport(self._usage)
 
     @property
@@ -105,12 +105,12 @@ class Access:
 
     @property
     def fetches_ahead(self) -> bool:
-        """Whether a thread may fetch ahead: every source that is not in memory waits."""
+        """Whether a thread may fetch ahead: all sources that are not in memory have `waits` set."""
         bound = any(_is_distant(p) and not p.source.waits for p in self.providers)
         return self.waits and not bound and self._concurrency > 1
 
     def require(self, cost: Cost, what: str) -> None:
-        """Raise unless the budget still pays for `cost`."""
+        """Raise BudgetExceeded unless the rest of the budget covers `cost`."""
         spent = self._spent
         if not self.budget.allows(spent, cost):
             raise BudgetExceeded(
@@ -120,21 +120,21 @@ class Access:
             )
 
     def affordable_games(self, per_game: Cost) -> int | None:
-        """How many whole games the budget pays for beside the pools; None if any number.
+        """Number of games that the budget covers besides the pools; None if there is no limit.
 
-        Counted from the first game on, so that a run that goes on finds the same number.
+        Counted from the first game, so that a resumed run gets the same number.
         """
         return self.budget.games_within(self._pools, per_game)
 
     def fetch(self, purpose: str, games: range, sizes: Sequence[int], what: str) -> list[Draws]:
-        """Fetch every provider's draws for some games: one request a provider and game.
+        """Fetch every provider's draws for some games: one request per provider and game.
 
         Parameters
         ----------
-        purpose : addresses the random rows
-        games : which games
+        purpose : selects the random stream of the rows
+        games : the numbers of the games
         sizes : records in a draw of each provider
-        what : what this is, for an error
+        what : name of the fetched records in error messages
         """
         unpaid = self._journal.unpaid([p.name for p in self.providers], purpose, games)
         requests = sum(len(due) for due in unpaid)
@@ -155,7 +155,7 @@ class Access:
         return [draws for draws, _ in answers]
 
     def _tell_taken(self, orders: Sequence[_Order]) -> None:
-        """Tell the journal what is taken from memory, at once for all providers alike."""
+        """Record the draws from memory in the journal, one entry for equal draws of providers."""
         alike: dict[tuple[str, GameNumbers, int], list[str]] = {}
         for order in orders:
             if order.unpaid and not _is_distant(order.provider):
@@ -165,7 +165,7 @@ class Access:
             self._journal.taken(names, *wanted)
 
     def _answers(self, orders: Sequence[_Order]) -> list[_Answer]:
-        """Have all orders answered: by sources that wait in threads, by the others here."""
+        """Answer all orders: sources that wait in threads, the others in this thread."""
         at_once = min(self._concurrency, len(orders))
         if not self.waits or at_once == 1:
             return [self._answer(order) for order in orders]
@@ -189,7 +189,7 @@ class Access:
             future.set_exception(error)
 
     def _answer(self, order: _Order) -> _Answer:
-        """Have one provider's order answered: by the source, or from what it gave before."""
+        """Answer one provider's order, from the source or from records bought before."""
         with self.stopped_by_errors():
             try:
                 if _is_distant(order.provider):
@@ -209,7 +209,7 @@ class Access:
         return Draws(source.records, choice), usage
 
     def _ask(self, order: _Order) -> _Answer:
-        """Ask a distant source, one request a game; what was bought before is not asked again."""
+        """Make one request per game to a source; records bought before are not requested again."""
         batches, usage = [], Usage()
         name = order.provider.name
         for game in order.games:
@@ -228,17 +228,17 @@ class Access:
         return _stack(batches, order.size), usage
 
     def _within_time(self, order: _Order, game: int) -> AbstractContextManager[None]:
-        """Give a request up when it takes too long; one from the caller's thread cannot be."""
+        """Apply the time limit to a request, unless it is made in the caller's thread."""
         if self._threads is None:
             return nullcontext()
         name, purpose = order.provider.name, order.purpose
         return self._threads.request(name, partial(self._journal.failed, name, purpose, game))
 
     def _request(self, order: _Order, game: int) -> Batch:
-        """Make one request, and say what went wrong if it fails.
+        """Make one request; if it fails, record the failure and raise SourceError.
 
-        Sources may raise more than errors, such as the CancelledError of a task or SystemExit;
-        the journal waits for every request that it was told of to end.
+        All exceptions are caught, also those such as CancelledError and SystemExit, because the
+        journal must learn how every request ended.
         """
         source = order.provider.source
         try:
@@ -261,7 +261,7 @@ class Access:
         return batch
 
     def _check_schema(self, name: str, schema: Schema) -> None:
-        """Check that a provider gives the features it gave before, and those expected of all."""
+        """Check that a provider's features are the same as before and as those of all providers."""
         with self._seeing:
             before = self._seen.setdefault(name, schema)
             expected = self._schema = self._schema or schema
@@ -272,11 +272,11 @@ class Access:
 
 
 class _Abandoned(Exception):
-    """Something went wrong elsewhere, so this source is not asked any further."""
+    """Another request failed, so no further request is made to this source."""
 
 
 def _gather(futures: Sequence[Future[_Answer]]) -> list[_Answer]:
-    """Give all answers, or raise what went wrong rather than what was abandoned because of it."""
+    """Return all answers, or raise the first error that is not `_Abandoned`."""
     for future in futures:
         error = future.exception()
         if error is not None and not isinstance(error, _Abandoned):
@@ -286,7 +286,7 @@ def _gather(futures: Sequence[Future[_Answer]]) -> list[_Answer]:
 
 @dataclass(frozen=True, eq=False)
 class _Order:
-    """What is wanted of one provider."""
+    """The draws to fetch from one provider."""
 
     provider: Provider
     purpose: str
@@ -295,19 +295,19 @@ class _Order:
     size: int
 
     def choice(self, source: FiniteSource, seeds: Seeds, games: range) -> Choice:
-        """Say which rows of a finite source the games use."""
+        """Return the rows of a finite source that the games use."""
         stream = Stream(seeds, self.purpose, self.provider.name, games)
         return RandomRows(stream, self.size, source.size, source.replace)
 
 
 def _is_distant(provider: Provider) -> bool:
-    """Whether records are somewhere else than in memory."""
+    """Whether the records are not in memory."""
     source = provider.source
     return not (isinstance(source, FiniteSource) and source.records is not None)
 
 
 def _in_words(cause: BaseException) -> str:
-    """What a source raised, in one line."""
+    """Return the exception of a source as one line of text."""
     said = one_line(cause)
     if isinstance(cause, ShapbandError):
         return said

@@ -1,4 +1,4 @@
-"""Checks of what a source gave."""
+"""Checks of the records that a source returned."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from shapband.sources.frames import as_frame, check_infinite
 
 
 def check_answer(answer: object, size: int) -> Batch:
-    """Check that a source gave `size` records, as a `Batch` or as a tuple (X, y), and copy them.
+    """Check that a source returned `size` records, as a `Batch` or a tuple (X, y); copy them.
 
-    The copy makes the records the library's own: a source may use its buffers again.
+    The records are copied because a source may use its buffers again.
 
     Examples
     --------

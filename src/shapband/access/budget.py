@@ -1,4 +1,4 @@
-"""What a valuation may ask of the sources in all."""
+"""Limits on the records and requests of a valuation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shapband.checks import check_whole
 
 @dataclass(frozen=True)
 class Cost:
-    """Requests and records that something takes.
+    """A number of requests and a number of records.
 
     Examples
     --------
@@ -45,13 +45,13 @@ class Budget:
                 check_whole(f"Budget: {name}", limit, 1, ", or None for no limit")
 
     def allows(self, spent: Cost, more: Cost) -> bool:
-        """Whether `more` can still be asked after `spent`."""
+        """Whether `spent` plus `more` is within the budget."""
         return (self.records is None or spent.records + more.records <= self.records) and (
             self.requests is None or spent.requests + more.requests <= self.requests
         )
 
     def games_within(self, spent: Cost, per_game: Cost) -> int | None:
-        """How many whole games the rest of the budget pays for; None if any number."""
+        """Number of games that the rest of the budget covers; None if there is no limit."""
         counts = [
             max(0, limit - used) // each
             for limit, used, each in (

@@ -1,7 +1,7 @@
-"""What a run remembers of its purchases, so that nothing is bought twice.
+"""The interface through which a run stores its purchases, so that nothing is bought twice.
 
-`Access` tells the journal of every request before it is made and of every answer before it is
-used. `NullPurchases` remembers nothing; `value()` uses it outside a run.
+`Access` reports every request to the journal before making it, and every answer before using it.
+`NullPurchases` stores nothing; `value()` uses it outside a run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class PurchaseJournal(ABC):
 
     @abstractmethod
     def usage(self) -> Mapping[str, Usage]:
-        """What was received so far, by provider."""
+        """Requests, records and seconds so far, by provider."""
 
     @abstractmethod
     def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[GameNumbers]:
@@ -29,11 +29,11 @@ class PurchaseJournal(ABC):
 
     @abstractmethod
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:
-        """Records already bought from a distant source, or None."""
+        """Return records bought before from a source that is not in memory, or None."""
 
     @abstractmethod
     def asking(self, name: str, purpose: str, game: int, size: int) -> None:
-        """Record that a distant source is about to be asked for one draw."""
+        """Record that a request for one draw is about to be made to a source."""
 
     @abstractmethod
     def received(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
@@ -49,18 +49,18 @@ class PurchaseJournal(ABC):
 
 
 class NullPurchases(PurchaseJournal):
-    """Remembers nothing."""
+    """Stores nothing: the journal of a valuation outside a run."""
 
     def usage(self) -> Mapping[str, Usage]:
-        """Nothing was received before."""
+        """Return an empty mapping: nothing was received before."""
         return {}
 
     def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[GameNumbers]:  # noqa: ARG002
-        """All games."""
+        """Return all games for every provider."""
         return [games for _ in names]
 
     def recall(self, name: str, purpose: str, game: int) -> None:
-        """Nothing was bought before."""
+        """Return None: nothing was bought before."""
 
     def asking(self, name: str, purpose: str, game: int, size: int) -> None:
         """Do nothing."""

@@ -1,4 +1,4 @@
-"""What was asked of the sources, per provider and in total."""
+"""Requests, records and waiting time, per provider and in total."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class AccessReport:
-    """The account of a valuation.
+    """The requests, records and waiting time of a valuation.
 
     Examples
     --------
@@ -53,15 +53,15 @@ class AccessReport:
 
     @property
     def requests(self) -> int:
-        """All requests."""
+        """Number of requests, over all providers."""
         return self.total.requests
 
     @property
     def records(self) -> int:
-        """All records."""
+        """Number of records, over all providers."""
         return self.total.records
 
     @property
     def seconds(self) -> float:
-        """The sum over all requests; it exceeds the wall time when they are made side by side."""
+        """Total request time; it exceeds the wall time if requests are made in parallel."""
         return self.total.seconds

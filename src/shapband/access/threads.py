@@ -14,16 +14,16 @@ from typing import Any, TypeVar
 from shapband.errors import SourceError
 
 Answer = TypeVar("Answer")
-_LONGEST_WAIT = 1.0  # seconds between two looks at the requests under way
+_LONGEST_WAIT = 1.0  # seconds between two checks of the pending requests
 
 
 class Overdue(Exception):
-    """The answer of a request came after its time limit, and is not used."""
+    """The answer to a request came after its time limit and is not used."""
 
 
 @dataclass(eq=False)
 class _Task:
-    """A call in a thread, and since when its request waits for a source."""
+    """A call in a thread, and the time at which its current request began."""
 
     call: Callable[[], Any]
     future: Future[Any]
@@ -33,7 +33,7 @@ class _Task:
 
 
 class RequestThreads:
-    """A pool of daemon threads: a source that never answers must not keep the process alive.
+    """A pool of daemon threads, so that a source that never answers cannot block the exit.
 
     Parameters
     ----------
@@ -50,16 +50,16 @@ class RequestThreads:
             thread.start()
 
     def submit(self, call: Callable[[], Answer]) -> Future[Answer]:
-        """Have a thread call a function, which makes its requests in `request`."""
+        """Call a function in a thread; the function makes its requests inside `request`."""
         task = _Task(call, Future())
         self._tasks.put(task)
         return task.future
 
     @contextmanager
     def request(self, name: str, give_up: Callable[[str], None]) -> Iterator[None]:
-        """Let the time limit run for a provider; `give_up` is called with the reason."""
+        """Apply the time limit to a request; if it is exceeded, call `give_up` with the reason."""
         task = self._running.get(threading.get_ident())
-        if task is None:  # asked in the thread of the caller, who can interrupt it
+        if task is None:  # in the caller's thread, which the user can interrupt
             yield
             return
         task.name, task.give_up, task.since = name, give_up, time.monotonic()
@@ -71,14 +71,14 @@ class RequestThreads:
                 raise Overdue
 
     def wait(self, futures: Sequence[Future[Any]]) -> None:
-        """Wait until every call has ended, or its request has run out of time."""
+        """Wait until every call has ended or has exceeded the time limit of a request."""
         pending = set(futures)
         while pending:
             _, pending = wait(pending, timeout=min(_LONGEST_WAIT, self._timeout / 4))
             self._give_up_overdue()
 
     def close(self) -> None:
-        """Begin no further call, and wait for those under way."""
+        """Start no further call, and wait for the running ones."""
         while not self._tasks.empty():
             task = self._tasks.get()
             if task is not None:

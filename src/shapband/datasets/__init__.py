@@ -1,4 +1,4 @@
-"""Ready-made tasks: the three of the paper, as providers with a utility."""
+"""Ready-made tasks: the three tasks of the paper, each with providers and a utility."""
 
 from shapband.datasets.digits import digits
 from shapband.datasets.synthetic import synthetic

@@ -1,4 +1,4 @@
-"""Handwritten digits: every class a provider, a small neural network as the model."""
+"""The digits task: one provider per class of handwritten digits, and a small neural network."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _NETWORK_SEED = 314159
 
 
 def digits() -> Task:
-    """Give the digits task: 1,797 images of 64 pixels, provider i owns the digit i.
+    """Return the digits task: 1,797 images of 64 pixels, provider i owns the digit i.
 
-    A coalition is worth the test accuracy of a network (128, 64) trained by L-BFGS on its
-    images, on a stratified 30 % set aside. Data: scikit-learn's copy of the UCI set Optical
+    A coalition is worth the accuracy of a network (128, 64), trained by L-BFGS on its images, on
+    a stratified test set of 30 %. Data: scikit-learn's copy of the UCI set Optical
     Recognition of Handwritten Digits.
 
     Examples

@@ -1,4 +1,4 @@
-"""A wave over a parabola: ten providers that each know a part of it."""
+"""The synthetic task: ten providers sample different parts of a sine plus a parabola."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _N_VALIDATION = 1000
 
 
 def synthetic(seed: int = 0) -> Task:
-    """Give the synthetic task: f(x) = 0.3 x - 0.02 x² + 2 sin(π x + π/4) + 3.
+    """Return the synthetic task: f(x) = 0.3 x - 0.02 x² + 2 sin(π x + π/4) + 3.
 
     Provider i draws x from a Gaussian centred on the i-th of ten points evenly spaced over
-    [-7, 7], clipped to [-10, 10], and knows f there. A coalition is worth 1 / (1 + MSE) of the
+    [-7, 7], clipped to [-10, 10], with targets f(x). A coalition is worth 1 / (1 + MSE) of the
     nearest neighbour at 1,000 points of [-10, 10].
 
     Parameters
@@ -51,7 +51,7 @@ def _curve(x: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Around:
-    """Draws points around a centre; a class, so that workers can receive it."""
+    """Draws points around a centre; a class, so that it can be pickled for workers."""
 
     centre: float
     width: float

@@ -1,4 +1,4 @@
-"""The record that every ready-made task comes in."""
+"""The data class of a ready-made task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shapband.utilities.base import Utility
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Providers, the utility they are valued by, and its validation rows."""
+    """Providers, a utility to value them with, and the validation rows of the utility."""
 
     name: str
     providers: tuple[Provider, ...]

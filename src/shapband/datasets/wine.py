@@ -1,4 +1,4 @@
-"""White wine: ten providers by alcohol, least squares for the quality."""
+"""The wine task: ten providers split by alcohol content, quality predicted by least squares."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _N_PROVIDERS = 10
 
 
 def wine() -> Task:
-    """Give the wine task: 4,898 white wines, 11 attributes, quality 3 to 9.
+    """Return the wine task: 4,898 white wines, 11 attributes, quality 3 to 9.
 
     1,469 wines are set aside for validation; the others are split at the deciles of their
     alcohol content into ten providers of 227 to 450 wines. A coalition is worth 1 / (1 + MSE)
@@ -40,7 +40,7 @@ def wine() -> Task:
     """
     table = _read()
     X, y = table[:, :-1], table[:, -1]
-    # The old generator on purpose: this shuffle is the paper's, down to the provider sizes.
+    # The legacy generator gives the paper's shuffle, with the same provider sizes.
     order = np.random.RandomState(42).permutation(len(table))
     validation, training = order[:_N_VALIDATION], order[_N_VALIDATION:]
     alcohol = X[training, _ALCOHOL]

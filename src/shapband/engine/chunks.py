@@ -20,18 +20,18 @@ from shapband.utilities.base import GameSummaries, Utility
 
 _NEAR_FLOATS = 250_000  # best size of a chunk, in numbers: 2 MB, which fit into the caches
 _MOST_FLOATS = 8_000_000  # largest size, unless a single game holds more
-_FEW_GAMES = 128  # with fewer games a chunk, the overhead per provider and chunk dominates
-_SHARED_GAMES = 64  # fewest games handed to another worker, unless fewer fill the memory
-_DISTANT_GAMES = 8  # fetched at once from distant sources, so that a run can be stopped soon
+_FEW_GAMES = 128  # with fewer games per chunk, the overhead per provider and chunk dominates
+_SHARED_GAMES = 64  # fewest games in a chunk for another worker, unless memory limits it
+_DISTANT_GAMES = 8  # games fetched at once from slow sources, so that a run can be stopped soon
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Consecutive games: their draws, or only the summaries once those are made.
+    """Consecutive games with their draws, or with their summaries.
 
     Attributes
     ----------
-    indices : which games
+    indices : the numbers of the games
     draws : one per provider, or None once they are summarised
     summaries : summaries[game][provider], or None before
     """
@@ -43,7 +43,7 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What a worker does with a chunk.
+    """The function that a worker applies to a chunk.
 
     Attributes
     ----------
@@ -58,12 +58,12 @@ class Job:
 
     @staticmethod
     def of(plan: Plan, realisation: Realisation) -> Job:
-        """Make the job of a plan."""
+        """Make the job for a plan."""
         travel = _summaries_travel(plan.utility, realisation.draw_sizes.tolist())
         return Job(plan.utility, plan.solver, plan.names, plan.seeds, travel)
 
     def __call__(self, task: Chunk) -> Solution:
-        """Summarise the games, unless that is done, and solve them."""
+        """Summarise the games, unless they have summaries, and solve them."""
         summaries = self._summarised(task).summaries
         games = Games(self.utility, summaries, self.names, task.indices, self.seeds)
         before = self.utility.failures
@@ -71,7 +71,7 @@ class Job:
         return replace(solution, failures=self.utility.failures - before)
 
     def packed(self, task: Chunk) -> Chunk:
-        """Reduce a chunk to what another process needs: summaries, or the records in use."""
+        """Reduce a chunk to the summaries, or to the records in use, to send to another process."""
         if self.summaries_travel or task.draws is None:
             return self._summarised(task)
         return Chunk(task.indices, [drawn.packed() for drawn in task.draws])
@@ -95,7 +95,7 @@ class Job:
 
 
 def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int) -> int:
-    """Games in a chunk: few enough to fit into the caches, enough to outweigh the overhead."""
+    """Number of games in a chunk: few enough for the caches, enough to outweigh the overhead."""
     if plan.chunk_size is not None:
         return plan.chunk_size
     if not plan.utility.mergeable:
@@ -105,7 +105,7 @@ def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int
     near, most = _NEAR_FLOATS // per_game, _MOST_FLOATS // per_game
     size = max(1, near, min(most, _FEW_GAMES))
     if n_jobs > 1:
-        # Several chunks a worker, so that none waits long for the last one.
+        # Several chunks per worker, so that no worker waits long for the last chunk.
         size = min(size, max(_SHARED_GAMES, -(-plan.n_games // (4 * n_jobs))))
     if access.waits and realisation.cost.requests:
         size = min(size, _DISTANT_GAMES)
@@ -115,8 +115,8 @@ def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int
 def fetched_ahead(chunks: Iterator[Chunk], access: Access) -> Generator[Chunk, None, None]:
     """Fetch the next chunk's draws while this one is being solved.
 
-    When this generator is closed or interrupted it waits for the chunk that is being fetched,
-    so the access is stopped first.
+    When this generator is closed or interrupted, it stops the access and then waits for the
+    chunk that is being fetched.
     """
     with ThreadPoolExecutor(1) as thread, access.stopped_by_errors():
         following = thread.submit(next, chunks, None)
@@ -126,10 +126,10 @@ def fetched_ahead(chunks: Iterator[Chunk], access: Access) -> Generator[Chunk, N
 
 
 def _summaries_travel(utility: Utility, draw_sizes: list[int]) -> bool:
-    """Whether games are sent away as summaries: if they are small, and smaller than the records.
+    """Whether summaries are sent to workers instead of records: if allowed and not larger.
 
-    Neighbour lists for many validation rows are larger than the draws they are made from, and
-    making them is most of the work: that is left to the workers.
+    Neighbour lists for many validation rows are larger than the draws, and computing them is
+    most of the work, so the workers compute them.
     """
     summaries = sum(utility.summary_floats(size) for size in draw_sizes)
     records = sum(Utility.summary_floats(utility, size) for size in draw_sizes)

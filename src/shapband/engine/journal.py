@@ -13,7 +13,7 @@ class GameJournal(ABC):
 
     @abstractmethod
     def begin(self, realisation: Realisation) -> None:
-        """Record what the games are, for readers of the unfinished run."""
+        """Record the attributes of the realisation, for readers of the unfinished run."""
 
     @abstractmethod
     def solved(self) -> int:
@@ -21,7 +21,7 @@ class GameJournal(ABC):
 
     @abstractmethod
     def solutions(self, games: range) -> Solution:
-        """Read stored games."""
+        """Return the solutions of stored games."""
 
     @abstractmethod
     def seconds(self, games: int) -> float:
@@ -39,15 +39,15 @@ class NullGames(GameJournal):
         """Do nothing."""
 
     def solved(self) -> int:
-        """No game is stored."""
+        """Return 0: no game is stored."""
         return 0
 
     def solutions(self, games: range) -> Solution:
-        """Raise: there are no stored games."""
+        """Raise an error: there are no stored games."""
         raise IndexError(f"games {games} were never stored")
 
     def seconds(self, games: int) -> float:  # noqa: ARG002
-        """No time has passed."""
+        """Return 0: no time is stored."""
         return 0.0
 
     def store_games(self, games: range, solution: Solution, seconds: float) -> None:

@@ -21,7 +21,7 @@ from shapband.utilities.base import Utility
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Everything that determines a valuation. `make_plan` makes it."""
+    """Everything that determines a valuation; made by `make_plan`."""
 
     providers: tuple[Provider, ...]
     utility: Utility
@@ -43,7 +43,7 @@ class Plan:
 
     @property
     def setup(self) -> dict[str, str]:
-        """Utility, its value of nobody, sampling and solver as text."""
+        """Utility, value of the empty coalition, sampling and solver as text."""
         source = " (a dummy model)" if self.utility.baseline else ""
         return {
             "utility": type(self.utility).__name__,
@@ -71,8 +71,8 @@ def make_plan(
 ) -> Plan:
     """Check all arguments of a valuation before any source is asked, and fill in the defaults.
 
-    The arguments are those of `value`; `locate` gives a context that adds the place of an
-    argument to its errors, such as the key in a configuration file.
+    The arguments are those of `value`; `locate` returns a context that adds the position of
+    an argument, such as the key in a configuration file, to its errors.
     """
     with locate("providers"):
         checked = check_providers(providers)

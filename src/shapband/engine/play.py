@@ -25,13 +25,13 @@ from shapband.solvers.base import Solution
 from shapband.valuation import Stopped, Valuation
 
 _KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
-_LOOK = 32  # games between two looks at a stopping rule
+_LOOK = 32  # games between two checks of a stopping rule
 _ALL_FAILED = 100  # evaluations after which a valuation ends if all of them failed
 
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """How many games are done, and what they have given and cost so far."""
+    """The number of games done, their moments, and their records and requests so far."""
 
     n_games: int
     fold: Fold
@@ -49,7 +49,7 @@ class Progress:
 
     @property
     def report(self) -> AccessReport:
-        """What was asked of the sources so far."""
+        """Requests, records and waiting time so far."""
         return self.access.report
 
 
@@ -67,10 +67,10 @@ def play(
 
     Parameters
     ----------
-    plan : what to play
-    workers : who solves the games
+    plan : the checked arguments of the valuation
+    workers : solve the games
     watch : called with the progress after every chunk
-    purchases, games : store what is bought and solved, and give it back when a run is resumed
+    purchases, games : store bought records and solved games, to read them in a resumed run
     """
     journal = games or NullGames()
     started = time.perf_counter() - journal.seconds(journal.solved())
@@ -135,7 +135,7 @@ class _Session:
         self._chunk = chunk_size(plan, realisation, access, workers.n_jobs)
 
     def play(self, watch: Watch) -> Stopped:
-        """Play stage by stage, and say why the last game was the last."""
+        """Play stage by stage, and return why no further games were played."""
         progress = Progress(self._n_games, self.fold, self._access)
         rule = self._plan.stop
         stage = self._n_games if rule is None else _LOOK
@@ -162,7 +162,7 @@ class _Session:
             yield
         new = range(stored.stop, games.stop)
         at = new.start
-        # Closed here, so that fetching ahead ends with the stage, also after an error.
+        # Close the generator, so that fetching ahead ends with the stage, also after an error.
         with closing(self._tasks(new)) as tasks:
             for solution in self._workers.map(self._job, tasks, -(-len(new) // self._chunk)):
                 played = range(at, at + len(solution.values))
@@ -174,7 +174,7 @@ class _Session:
     def _seconds(self, games: int) -> float:
         """Seconds played, over all sessions, when this many games are done.
 
-        For stored games it is the stored time, so that a resumed run looks at its stopping rule
+        For stored games this is the stored time, so that a resumed run checks its stopping rule
         with the same times as before.
         """
         if games <= self._stored:
@@ -198,7 +198,7 @@ class _Session:
         self._check_failures(least=_ALL_FAILED)
 
     def _check_failures(self, least: int) -> None:
-        """Raise if all evaluations failed, and there are at least so many."""
+        """Raise an error if all evaluations failed and there are at least `least` of them."""
         if self.failures == self.evaluations >= least:
             raise EvaluationError(
                 f"all {self.evaluations:,} coalitions so far could not be evaluated: leave out "
@@ -223,7 +223,7 @@ class _KeptGames:
 
 
 def _affordable_games(access: Access, realisation: Realisation, n_games: int) -> int:
-    """Games that the budget pays for: no game is begun that could not be finished."""
+    """Number of games that the budget covers; only games that can be finished are started."""
     limit = access.affordable_games(realisation.cost)
     games = n_games if limit is None else min(n_games, limit)
     if games < 2:

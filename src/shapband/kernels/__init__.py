@@ -1,9 +1,9 @@
-"""Inner loops: arrays in, arrays out; no policy and no validation.
+"""Inner loops: functions of arrays that return arrays and do not check their arguments.
 
-`plain` and `compiled` hold the same functions under the same names. `load` gives the compiled
-ones. The plain ones are their readable reference in NumPy: tests compare the two, and
-``SHAPBAND_COMPILED=0`` in the environment makes the library use them, to debug without numba.
-Both give the same rows bit for bit, and the same values to 1e-10 where a game is well posed.
+`plain` and `compiled` hold the same functions under the same names. `load` returns the compiled
+modules. The plain modules are a readable reference in NumPy: tests compare the two, and
+``SHAPBAND_COMPILED=0`` in the environment selects the plain modules, to debug without numba.
+Both give identical rows, and the same values to 1e-10 if a game is well posed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,6 @@ from types import ModuleType
 
 @cache
 def load(name: str) -> ModuleType:
-    """Give the module of kernels called `name`; which kind is decided once."""
+    """Return the kernel module `name`: compiled, or plain if ``SHAPBAND_COMPILED`` is 0."""
     kind = "plain" if os.environ.get("SHAPBAND_COMPILED") == "0" else "compiled"
     return importlib.import_module(f"shapband.kernels.{kind}.{name}")

@@ -1,4 +1,4 @@
-"""Which rows a draw takes, from random 64-bit words."""
+"""The rows of a draw, computed from random 64-bit words."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from shapband.kernels import load
 
 
 def with_replacement(words: NDArray[np.uint64], size: int) -> IntArray:
-    """Turn words (n_games, k) into k independent rows below `size` for each game."""
+    """Convert words (n_games, k) to k independent rows below `size` for each game."""
     return (uniforms(words) * size).astype(np.int64)
 
 
 def without_replacement(words: NDArray[np.uint64], size: int) -> IntArray:
-    """Turn words (n_games, k) into k distinct rows below `size` for each game."""
+    """Convert words (n_games, k) to k distinct rows below `size` for each game."""
     chosen: IntArray = load("shuffle").first_of_shuffle(words, size)
     return chosen
 

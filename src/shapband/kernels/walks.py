@@ -1,4 +1,4 @@
-"""Coalitions that grow along permutations: which of them were met before."""
+"""Repeated coalitions along permutations."""
 
 from __future__ import annotations
 

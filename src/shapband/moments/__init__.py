@@ -1,6 +1,6 @@
-"""Expectation and variance across games, and how well they are known.
+"""Expectation and variance across games, with errors and confidence intervals.
 
-`accumulate` folds games into sums in one pass; `decompose` separates what varies between data
-draws from the solver's own noise; `intervals` turns both into errors and confidence intervals;
-`stopping` says when enough games were played.
+`accumulate` folds games into sums in one pass; `decompose` separates the variance between data
+draws from the solver's noise; `intervals` turns both into errors and confidence intervals;
+`stopping` decides when enough games were played.
 """

@@ -1,7 +1,7 @@
-"""Central sums of per-game values and solver noise: one pass, mergeable, stable.
+"""Central sums of per-game values and solver noise, computed in one pass and mergeable.
 
-Sums are kept about their own mean. Merging moves both parts to the common mean and adds them,
-so no large numbers are ever subtracted from each other.
+Sums are kept about their own mean. Merging shifts both parts to the common mean and adds them,
+so no large numbers are subtracted from each other.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 from shapband.moments import decompose
 
-_FOLD = 32  # games folded at once; fixed, so that the bits do not depend on chunk sizes
+_FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
     """Sums over games, for every provider.
 
-    With x the value in a game and w the solver's estimated noise variance in it, and bars for
-    means over games.
+    Below, x is the value in a game, w the solver's estimated noise variance in that game, and
+    a bar denotes the mean over games.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Moments:
         return fold.moments()
 
     def merge(self, other: Moments) -> Moments:
-        """Moments of both sets of games together; groups must not be split between them."""
+        """Return the moments of both sets of games together; no group may be split between them."""
         if self.n_games == 0 or other.n_games == 0:
             return other if self.n_games == 0 else self
         n_games = self.n_games + other.n_games
@@ -108,7 +108,7 @@ class Moments:
 
     @property
     def variance(self) -> FloatArray:
-        """(n,) estimate of Var(φ), solver noise removed; negative by chance if it is small."""
+        """(n,) estimate of Var(φ), solver noise removed; a small variance may come out negative."""
         return self.raw_variance - self.noise
 
     @property
@@ -121,7 +121,7 @@ _SUMS = ("m2", "m3", "m4", "noise_m2", "cross_11", "cross_21")
 
 
 class Fold:
-    """Folds games in their order, in blocks of fixed size whatever chunks they arrive in."""
+    """Folds games in order, in blocks of fixed size that do not depend on the chunks."""
 
     def __init__(self, n_providers: int, group: int | None) -> None:
         self._size = _FOLD if group is None else group
@@ -129,7 +129,7 @@ class Fold:
         self._waiting = np.empty((2, 0, n_providers))
 
     def add(self, values: FloatArray, noise: FloatArray) -> None:
-        """Take the next games: values and noise, (n_games, n) each."""
+        """Add the next games: values and noise, (n_games, n) each."""
         rows = np.concatenate([self._waiting, np.stack([values, noise])], axis=1)
         whole = rows.shape[1] - rows.shape[1] % self._size
         for start in range(0, whole, self._size):
@@ -138,11 +138,11 @@ class Fold:
 
     @property
     def n_games(self) -> int:
-        """Games taken so far."""
+        """Number of games added so far."""
         return self._folded.n_games + self._waiting.shape[1]
 
     def moments(self) -> Moments:
-        """Moments of all games taken so far."""
+        """Moments of all games added so far."""
         if self._waiting.shape[1] == 0:
             return self._folded
         return self._folded.merge(self._block(self._waiting))
@@ -168,7 +168,7 @@ class Fold:
 
 
 def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> Moments:
-    """Move the sums of one part to another centre."""
+    """Shift the central sums of a part to another centre."""
     n, dx, dw = part.n_games, part.mean - mean, part.noise - noise
     square = dx * dx
     return replace(

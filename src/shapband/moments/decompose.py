@@ -1,4 +1,4 @@
-"""The pieces of the variance across games."""
+"""The components of the variance across games."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from shapband._typing import FloatArray
 
 
 def raw_variance(m2: FloatArray, n_games: int, n_groups: int) -> FloatArray:
-    """Sample variance across games, within groups where there are any; NaN if undefined."""
+    """Sample variance across games, or within groups if there are any; NaN if undefined."""
     freedom = n_games - n_groups
     return m2 / freedom if freedom > 0 else np.full_like(m2, np.nan)  # Eq. (7)
 
 
 def fourth_moment(m4: FloatArray, variance: FloatArray, n_games: int, n_groups: int) -> FloatArray:
-    """Fourth central moment, the bias of deviations from a group's own mean removed.
+    """Fourth central moment, corrected for the bias of deviations from the group's mean.
 
     For a group of m games E[Σ(x - x̄)⁴] = (m-1)/m² · ((m² - 3m + 3) μ4 + 3(2m - 3) σ⁴). The
     estimate is kept at or above σ⁴, as every fourth moment is.

@@ -73,7 +73,7 @@ def _bonett(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
         kurtosis = np.where(raw > 0, mu4 / raw**2, 1.0)
     c = n / (n - z)
     error = c * np.sqrt(np.maximum(kurtosis - (n - 3) / n, 0.0) / (n - 1))
-    # Too few or too wild games overflow here: the upper end is then honestly infinite.
+    # With few or heavy-tailed games this may overflow; the upper end is then infinite.
     with np.errstate(over="ignore"):
         factor = np.exp(z * error)
     return c * raw / factor, c * raw * factor

@@ -1,7 +1,7 @@
-"""When enough games were played: small rules that compose with `&` and `|`.
+"""Stopping rules, which decide when enough games were played; combine them with `&` and `|`.
 
-Rules are looked at after fixed numbers of games, in game order, so they give the same answer for
-any number of workers (time excepted).
+Rules are checked after fixed numbers of games, in game order. So every rule except `Seconds`
+stops at the same game for any number of workers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shapband.moments.intervals import check_level, expectation_interval
 
 
 class StoppingRule(ABC):
-    """Says whether the games played so far are enough.
+    """Decides whether the games played so far are enough.
 
     Examples
     --------
@@ -43,12 +43,12 @@ class StoppingRule(ABC):
 
 @dataclass(frozen=True)
 class Precision(StoppingRule):
-    """Every expectation is known well enough.
+    """Stop when the confidence interval of every expectation is narrow enough.
 
     Parameters
     ----------
     absolute : largest half width of an interval
-    relative : the same, as a part of the expectation itself; either limit is enough
+    relative : the same as a fraction of the expectation; meeting either limit is enough
     level : confidence level of the intervals
 
     Examples
@@ -85,15 +85,15 @@ class Precision(StoppingRule):
 
 @dataclass(frozen=True)
 class StableRanking(StoppingRule):
-    """The intervals of providers next to each other in the ranking do not overlap.
+    """Stop when the intervals of adjacent providers in the ranking do not overlap.
 
-    Values of one game compete for the same total, so errors of two providers may add up; two
-    separate intervals decide a pair whatever their correlation.
+    The values of one game share a total, so the errors of two providers may add up. Two
+    intervals that do not overlap decide a pair for any correlation.
 
     Parameters
     ----------
     tolerance : providers closer than this may stay undecided
-    level : confidence level of the intervals, at each look
+    level : confidence level of the intervals, at each check
 
     Examples
     --------
@@ -114,7 +114,7 @@ class StableRanking(StoppingRule):
             )
 
     def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
-        """Whether every pair of neighbours is decided, or too close to matter."""
+        """Whether every adjacent pair is decided, or closer than `tolerance`."""
         order = np.argsort(moments.expectation)
         low, high = expectation_interval(moments, self.level)[order].T
         half = (high - low) / 2
@@ -125,9 +125,9 @@ class StableRanking(StoppingRule):
 
 @dataclass(frozen=True)
 class Seconds(StoppingRule):
-    """The time is up. The only rule whose answer depends on the machine.
+    """Stop after a time limit. Only this rule depends on the speed of the machine.
 
-    All sessions of a run count, without the pauses between them.
+    The time of a run is the sum over its sessions, without the pauses between them.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class Seconds(StoppingRule):
             raise InvalidInput(f"Seconds: limit must be above 0; received {self.limit!r}")
 
     def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
-        """Whether the limit is passed."""
+        """Whether the time limit is reached."""
         return seconds >= self.limit
 
 

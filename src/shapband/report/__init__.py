@@ -1,1 +1,1 @@
-"""What to draw, and how to draw it: functions take matplotlib axes, and estimate nothing."""
+"""Figures of valuations, drawn on matplotlib axes; this package computes no estimates."""

@@ -1,4 +1,4 @@
-"""Bands: every provider's value, how far it moves between data draws, and how well we know it."""
+"""Band plots: each provider's expected value, its spread over data draws, and its error."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-# Ink, band, marker and its filling of the first, second, ... valuation. Bands differ in lightness
-# and markers in shape and filling, so that a copy without colours still tells them apart.
+# Line colour, band colour, marker and marker fill of the first, second, ... valuation. Bands differ
+# in lightness and markers in shape and fill, so that they also differ in a black-and-white print.
 _STYLES = (
     ("#14375e", "#b4cae1", "o", "#14375e"),
     ("#b04a0c", "#f4d3b8", "s", "white"),
     ("#1c6344", "#e0f0e6", "D", "#1c6344"),
     ("#4d4d4d", "#d5d5d5", "^", "white"),
 )
-_ROWS_FILLED = 0.76  # of the height of a row; the rest keeps neighbours apart
-_WIDEST_LANE = 0.45  # of the height of a row, when few valuations share it
+_ROWS_FILLED = 0.76  # part of a row's height; the rest separates adjacent rows
+_WIDEST_LANE = 0.45  # part of a row's height, if a row shows few valuations
 _TEXT = "#333333"
 _HAIRLINE = "#e6e6e6"
 
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """What the picture shows, for m valuations of the same n providers.
+    """The numbers shown in a band plot, for m valuations of the same n providers.
 
     Attributes
     ----------
     names : the n providers, from top to bottom
-    labels : the m valuations, in words
+    labels : the names of the m valuations
     level : confidence level of `interval`
     expectation : (m, n) estimate of the expectation of the value
     interval : (m, n, 2) confidence interval of the expectation: the error of the estimate
-    spread : (m, n, 2) expectation minus and plus one standard deviation of the value: how far it
-        moves between data draws. NaN where the estimate of the variance is negative
+    spread : (m, n, 2) expectation minus and plus one standard deviation of the value over
+        data draws. NaN where the estimate of the variance is negative
     """
 
     names: tuple[str, ...]
@@ -57,7 +57,7 @@ class Bands:
 
 
 def bands_of(valuations: Mapping[str, Valuation], *, level: float = 0.95) -> Bands:
-    """Work out what to draw.
+    """Compute the numbers to draw.
 
     Parameters
     ----------
@@ -89,17 +89,17 @@ def bands_of(valuations: Mapping[str, Valuation], *, level: float = 0.95) -> Ban
 
 
 def draw_bands(ax: Axes, bands: Bands, *, x_label: str) -> None:
-    """Draw one row per provider, with the valuations beneath each other in the row.
+    """Draw one row per provider; the valuations are below each other in the row.
 
-    A wide pale band is the spread of the value across data draws, a point with a thin bar the
-    estimate of its expectation and the error of that estimate. A band that is not known is left
-    out, and the legend says so. The legend stands above the axes: use a figure with
+    A wide pale band is the spread of the value across data draws. A point with a thin bar is the
+    estimate of the expectation with its confidence interval. A band whose estimate is NaN is not
+    drawn, and the legend says so. The legend is above the axes: use a figure with
     `layout="constrained"`, about 9 inches wide and half an inch high per provider.
 
     Parameters
     ----------
-    ax : where to draw
-    bands : what to draw, from `bands_of`
+    ax : the axes to draw on
+    bands : the numbers to draw, from `bands_of`
     x_label : what the values are measured in
 
     Examples
@@ -141,7 +141,7 @@ def draw_bands(ax: Axes, bands: Bands, *, x_label: str) -> None:
 
 
 def _shared_names(valuations: Mapping[str, Valuation]) -> tuple[str, ...]:
-    """The providers that all valuations have, in the order of the first."""
+    """Return the providers, in the order of the first valuation; they must be the same in all."""
     if not 1 <= len(valuations) <= len(_STYLES):
         raise InvalidInput(
             f"valuations must be 1 to {len(_STYLES)} to be told apart in one picture; received "
@@ -165,7 +165,7 @@ def _lanes(m: int) -> tuple[FloatArray, float]:
 
 
 def _draw_frame(ax: Axes, names: tuple[str, ...], x_label: str) -> None:
-    """Names on the left, hairlines between rows, and no box."""
+    """Draw the names on the left and thin lines between rows; remove the box."""
     n = len(names)
     ax.use_sticky_edges = False  # bands would otherwise touch the edge
     ax.autoscale_view(scaley=False)
@@ -182,7 +182,7 @@ def _draw_frame(ax: Axes, names: tuple[str, ...], x_label: str) -> None:
 
 
 def _draw_legends(ax: Axes, bands: Bands) -> None:
-    """Above the axes: what band and bar mean on the left, which marker is which on the right."""
+    """Draw two legends above the axes: bands and bars on the left, markers on the right."""
     from matplotlib.lines import Line2D
 
     band, bar = _sample(_TEXT, "#d2d2d2", "o", _TEXT)
@@ -195,13 +195,13 @@ def _draw_legends(ax: Axes, bands: Bands) -> None:
     if np.isnan(bands.spread).any():
         meanings[Line2D([], [], linestyle="none")] = "no band: not known yet, play more games"
     in_words = _legend(ax, list(meanings), list(meanings.values()), "lower left")
-    ax.add_artist(in_words).set_clip_on(False)  # clipped artists get no room in the layout
+    ax.add_artist(in_words).set_clip_on(False)  # the layout reserves no space for clipped artists
     styles = _STYLES[: len(bands.labels)]
     _legend(ax, [_sample(*style) for style in styles], list(bands.labels), "lower right")
 
 
 def _sample(ink: str, pale: str, marker: str, filling: str) -> tuple[Patch, Line2D]:
-    """A small picture of how one valuation is drawn."""
+    """Return the legend entries of one valuation: its band, and its point with a bar."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

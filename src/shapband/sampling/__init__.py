@@ -1,7 +1,7 @@
-"""How games are realised.
+"""Samplings: how the records of each game are drawn.
 
-A sampling is checked against the providers before anything is asked of them, then prepared: it
-buys its pools, if it has any, and becomes a `Realisation`, which gives the draws of any run of
-consecutive games. What a realisation says of itself (draw sizes, pool sizes, target, groups) is
-what the moments need in order to estimate the right thing.
+A sampling is checked against the providers before any request is made. Then `prepare` buys the
+pools, if the sampling has any, and returns a `Realisation`, which gives the draws of consecutive
+games. The attributes of a realisation (draw sizes, pool sizes, target, groups) tell the moments
+what they estimate.
 """

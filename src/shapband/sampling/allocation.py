@@ -1,4 +1,4 @@
-"""Who gets how many bootstrap records, from the variability of the pools."""
+"""The number of bootstrap records of each provider, from the variability of the pools."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from shapband.checks import check_number, check_row, check_whole
 from shapband.errors import InvalidInput
 from shapband.records import Batch
 
-_NOTHING = 1e-300  # weights in all below which the rest divided by them would overflow
-_SAME_QUOTA = 9  # decimals beyond which two remainders count as equal, so that ties are stable
+_NOTHING = 1e-300  # a sum of weights below this limit would overflow in the division
+_SAME_QUOTA = 9  # decimals to which remainders are compared, so that rounding breaks no ties
 
 
 def allocate(scores: ArrayLike, n_pool: int, n_boot: int, alpha: float) -> IntArray:
     """Allocate ``n * n_boot`` records to n providers by their variability scores (Algorithm 4).
 
-    Everyone gets the floor ``max(1, n_boot // 2)``; the rest goes out in proportion to the
-    scores scaled to [0, 1], up to the cap ``max(floor, int(alpha * n_pool))``, what capped
-    providers cannot take going to the others. Largest remainders round to whole records; ties
-    go to the higher score, then to the earlier provider. Equal scores get `n_boot` each.
+    Every provider gets the floor ``max(1, n_boot // 2)``. The rest is divided in proportion to
+    the scores scaled to [0, 1], up to the cap ``max(floor, int(alpha * n_pool))``; what exceeds
+    the cap goes to the others. The largest remainders are rounded up; ties go to the higher
+    score, then to the earlier provider. Equal scores get `n_boot` each.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def allocate(scores: ArrayLike, n_pool: int, n_boot: int, alpha: float) -> IntAr
 
     Returns
     -------
-    (n,) whole numbers that sum to ``n * n_boot``.
+    (n,) integers that sum to ``n * n_boot``.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def allocate(scores: ArrayLike, n_pool: int, n_boot: int, alpha: float) -> IntAr
 
 
 def allocation_bounds(n_pool: int, n_boot: int, alpha: float) -> tuple[int, int]:
-    """Floor and cap of an allocation, after checking that its total fits under the cap."""
+    """Return floor and cap of an allocation, after checking that the cap allows the total."""
     if not 0 < check_number("alpha", alpha, " in (0, 1]") <= 1:
         raise InvalidInput(f"alpha must lie in (0, 1]; received {alpha!r}")
     floor = max(1, n_boot // 2)
@@ -73,8 +73,8 @@ def allocation_bounds(n_pool: int, n_boot: int, alpha: float) -> tuple[int, int]
 def variability_scores(pools: Sequence[Batch]) -> FloatArray:
     """Sum each pool's feature variances, in units of the variances over all pools.
 
-    Features that are constant over all pools, and columns that are not numeric, are left out;
-    without any feature left all scores are 0.
+    Features that are constant over all pools, and columns that are not numeric, are left out.
+    If no feature is left, all scores are 0.
     """
     tables = [_numeric_columns(pool) for pool in pools]
     together = np.concatenate(tables)
@@ -85,12 +85,12 @@ def variability_scores(pools: Sequence[Batch]) -> FloatArray:
 
 
 def _variances(table: FloatArray) -> FloatArray:
-    """Variance of every column over the values it has; exactly 0 if they are all equal."""
+    """Variance of every column over its non-missing values; exactly 0 if they are all equal."""
     there = ~np.isnan(table)
     count = np.maximum(there.sum(axis=0), 1)
     deviations = table - np.where(there, table, 0.0).sum(axis=0) / count
     spread = np.where(there, deviations, 0.0)
-    # Rounding leaves a residue in the deviations of a constant column.
+    # Rounding makes the computed variance of a constant column slightly positive.
     low = np.where(there, table, np.inf).min(axis=0, initial=np.inf)
     high = np.where(there, table, -np.inf).max(axis=0, initial=-np.inf)
     return np.asarray(np.where(high > low, (spread**2).sum(axis=0) / count, 0.0))
@@ -111,7 +111,7 @@ def _numeric_columns(pool: Batch) -> FloatArray:
 
 
 def _share_out(weights: FloatArray, total: float, cap: float) -> FloatArray:
-    """Share `total` in proportion to the weights, nobody above `cap`, until nothing is left."""
+    """Divide `total` in proportion to the weights, with no share above `cap`."""
     shares = np.zeros_like(weights)
     open_ = np.ones(len(weights), dtype=bool)
     rest = total
@@ -130,7 +130,7 @@ def _share_out(weights: FloatArray, total: float, cap: float) -> FloatArray:
 
 
 def _round_to_total(quotas: FloatArray, scores: FloatArray, total: int) -> IntArray:
-    """Round down, then give the missing records to the largest remainders."""
+    """Round down, then add the missing records to the largest remainders."""
     rounded = np.round(quotas, _SAME_QUOTA)
     whole = np.floor(rounded).astype(np.int64)
     remainders = np.round(rounded - whole, _SAME_QUOTA)

@@ -1,4 +1,4 @@
-"""The interface of a sampling, and what samplings share."""
+"""The interface of a sampling, and helpers that several samplings use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shapband.sources.base import FiniteSource
 
 
 class Sampling(ABC):
-    """How the draws of a game come about.
+    """How the records of each game are drawn.
 
     Examples
     --------
@@ -36,12 +36,12 @@ class Sampling(ABC):
 
     @abstractmethod
     def prepare(self, access: Access) -> Realisation:
-        """Buy what all games share, and be ready to realise them."""
+        """Buy the records that all games share, and return the realisation."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Realisation(ABC):
-    """A sampling that is ready to give games.
+    """A prepared sampling, which gives the draws of games.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class Realisation(ABC):
     pool_sizes : (n,) records in each provider's pool, or None without pools
     target : what the moments across these games estimate, as a sentence
     target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
-    group : games that share one shuffle of the pools, or None if all games are alike
-    cost : what one more game asks of the sources
+    group : games that share one shuffle of the pools, or None if there are no shuffles
+    cost : requests and records that each game takes from the sources
 
     Examples
     --------
@@ -71,11 +71,11 @@ class Realisation(ABC):
 
     @abstractmethod
     def draws(self, games: range) -> list[Draws]:
-        """Give every provider's draws for these consecutive games."""
+        """Return every provider's draws for these consecutive games."""
 
 
 def check_count(owner: str, **counts: int) -> None:
-    """Check that each named argument is a whole number of at least 1."""
+    """Check that each named argument is an integer of at least 1."""
     for name, count in counts.items():
         check_whole(f"{owner}: {name}", count, 1)
 
@@ -83,7 +83,7 @@ def check_count(owner: str, **counts: int) -> None:
 def check_sizes(
     owner: str, providers: Sequence[Provider], size: int, argument: str, draws: int = 1
 ) -> None:
-    """Check that every finite source has the records of so many draws."""
+    """Check that every finite source has enough records for the draws."""
     needed = draws * size
     asked = f"{argument}={size}" if draws == 1 else f"{draws} draws of {argument}={size}"
     for provider in providers:
@@ -96,14 +96,14 @@ def check_sizes(
 
 
 def buy_pools(access: Access, n_pool: int) -> list[Batch]:
-    """Buy every provider's pool in one request each; a smaller provider gives all it has."""
+    """Buy the pools, one request per provider; a provider with fewer records gives all of them."""
     sizes = [pool_size(provider, n_pool) for provider in access.providers]
     bought = access.fetch("pool", range(1), sizes, "the pools")
     return [drawn.batches()[0] for drawn in bought]
 
 
 def pool_size(provider: Provider, n_pool: int) -> int:
-    """How many records a provider gives to a pool of `n_pool`."""
+    """Number of records of a provider's pool: `n_pool`, or all records if there are fewer."""
     source = provider.source
     if isinstance(source, FiniteSource) and not source.replace:
         return min(n_pool, source.size)
@@ -111,7 +111,7 @@ def pool_size(provider: Provider, n_pool: int) -> int:
 
 
 def in_words(sizes: IntArray) -> str:
-    """Say "60", or "30 to 90" where providers differ."""
+    """Return sizes as text: "60", or "30 to 90" if providers differ."""
     low, high = int(sizes.min()), int(sizes.max())
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 

@@ -1,4 +1,4 @@
-"""Disjoint draws cut from shuffled pools: no record twice in a game, none in two games at once."""
+"""Disjoint draws from shuffled pools: the games of one shuffle share no record."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Blocks(Sampling):
     """Pools of `n_pool`, shuffled and cut into disjoint draws of `n_sample`, one game each.
 
     Within one shuffle the games share no record, so they are independent draws from the
-    population behind the pools, and their sample variance is unbiased for it, which a bootstrap
-    is not. When a shuffle is used up the pools are shuffled again; variances are taken within
-    shuffles and averaged over them. Reshuffling lowers the noise of the cutting, never that of
-    the pools themselves, so standard errors are those of a single shuffle: an upper bound where
-    the games fill whole shuffles.
+    population behind the pools, and their sample variance is an unbiased estimate of the
+    population's variance, unlike that of a bootstrap. When a shuffle is used up, the pools are
+    shuffled again; variances are taken within shuffles and averaged over them. More shuffles
+    reduce the noise of the shuffling, but not that of the pools, so standard errors are those of
+    a single shuffle. They are an upper bound if the games fill whole shuffles.
 
     Examples
     --------

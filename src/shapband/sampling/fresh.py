@@ -1,4 +1,4 @@
-"""Algorithm 2: every game asks every source again."""
+"""Algorithm 2: every game draws new records from every source."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Fresh(Sampling):
         check_count("Fresh", n_sample=self.n_sample)
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Check that every finite source holds a draw."""
+        """Check that every finite source has enough records for one draw."""
         check_sizes("Fresh", providers, self.n_sample, "n_sample")
 
     def prepare(self, access: Access) -> Realisation:
-        """Nothing is bought in advance."""
+        """Return the realisation; no records are bought in advance."""
         n = len(access.providers)
         return _FreshGames(
             draw_sizes=np.full(n, self.n_sample, dtype=np.int64),

@@ -1,4 +1,4 @@
-"""Algorithm 3: one pool a provider, bootstrapped in every game."""
+"""Algorithm 3: one pool per provider, resampled with replacement in every game."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pooled(Sampling):
     """Bootstrap draws of `n_boot` records from pools of `n_pool`, bought once (Algorithm 3).
 
     The moments are conditional on the pools. A provider with fewer than `n_pool` records gives
-    all it has.
+    all of them.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Pooled(Sampling):
         check_count("Pooled", n_pool=self.n_pool, n_boot=self.n_boot)
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Any provider with a record can be pooled."""
+        """Accept all providers."""
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""
@@ -53,7 +53,7 @@ class Pooled(Sampling):
 
 @dataclass(frozen=True, eq=False)
 class BootstrapGames(Realisation):
-    """Games that resample pools with replacement; duplicates stay duplicated."""
+    """Games that resample pools with replacement; duplicate records are kept."""
 
     names: tuple[str, ...]
     pools: tuple[Batch, ...]
@@ -63,7 +63,7 @@ class BootstrapGames(Realisation):
     def of(
         access: Access, pools: Sequence[Batch], draw_sizes: IntArray, target: str
     ) -> BootstrapGames:
-        """Bind pools to the streams of their providers."""
+        """Make the realisation from pools and the random streams of their providers."""
         return BootstrapGames(
             draw_sizes=draw_sizes,
             pool_sizes=sizes_of(pools),

@@ -25,7 +25,7 @@ class Stratified(Sampling):
     ----------
     n_pool : records bought from every provider, once
     n_boot : records a provider gives to a game on average
-    alpha : no provider gives more than this part of `n_pool`
+    alpha : largest draw of a provider, as a fraction of `n_pool`
 
     Examples
     --------
@@ -43,12 +43,12 @@ class Stratified(Sampling):
         allocation_bounds(self.n_pool, self.n_boot, self.alpha)
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Any provider with a record can be pooled."""
+        """Accept all providers."""
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools and allocate the draw sizes."""
         pools = buy_pools(access, self.n_pool)
-        # Ties are broken by place, so places are taken by name: the order of providers is free.
+        # `allocate` breaks ties by position, so sort by name: the order of providers has no effect.
         by_name = np.argsort(np.array([provider.name for provider in access.providers]))
         scores = variability_scores(pools)
         sizes = np.empty(len(pools), dtype=np.int64)

@@ -22,10 +22,9 @@ from shapband.solvers.permutation import (
 class BalancedPermutation(Solver):
     """`n_iter` permutations in blocks of n, in which every provider takes every position once.
 
-    A block is the n cyclic shifts of one random order. What the first provider gains over
-    v(∅) is then shared out evenly instead of by chance, which removes most of the noise where
-    v(∅) is far below the rest. Blocks are independent and at least two, so the noise that is
-    left can be estimated.
+    A block is the n cyclic shifts of one random order. Every provider comes first equally
+    often, which removes most of the solver's noise if v(∅) is far below the other values. There
+    are at least two blocks, and they are independent, so the remaining noise can be estimated.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class BalancedPermutation(Solver):
         check_whole("BalancedPermutation: n_iter", self.n_iter, 1)
 
     def check(self, n_providers: int) -> None:
-        """Check that `n_iter` makes whole blocks, and at least two."""
+        """Check that `n_iter` gives at least two blocks, all of them complete."""
         if self.n_iter % n_providers or self.n_iter < 2 * n_providers:
             remedy = n_providers * max(2, -(-self.n_iter // n_providers))
             raise InvalidInput(
@@ -53,7 +52,7 @@ class BalancedPermutation(Solver):
             )
 
     def solve(self, games: Games) -> Solution:
-        """Walk the shifts of every block, then average within and over blocks."""
+        """Average the marginal contributions over the shifts of each block, then over blocks."""
         n = games.n_providers
         n_blocks = self.n_iter // n
         orders = _shifts(random_orders(games, n_blocks))
@@ -63,7 +62,7 @@ class BalancedPermutation(Solver):
         return Solution(blocks.mean(axis=1), variance_of_mean(blocks), evaluations)
 
     def floats_per_game(self, n_providers: int) -> int:
-        """Orders, values, marginals and what is made on the way."""
+        """Floats in orders, values, marginal contributions and temporary arrays."""
         return 8 * self.n_iter * n_providers
 
 

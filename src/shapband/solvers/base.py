@@ -1,4 +1,4 @@
-"""The interface of a solver, and the solution it gives."""
+"""The interface of a solver, and the solution it returns."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Solution:
     noise : (n_games, n) estimated variance of the solver's own error in `values`: 0 if the
         values are exact, NaN if it cannot be estimated
     evaluations : distinct coalitions evaluated, over all games
-    failures : how many of them failed and were given a value in its place; the library counts
-        them
+    failures : number of evaluations that failed and were given a fixed value; counted by the
+        library
 
     Examples
     --------
@@ -71,11 +71,11 @@ class Solver(ABC):
 
     @abstractmethod
     def floats_per_game(self, n_providers: int) -> int:
-        """Roughly how many numbers solving one game holds, to size chunks."""
+        """Approximate number of floats needed to solve one game, which limits the chunk size."""
 
 
 def check_solution(solution: object, solver: Solver, games: Games) -> Solution:
-    """Check that a solver gave values, noise and evaluations for every game of a chunk."""
+    """Check that a solver returned values, noise and evaluations for every game of a chunk."""
     rule = f"{type(solver).__name__}.solve must return"
     if not isinstance(solution, Solution):
         raise ConformanceError(

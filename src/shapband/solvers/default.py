@@ -1,4 +1,4 @@
-"""Which solver to take when the user does not say."""
+"""The solver that is used if the user does not choose one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from shapband.solvers.balanced import BalancedPermutation
 from shapband.solvers.base import Solver
 from shapband.solvers.exact import MAX_PROVIDERS, Exact
 
-_PERMUTATIONS = 200  # enough for a small noise; rounded up to whole blocks
+_PERMUTATIONS = 200  # enough for little noise; rounded up to complete blocks
 
 
 def default_solver(n_providers: int) -> Solver:
-    """Exact while all coalitions cost no more than the permutations would, balanced beyond.
+    """Exact if all coalitions are no more than those along permutations, else balanced.
 
     Examples
     --------

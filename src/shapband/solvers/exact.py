@@ -1,4 +1,4 @@
-"""All coalitions: the definition itself."""
+"""Exact Shapley values from all coalitions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Exact(Solver):
     """
 
     def check(self, n_providers: int) -> None:
-        """Check that the coalitions can be counted through."""
+        """Check that there are not too many coalitions."""
         if n_providers > MAX_PROVIDERS:
             needed = f"{2**n_providers - 1:,}" if n_providers <= 64 else f"2**{n_providers} - 1"
             raise InvalidInput(
@@ -38,13 +38,13 @@ class Exact(Solver):
             )
 
     def solve(self, games: Games) -> Solution:
-        """Evaluate all coalitions and weigh them."""
+        """Evaluate all coalitions and sum them with the Shapley weights."""
         table = games.table()
         values = shapley_values(table)
         return Solution(values, np.zeros_like(values), table.shape[0] * (table.shape[1] - 1))
 
     def floats_per_game(self, n_providers: int) -> int:
-        """The table."""
+        """Floats in the table of all coalitions."""
         return 1 << n_providers
 
 
@@ -54,7 +54,7 @@ def shapley_values(table: FloatArray) -> FloatArray:
     With a_s = (s-1)!(n-s)!/n! and b_s = s!(n-s-1)!/n!, the definition reads
     φ_i = Σ_{S∋i} a_|S| v(S) − Σ_{S∌i} b_|S| v(S)
         = Σ_{S∋i} (a_|S| + b_|S|) v(S) − Σ_S b_|S| v(S),                            (1)
-    so that one weighted table is summed over all coalitions with i, for every i.
+    so for every i the same weighted table is summed over the coalitions that contain i.
 
     Examples
     --------

@@ -32,24 +32,24 @@ class Permutation(Solver):
         check_whole("Permutation: n_iter", self.n_iter, 1)
 
     def check(self, n_providers: int) -> None:
-        """Any number of providers will do."""
+        """Accept any number of providers."""
 
     def solve(self, games: Games) -> Solution:
-        """Walk the permutations of every game."""
+        """Average the marginal contributions over the permutations of every game."""
         orders = random_orders(games, self.n_iter)
         prefix_values, evaluations = games.prefixes(orders)
         marginals = marginal_contributions(orders, prefix_values, games.utility.empty)
         return Solution(marginals.mean(axis=1), variance_of_mean(marginals), evaluations)
 
     def floats_per_game(self, n_providers: int) -> int:
-        """Orders, values, marginals and what is made on the way."""
+        """Floats in orders, values, marginal contributions and temporary arrays."""
         return 8 * self.n_iter * n_providers
 
 
 def marginal_contributions(
     orders: ArrayLike, prefix_values: ArrayLike, empty: float = 0.0
 ) -> FloatArray:
-    """What each provider adds along permutations, in the providers' own order.
+    """Marginal contributions of the providers along permutations, indexed by provider.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ def marginal_contributions(
 def random_orders(games: Games, n_iter: int) -> IntArray:
     """Uniform permutations for every game: (n_games, n_iter, n).
 
-    Every provider draws a random key for every permutation, addressed by its own name; the
-    keys' order is the permutation. So the order of providers does not matter, and a further
-    provider leaves the others' relative order as it was.
+    Every provider draws a random key for every permutation from a stream of its own name; the
+    sorted keys give the permutation. So the order of providers does not matter, and adding a
+    provider does not change the relative order of the others.
 
     Examples
     --------

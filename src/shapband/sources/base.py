@@ -1,8 +1,8 @@
 """The two kinds of source, `FiniteSource` and `GenerativeSource`.
 
-A finite source knows how many records it has and gives those it is asked for; which ones is
-decided by the caller, so that the same seed picks the same records wherever they live. A
-generative source draws for itself and is handed the random generator.
+A finite source knows how many records it has and returns the rows that the caller chooses, so the
+same seed selects the same records wherever they are stored. A generative source draws its own
+records with the random generator that the caller passes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shapband.checks import one_line
 from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema
 
-# What a source may answer with: a batch, or features and targets that are checked on arrival.
+# What a source may return: a batch, or a tuple (X, y), which the library checks.
 Records: TypeAlias = Batch | tuple[Any, Any]
 
 
@@ -54,7 +54,7 @@ class FiniteSource(Source):
     ----------
     size : how many records there are, at least 1; an attribute or a property
     replace : whether one draw may hold a record more than once
-    records : all records if they are in memory and free to look at, else None
+    records : all records if they are in memory and can be read at no cost, else None
 
     Examples
     --------
@@ -75,18 +75,18 @@ class FiniteSource(Source):
 
     @abstractmethod
     def take(self, rows: IntArray) -> Records:
-        """Give the records with these indices, in this order: a `Batch` or a tuple (X, y)."""
+        """Return the records with these indices, in this order: a `Batch` or a tuple (X, y)."""
 
     def __repr__(self) -> str:
         told = []
-        with suppress(Exception):  # a source that cannot be reached still has a repr
+        with suppress(Exception):  # `size` may raise an error if the source cannot be reached
             told.append(f"{self.size} records")
             told.append(f"{self.schema.n_features} features" if self.schema else "")
         return f"{type(self).__name__}({facts(*filter(None, told), replace=self.replace)})"
 
 
 class MemorySource(FiniteSource):
-    """A finite source whose records are all in memory, free to look at."""
+    """A finite source whose records are all in memory and can be read at no cost."""
 
     schema: Schema
     records: Batch
@@ -98,7 +98,7 @@ class MemorySource(FiniteSource):
         self.replace = replace
 
     def take(self, rows: IntArray) -> Batch:
-        """Give the records with these indices."""
+        """Return the records with these indices."""
         return self.records.take(rows)
 
 
@@ -117,17 +117,17 @@ class GenerativeSource(Source):
 
     @abstractmethod
     def draw(self, size: int, rng: np.random.Generator) -> Records:
-        """Give `size` records, all randomness taken from `rng`: a `Batch` or a tuple (X, y)."""
+        """Return `size` records, with all randomness from `rng`: a `Batch` or a tuple (X, y)."""
 
 
 def check_array_batch(X: Any, y: Any, owner: str) -> Batch:
-    """Turn arrays into a Batch, or say what is wrong with them."""
+    """Make a `Batch` of arrays, or raise an error that says what is wrong with them."""
     features = check_features(X, owner, "X")
     return Batch(features, check_targets(y, len(features), owner, "y"))
 
 
 def check_features(X: Any, owner: str, name: str) -> FloatArray:
-    """Copy numbers into a finite array (n_rows, n_features); one dimension is one feature."""
+    """Copy features to a finite float array (n_rows, n_features); one dimension is one feature."""
     try:
         features = np.array(X, dtype=np.float64, order="C")
     except (TypeError, ValueError) as cause:
@@ -148,7 +148,7 @@ def check_features(X: Any, owner: str, name: str) -> FloatArray:
 
 
 def check_targets(y: Any, n_records: int, owner: str, name: str) -> AnyArray:
-    """Copy the targets, and check that there is one a record: a finite number, or a label."""
+    """Copy the targets, and check that each record has one: a finite number or a label."""
     targets = np.array(y)
     if targets.ndim != 1 or len(targets) != n_records:
         raise InvalidInput(
@@ -171,7 +171,7 @@ def check_targets(y: Any, n_records: int, owner: str, name: str) -> AnyArray:
 
 
 def _plain_targets(targets: AnyArray, owner: str, name: str) -> AnyArray:
-    """Unpack an array of objects: numbers become floats, labels stay as they are."""
+    """Convert an object array: numbers become floats, labels stay unchanged."""
     if any(target is None or type(target).__name__ == "NAType" for target in targets):
         raise _missing_targets(owner, name)
     numbers = [target for target in targets if isinstance(target, Real)]

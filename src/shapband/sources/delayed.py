@@ -1,4 +1,4 @@
-"""A source slowed down on purpose, to study what access costs."""
+"""Sources with an artificial delay, to measure the effect of slow access."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shapband.sources.base import FiniteSource, GenerativeSource, Records, Sourc
 
 
 def with_delay(source: Source, seconds: float) -> Source:
-    """Give the same source with a fixed delay at every request, as if it were behind a network.
+    """Return the source with a fixed delay at every request, as if it were behind a network.
 
     The source is asked from threads, so it must be safe to call from any thread.
 
@@ -34,7 +34,7 @@ def with_delay(source: Source, seconds: float) -> Source:
 
 
 class _Delayed(Source):
-    """What both kinds of delayed source share."""
+    """Base class of both kinds of delayed source."""
 
     waits = True
 
@@ -48,7 +48,7 @@ class _Delayed(Source):
 
 
 class _DelayedFinite(_Delayed, FiniteSource):
-    """Its records are not free to look at, so that every draw passes through `take`."""
+    """A delayed finite source. Its `records` are None, so that every draw calls `take`."""
 
     _inner: FiniteSource
 

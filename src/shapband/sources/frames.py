@@ -1,4 +1,4 @@
-"""Records in pandas or polars data frames, which reach the utility as data frames."""
+"""Records in pandas or polars data frames; the utility receives data frames too."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class FrameSource(MemorySource):
     """A finite source in a data frame of mixed types.
 
-    Feature columns may hold missing values, for pipelines that impute them; utilities that need
-    numbers refuse them.
+    Feature columns may hold missing values, for pipelines that impute them. Utilities that need
+    numbers raise an error for missing values.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class FrameSource(MemorySource):
 
 
 def as_frame(frame: Any) -> nw.DataFrame[Any]:
-    """Wrap a pandas or polars data frame, so that both answer to the same calls."""
+    """Wrap a pandas or polars data frame in the common interface of narwhals."""
     import narwhals as nw
 
     try:
@@ -75,7 +75,7 @@ def as_frame(frame: Any) -> nw.DataFrame[Any]:
 
 
 def check_infinite(features: nw.DataFrame[Any], owner: str) -> None:
-    """Check that no column of numbers holds infinite ones; missing ones may be imputed."""
+    """Check that no numeric column holds infinite values; missing values are allowed."""
     for name in features.columns:
         column = features[name]
         if column.dtype.is_float() and np.isinf(column.drop_nulls().to_numpy()).any():

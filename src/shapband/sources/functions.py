@@ -1,4 +1,4 @@
-"""Records made on demand, by a function or from a distribution."""
+"""Records drawn on request, by a function or from a distribution."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class FunctionSource(GenerativeSource):
     Parameters
     ----------
     draw : ``draw(size, rng) -> (X, y)``; all its randomness must come from the generator `rng`,
-        so that a seed repeats it
+        so that a seed gives the same records again
     waits : whether the function waits for something outside this process, such as a network;
-        then it is called from a thread, side by side with those of other providers
+        if so, it is called from a thread, in parallel with those of other providers
 
     Examples
     --------
@@ -58,7 +58,7 @@ class DistributionSource(GenerativeSource):
     Parameters
     ----------
     distribution : a frozen scipy distribution, of one or several dimensions
-    label : gives the targets (size,) of features (size, n_features); by default the target is
+    label : function from features (size, n_features) to targets (size,); by default the target is
         the first feature itself
 
     Examples

@@ -1,6 +1,6 @@
-"""Checks that a source, utility, sampling or solver of your own keeps the rules of its kind.
+"""Checks that your own source, utility, sampling or solver follows the library's rules.
 
-Each check asks for small things whose answers are known, and raises
+Each check computes small examples with known answers, and raises
 `shapband.errors.ConformanceError` at the first rule that is broken. The checks are meant for
 your own tests: ``sb.testing.check_solver(MySolver())``.
 """

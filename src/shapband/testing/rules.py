@@ -1,4 +1,4 @@
-"""What the conformance checks share."""
+"""Helpers of the conformance checks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from shapband.utilities.base import CoalitionFailed
 
 
 def require(kept: object, message: str) -> None:
-    """Raise ConformanceError unless a rule is kept."""
+    """Raise ConformanceError with the message unless `kept` is true."""
     if not kept:
         raise ConformanceError(message)
 
 
 @contextmanager
 def during(rule: str) -> Iterator[None]:
-    """Turn any error in here into a ConformanceError that begins with the rule."""
+    """Convert any error in this context to a ConformanceError that begins with the rule."""
     try:
         yield
     except ConformanceError:
@@ -36,7 +36,7 @@ def during(rule: str) -> Iterator[None]:
 
 
 def accepts(owner: str, check: Callable[[Any], None], argument: Any) -> bool:
-    """Whether a `check` method accepts its argument; it may refuse with InvalidInput only."""
+    """Whether a `check` method accepts its argument; it may raise InvalidInput only."""
     with during(f"{owner}.check must return None or raise InvalidInput"):
         try:
             check(argument)
@@ -46,13 +46,13 @@ def accepts(owner: str, check: Callable[[Any], None], argument: Any) -> bool:
 
 
 def travelled(thing: Any, what: str) -> Any:
-    """Give what arrives when a thing is sent to another process."""
+    """Pickle and unpickle an object, as when it is sent to another process."""
     with during(f"{what} must be picklable, without locks, connections and open files"):
         return cloudpickle.loads(cloudpickle.dumps(thing))
 
 
 def check_repr(thing: object) -> None:
-    """Check that runs can store a thing's `repr`, and compare it when they are resumed."""
+    """Check that runs can store the `repr` of an object and compare it when they are resumed."""
     require(
         " at 0x" not in repr(thing) and "\n" not in repr(thing),
         f"{type(thing).__name__} must have a repr of one line that tells its parameters, because "
@@ -66,5 +66,5 @@ def same(one: Batch, other: Batch) -> bool:
         return False
     if not one.is_frame:
         return np.array_equal(one.X, other.X)
-    # Equal text, because missing values are not equal to themselves.
+    # Compare as text, because missing values are not equal to themselves.
     return repr(as_frame(one.X).rows()) == repr(as_frame(other.X).rows())

@@ -1,4 +1,4 @@
-"""The rules of samplings."""
+"""Conformance checks of samplings."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _GAMES = 10
 
 
 def check_sampling(sampling: Sampling, providers: Sequence[Provider] | None = None) -> None:
-    """Check that a sampling keeps the rules of its kind.
+    """Check that a sampling follows the rules of samplings.
 
-    `check` must refuse with InvalidInput what cannot be sampled, without asking a source. Draws
-    must have the announced sizes and cost, go through `access`, and be the same however the
-    games are cut into chunks and the providers are ordered.
+    `check` must raise InvalidInput for providers that cannot be sampled, without a request to a
+    source. Draws must have the announced sizes and cost, use `access`, and not depend on chunks
+    or on the order of providers.
 
     Parameters
     ----------
     sampling : the sampling to check
-    providers : whom to sample; by default three with a thousand records each
+    providers : the providers to sample; by default three with a thousand records each
 
     Examples
     --------
@@ -110,7 +110,7 @@ def _check_realisation(realisation: Realisation, name: str, n: int) -> None:
 def _records(
     realisation: Realisation, providers: list[Provider], *chunks: range
 ) -> dict[str, list[Batch]]:
-    """Draw the chunks one after another; give every provider's batches in the order of games."""
+    """Draw the chunks in turn; return every provider's batches in the order of games."""
     found: dict[int, list[Batch]] = {}
     for games in chunks:
         drawn = [draws.batches() for draws in realisation.draws(games)]
@@ -130,7 +130,7 @@ def _providers(size: int) -> list[Provider]:
 
 
 def _watched(provider: Provider, asked: list[int]) -> Provider:
-    """Let a finite source note how many records it is asked for."""
+    """Wrap a finite source so that it records the size of every request."""
     source = provider.source
     if not isinstance(source, FiniteSource):
         return provider

@@ -1,4 +1,4 @@
-"""The rules of solvers."""
+"""Conformance checks of solvers."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from shapband.utilities.table import TableUtility
 
 _GAMES = 256
 _SIZES = range(1, 13)  # numbers of providers: the first three that are accepted are solved
-_EMPTY = 2.0  # v(∅), which a solver must not take for 0
-_STANDARD_ERRORS = 6  # a false alarm in a billion normal means
-_NOISE_FACTOR = 3  # between the stated noise and the mean squared error
+_EMPTY = 2.0  # v(∅); a solver must not assume that it is 0
+_STANDARD_ERRORS = 6  # one false alarm in a billion normal means
+_NOISE_FACTOR = 3  # allowed factor between the stated noise and the mean squared error
 
 
 def check_solver(solver: Solver) -> None:
-    """Check that a solver keeps the rules of its kind, on games whose values are known.
+    """Check that a solver follows the rules of solvers, on games with known values.
 
-    In additive and airport games the values must add up to v(N) - v(∅) in each game, be right
-    on average over games, and have errors as large as the stated noise. They must be the
-    same however games are cut into chunks and providers are ordered: random numbers must be
-    addressed by game and provider, as `random_orders` does.
+    In additive and airport games the values must add up to v(N) - v(∅) in each game, be unbiased
+    over games, and have errors as large as the stated noise. They must not depend on chunks or
+    on the order of providers: random numbers must be drawn by game and provider, as in
+    `random_orders`.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def _check_known(
 
 
 def _check_independence(solver: Solver, costs: FloatArray) -> None:
-    """Check that chunks and the order of providers make no difference."""
+    """Check that values do not depend on chunks or on the order of providers."""
     name, nothing = type(solver).__name__, np.zeros((10, len(costs)))
     utility = _airport(costs)
     whole = _solve(solver, utility, nothing, range(10))
@@ -116,11 +116,11 @@ def _solve(
 
 
 def _airport(costs: FloatArray) -> TableUtility:
-    """A runway as long as its longest user needs."""
+    """The airport game: a coalition is worth the largest cost of its members."""
     longest = [max((costs[i] for i in members(c)), default=0.0) for c in range(2 ** len(costs))]
     return TableUtility(_EMPTY + np.array(longest))
 
 
 def _airport_values(costs: FloatArray) -> FloatArray:
-    """Rising costs: each length of the runway is shared by those who need it."""
+    """Shapley values of the airport game, for costs in ascending order."""
     return np.asarray(np.cumsum(np.diff(costs, prepend=0.0) / np.arange(len(costs), 0, -1)))

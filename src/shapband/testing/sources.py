@@ -1,4 +1,4 @@
-"""The rules of sources."""
+"""Conformance checks of sources."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from shapband.testing.rules import during, require, same
 
 
 def check_source(source: Source) -> None:
-    """Check that a source keeps the rules of its kind; a few records are asked for.
+    """Check that a source follows the rules of sources; a few records are requested.
 
-    A finite source must give the rows it is asked for, in that order and as often as they are
-    named; a generative one must take all its randomness from `rng`. Both must answer a request
-    alike every time, leave earlier answers as they are, and have the schema they declare. A
+    A finite source must return the requested rows, in that order and as often as requested; a
+    generative source must take all its randomness from `rng`. Both must give the same answer to
+    the same request, not change earlier answers, and have the schema they declare. A
     source with ``waits = True`` is also asked from another thread. Sources are never sent to
     other processes, so they need not be picklable.
 
@@ -83,7 +83,7 @@ def _check_generative(source: GenerativeSource, method: str) -> None:
 def _check_answers(
     source: Source, method: str, ask: Callable[[Any], Batch], request: Any, other: Any
 ) -> None:
-    """Check the rules that both kinds share."""
+    """Check the rules for both kinds of source."""
     first = ask(request)
     require(
         source.schema is None or first.schema == source.schema,

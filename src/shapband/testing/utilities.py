@@ -1,4 +1,4 @@
-"""The rules of utilities."""
+"""Conformance checks of utilities."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _MOST_BATCHES = 6  # because all coalitions are evaluated, several times
 
 
 def check_utility(utility: Utility, batches: Sequence[Records] | None = None) -> None:
-    """Check that a utility keeps the rules of its kind.
+    """Check that a utility follows the rules of utilities.
 
-    Every coalition must have one finite value, the same at every call and whatever else is
-    asked; the empty one is worth `empty`. The optional methods must agree with `evaluate` to
-    1e-9, records must stay as they are, and utility and summaries must be picklable.
+    Every coalition must have one finite value, the same at every call and for any other
+    coalitions in the call; the empty one is worth `empty`. The optional methods must agree with
+    `evaluate` to 1e-9, records must not change, and utility and summaries must be picklable.
 
     Parameters
     ----------
     utility : the utility to check
     batches : records of one to six providers, each a `Batch` or (X, y); by default three with
-        30 records, all numbers
+        30 numeric records
 
     Examples
     --------
@@ -89,7 +89,7 @@ def _default_batches(utility: Utility) -> list[Records]:
 
 
 def _alone(utility: Utility, games: list[list[Any]]) -> FloatArray:
-    """Evaluate every coalition by itself: (n_games, 2**n)."""
+    """Evaluate every coalition in a call of its own: (n_games, 2**n)."""
     table = np.empty((len(games), 2 ** len(games[0])))
     for g, c in np.ndindex(table.shape):
         what = f"{type(utility).__name__}.evaluate of the coalition {members(c)}"
@@ -118,7 +118,7 @@ def _check_evaluate(utility: Utility, games: list[list[Any]], alone: FloatArray)
 
 
 def _check_optional(utility: Utility, draws: list[Draws], alone: FloatArray) -> None:
-    """Check the methods that have defaults against `evaluate`."""
+    """Check that the optional methods agree with `evaluate`."""
     n, name = len(draws), type(utility).__name__
     with during(f"{name}.summarise_games must accept draws"):
         games = utility.summarise_games(draws)

@@ -1,4 +1,4 @@
-"""Weighted means that add up: the game with a closed form."""
+"""The additive utility, a sum of weighted means; its moments have a closed form."""
 
 from __future__ import annotations
 
@@ -58,25 +58,25 @@ class AdditiveUtility(Utility):
         numeric_targets(batch.y)
 
     def summarise(self, batch: Batch) -> float:
-        """Give the mean target."""
+        """Return the mean target."""
         return float(numeric_targets(batch.y).mean())
 
     def evaluate(self, summaries: Sequence[float], coalitions: Sequence[int]) -> FloatArray:
-        """Add up the members' worths."""
+        """Add up weight × mean over the members."""
         worth = self._worth(np.asarray(summaries, dtype=np.float64))
         return np.array([self.empty + sum(worth[i] for i in members(c)) for c in coalitions])
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
-        """One mean."""
+        """Return 1: a summary is one mean."""
         return 1
 
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
-        """Give the mean targets: (n_games, n)."""
+        """Return the mean targets: (n_games, n)."""
         means = [numeric_targets(drawn.batch.y)[drawn.rows].mean(axis=1) for drawn in draws]
         return np.stack(means, axis=1)
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        """Double the table once for every provider."""
+        """Fill the table provider by provider, doubling its length at each step."""
         worth = self._worth(np.asarray(games, dtype=np.float64))
         n_games, n = worth.shape
         table = np.full((n_games, 2**n), self.empty)
@@ -88,9 +88,9 @@ class AdditiveUtility(Utility):
         self,
         games: GameSummaries,
         orders: IntArray,
-        first: IntArray,  # noqa: ARG002  adding again is cheaper than looking up
+        first: IntArray,  # noqa: ARG002  adding again is faster than looking up
     ) -> FloatArray:
-        """Add up along the permutations."""
+        """Sum the weighted means along the permutations."""
         worth = self._worth(np.asarray(games, dtype=np.float64))
         picked = np.take_along_axis(worth[:, None, :], orders, axis=2)
         return np.asarray(self.empty + np.cumsum(picked, axis=2))

@@ -18,13 +18,13 @@ from shapband.providers import Provider
 from shapband.records import Batch, Schema, concat, numeric_features, numeric_targets
 from shapband.sources.base import FiniteSource, check_features, check_targets
 
-# Summaries of many games: games[game][provider], nested lists or an array with those two axes
-# first, as suits the utility that made them.
+# Summaries of many games, indexed as games[game][provider]. A utility may use nested lists or an
+# array with these two axes first.
 GameSummaries: TypeAlias = Any
 
 
 class CoalitionFailed(Exception):
-    """A coalition could not be evaluated; who that is in words is known further up."""
+    """A coalition could not be evaluated; the caller adds the names of its members."""
 
     def __init__(self, coalition: int, reason: str) -> None:
         super().__init__(coalition, reason)
@@ -37,16 +37,16 @@ class Utility(WithFacts, ABC):
 
     Attributes
     ----------
-    schema : the features that records must have, or None if any will do; an attribute or a
-        property
+    schema : the features that records must have, or None if any are accepted; an attribute or
+        a property
     empty : value of the coalition without members, and of one that has too little data
     baseline : whether `empty` is the score of a dummy model
     mergeable : whether summaries are small statistics, so that a coalition costs microseconds
-    threaded : whether evaluating releases the interpreter lock, so that `n_jobs` can be threads
-        of one process; otherwise they are processes
-    summaries_travel : whether summaries are sent to other processes instead of records, where
-        they are smaller
-    failures : coalitions so far whose evaluation failed and that were given a value in its place
+    threaded : whether evaluating releases the interpreter lock, so that `n_jobs` workers can be
+        threads of one process; otherwise the workers are processes
+    summaries_travel : whether summaries are sent to other processes instead of records if the
+        summaries are smaller
+    failures : coalitions so far whose evaluation failed and that were given a fixed value
 
     Examples
     --------
@@ -68,10 +68,10 @@ class Utility(WithFacts, ABC):
     threaded: bool = False
     summaries_travel: bool = False
     failures: int = 0
-    _counters = ("failures", "_warned")  # change during a valuation, so no fingerprint has them
+    _counters = ("failures", "_warned")  # change during a valuation, so not in fingerprints
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Raise InvalidInput if these providers cannot be valued."""
+        """Raise InvalidInput if this utility cannot value these providers."""
         check_schema(self.schema, providers)
         for provider in providers:
             source = provider.source
@@ -86,14 +86,14 @@ class Utility(WithFacts, ABC):
 
     @abstractmethod
     def summarise(self, batch: Batch) -> Any:
-        """Reduce one provider's draw to what this utility needs of it."""
+        """Reduce one provider's draw to the summary that `evaluate` needs."""
 
     @abstractmethod
     def evaluate(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:
-        """Give the values of some coalitions (bitmasks) of one game: (n_coalitions,)."""
+        """Return the values of some coalitions (bitmasks) of one game: (n_coalitions,)."""
 
     def summary_floats(self, draw_size: int) -> int:
-        """Roughly how many numbers one summary holds, to size chunks of games."""
+        """Approximate number of floats in one summary, from which chunk sizes are computed."""
         features = self.schema.n_features if self.schema else 1
         return draw_size * (features + 1)
 
@@ -103,7 +103,7 @@ class Utility(WithFacts, ABC):
         return list(zip(*by_provider, strict=True))
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        """Give the values of all coalitions: (n_games, 2**n), indexed by bitmask."""
+        """Return the values of all coalitions: (n_games, 2**n), indexed by bitmask."""
         coalitions = range(1, 2 ** len(games[0]))
         table = np.empty((len(games), len(coalitions) + 1))
         table[:, 0] = self.empty
@@ -114,7 +114,7 @@ class Utility(WithFacts, ABC):
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        """Give the values of the coalitions that grow along permutations: (n_games, n_iter, n).
+        """Return the values of the coalitions along permutations: (n_games, n_iter, n).
 
         Parameters
         ----------
@@ -133,13 +133,13 @@ class Utility(WithFacts, ABC):
         return values
 
     def _values(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:
-        """Evaluate, and check that there is one value for each coalition."""
+        """Evaluate coalitions, and check that there is one value for each of them."""
         owner = f"{type(self).__name__}.evaluate"
         return check_values(self.evaluate(summaries, coalitions), (len(coalitions),), owner)
 
 
 class RecordsUtility(Utility):
-    """A utility that sees the records of the whole coalition: the batch is the summary.
+    """A utility of the joined records of a coalition; a summary is the batch itself.
 
     The records that `score` receives are a copy, so a model may work in place.
     """
@@ -148,10 +148,10 @@ class RecordsUtility(Utility):
 
     @abstractmethod
     def score(self, batch: Batch) -> float:
-        """Give the value of a coalition's joined records."""
+        """Return the value of a coalition's joined records."""
 
     def summarise(self, batch: Batch) -> Batch:
-        """Keep the draw itself."""
+        """Return the batch itself."""
         return batch
 
     def evaluate(self, summaries: Sequence[Batch], coalitions: Sequence[int]) -> FloatArray:
@@ -169,7 +169,7 @@ class RecordsUtility(Utility):
 
 
 def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArray:
-    """Check that a method of a utility returned numbers of a shape."""
+    """Check that a method of a utility returned numbers of the expected shape."""
     found = np.asarray(values)
     if found.shape != shape or found.dtype.kind not in "fiub":
         raise EvaluationError(
@@ -179,12 +179,12 @@ def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArr
 
 
 def validation_facts(rows: Batch) -> str:
-    """Say how many validation rows and features there are, for a `repr`."""
+    """Return the number of validation rows and features as text, for a `repr`."""
     return f"{len(rows)} validation rows, {rows.schema.n_features} features"
 
 
 def check_validation(X_val: Any, y_val: Any, owner: str) -> Batch:
-    """Check numeric validation rows and give them as a batch of floats."""
+    """Check numeric validation rows and return them as a batch of floats."""
     if hasattr(X_val, "columns"):
         try:
             X = numeric_features(X_val)
@@ -204,7 +204,7 @@ def check_numeric_targets(y_val: AnyArray, owner: str) -> FloatArray:
 
 
 def check_schema(schema: Schema | None, providers: Sequence[Provider]) -> None:
-    """Check that all sources whose features are known have those of the validation rows."""
+    """Check that all sources with a known schema have the features of the validation rows."""
     for provider in providers:
         own = provider.source.schema
         if schema is not None and own is not None and not own.fits(schema):

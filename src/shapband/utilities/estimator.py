@@ -30,8 +30,8 @@ class EstimatorUtility(RecordsUtility):
     score : the name of a scikit-learn scorer, a function ``score(fitted, X_val, y_val)``, or
         None for the estimator's own `score`
     empty : value of the empty coalition: ``"baseline"`` for the score of a dummy model that
-        predicts the mean or the class frequencies of `y_val`, or a number. With the baseline
-        the values share what is gained over guessing
+        predicts the mean or the class frequencies of `y_val`, or a number. With the baseline,
+        the values sum to the gain over the dummy model
     failed : value of a coalition on which fitting or scoring fails; by default the failure
         stops the valuation with the coalition's names and the cause. Failures are counted in
         `Valuation.failures`
@@ -90,7 +90,7 @@ class EstimatorUtility(RecordsUtility):
         self._about = facts(one_line(estimator), rows, score=scored, empty=self.empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Check the features, and that frames meet frames."""
+        """Check that providers and validation rows have the same features and the same type."""
         super().check(providers)
         for provider in providers:
             own = provider.source.schema
@@ -117,12 +117,12 @@ class EstimatorUtility(RecordsUtility):
         return score
 
     def _score_of(self, fitted: Any) -> float:
-        """Score a model on a copy of the validation rows, in which it may work in place."""
+        """Score a model on a copy of the validation rows, because a model may change its input."""
         rows = self._validation.copy()
         return float(self._score(fitted, rows.X, rows.y))
 
     def _warn_once(self, caught: Sequence[warnings.WarningMessage]) -> None:
-        """Repeat the first of equal warnings; thousands of fits warn of the same cause."""
+        """Issue each distinct warning once, because thousands of fits may give the same one."""
         for one in caught:
             cause = (one.category, str(one.message))
             if cause not in self._warned:

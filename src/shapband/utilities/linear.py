@@ -90,7 +90,7 @@ class LinearUtility(Utility):
         numeric_targets(batch.y)
 
     def summarise(self, batch: Batch) -> FloatArray:
-        """Give the packed Gram matrix and the products with the targets."""
+        """Return the packed Gram matrix and the products with the targets."""
         summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0, 0]
         return summary
 
@@ -104,18 +104,18 @@ class LinearUtility(Utility):
         return self._worth(mse[:, 0, 0], lambda unsolved: merged[unsolved])
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
-        """The packed Gram matrix."""
+        """Return the length of the packed Gram matrix and the products."""
         return len(self._A) + len(self._b)
 
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
-        """Give the summaries of consecutive games: (n_games, n, n_sums)."""
+        """Return the summaries of consecutive games: (n_games, n, n_sums)."""
         return _summaries(draws, self._centre)
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         """Solve all coalitions of all games."""
         stacked = np.ascontiguousarray(games)
         mse = kernels.load("linear").linear_table(stacked, self._A, self._b, self._variance)
-        mse[:, 0] = 0.0  # the empty coalition has no fit, and needs none
+        mse[:, 0] = 0.0  # the empty coalition has no fit; its value is `empty`
         values = self._worth(
             mse,
             lambda unsolved: np.stack(
@@ -128,7 +128,7 @@ class LinearUtility(Utility):
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        """Grow the coalitions along the permutations, solving each once."""
+        """Solve the coalitions along the permutations, each distinct one once."""
         stacked = np.ascontiguousarray(games)
         mse = kernels.load("linear").linear_prefixes(
             stacked, orders, first, self._A, self._b, self._variance
@@ -146,7 +146,7 @@ class LinearUtility(Utility):
     def _worth(
         self, mse: FloatArray, merged_at: Callable[[NDArray[np.bool_]], FloatArray]
     ) -> FloatArray:
-        """Score the errors; answer those the kernel left open (NaN) from the merged summaries."""
+        """Score the errors; those that the kernel left NaN are solved from merged summaries."""
         unsolved = np.isnan(mse)
         values = score_from_mse(mse, self._score, self._variance)
         if unsolved.any():
@@ -166,7 +166,7 @@ class LinearUtility(Utility):
 
 
 def _summaries(draws: Sequence[Draws], centre: tuple[FloatArray, FloatArray, float]) -> FloatArray:
-    """Gram matrices and products of records moved to a centre (mean, 1 / scale, target's mean)."""
+    """Gram matrices and products of records standardised by `centre` (mean, 1 / scale, y mean)."""
     gram = kernels.load("linear").gram_summaries
     p = draws[0].batch.schema.n_features + 1
     summaries = np.empty((draws[0].choice.n_games, len(draws), p * (p + 3) // 2))

@@ -1,7 +1,7 @@
 """Least squares for coalitions whose features are linearly dependent.
 
 Among all coefficients with the least squared error, take those of least Euclidean norm in the
-features' own units, the intercept free: what scikit-learn's `LinearRegression` gives.
+features' own units, with a free intercept. scikit-learn's `LinearRegression` gives the same.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from shapband._typing import FloatArray
 # Relative to a correlation matrix, whose largest eigenvalue is at least 1: smaller eigenvalues
 # are rounding residues of Gram matrices, which hold half the digits of the records.
 _RANK_TOLERANCE = 1e-10
-_AT_ONCE = 4096  # coalitions decomposed side by side
+_AT_ONCE = 4096  # coalitions decomposed in one call
 
 
 def minimum_norm_mse(
     merged: FloatArray, A: FloatArray, b: FloatArray, c: float, inv_scale: FloatArray
 ) -> FloatArray:
-    """Give the validation errors of the minimum-norm fits of m coalitions: (m,).
+    """Return the validation errors of the minimum-norm fits of m coalitions: (m,).
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def minimum_norm_mse(
 
 
 def unpack(packed: FloatArray, p: int) -> FloatArray:
-    """Turn packed lower triangles (m, p(p+1)/2) into symmetric matrices (m, p, p)."""
+    """Convert packed lower triangles (m, p(p+1)/2) into symmetric matrices (m, p, p)."""
     row, column = np.tril_indices(p)
     full = np.empty((len(packed), p, p))
     full[:, row, column] = packed
@@ -67,7 +67,7 @@ def _least_norm(
     """Slopes (m, d) of least norm in the features' own units, for scaled features."""
     variances = np.einsum("mii->mi", centred)
     varies = variances > _RANK_TOLERANCE * np.maximum(uncentred, 1e-300)
-    # A constant feature becomes a zero row and column, so its direction is among the free ones.
+    # A constant feature becomes a zero row and column, so its direction has eigenvalue zero.
     inverse = np.where(varies, 1.0 / np.sqrt(np.where(varies, variances, 1.0)), 0.0)
     correlation = centred * inverse[:, :, None] * inverse[:, None, :]
     eigenvalues, vectors = np.linalg.eigh(correlation)
@@ -76,7 +76,7 @@ def _least_norm(
     weights = np.where(kept, along / np.where(kept, eigenvalues, 1.0), 0.0)
     one_solution = np.einsum("mij,mj->mi", vectors, weights)
     # In the features' own units a slope is the scaled slope times inv_scale / spread. Constant
-    # features have no slope; a unit like the others' keeps them out of the way of rounding.
+    # features have no slope; they get the largest unit of the others, to limit rounding errors.
     unit = inv_scale * inverse
     unit = np.where(varies, unit, np.maximum(unit.max(axis=1, keepdims=True), 1e-300))
     free = vectors * unit[:, :, None] * ~kept[:, None, :]

@@ -32,8 +32,8 @@ class NeighborUtility(Utility):
     """A coalition is worth the score of its k nearest neighbours on the validation rows.
 
     For every validation row a provider's summary lists its k nearest records; a coalition's
-    neighbours are the nearest of its members' lists, so nothing is ever fitted again. Records
-    at equal distance are taken by their target, smaller first, which makes the answer
+    neighbours are the nearest of its members' lists, so nothing is fitted again. Records
+    at equal distance are ordered by their target, smallest first, which makes the result
     independent of the order of records and providers. Coalitions with fewer than k records use
     all they have.
 
@@ -43,7 +43,7 @@ class NeighborUtility(Utility):
     y_val : (n_rows,) validation targets; labels for classification
     k : number of neighbours
     task : "regression" predicts their mean, "classification" their most frequent label, the
-        smallest one in a tie; needed if `y_val` holds whole numbers, which may be either
+        smallest one in a tie; required if `y_val` holds integers, which could be either
     score : for regression "inverse_mse" for 1 / (1 + MSE), "r2" or "neg_mse"; classification is
         scored by accuracy
     empty : value of the empty coalition: a number, or "baseline" for the score of the mean or of
@@ -105,7 +105,7 @@ class NeighborUtility(Utility):
         self._codes(batch.y)
 
     def summarise(self, batch: Batch) -> FloatArray:
-        """Give the k nearest records of every validation row: (2, k, n_rows)."""
+        """Return the k nearest records of every validation row: (2, k, n_rows)."""
         summary: FloatArray = self._lists(Draws.whole(batch), self._k)[0]
         return summary
 
@@ -114,13 +114,13 @@ class NeighborUtility(Utility):
         return np.array([self._worth_of(summaries, mask) for mask in coalitions])
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
-        """Distances and targets of k neighbours of every validation row."""
+        """Return the number of distances and targets of k neighbours of all validation rows."""
         return 2 * self._k * len(self._y)
 
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
-        """Give the neighbour lists of consecutive games: (n_games, n, 2, k, n_rows).
+        """Return the neighbour lists of consecutive games: (n_games, n, 2, k, n_rows).
 
-        They are no longer than all draws together, since no coalition has more records.
+        A list is at most as long as all draws together, since no coalition has more records.
         """
         k = min(self._k, sum(drawn.choice.size for drawn in draws))
         return np.stack([self._lists(drawn, k) for drawn in draws], axis=1)
@@ -133,7 +133,7 @@ class NeighborUtility(Utility):
         return lists
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        """Merge along the tree of all coalitions."""
+        """Merge the neighbour lists of all coalitions."""
         stacked = np.ascontiguousarray(games)
         loss = kernels.load("neighbors").neighbor_table(stacked, self._y, self._classify)
         return self._worth(loss)
@@ -141,7 +141,7 @@ class NeighborUtility(Utility):
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        """Merge along the permutations."""
+        """Merge the neighbour lists along the permutations."""
         stacked = np.ascontiguousarray(games)
         prefixes = kernels.load("neighbors").neighbor_prefixes
         return self._worth(prefixes(stacked, orders, first, self._y, self._classify))
@@ -155,7 +155,7 @@ class NeighborUtility(Utility):
         return float(self.evaluate_prefixes(one_game, order, np.zeros_like(order))[0, 0, -1])
 
     def _worth(self, loss: FloatArray) -> FloatArray:
-        """Score the losses; a coalition without records is NaN and worth `empty`."""
+        """Score the losses; a coalition without records has a NaN loss and is worth `empty`."""
         nobody = np.isnan(loss)
         if self._classify:
             values = 1.0 - loss
@@ -171,7 +171,7 @@ class NeighborUtility(Utility):
         return float(score_from_mse(np.array(variance), self._score, variance))
 
     def _codes(self, y: AnyArray) -> FloatArray:
-        """Targets as numbers: themselves, or the place of a label among the validation labels."""
+        """Return targets as floats: the numbers, or the indices of labels in the sorted labels."""
         if self._labels is None:
             return numeric_targets(y)
         words = np.asarray(y).astype(str)
@@ -186,7 +186,7 @@ class NeighborUtility(Utility):
 
 
 def _task_of(y_val: AnyArray) -> Task:
-    """Tell the task from the targets, unless they are whole numbers, which may be labels."""
+    """Infer the task from the targets; raise an error for integers, which may be labels."""
     if y_val.dtype.kind != "f":
         return "classification"
     if (y_val == np.round(y_val)).all():
@@ -199,5 +199,5 @@ def _task_of(y_val: AnyArray) -> Task:
 
 
 def _labels(y_val: AnyArray) -> AnyArray | None:
-    """Sorted labels if they are not numbers, which code themselves."""
+    """Return the sorted labels, or None if the labels are numbers."""
     return None if y_val.dtype.kind == "f" else np.unique(y_val.astype(str))

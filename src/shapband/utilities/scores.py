@@ -1,4 +1,4 @@
-"""From a mean squared error to a score, larger being better."""
+"""Scores computed from mean squared errors; larger is better."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Empty: TypeAlias = float | Literal["baseline"] | None
 
 
 def check_empty(empty: Empty, score: str, baseline: float, owner: str) -> tuple[float, bool]:
-    """Give the value of the empty coalition, and whether it is that of a dummy model.
+    """Return the value of the empty coalition, and whether it is the score of a dummy model.
 
-    None means 0 for "inverse_mse", as in the paper, and the baseline for other scores, whose 0
-    may be the score of a perfect model.
+    None means 0 for "inverse_mse", as in the paper, and the baseline for other scores, because
+    0 may be their score of a perfect model.
     """
     chosen = ("baseline" if score != "inverse_mse" else 0.0) if empty is None else empty
     if chosen == "baseline":
@@ -39,9 +39,9 @@ def check_score(score: str, y_val: FloatArray, owner: str) -> str:
 
 
 def score_from_mse(mse: FloatArray, score: str, target_variance: float) -> FloatArray:
-    """Turn mean squared errors on the validation rows into scores, in place: (...) to (...).
+    """Convert mean squared errors on the validation rows to scores, in place: (...) to (...).
 
-    In place, because fresh pages for large arrays cost more than the arithmetic.
+    In place, because allocating a large array takes longer than the arithmetic.
     """
     if score == "inverse_mse":
         mse += 1.0

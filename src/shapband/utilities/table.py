@@ -1,4 +1,4 @@
-"""A game given as numbers."""
+"""A utility given as a table of coalition values."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from shapband.utilities.base import GameSummaries, Utility
 
 
 class TableUtility(Utility):
-    """A game given as 2**n numbers; the records play no part.
+    """A game given as 2**n numbers; the records are ignored.
 
     Parameters
     ----------
-    values : (2**n,) bit i of the index says whether provider i is in; the first is v(∅)
+    values : (2**n,) bit i of the index is set if provider i is a member; the first is v(∅)
 
     Examples
     --------
@@ -55,16 +55,16 @@ class TableUtility(Utility):
             )
 
     def summarise(self, batch: Batch) -> None:
-        """Need nothing of the draw."""
+        """Return None: the draw is not used."""
 
     def evaluate(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:  # noqa: ARG002
-        """Look the coalitions up."""
+        """Look up the coalitions in the table."""
         return self.values[np.asarray(coalitions, dtype=np.int64)]
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
-        """Nothing is kept."""
+        """Return 0: a summary holds no numbers."""
         return 0
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        """Give the same table for every game."""
+        """Return the same table for every game."""
         return np.tile(self.values, (len(games), 1))

@@ -1,11 +1,11 @@
 """A vector of LANES doubles for numba, one independent problem per lane.
 
-numba has no such type, so a minimal one is defined here; LLVM lowers it to whatever registers
-the processor has. No operation but `lane_sum` mixes lanes, so the bits of a result do not depend
-on the lane that computed it, and NaN in one lane cannot disturb the others.
+numba has no such type, so a minimal one is defined here; LLVM maps it to the registers of the
+processor. Only `lane_sum` mixes lanes, so the bits of a result do not depend on the lane that
+computed it, and NaN in one lane does not affect the others.
 
-numba's cache on disk watches only the file of the compiled function: after an edit here, delete
-the caches of the kernels that import it.
+numba's cache on disk checks only the file of the compiled function: after a change of this file,
+delete the caches of the kernels that import it.
 """
 
 from llvmlite import ir
@@ -30,7 +30,7 @@ _CONTRACT = ("contract",)
 
 
 class LanesType(types.Type):
-    """The numba type of a vector of LANES doubles; lives in local variables only."""
+    """The numba type of a vector of LANES doubles; used for local variables only."""
 
     def __init__(self):
         super().__init__(name=f"Lanes{LANES}")

@@ -11,16 +11,16 @@ out as the last row of the factor, the back substitution turns that row into the
 and the error is a quadratic form in it. A pivot that is not clearly positive becomes NaN and
 spreads through its own lane only.
 
-*Constants.* A feature that does not vary within a coalition has no pivot, which is common in small
-coalitions and has a simple answer: its coefficient is zero. Lanes that came out as NaN are solved
-once more without such features. What is still NaN has dependent features, or fewer than two
-records, and is left to the caller.
+*Constants.* A feature that is constant within a coalition, which is common in small coalitions,
+has no pivot; its coefficient is zero. Lanes whose result is NaN are solved once more without such
+features. Lanes that are still NaN have dependent features, or fewer than two records, and are left
+to the caller.
 
 *Table.* The lanes are the coalitions of the first three providers of one game; the other
 providers are merged into all lanes at once. Counting the masks of those others upwards walks the
 subset tree depth first, and the mask without its lowest bit is still in the slot of its own
 lowest bit, so there is one merge per step and one path of partial sums in memory. Every game is
-computed alone, so its bits do not depend on its neighbours.
+computed separately, so its bits do not depend on the other games.
 
 *Prefixes.* Each permutation is walked once, adding summaries; coalitions seen for the first time
 queue up in a block that is solved whenever it is full.
@@ -55,7 +55,7 @@ def _standardise(X, y, rows, mean, inv_scale, y_mean, columns):
     """Write the columns of [Z y] of some records, RECORD_CHUNK apart; their padded length."""
     d = X.shape[1]
     count = rows.shape[0]
-    # Zeros that complete the last vector add nothing to any product.
+    # Zeros that fill the last vector add nothing to any product.
     filled = (count + LANES - 1) // LANES * LANES
     for r in range(count, filled):
         for column in range(d + 2):
@@ -137,7 +137,7 @@ def _pivot_pair(block, p, j, factor, scratch):
     bottom = top + (j + 1) * LANES
     at, second, inverses = j * LANES, p * LANES, 2 * p * LANES
     diagonal, below = load(block, top + at), load(block, bottom + at)
-    # Row p ends without a pivot; any value may stand in for it, as none is kept.
+    # Row p has no pivot; any value can be used here, because it is not stored.
     corner = diagonal
     if j + 1 < p:
         corner = load(block, bottom + at + LANES)
@@ -236,7 +236,7 @@ def solve_block(sums, start, p, form, constant, room, errors):
     block, weights = pointer(sums, start), pointer(form, 0)
     factor, scratch = pointer(room, 0), pointer(room, (p * (p + 1) // 2 + p) * LANES)
     if p % 2 == 0:
-        # An odd number of rows: the first column, which needs no work, goes alone.
+        # Odd number of rows: the first column, which needs no work, is not paired.
         diagonal = load(block, 0)
         store(scratch, 2 * p * LANES, pivot_inverse(diagonal, diagonal))
         for i in range(1, p + 1):
@@ -251,7 +251,7 @@ def solve_block(sums, start, p, form, constant, room, errors):
 
 @njit(**OPTIONS)
 def _drop_constants(sums, p, lane):
-    """Give the lane's features that do not vary a coefficient of zero; how many there were."""
+    """Set the coefficients of a lane's constant features to zero; return their number."""
     count = sums[lane]
     dropped = 0
     for i in range(1, p):
@@ -288,7 +288,7 @@ def _solve_again(sums, start, p, form, constant, room, errors):
 
 @njit(**OPTIONS)
 def _solve(sums, start, p, form, constant, room, errors):
-    """Errors of LANES coalitions, constant features left out where they stand in the way."""
+    """Errors of LANES coalitions; those that are NaN are solved without constant features."""
     solve_block(sums, start, p, form, constant, room, errors)
     for lane in range(LANES):
         if np.isnan(errors[lane]):
@@ -332,7 +332,7 @@ def _lowest_bit(mask, otherwise):
 
 @njit(**OPTIONS)
 def linear_table(summaries, A, b, c):
-    """Errors (g, 2**n) of every coalition, by bitmask; NaN where there is none."""
+    """Errors (g, 2**n) of every coalition, by bitmask; NaN if it has no unique solution."""
     games, n, size = summaries.shape
     flat = summaries.reshape(games * n * size)
     p = b.shape[0]
@@ -382,7 +382,7 @@ def linear_prefixes(summaries, orders, first, A, b, c):
     size = summaries.shape[2]
     p = b.shape[0]
     weights = _form_weights(A, b)
-    # Zeros make the lanes of a block that never fills deficient, not undefined.
+    # Zeros make the result of unused lanes NaN instead of undefined.
     block = np.zeros(size * LANES)
     room = np.empty((size + 3 * p) * LANES)
     errors = np.empty(LANES)

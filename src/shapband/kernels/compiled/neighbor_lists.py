@@ -20,7 +20,7 @@ def neighbor_lists(X, y, rows, X_val, k):
     out[:, 1] = 0.0
     if rows.shape[1] == 0:
         return out
-    # Chosen here and not in a kernel, so that only the way that is used is ever compiled.
+    # Chosen outside the compiled functions, so that only the variant in use is compiled.
     if X.shape[1] == 1:
         _walk_lines(X[:, 0].copy(), y, rows, X_val[:, 0].copy(), out)
     else:
@@ -130,7 +130,7 @@ def _walk_nearest(values, targets, points, places, out):
         below, above = (heads[right - 1] - point) ** 2, (heads[right] - point) ** 2
         best = min(below, above)
         target = np.inf
-        # Rounding can make several values equally far.
+        # Rounding can make several values equally distant.
         run = right - 1
         while run > 0 and (heads[run] - point) ** 2 == best:
             target = min(target, targets[starts[run]])
@@ -158,7 +158,7 @@ def _walk_line(values, targets, points, places, out):
             near[0, r] = np.inf
         lo, hi = right - 1, right
         below, above = (heads[lo] - point) ** 2, (heads[hi] - point) ** 2
-        # Rounding can make different values equally far, so a tie with the
+        # Rounding can make different values equally distant, so a tie with the
         # k-th distance does not end the walk.
         while True:
             distance = min(below, above)
@@ -172,7 +172,7 @@ def _walk_line(values, targets, points, places, out):
                 run = hi
                 hi += 1
                 above = (heads[hi] - point) ** 2
-            # Targets ascend in a run: after one that is not wanted, none is.
+            # Targets ascend in a run: after one that is too large, all are.
             for j in range(starts[run], starts[run + 1]):
                 if not _insert(near, label, 0, distance, targets[j]):
                     break
@@ -203,8 +203,8 @@ def _insert(near, label, p, distance, target):
 def _scan_space(X, y, rows, X_val, out):
     """Fill out (2, k, m) by computing every distance."""
     k, size, d = out.shape[1], rows.size, X.shape[1]
-    # Features lead, so that the inner loop runs over records; a feature that
-    # is zero everywhere changes no bit and completes the last group of four.
+    # Features come first, so that the inner loop runs over records. Features
+    # that are zero everywhere fill the last group of four and change no bit.
     columns = np.zeros(((d + 3) // 4 * 4, size))
     points = np.zeros((X_val.shape[0], columns.shape[0]))
     points[:, :d] = X_val

@@ -1,15 +1,15 @@
 """k-nearest-neighbour losses of every coalition of providers, from their neighbour lists.
 
 *Tables, k = 1.* At one validation point provider i decides the loss of exactly those coalitions
-that contain i and none of the providers nearer than i. So its loss is filed under the set of
-nearer providers, and one subset-sum transform per provider turns the files into the losses of all
+that contain i and none of the providers nearer than i. So its loss is added to the entry of the set
+of nearer providers, and one subset-sum transform per provider gives the losses of all
 coalitions: O(m n² + n² 2ⁿ) instead of O(m 2ⁿ). Only non-negative numbers are added.
 
 *Other tables, and prefixes.* At one validation point the records of all providers are merged
 once, so that a record is a rank: a small integer that already obeys the order of neighbours. The
 neighbours of a coalition are k ascending ranks, and a provider joins it by minima and maxima of
-small integers, many validation points to an instruction. Only the prediction looks targets up.
-Points are taken in blocks that fit the nearest cache.
+small integers, many validation points per instruction. Targets are read only for the prediction.
+Points are processed in blocks that fit into the first-level cache.
 """
 
 import numpy as np
@@ -19,15 +19,15 @@ _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 # Sums over validation points may be regrouped into vector lanes.
 _SUMS = {"fastmath": {"reassoc", "contract"}, **_OPTIONS}
 
-# Validation points per block: long enough to drown the cost of a call, short enough for the ranks
-# of one path to stay close.
+# Validation points per block: enough to make the cost of a call negligible, and few enough for the
+# ranks of one path to stay in the cache.
 _BLOCK = 256
 _LARGEST_SHORT = 32767
 
 
 def neighbor_table(summaries, y_val, classify):
     """Return the loss of every coalition, (g, 2**n), indexed by bitmask."""
-    # Chosen here and not in a kernel, so that only the way that is used is ever compiled.
+    # Chosen outside the compiled functions, so that only the variant in use is compiled.
     if summaries.shape[3] == 1:
         return _tables_nearest(summaries, y_val, classify)
     return _tables_ranked(summaries, y_val, classify, _missing_rank(summaries))
@@ -40,7 +40,7 @@ def neighbor_prefixes(summaries, orders, first, y_val, classify):
 
 
 def _missing_rank(summaries):
-    """The rank after all others, in the smallest integers that hold it."""
+    """Return the rank after all others, in the smallest integer type that holds it."""
     size = summaries.shape[1] * summaries.shape[3]
     return np.int16(size) if size <= _LARGEST_SHORT else np.int32(size)
 
@@ -65,7 +65,7 @@ def _tables_ranked(summaries, y_val, classify, missing):
 
 @njit(**_OPTIONS)
 def _finish_table(summary, loss):
-    """Turn sums into means, NaN for coalitions without any record."""
+    """Divide sums by m; NaN for coalitions without any record."""
     n, m = summary.shape[0], summary.shape[3]
     holders = 0
     for i in range(n):
@@ -102,7 +102,7 @@ def _table_nearest(summary, y_val, classify, loss):
         for p in range(m):
             target, mask = summary[i, 1, 0, p], nearer[i, p]
             cost = _cost(target, y_val[p], classify)
-            # Bit i is never set: without it the file is half as long.
+            # Bit i is never set: without it the array is half as long.
             filed[(mask & low) | ((mask >> 1) & ~low)] += cost
         _subset_sums(filed)
         for absent in range(half):
@@ -112,7 +112,7 @@ def _table_nearest(summary, y_val, classify, loss):
 
 @njit(**_OPTIONS)
 def _compare(near_a, label_a, bit_a, nearer_a, near_b, label_b, bit_b, nearer_b):
-    """Note at each validation point which of two providers is nearer."""
+    """Record at each validation point which of two providers is nearer."""
     for p in range(near_a.size):
         first = (near_a[p] < near_b[p]) | ((near_a[p] == near_b[p]) & (label_a[p] < label_b[p]))
         nearer_a[p] |= 0 if first else bit_b
@@ -147,8 +147,8 @@ def _table_ranked(summary, y_val, classify, missing, loss):
     ranks = np.full((n * k, width), missing)
     members = ranks.reshape(n, k, width)
     targets = np.zeros((width, n * k + 1))
-    # A coalition waits in the slot of its lowest provider until all that only
-    # add still lower ones are done; slot n holds the empty coalition.
+    # A coalition stays in the slot of its lowest provider until all coalitions
+    # that add lower providers are done; slot n holds the empty coalition.
     slots = np.full((n + 1, k, width), missing)
     found = np.zeros(n + 1, np.int64)
     work = np.zeros((k + 3, width))
@@ -198,8 +198,8 @@ def _rank_records(summary, start, block, ranks, targets):
     """
     n, _, k, _ = summary.shape
     size = n * k
-    # Keys move along with the order: looking them up through it would double
-    # the chain of loads between two comparisons.
+    # Keys are moved together with the order: reading them through the order
+    # would double the chain of loads between two comparisons.
     near, label, order = np.empty(size), np.empty(size), np.empty(size, np.int64)
     near_to, label_to, order_to = near.copy(), label.copy(), order.copy()
     for p in range(block):
@@ -264,7 +264,7 @@ def _lower(a, b, out):
 
 @njit(**_OPTIONS)
 def _lower_to_larger(a, b, out):
-    """Lower out to the larger of two."""
+    """Set out to the minimum of itself and the larger of two."""
     for p in range(out.size):
         out[p] = min(out[p], max(a[p], b[p]))
 
@@ -294,8 +294,8 @@ def _add_targets(ranks, found, targets, block, work):
     flat, width = targets.ravel(), targets.shape[1]
     sums = work[0]
     sums[:] = 0.0
-    # Two look-ups for one pass over the sums; unsigned places spare the test
-    # for negative ones.
+    # Two look-ups per pass over the sums; unsigned indices need no test for
+    # negative values.
     for r in range(0, found - 1, 2):
         for p in range(block):
             first = flat[np.uint64(p * width + ranks[r, p])]
@@ -314,7 +314,7 @@ def _vote(ranks, found, targets, block, work):
         for p in range(block):
             labels[r, p] = flat[np.uint64(p * width + ranks[r, p])]
     most[:] = 0.0
-    # Only the first of equal labels is counted in full, and only it can win.
+    # Only the first of equal labels gets the full count, so only it can win.
     for a in range(found):
         times[:] = 1.0
         for b in range(a + 1, found):
@@ -331,7 +331,7 @@ def _count_equal(a, b, times):
 
 @njit(**_OPTIONS)
 def _elect(label, times, best, most):
-    """Put labels that win in place of the best so far."""
+    """Replace the best label by a more frequent one, or by a smaller one in a tie."""
     for p in range(label.size):
         wins = (times[p] > most[p]) | ((times[p] == most[p]) & (label[p] < best[p]))
         best[p] = label[p] if wins else best[p]
@@ -376,7 +376,7 @@ def _prefixes_ranked(summary, orders, first, y_val, classify, missing, loss):
 
 @njit(**_OPTIONS)
 def _finish_prefixes(orders, first, held, m, loss):
-    """Turn sums into means, and copy those of sets met before."""
+    """Divide sums by m, and copy the means of repeated coalitions."""
     for t in range(orders.shape[0]):
         found = 0
         for s in range(orders.shape[1]):

@@ -1,7 +1,7 @@
 """Shapley values from tables of all coalitions, one game after the other.
 
-One call does a whole chunk without the interpreter lock: the many small steps of the plain twin
-would have threads hand the lock to and fro.
+One call solves a whole chunk without the interpreter lock. The plain version makes many small
+NumPy calls, between which threads would compete for the lock.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ from shapband.kernels.compiled.lanes import (
 
 @njit(**OPTIONS)
 def _begin(table, start, both, outside, folded, count):
-    """Write the table times `both`, and give its sum weighed by `outside`."""
+    """Write the table times `both` to `folded`; return the sum of the table times `outside`."""
     values, wide = pointer(table, start), count // LANES * LANES
     inside, others, target = pointer(both, 0), pointer(outside, 0), pointer(folded, 0)
     total = splat(0.0)
@@ -40,7 +40,7 @@ def _begin(table, start, both, outside, folded, count):
 
 @njit(**OPTIONS)
 def _fold(folded, half):
-    """Add the upper half to the lower one, and give the sum of the upper."""
+    """Add the upper half to the lower half; return the sum of the upper half."""
     target, wide = pointer(folded, 0), half // LANES * LANES
     total = splat(0.0)
     for at in range(0, wide, LANES):

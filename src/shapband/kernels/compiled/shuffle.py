@@ -1,4 +1,4 @@
-"""The first places of a Fisher-Yates shuffle, one game after the other."""
+"""The first positions of a Fisher-Yates shuffle, one game after the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shapband._typing import IntArray
 
 @njit(cache=True, nogil=True)
 def first_of_shuffle(words: NDArray[np.uint64], size: int) -> IntArray:
-    """Shuffle `size` rows by random words (n_games, k) and give the first k: (n_games, k)."""
+    """Shuffle `size` rows by random words (n_games, k); return the first k: (n_games, k)."""
     n_games, k = words.shape
     chosen = np.empty((n_games, k), dtype=np.int64)
     places = np.arange(size)
@@ -23,7 +23,7 @@ def first_of_shuffle(words: NDArray[np.uint64], size: int) -> IntArray:
             swapped[step] = other
             places[step], places[other] = places[other], places[step]
             chosen[game, step] = places[step]
-        # Undoing the swaps costs k steps; a new list of places would cost `size`.
+        # Undoing the swaps takes k steps; a new list of rows would take `size` steps.
         for step in range(k - 1, -1, -1):
             other = swapped[step]
             places[step], places[other] = places[other], places[step]

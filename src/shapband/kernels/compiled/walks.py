@@ -1,13 +1,13 @@
-"""Coalitions met again along permutations, found by hashing.
+"""Repeated coalitions along permutations, found by hashing.
 
-Prefixes of one length of one game go through one open-addressing table at a time, in the order
-of the permutations, so the first of equal ones is the one that is found again.
+For each game and prefix length, the prefixes are entered into an open-addressing table in the
+order of the permutations, so a repeated prefix finds its first occurrence.
 """
 
 import numpy as np
 from numba import njit
 
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads near numbers far apart
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: maps close numbers to distant ones
 
 
 @njit(cache=True, nogil=True)

@@ -1,1 +1,1 @@
-"""Kernels in NumPy: the reference, and the way where numba is missing."""
+"""Kernels in NumPy: the reference, and a replacement where numba is not used."""

@@ -1,6 +1,6 @@
 """Least squares of every coalition of providers, in NumPy alone.
 
-The same functions as the compiled kernels, to rounding.  Coalitions are the
+The functions agree with the compiled kernels up to rounding.  Coalitions are the
 last axis of every array, and a batch of them is factored column by column as
 L D L' (Cholesky without square roots).  All steps are elementwise along that
 axis, so a result does not depend on what else is in its batch.
@@ -14,7 +14,7 @@ from shapband._typing import FloatArray, IntArray
 
 PIVOT_TOL = 1e-11
 CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it counts as constant
-BATCH = 2048  # coalitions solved together: enough to hide the loop, few enough to stay in cache
+BATCH = 2048  # coalitions solved together: few enough to stay in the cache
 BATCH_BITS = 11
 
 
@@ -44,7 +44,7 @@ def gram_summaries(
 
 
 def linear_table(summaries: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatArray:
-    """Errors (g, 2**n) of every coalition, by bitmask; NaN where there is none."""
+    """Errors (g, 2**n) of every coalition, by bitmask; NaN if it has no unique solution."""
     games, n, size = summaries.shape
     low = min(n, BATCH_BITS)
     table = np.empty((games, 1 << n))
@@ -85,8 +85,8 @@ def linear_prefixes(
 def _errors(sums: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatArray:
     """Errors (m,) of the coalitions whose summaries are the columns of sums (S, m).
 
-    Those without a solution are solved once more without the features that are constant in
-    them; what is still NaN has dependent features, or fewer than two records.
+    Coalitions without a solution are solved once more without their constant features. Those
+    that are still NaN have dependent features, or fewer than two records.
     """
     errors = _solve(sums, A, b, c)
     open_ = np.isnan(errors) & (sums[0] >= 2)

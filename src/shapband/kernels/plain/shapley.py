@@ -1,4 +1,4 @@
-"""Shapley values from tables of all coalitions, games side by side."""
+"""Shapley values from tables of all coalitions, many games at once."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from shapband._typing import FloatArray
 
-_NEAR_NUMBERS = 1 << 13  # table entries weighed at once: fresh pages for more cost more than sums
+_NEAR_NUMBERS = 1 << 13  # table entries per step: larger temporary arrays are slower to allocate
 
 
 def weigh(table: FloatArray, both: FloatArray, outside: FloatArray) -> FloatArray:
     """Σ_{S∋i} both[S] v(S) − Σ_S outside[S] v(S) for every i: (n_games, 2**n) to (n_games, n).
 
-    Sums are folded in halves, elementwise, so that a game's bits do not depend on its neighbours.
+    Sums are computed by elementwise halving, so a game's bits do not depend on the other games.
     """
     n = table.shape[1].bit_length() - 1
     values = np.empty((len(table), n))

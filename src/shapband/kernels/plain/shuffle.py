@@ -1,4 +1,4 @@
-"""The first places of a Fisher-Yates shuffle, games side by side."""
+"""The first positions of a Fisher-Yates shuffle, many games at once."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from shapband._typing import FloatArray, IntArray
 from shapband.kernels.rows import uniforms
 
-_SCRATCH_ROWS = 4_000_000  # rows held at once while shuffling many games side by side
+_SCRATCH_ROWS = 4_000_000  # rows in memory while many games are shuffled at once
 
 
 def first_of_shuffle(words: NDArray[np.uint64], size: int) -> IntArray:
-    """Shuffle `size` rows by random words (n_games, k) and give the first k: (n_games, k).
+    """Shuffle `size` rows by random words (n_games, k); return the first k: (n_games, k).
 
-    Step j swaps place j with place ``j + int(u * (size - j))``, u the uniform of its word.
+    Step j swaps positions j and ``j + int(u * (size - j))``, where u is word j as a uniform.
     """
     n_games, k = words.shape
     at_once = max(1, _SCRATCH_ROWS // size)

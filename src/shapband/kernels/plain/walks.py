@@ -1,4 +1,4 @@
-"""Coalitions met again along permutations, found by sorting."""
+"""Repeated coalitions along permutations, found by sorting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def first_occurrences(orders: IntArray, marks: NDArray[np.uint64]) -> IntArray:
     ranked = np.take_along_axis(prints, by_print, axis=1)
     starts = np.ones(ranked.shape, dtype=bool)
     starts[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
-    # Within a run of equal prints the stable sort puts the earliest permutation first.
+    # Among equal sums of marks the stable sort puts the earliest permutation first.
     place = np.arange(orders.shape[1])[None, :, None]
     leader = np.maximum.accumulate(np.where(starts, place, 0), axis=1)
     first = np.empty(orders.shape, dtype=np.int64)
