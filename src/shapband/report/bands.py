@@ -144,7 +144,7 @@ def _shared_names(valuations: Mapping[str, Valuation]) -> tuple[str, ...]:
     """Return the providers, in the order of the first valuation; they must be the same in all."""
     if not 1 <= len(valuations) <= len(_STYLES):
         raise InvalidInput(
-            f"valuations must be 1 to {len(_STYLES)} to be distinguishable in one picture; received "
+            f"valuations must be 1 to {len(_STYLES)} to be distinguishable in a picture; received "
             f"{len(valuations)}"
         )
     first = next(iter(valuations.values()))
