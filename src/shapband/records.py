@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband._typing import AnyArray, FloatArray, IntArray
-from shapband.checks import one_line
+from shapband.checks import one_line, printable
 from shapband.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Schema:
     def __str__(self) -> str:
         if self.columns is None:
             return f"{self.n_features} features"
-        return f"the columns {', '.join(self.columns)} of a {self.library} frame"
+        return f"the columns {printable(', '.join(self.columns))} of a {self.library} frame"
 
 
 @dataclass(frozen=True, eq=False)

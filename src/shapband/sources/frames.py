@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shapband.checks import one_line
+from shapband.checks import one_line, printable
 from shapband.errors import InvalidInput
 from shapband.records import Batch
 from shapband.sources.base import MemorySource, check_targets
@@ -37,7 +37,7 @@ class FrameSource(MemorySource):
 
     def __init__(self, frame: Any, target: str, *, replace: bool = False) -> None:
         table = as_frame(frame)
-        names = [str(name) for name in table.columns]
+        names = [printable(str(name)) for name in table.columns]
         if target not in table.columns:
             raise InvalidInput(
                 f"FrameSource: target {target!r} is not a column; there are {', '.join(names)}"
@@ -69,6 +69,8 @@ def as_frame(frame: Any) -> nw.DataFrame[Any]:
         raise InvalidInput(
             f"the columns of a frame must have different names: rename some ({one_line(cause)})"
         ) from cause
+    if getattr(getattr(frame, "columns", None), "nlevels", 1) > 1:
+        raise InvalidInput("the columns of a frame must have one level of names: join the levels")
     if len(set(names)) < len(names):
         raise InvalidInput("the columns of a frame must have different names: rename some")
     return table
