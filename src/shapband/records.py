@@ -96,13 +96,20 @@ def concat(batches: Sequence[Batch]) -> Batch:
     """Join batches of one kind, duplicates kept, in memory of their own."""
     if len(batches) == 1:
         return batches[0].copy()
-    y = np.concatenate([batch.y for batch in batches])
+    y = _joined_targets([batch.y for batch in batches])
     if not batches[0].is_frame:
         return Batch(np.concatenate([batch.X for batch in batches]), y)
     import narwhals as nw
 
     frames = [nw.from_native(batch.X, eager_only=True) for batch in batches]
     return Batch(nw.concat(_of_one_type(frames), how="vertical").to_native(), y)
+
+
+def _joined_targets(targets: Sequence[AnyArray]) -> AnyArray:
+    """Join targets; NumPy would write numbers as text where they meet labels."""
+    if len({y.dtype.kind for y in targets}) > 1:
+        targets = [y.astype(object) for y in targets]
+    return np.concatenate(targets)
 
 
 def _of_one_type(frames: list[nw.DataFrame[Any]]) -> list[nw.DataFrame[Any]]:

@@ -50,7 +50,7 @@ class FrameSource(MemorySource):
             )
         check_infinite(features, "FrameSource")
         column = f"the target column {target!r}"
-        y = check_targets(table[target].to_numpy(), len(table), "FrameSource", column)
+        y = check_targets(table.get_column(target).to_numpy(), len(table), "FrameSource", column)
         super().__init__(Batch(features.clone().to_native(), y), replace=replace)
 
 
@@ -79,6 +79,6 @@ def as_frame(frame: Any) -> nw.DataFrame[Any]:
 def check_infinite(features: nw.DataFrame[Any], owner: str) -> None:
     """Check that no column of numbers holds infinite ones; missing ones may be imputed."""
     for name in features.columns:
-        column = features[name]
+        column = features.get_column(name)  # features[name] would be a row if the name is a number
         if column.dtype.is_float() and np.isinf(column.drop_nulls().to_numpy()).any():
             raise InvalidInput(f"{owner}: column {name!r} holds infinite values: remove them")
