@@ -74,7 +74,7 @@ class Script:
 
 
 def _is_pair(thing: Any) -> bool:
-    return isinstance(thing, tuple) and len(thing) == 2
+    return isinstance(thing, (tuple, list)) and len(thing) == 2
 
 
 class Drawn(sb.GenerativeSource):
