@@ -68,7 +68,7 @@ _EVALUATED: dict[str, Callable[[np.ndarray], Any]] = {
     "tuple": lambda v: tuple(v.tolist()),
     "ints": lambda v: v.astype(int),
     "float32": lambda v: v.astype(np.float32),
-    "read only": lambda v: np.broadcast_to(v[:1], v.shape),
+    "read only": lambda v: np.broadcast_to(v, v.shape),
     "flags": lambda v: v > 3,
     "iterator": lambda v: iter(v),
     "one more": lambda v: np.append(v, 1.0),
@@ -256,7 +256,7 @@ def try_own_utilities(tally: Tally, data: Any) -> None:
                 else float(attributes.get("empty", 0.0))
             )
         )
-    check_valuation(valuation, games, exact=exact and evaluated != "read only")
+    check_valuation(valuation, games, exact=exact)
 
 
 class Odd(RegressorMixin, BaseEstimator):
