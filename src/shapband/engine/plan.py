@@ -48,7 +48,7 @@ class Plan:
         source = " (a dummy model)" if self.utility.baseline else ""
         return {
             "utility": type(self.utility).__name__,
-            "empty": f"v(∅) = {self.utility.empty:.6g}{source}",
+            "empty": f"v(∅) = {float(self.utility.empty):.6g}{source}",
             "sampling": repr(self.sampling),
             "solver": repr(self.solver),
         }
