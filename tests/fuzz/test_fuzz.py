@@ -24,13 +24,13 @@ Attempt = Callable[[Tally, Any], None]
 
 # What is tried, and how many inputs of it in the long and in the ordinary tests.
 TRIED: dict[str, tuple[Callable[..., None], int, int]] = {
-    "sources that are asked": (try_asked_sources, 2_400, 60),
-    "records in memory": (try_held_sources, 2_000, 50),
-    "functions": (try_functions, 1_700, 50),
-    "utilities": (try_own_utilities, 2_000, 50),
-    "estimators": (try_estimators, 1_200, 40),
-    "neighbours": (try_neighbors, 800, 30),
-    "configurations": (try_configs, 1_000, 50),
+    "sources that are asked": (try_asked_sources, 2_400, 40),
+    "records in memory": (try_held_sources, 2_000, 30),
+    "functions": (try_functions, 1_700, 40),
+    "utilities": (try_own_utilities, 2_000, 30),
+    "estimators": (try_estimators, 1_200, 30),
+    "neighbours": (try_neighbors, 800, 20),
+    "configurations": (try_configs, 1_000, 30),
 }
 
 
