@@ -23,25 +23,32 @@ def check_whole(
     """Check that an argument is an integer between `least` and `most`."""
     if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
         raise InvalidInput(
-            f"{name} must be a whole number of at least {least}{remark}; received {number!r}"
+            f"{name} must be a whole number of at least {least}{remark}; received {written(number)}"
         )
     if most is not None and int(number) > most:
-        raise InvalidInput(f"{name} must be at most {most:,}; received {number!r}")
+        raise InvalidInput(f"{name} must be at most {most:,}; received {written(number)}")
     return int(number)
 
 
 def check_number(name: str, number: object, remark: str = "") -> float:
     """Check that an argument is a finite number."""
-    if isinstance(number, bool) or not isinstance(number, Real) or not math.isfinite(number):
-        raise InvalidInput(f"{name} must be a finite number{remark}; received {number!r}")
+    if isinstance(number, bool) or not isinstance(number, Real) or not _is_finite(number):
+        raise InvalidInput(f"{name} must be a finite number{remark}; received {written(number)}")
     return float(number)
+
+
+def _is_finite(number: Real) -> bool:
+    try:
+        return math.isfinite(float(number))
+    except OverflowError:  # a whole number beyond the largest float
+        return False
 
 
 def check_row(name: str, numbers: ArrayLike) -> FloatArray:
     """Check that an argument is a one-dimensional array of finite numbers."""
     try:
         row = np.asarray(numbers, dtype=np.float64)
-    except (TypeError, ValueError) as cause:
+    except (TypeError, ValueError, OverflowError) as cause:
         raise InvalidInput(f"{name} must be a row of numbers ({one_line(cause)})") from cause
     if row.ndim != 1 or not np.isfinite(row).all():
         raise InvalidInput(
@@ -66,7 +73,25 @@ def one_line(text: object) -> str:
     >>> one_line("first\n  second" + chr(7))
     'first second\\x07'
     """
-    return printable(" ".join(str(text)[:_LONGEST_TEXT].split()))
+    try:
+        words = str(text)
+    except Exception:  # noqa: BLE001  an error of the user's whose own text fails
+        words = f"a {type(text).__name__} without a text"
+    return printable(" ".join(words[:_LONGEST_TEXT].split()))
+
+
+def written(thing: object) -> str:
+    """Write an argument for an error: its `repr` in one line, or its type if that fails.
+
+    Examples
+    --------
+    >>> written("a"), written(10**5000)
+    ("'a'", 'a int that cannot be written')
+    """
+    try:
+        return one_line(repr(thing))
+    except Exception:  # noqa: BLE001  such as a whole number of more than 4300 digits
+        return f"a {type(thing).__name__} that cannot be written"
 
 
 def printable(text: str) -> str:

@@ -100,8 +100,10 @@ class Games:
         """Have the utility evaluate the coalitions of every game: (n_games, *shape)."""
         try:
             values = getattr(self.utility, method)(self.summaries, *arguments)
-        except (EvaluationError, MemoryError):
+        except MemoryError:
             raise
+        except EvaluationError as cause:
+            raise EvaluationError(one_line(cause)) from cause
         except CoalitionFailed as failure:
             raise self._failed(failure.coalition, failure.reason) from failure
         except Exception as cause:
@@ -116,7 +118,7 @@ class Games:
                 try:
                     self.utility.evaluate(summaries, [coalition])
                 except Exception as alone:  # noqa: BLE001  reported by the caller
-                    return self._failed(coalition, f"{type(alone).__name__}: {alone}")
+                    return self._failed(coalition, f"{type(alone).__name__}: {one_line(alone)}")
         return EvaluationError(
             f"{type(self.utility).__name__} could evaluate each coalition alone, but not "
             f"together: {type(cause).__name__}: {one_line(cause)}"

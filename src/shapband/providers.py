@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband._typing import AnyArray
-from shapband.checks import check_whole, one_line
+from shapband.checks import check_whole, described, one_line, printable, written
 from shapband.errors import InvalidInput, SourceError
-from shapband.records import Schema
-from shapband.sources.base import FiniteSource, Source
-from shapband.sources.frames import FrameSource, as_frame
+from shapband.records import Batch, Schema
+from shapband.sources.base import (
+    FiniteSource,
+    MemorySource,
+    Source,
+    check_features,
+    check_targets,
+)
+from shapband.sources.frames import FrameSource, as_frame, check_infinite
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -74,7 +80,7 @@ def providers_from_frame(frame: Any, by: str, target: str) -> list[Provider]:
     if by not in table.columns:
         raise InvalidInput(
             f"providers_from_frame: by={by!r} is not a column; there are "
-            f"{', '.join(str(name) for name in table.columns)}"
+            f"{printable(', '.join(str(name) for name in table.columns))}"
         )
     if by == target:
         raise InvalidInput(f"providers_from_frame: by and target are both {by!r}; they must differ")
@@ -129,7 +135,8 @@ def check_providers(providers: Sequence[Provider]) -> tuple[Provider, ...]:
 def _check_answers(provider: Provider) -> None:
     """Check the attributes of a source before any records are requested from it."""
     source, whose = provider.source, f"provider {provider.name!r}: the"
-    for question in ("schema", "size") if isinstance(source, FiniteSource) else ("schema",):
+    finite = ("size", "replace", "records") if isinstance(source, FiniteSource) else ()
+    for question in ("schema", "waits", *finite):
         try:
             getattr(source, question)
         except Exception as cause:
@@ -140,10 +147,32 @@ def _check_answers(provider: Provider) -> None:
     if not (source.schema is None or isinstance(source.schema, Schema)):
         raise InvalidInput(
             f"{whose} schema of its source must be a Schema(n_features) or None; "
-            f"received {source.schema!r}"
+            f"received {written(source.schema)}"
         )
     if isinstance(source, FiniteSource):
         check_whole(f"{whose} size of its source", source.size, 1)
+        if source.records is not None and not isinstance(source, MemorySource):
+            _check_records(source.records, source.size, f"{whose} records of its source")
+
+
+def _check_records(records: object, size: int, which: str) -> None:
+    """Check the records that a source of the user's shows; those of the library's are checked."""
+    if not isinstance(records, Batch):
+        raise InvalidInput(f"{which} must be a Batch(X, y) or None; received {described(records)}")
+    if isinstance(records.X, np.ndarray) and records.X.ndim == 2:
+        check_features(records.X, which, "X")
+    elif hasattr(records.X, "columns"):
+        check_infinite(as_frame(records.X), which)
+    else:
+        raise InvalidInput(
+            f"{which}: X must be an array of shape (n_records, n_features) or a data frame; "
+            f"received {described(records.X)}"
+        )
+    if not isinstance(records.y, np.ndarray):
+        raise InvalidInput(f"{which}: y must be an array; received {described(records.y)}")
+    check_targets(records.y, len(records.X), which, "y")
+    if len(records) != size:
+        raise InvalidInput(f"{which} must be as many as its size, {size}; received {len(records)}")
 
 
 def _check_features(providers: Sequence[Provider]) -> None:

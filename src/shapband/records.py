@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband._typing import AnyArray, FloatArray, IntArray
-from shapband.checks import one_line
+from shapband.checks import one_line, printable
 from shapband.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Schema:
     def __str__(self) -> str:
         if self.columns is None:
             return f"{self.n_features} features"
-        return f"the columns {', '.join(self.columns)} of a {self.library} frame"
+        return f"the columns {printable(', '.join(self.columns))} of a {self.library} frame"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +96,20 @@ def concat(batches: Sequence[Batch]) -> Batch:
     """Concatenate batches of the same kind into a new batch; duplicate records are kept."""
     if len(batches) == 1:
         return batches[0].copy()
-    y = np.concatenate([batch.y for batch in batches])
+    y = _joined_targets([batch.y for batch in batches])
     if not batches[0].is_frame:
         return Batch(np.concatenate([batch.X for batch in batches]), y)
     import narwhals as nw
 
     frames = [nw.from_native(batch.X, eager_only=True) for batch in batches]
     return Batch(nw.concat(_of_one_type(frames), how="vertical").to_native(), y)
+
+
+def _joined_targets(targets: Sequence[AnyArray]) -> AnyArray:
+    """Join targets; NumPy would write numbers as text where they meet labels."""
+    if len({y.dtype.kind for y in targets}) > 1:
+        targets = [y.astype(object) for y in targets]
+    return np.concatenate(targets)
 
 
 def _of_one_type(frames: list[nw.DataFrame[Any]]) -> list[nw.DataFrame[Any]]:

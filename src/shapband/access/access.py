@@ -323,4 +323,11 @@ def _stack(batches: Sequence[Batch], size: int) -> Draws:
                 f"the source gave {batch.schema} after it had given {batches[0].schema}"
             )
     places = np.arange(len(batches) * size, dtype=np.int64).reshape(len(batches), size)
-    return Draws(concat(batches), FixedRows(places))
+    try:
+        joined = concat(batches)
+    except Exception as cause:
+        raise SourceError(
+            "the source gave records of different types in different requests, which cannot be "
+            f"joined ({type(cause).__name__}: {one_line(cause)})"
+        ) from cause
+    return Draws(joined, FixedRows(places))

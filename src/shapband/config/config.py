@@ -123,7 +123,7 @@ class Config(Table):
         """Read a text; errors name the key and the rule."""
         try:
             document = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as cause:
+        except (ValueError, RecursionError) as cause:
             raise InvalidInput(f"the file is not valid TOML: {one_line(cause)}") from cause
         _check_version(document)
         try:

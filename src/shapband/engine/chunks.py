@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from shapband.access.access import Access
+from shapband.checks import check_whole, described, one_line
 from shapband.draws import Draws
 from shapband.engine.plan import Plan
-from shapband.errors import InvalidInput, SourceError
+from shapband.errors import EvaluationError, InvalidInput, SourceError
 from shapband.execution.local import single_threaded_blas
 from shapband.games import Games
 from shapband.records import Batch
@@ -85,13 +86,36 @@ class Job:
             return chunk
         for name, drawn in zip(self.names, chunk.draws, strict=True):
             self._check_batch(name, drawn.batch)
-        return Chunk(chunk.indices, summaries=self.utility.summarise_games(chunk.draws))
+        return Chunk(chunk.indices, summaries=self._summaries(chunk, chunk.draws))
+
+    def _summaries(self, chunk: Chunk, draws: list[Draws]) -> GameSummaries:
+        """Have the utility summarise the games, and check that there is a summary of each."""
+        owner = type(self.utility).__name__
+        try:
+            summaries = self.utility.summarise_games(draws)
+        except MemoryError:
+            raise
+        except Exception as cause:
+            raise EvaluationError(
+                f"{owner} could not summarise the draws: {type(cause).__name__}: {one_line(cause)}"
+            ) from cause
+        if not hasattr(summaries, "__len__") or len(summaries) != len(chunk.indices):
+            raise EvaluationError(
+                f"{owner}.summarise_games must return the summaries of each of the "
+                f"{len(chunk.indices)} games; received {described(summaries)}"
+            )
+        return summaries
 
     def _check_batch(self, name: str, batch: Batch) -> None:
         try:
             self.utility.check_batch(batch)
         except InvalidInput as cause:
-            raise SourceError(f"provider {name!r}: {cause}") from cause
+            raise SourceError(f"provider {name!r}: {one_line(cause)}") from cause
+        except Exception as cause:
+            raise EvaluationError(
+                f"{type(self.utility).__name__}.check_batch failed for provider {name!r}: "
+                f"{type(cause).__name__}: {one_line(cause)}"
+            ) from cause
 
 
 def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int) -> int:
@@ -100,8 +124,8 @@ def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int
         return plan.chunk_size
     if not plan.utility.mergeable:
         return 1
-    summaries = [plan.utility.summary_floats(size) for size in realisation.draw_sizes.tolist()]
-    per_game: int = plan.solver.floats_per_game(len(plan.providers)) + sum(summaries)
+    summaries = _summary_floats(plan.utility, realisation.draw_sizes.tolist())
+    per_game: int = plan.solver.floats_per_game(len(plan.providers)) + summaries
     near, most = _NEAR_FLOATS // per_game, _MOST_FLOATS // per_game
     size = max(1, near, min(most, _FEW_GAMES))
     if n_jobs > 1:
@@ -131,6 +155,16 @@ def _summaries_travel(utility: Utility, draw_sizes: list[int]) -> bool:
     Neighbour lists for many validation rows are larger than the draws, and computing them is
     most of the work, so the workers compute them.
     """
-    summaries = sum(utility.summary_floats(size) for size in draw_sizes)
+    if not utility.summaries_travel:
+        return False
+    summaries = _summary_floats(utility, draw_sizes)
     records = sum(Utility.summary_floats(utility, size) for size in draw_sizes)
-    return utility.summaries_travel and summaries <= records
+    return summaries <= records
+
+
+def _summary_floats(utility: Utility, draw_sizes: list[int]) -> int:
+    """Roughly how many numbers the summaries of one game hold."""
+    owner = f"the result of {type(utility).__name__}.summary_floats"
+    return sum(
+        check_whole(owner, utility.summary_floats(size), 0, most=None) for size in draw_sizes
+    )

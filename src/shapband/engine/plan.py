@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
-from shapband.checks import check_number, check_whole
-from shapband.errors import InvalidInput
+from shapband.checks import check_number, check_whole, one_line, written
+from shapband.errors import InvalidInput, ShapbandError
 from shapband.moments.stopping import StoppingRule
 from shapband.providers import Provider, check_providers
+from shapband.records import Schema
 from shapband.sampling.base import Sampling
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
@@ -47,7 +48,7 @@ class Plan:
         source = " (a dummy model)" if self.utility.baseline else ""
         return {
             "utility": type(self.utility).__name__,
-            "empty": f"v(∅) = {self.utility.empty:.6g}{source}",
+            "empty": f"v(∅) = {float(self.utility.empty):.6g}{source}",
             "sampling": repr(self.sampling),
             "solver": repr(self.solver),
         }
@@ -89,7 +90,7 @@ def make_plan(
     with locate("sampling"):
         sampling.check(checked)
     with locate("utility"):
-        utility.check(checked)
+        _check_utility(utility, checked)
     return Plan(
         providers=checked,
         utility=utility,
@@ -121,6 +122,27 @@ def _check_kinds(
             "stop must be a stopping rule, such as Precision(absolute=0.01), or None; "
             f"received {type(stop).__name__}"
         )
+
+
+def _check_utility(utility: Utility, providers: Sequence[Provider]) -> None:
+    """Check what a utility tells of itself, and let it check the providers."""
+    owner = type(utility).__name__
+    check_number(f"{owner}.empty", utility.empty)
+    check_whole(f"{owner}.failures", utility.failures, 0)
+    if not (utility.schema is None or isinstance(utility.schema, Schema)):
+        raise InvalidInput(
+            f"{owner}.schema must be a Schema(n_features) or None; received "
+            f"{written(utility.schema)}"
+        )
+    try:
+        utility.check(providers)
+    except ShapbandError:
+        raise
+    except Exception as cause:
+        raise InvalidInput(
+            f"{owner} must accept or refuse the providers, but its check failed "
+            f"({type(cause).__name__}: {one_line(cause)})"
+        ) from cause
 
 
 def _check_timeout(timeout: float) -> float:

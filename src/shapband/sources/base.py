@@ -128,9 +128,10 @@ def check_array_batch(X: Any, y: Any, owner: str) -> Batch:
 
 def check_features(X: Any, owner: str, name: str) -> FloatArray:
     """Copy features to a finite float array (n_rows, n_features); one dimension is one feature."""
+    _check_plain(X, owner, name)
     try:
         features = np.array(X, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as cause:
+    except (TypeError, ValueError, OverflowError) as cause:
         raise InvalidInput(
             f"{owner}: {name} must be a table of numbers; pass a data frame for mixed types "
             f"({one_line(cause)})"
@@ -149,7 +150,13 @@ def check_features(X: Any, owner: str, name: str) -> FloatArray:
 
 def check_targets(y: Any, n_records: int, owner: str, name: str) -> AnyArray:
     """Copy the targets, and check that each record has one: a finite number or a label."""
-    targets = np.array(y)
+    _check_plain(y, owner, name)
+    try:
+        targets = np.array(y)
+    except (TypeError, ValueError) as cause:
+        raise InvalidInput(
+            f"{owner}: {name} must be a row of targets ({one_line(cause)})"
+        ) from cause
     if targets.ndim != 1 or len(targets) != n_records:
         raise InvalidInput(
             f"{owner}: {name} must be one target for each of the {n_records} records; "
@@ -175,9 +182,23 @@ def _plain_targets(targets: AnyArray, owner: str, name: str) -> AnyArray:
     if any(target is None or type(target).__name__ == "NAType" for target in targets):
         raise _missing_targets(owner, name)
     numbers = [target for target in targets if isinstance(target, Real)]
-    if not all(np.isfinite(float(number)) for number in numbers):
+    try:
+        finite = all(np.isfinite(float(number)) for number in numbers)
+    except OverflowError as cause:
+        raise InvalidInput(
+            f"{owner}: {name} holds a number that is too large ({one_line(cause)}): rescale it"
+        ) from cause
+    if not finite:
         raise _missing_targets(owner, name)
     return targets.astype(np.float64) if len(numbers) == len(targets) else targets
+
+
+def _check_plain(array: Any, owner: str, name: str) -> None:
+    """Refuse complex numbers and masked cells, which NumPy would turn into other numbers."""
+    if isinstance(array, np.ndarray) and array.dtype.kind == "c":
+        raise InvalidInput(f"{owner}: {name} must not hold complex numbers: pass real ones")
+    if np.ma.is_masked(array):
+        raise InvalidInput(f"{owner}: {name} holds masked values: remove or impute them")
 
 
 def _missing_targets(owner: str, name: str) -> InvalidInput:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shapband.checks import one_line
+from shapband.checks import one_line, printable
 from shapband.errors import InvalidInput
 from shapband.records import Batch
 from shapband.sources.base import MemorySource, check_targets
@@ -37,7 +37,7 @@ class FrameSource(MemorySource):
 
     def __init__(self, frame: Any, target: str, *, replace: bool = False) -> None:
         table = as_frame(frame)
-        names = [str(name) for name in table.columns]
+        names = [printable(str(name)) for name in table.columns]
         if target not in table.columns:
             raise InvalidInput(
                 f"FrameSource: target {target!r} is not a column; there are {', '.join(names)}"
@@ -50,7 +50,7 @@ class FrameSource(MemorySource):
             )
         check_infinite(features, "FrameSource")
         column = f"the target column {target!r}"
-        y = check_targets(table[target].to_numpy(), len(table), "FrameSource", column)
+        y = check_targets(table.get_column(target).to_numpy(), len(table), "FrameSource", column)
         super().__init__(Batch(features.clone().to_native(), y), replace=replace)
 
 
@@ -69,6 +69,8 @@ def as_frame(frame: Any) -> nw.DataFrame[Any]:
         raise InvalidInput(
             f"the columns of a frame must have different names: rename some ({one_line(cause)})"
         ) from cause
+    if getattr(getattr(frame, "columns", None), "nlevels", 1) > 1:
+        raise InvalidInput("the columns of a frame must have one level of names: join the levels")
     if len(set(names)) < len(names):
         raise InvalidInput("the columns of a frame must have different names: rename some")
     return table
@@ -77,6 +79,6 @@ def as_frame(frame: Any) -> nw.DataFrame[Any]:
 def check_infinite(features: nw.DataFrame[Any], owner: str) -> None:
     """Check that no numeric column holds infinite values; missing values are allowed."""
     for name in features.columns:
-        column = features[name]
+        column = features.get_column(name)  # features[name] would be a row if the name is a number
         if column.dtype.is_float() and np.isinf(column.drop_nulls().to_numpy()).any():
             raise InvalidInput(f"{owner}: column {name!r} holds infinite values: remove them")

@@ -9,6 +9,7 @@ import numpy as np
 
 from shapband._facts import facts, name_of
 from shapband._typing import FloatArray
+from shapband.checks import described
 from shapband.errors import InvalidInput
 from shapband.records import Batch
 from shapband.sources.base import GenerativeSource, check_array_batch
@@ -48,7 +49,13 @@ class FunctionSource(GenerativeSource):
 
     def draw(self, size: int, rng: np.random.Generator) -> Batch:
         """Call the function."""
-        X, y = self._draw(size, rng)
+        answer: object = self._draw(size, rng)
+        # A data frame of two columns would unpack into these columns.
+        if not isinstance(answer, (tuple, list, np.ndarray)) or len(answer) != 2:
+            raise InvalidInput(
+                f"FunctionSource: draw must return a tuple (X, y); received {described(answer)}"
+            )
+        X, y = answer
         return check_array_batch(X, y, "FunctionSource")
 
 

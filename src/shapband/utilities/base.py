@@ -170,7 +170,12 @@ class RecordsUtility(Utility):
 
 def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArray:
     """Check that a method of a utility returned numbers of the expected shape."""
-    found = np.asarray(values)
+    try:
+        found = np.asarray(values)
+    except (TypeError, ValueError) as cause:
+        raise EvaluationError(
+            f"{owner} must return an array of numbers of shape {shape} ({one_line(cause)})"
+        ) from cause
     if found.shape != shape or found.dtype.kind not in "fiub":
         raise EvaluationError(
             f"{owner} must return an array of numbers of shape {shape}; received {described(found)}"

@@ -133,9 +133,9 @@ class EstimatorUtility(RecordsUtility):
         from sklearn.base import is_classifier
         from sklearn.dummy import DummyClassifier, DummyRegressor
 
-        dummy = DummyClassifier() if is_classifier(self.estimator) else DummyRegressor()
         rows = self._validation.copy()
         try:
+            dummy = DummyClassifier() if is_classifier(self.estimator) else DummyRegressor()
             return check_number("the score", self._score_of(dummy.fit(rows.X, rows.y)))
         except Exception as cause:
             raise InvalidInput(
