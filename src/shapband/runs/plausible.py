@@ -54,7 +54,8 @@ def check_valuation(valuation: Valuation, names: Sequence[str]) -> None:
     texts = (valuation.target, valuation.target_code, valuation.stopped, valuation.stopped_code)
     check_texts([*names, *texts, *setup, *setup.values()])
     moments = valuation.moments
-    _check_counts([valuation.evaluations, valuation.failures, moments.n_groups])
+    _check_counts([valuation.evaluations, valuation.failures])
+    _check_counts([moments.n_groups], least=1)
     _check_counts([moments.n_games], least=max(2, moments.n_groups + 1))
     _check_counts([valuation.seed], most=math.inf)
     if moments.group is not None:
@@ -85,5 +86,5 @@ def _check_counts(counts: Iterable[Any], least: int = 0, most: float = _MOST) ->
 
 def _check_seconds(times: Iterable[Any]) -> None:
     for seconds in times:
-        if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
+        if type(seconds) not in (int, float) or not 0 <= seconds < _MOST:
             raise ValueError("a time is no number of seconds")
