@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Callable
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,6 +14,7 @@ from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 
 _LONGEST_TEXT = 4_000  # characters of another library's error
+censors: list[Callable[[str], str]] = []  # what must not be shown is replaced before it is cut
 _UNSAFE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # control, format, private, surrogate, separators
 MOST = 10**12  # of anything that is counted; larger numbers are mistakes, and would overflow
 
@@ -66,7 +68,10 @@ def one_line(text: object) -> str:
     >>> one_line("first\n  second" + chr(7))
     'first second\\x07'
     """
-    return printable(" ".join(str(text)[:_LONGEST_TEXT].split()))
+    whole = str(text)
+    for censor in censors:
+        whole = censor(whole)
+    return printable(" ".join(whole[:_LONGEST_TEXT].split()))
 
 
 def printable(text: str) -> str:
