@@ -206,8 +206,10 @@ def test_8_an_answer_that_cannot_be_stored_is_said_to_be_asked_for_again(store, 
         raise RunFull("the disk of the run is full")
 
     monkeypatch.setattr(Ledger, "enter", enter)
-    with pytest.raises(RunError, match="'p0' for draw 0 were received but could not be stored, "
-                       "and resuming asks for them again .*full"):  # fmt: skip
+    lost = (
+        r"'p0' for draw 0 were received but could not be stored, and resuming asks for them again"
+    )
+    with pytest.raises(RunError, match=rf"{lost} .*full"):
         bought.received("p0", "draw", 0, batch(), 0.1)
     with pytest.raises(RunFull):  # nothing more is bought
         bought.asking("p1", "draw", 0, 3)
