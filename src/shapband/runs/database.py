@@ -45,7 +45,7 @@ def create(run: Path, tables: Sequence[str], manifest: dict[str, str]) -> None:
             finally:
                 connection.close()
             os.rename(run / _NEW, run / NAME)
-            _sync_directory(run)
+            sync_directory(run)
         except BaseException:
             _clear(run)
             raise
@@ -57,7 +57,7 @@ def _clear(run: Path) -> None:
         leftover.unlink()
 
 
-def _sync_directory(run: Path) -> None:
+def sync_directory(run: Path) -> None:
     """Write the names of the directory to the disk, so that a power loss does not undo them."""
     handle = os.open(run, os.O_RDONLY)
     try:

@@ -88,6 +88,9 @@ class RunStore:
             _make_directory(run)
             with locked(run):
                 database.create(run, _TABLES, texts)
+            for path in made:
+                with suppress(PermissionError):  # a directory that may be written and not read
+                    database.sync_directory(path.parent)
         except (RunExists, RunLocked):
             raise
         except BaseException:
