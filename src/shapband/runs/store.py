@@ -269,8 +269,7 @@ def _make_directory(run: Path) -> None:
     with database.errors(run, begun=False):
         if run.exists() and not run.is_dir():
             raise RunError(f"{run} is a file, and a run needs a directory: choose another")
-        run.parent.mkdir(parents=True, exist_ok=True)
-        run.mkdir(mode=0o700, exist_ok=True)
+        run.mkdir(mode=0o700, parents=True, exist_ok=True)
         if (run / database.NAME).exists():
             return  # `database.create` refuses it
         database.check_remains(run)
