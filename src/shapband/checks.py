@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Callable
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,6 +14,7 @@ from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 
 _LONGEST_TEXT = 4_000  # characters kept of another library's error message
+censors: list[Callable[[str], str]] = []  # applied to a text before it is cut
 _UNSAFE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # control, format, private, surrogate, separators
 MOST = 10**12  # largest count accepted; larger ones are mistakes and would overflow
 
@@ -77,6 +79,8 @@ def one_line(text: object) -> str:
         words = str(text)
     except Exception:  # noqa: BLE001  an error of the user's whose own text fails
         words = f"a {type(text).__name__} without a text"
+    for censor in censors:
+        words = censor(words)
     return printable(" ".join(words[:_LONGEST_TEXT].split()))
 
 

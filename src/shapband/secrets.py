@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from shapband.checks import one_line
+from shapband.checks import censors, printable
 from shapband.errors import InvalidInput
 
 _SHORTEST = 4  # characters; hiding shorter values would make the text unreadable
@@ -60,6 +60,9 @@ def hide(text: str) -> str:
     return text
 
 
+censors.append(hide)
+
+
 def _variable(name: object, key: str) -> str:
     if not isinstance(name, str) or not name:
         raise InvalidInput(f"{key}.env: must be the name of an environment variable")
@@ -77,7 +80,7 @@ def _forms(secret: str) -> set[str]:
     forms = {secret, *(line for line in lines if len(line) >= _SHORTEST_LINE)}
     for _ in range(2):  # an error may quote another one that quotes the secret
         forms |= {quoted(form) for form in forms for quoted in _QUOTED}
-    forms |= {one_line(form) for form in forms} | _base64_forms(secret)
+    forms |= {printable(" ".join(form.split())) for form in forms} | _base64_forms(secret)
     return {form for form in forms if len(form) >= _SHORTEST}
 
 

@@ -233,7 +233,7 @@ def test_requests_under_way_are_waited_for_when_the_access_ends(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("waits", "concurrency", "together"), [(True, 2, True), (True, 1, False), (False, 2, False)]
+    ("waits", "concurrency", "together"), [(True, 2, True), (True, 1, True), (False, 2, False)]
 )
 def test_only_sources_that_wait_are_asked_from_other_threads(waits, concurrency, together):
     threads = []

@@ -167,9 +167,11 @@ class Access:
     def _answers(self, orders: Sequence[_Order]) -> list[_Answer]:
         """Answer all orders: sources that wait in threads, the others in this thread."""
         at_once = min(self._concurrency, len(orders))
-        if not self.waits or at_once == 1:
+        if not self.waits:
             return [self._answer(order) for order in orders]
         threads = self._threads = self._threads or RequestThreads(at_once, self._timeout)
+        if at_once == 1:
+            return [self._answer_alone(order, threads) for order in orders]
         futures = [
             threads.submit(partial(self._answer, order))
             if order.provider.source.waits
@@ -181,6 +183,14 @@ class Access:
                 self._answer_here(order, future)
         threads.wait(futures)
         return _gather(futures)
+
+    def _answer_alone(self, order: _Order, threads: RequestThreads) -> _Answer:
+        """Have one order answered while no other is; a thread keeps the time of those that wait."""
+        if not order.provider.source.waits:
+            return self._answer(order)
+        future = threads.submit(partial(self._answer, order))
+        threads.wait([future])
+        return future.result()
 
     def _answer_here(self, order: _Order, future: Future[_Answer]) -> None:
         try:
@@ -232,7 +242,12 @@ class Access:
         if self._threads is None:
             return nullcontext()
         name, purpose = order.provider.name, order.purpose
-        return self._threads.request(name, partial(self._journal.failed, name, purpose, game))
+
+        def give_up(reason: str) -> None:
+            self._stopped.set()
+            self._journal.failed(name, purpose, game, reason)
+
+        return self._threads.request(name, give_up)
 
     def _request(self, order: _Order, game: int) -> Batch:
         """Make one request; if it fails, record the failure and raise SourceError.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from shapband.errors import SourceError
@@ -79,13 +79,21 @@ class RequestThreads:
 
     def close(self) -> None:
         """Start no further call, and wait for the running ones."""
-        while not self._tasks.empty():
-            task = self._tasks.get()
-            if task is not None:
-                task.future.cancel()
+        for task in self._waiting():
+            task.future.cancel()
         for _ in self._threads:
             self._tasks.put(None)
         self.wait([task.future for task in list(self._running.values())])
+
+    def _waiting(self) -> Iterator[_Task]:
+        """Take the calls that have not begun out of the queue."""
+        try:
+            while True:
+                task = self._tasks.get_nowait()
+                if task is not None:
+                    yield task
+        except Empty:
+            return
 
     def _give_up_overdue(self) -> None:
         now = time.monotonic()
@@ -95,7 +103,10 @@ class RequestThreads:
                 continue
             if not task.future.done():
                 reason = f"no answer within {self._timeout:g} seconds"
-                task.future.set_exception(SourceError(f"provider {task.name!r}: {reason}"))
+                error = SourceError(f"provider {task.name!r}: {reason}")
+                task.future.set_exception(error)
+                for other in self._waiting():  # perhaps no thread is left that would begin them
+                    other.future.set_exception(error)
                 give_up(reason)
 
     def _work(self) -> None:

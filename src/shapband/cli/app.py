@@ -26,7 +26,7 @@ class Commands(TyperGroup):
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
-        except (KeyboardInterrupt, Exception) as error:
+        except (KeyboardInterrupt, SystemExit, Exception) as error:
             code = _tell(error, debug=bool(ctx.obj))
             if code is None:
                 raise
@@ -59,6 +59,8 @@ def _tell(error: BaseException, *, debug: bool) -> int | None:
         typer.echo("\n".join(map(printable, lines)), err=True)
     if isinstance(error, ShapbandError | OSError):
         line = one_line(error)
+    elif isinstance(error, SystemExit):  # typer raises its own kind
+        line = f"code that the run calls ended the program: SystemExit: {one_line(error)}"
     elif isinstance(error, MemoryError):
         line = "the memory of this machine does not suffice"
     else:

@@ -142,12 +142,17 @@ class Config(Table):
 
     @property
     def objects(self) -> list[str]:
-        """The objects that building imports, as `module:name`."""
+        """What building imports, as `module:name`, and the cluster that it connects to.
+
+        A cluster can have any code called, because its answers are unpickled.
+        """
         tables = [table.source for table in self.providers]
         named = [*tables, self.utility, self.sampling, self.solver]
         found = [table.object for table in named if isinstance(table, ObjectTable)]
         if isinstance(self.utility, EstimatorTable):
             found.append(self.utility.estimator)
+        if self.scheduler is not None:
+            found.append(f"the cluster {self.scheduler}")
         return found
 
     def build(self, base: Path) -> Built:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import sysconfig
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -57,9 +58,17 @@ def load_object(
 
 
 def _is_beside(function: Any, base: Path) -> bool:
-    """Whether a function is defined in the folder of the file or below."""
+    """Whether a function is defined in the folder of the file or below.
+
+    Python itself and installed packages may be below it too, say in the home directory.
+    """
     code = getattr(function, "__code__", None)
-    return code is not None and Path(code.co_filename).resolve().is_relative_to(base)
+    if code is None:
+        return False
+    place = Path(code.co_filename).resolve()
+    installed = [Path(folder).resolve() for folder in sysconfig.get_paths().values()]
+    inside = any(place.is_relative_to(folder) for folder in installed)
+    return place.is_relative_to(base) and place.is_file() and not inside
 
 
 def _find(name: str, base: Path, key: str) -> Any:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunExists, RunFull
+from shapband.runs.private import open_private
 
 NAME = "run.db"
 FORMAT = 2
@@ -37,14 +38,14 @@ def create(run: Path, tables: Sequence[str], manifest: dict[str, str]) -> None:
         _clear(run)
         try:
             # SQLite gives its other files the permissions of this one.
-            os.close(os.open(run / _NEW, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            os.close(open_private(run / _NEW, os.O_RDWR | os.O_CREAT | os.O_EXCL))
             connection = _connect(run / _NEW, "rw")
             try:
                 _write_new(connection, tables, manifest)
             finally:
                 connection.close()
             os.rename(run / _NEW, run / NAME)
-            _sync_directory(run)
+            sync_directory(run)
         except BaseException:
             _clear(run)
             raise
@@ -56,7 +57,7 @@ def _clear(run: Path) -> None:
         leftover.unlink()
 
 
-def _sync_directory(run: Path) -> None:
+def sync_directory(run: Path) -> None:
     """Write the names of the directory to the disk, so that a power loss does not undo them."""
     handle = os.open(run, os.O_RDONLY)
     try:

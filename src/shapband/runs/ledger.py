@@ -256,7 +256,10 @@ class Ledger:
 
     def _read_head(self) -> Head:
         last = self._connection.execute("SELECT id, digest FROM ledger ORDER BY id DESC LIMIT 1")
-        return Head(*(last.fetchone() or (0, self._start)))
+        number, digest = last.fetchone() or (0, self._start)
+        if not isinstance(digest, str):
+            raise RunDamaged("the ledger is broken: the digest of its last entry was altered")
+        return Head(number, digest)
 
 
 def now() -> str:
@@ -294,6 +297,9 @@ def _entry_of(row: Row) -> LedgerEntry:
 
 def _names_of(providers: str) -> tuple[str, ...]:
     try:
-        return tuple(json.loads(providers))
-    except (ValueError, TypeError) as cause:
+        names = json.loads(providers)
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("not a list of names")
+        return tuple(names)
+    except (ValueError, TypeError, RecursionError) as cause:
         raise RunDamaged("the ledger is broken: the providers of an entry were altered") from cause

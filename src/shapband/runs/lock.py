@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shapband.errors import RunError, RunLocked
+from shapband.runs.private import open_private
 
 NAME = "lock"
 _PATIENCE = 1.0  # seconds; readers hold the lock only for an instant
@@ -44,7 +45,7 @@ def is_locked(run: Path) -> bool:
 
 def _open(run: Path, flags: int) -> int:
     try:
-        return os.open(run / NAME, flags, 0o600)
+        return open_private(run / NAME, flags)
     except OSError as cause:
         raise RunError(f"the run {run} cannot be locked: {cause.strerror}") from cause
 

@@ -13,6 +13,7 @@ import numpy as np
 from shapband.access.meter import AccessReport, Usage
 from shapband.moments.accumulate import Fold
 from shapband.runs.ledger import COLUMNS
+from shapband.runs.plausible import check_facts, check_valuation, readable
 from shapband.runs.store import RunStore
 from shapband.valuation import Valuation
 
@@ -92,7 +93,7 @@ class Run:
     @property
     def status(self) -> RunStatus:
         """How far the run has come, and what it has cost."""
-        with RunStore.open(self.path) as store:
+        with RunStore.open(self.path) as store, readable(self.path, "the database"):
             return _status(store)
 
     @property
@@ -105,7 +106,7 @@ class Run:
         """Every request to a source and everything stored, one row each, in order."""
         import pandas as pd
 
-        with RunStore.open(self.path) as store:
+        with RunStore.open(self.path) as store, readable(self.path, "the ledger"):
             entries = [asdict(entry) for entry in store.ledger.entries()]
         return pd.DataFrame(entries, columns=list(COLUMNS)).set_index("id")
 
@@ -157,12 +158,13 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     names, done = store.manifest["providers"], store.games.solved()
     if facts is None or done < 2:
         return None
+    check_facts(facts)
     fold = Fold(len(names), facts["group"])
     for values, noise in store.games.solved_chunks():
         fold.add(values, noise)
     pools = facts["pool_sizes"]
     evaluations, failures = store.games.counts(range(done))
-    return Valuation(
+    valuation = Valuation(
         names=tuple(names),
         moments=fold.moments(),
         games=np.empty((0, len(names))),
@@ -179,3 +181,5 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         setup=store.manifest["setup"],
         seconds=store.games.seconds(done),
     )
+    check_valuation(valuation, names)
+    return valuation

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from shapband.runs import database
+from shapband.runs.private import open_private
 
 _LEAST = 8_000_000  # bytes: the ledger and the manifest need room too
 
@@ -24,7 +25,7 @@ class Reserve:
             return
         wanted = _LEAST + size
         with database.errors(self._run):
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            handle = open_private(self._path, os.O_RDWR | os.O_CREAT)
             try:
                 _set_aside(handle, wanted)
             except OSError:

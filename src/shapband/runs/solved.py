@@ -182,7 +182,10 @@ class StoredGames(GameJournal):
             blobs = self._connection.execute(
                 'SELECT "values", noise FROM games WHERE first_game = ?', (games.start,)
             ).fetchone()
-        if any(len(blob) != 8 * len(games) * self._n_providers for blob in blobs):
+        if any(
+            not isinstance(blob, bytes) or len(blob) != 8 * len(games) * self._n_providers
+            for blob in blobs
+        ):
             raise RunDamaged(f"the values of games {games.start} to {games[-1]} were altered")
         values, noise = (_from_bytes(blob, self._n_providers) for blob in blobs)
         return _Chunk(games, values, noise)

@@ -18,6 +18,7 @@ from shapband.runs import database, ledger, purchases, solved
 from shapband.runs.ledger import Ledger, canonical, chained, hash_of, stored
 from shapband.runs.lock import NAME as LOCK
 from shapband.runs.lock import is_locked, locked
+from shapband.runs.plausible import check_texts, check_valuation, readable
 from shapband.runs.purchases import StoredPurchases
 from shapband.runs.solved import StoredGames
 from shapband.valuation import Valuation
@@ -87,6 +88,9 @@ class RunStore:
             _make_directory(run)
             with locked(run):
                 database.create(run, _TABLES, texts)
+            for path in made:
+                with suppress(PermissionError):  # a directory that may be written and not read
+                    database.sync_directory(path.parent)
         except (RunExists, RunLocked):
             raise
         except BaseException:
@@ -99,7 +103,8 @@ class RunStore:
         """Open a run, to read it or to resume it."""
         connection = database.connect(run, _TABLES, write=write)
         try:
-            return RunStore(run, connection)
+            with readable(run, "the database"):
+                return RunStore(run, connection)
         except BaseException:
             connection.close()
             raise
@@ -153,28 +158,31 @@ class RunStore:
         It must match the last entry of the ledger, which is quick to check; `verify` checks
         everything.
         """
+        with readable(self.run, "the result"):
+            return self._finished()
+
+    def _finished(self) -> Valuation | None:
         with self.ledger.lock, database.errors(self.run), database.snapshot(self._connection):
             row = self._connection.execute("SELECT json, kept_games FROM result").fetchone()
             last = self.ledger.last()
         ended = last is not None and last.outcome == "finished"
         if row is None and not ended:
             return None
-        try:
-            if last is None or row is None or _result_hash(*row) != last.note:
-                raise ValueError("it, or the end of the ledger, was altered or removed")
-            valuation = Valuation.from_json(row[0])
-            games, _ = self.games.read(range(row[1]))
-            if len(games) < row[1]:
-                raise ValueError(f"the values of games from {len(games)} on are missing")
-        except (KeyError, TypeError, ValueError) as cause:
-            raise RunDamaged(
-                f"the result of the run {self.run} is damaged ({one_line(cause)}): restore "
-                f"{database.NAME} from a copy"
-            ) from cause
+        if last is None or row is None or _result_hash(*row) != last.note:
+            raise ValueError("it, or the end of the ledger, was altered or removed")
+        valuation = Valuation.from_json(row[0])
+        check_valuation(valuation, self.manifest["providers"])
+        games, _ = self.games.read(range(row[1]))
+        if len(games) < row[1]:
+            raise ValueError(f"the values of games from {len(games)} on are missing")
         return replace(valuation, games=games)
 
     def verify(self) -> None:
         """Raise RunDamaged, naming the first broken entry, unless all is as it was written."""
+        with readable(self.run, "the ledger"):
+            self._verify()
+
+    def _verify(self) -> None:
         self._check_pages()
         due, received, chunks = 0, 0, 0
         notes: dict[str, str] = {}
@@ -261,7 +269,7 @@ def _make_directory(run: Path) -> None:
     with database.errors(run, begun=False):
         if run.exists() and not run.is_dir():
             raise RunError(f"{run} is a file, and a run needs a directory: choose another")
-        run.mkdir(parents=True, exist_ok=True)
+        run.mkdir(mode=0o700, parents=True, exist_ok=True)
         if (run / database.NAME).exists():
             return  # `database.create` refuses it
         database.check_remains(run)
@@ -281,16 +289,16 @@ def _is_ours(name: str) -> bool:
 def _read_manifest(run: Path, connection: sqlite3.Connection) -> Mapping[str, Any]:
     with database.errors(run):
         rows = connection.execute("SELECT key, json FROM manifest").fetchall()
-    try:
+    with readable(run, "the manifest"):
         manifest = _Manifest(run, {key: json.loads(text) for key, text in rows})
-    except ValueError as cause:
-        raise RunDamaged(
-            f"the manifest of the run {run} cannot be read ({cause}): restore {database.NAME} "
-            "from a copy"
-        ) from cause
     if not manifest:
         raise RunDamaged(f"the run {run} has lost its manifest: restore it from a copy")
     _check_manifest(run, manifest)
+    with readable(run, "the manifest"):
+        names = manifest["providers"]
+        check_texts(names)
+        if not 0 < len(names) == len(set(names)):
+            raise ValueError("providers without or with the same names")
     return MappingProxyType(manifest)
 
 
@@ -300,7 +308,7 @@ def _check_manifest(run: Path, manifest: Mapping[str, Any]) -> None:
         value: Any = manifest.get(key)
         parts = value.values() if isinstance(value, dict) else value
         texts = not isinstance(value, dict | list) or all(isinstance(one, str) for one in parts)
-        plain = isinstance(value, kind) and texts
+        plain = isinstance(value, kind) and not isinstance(value, bool) and texts
         if key in manifest and not plain:
             raise RunDamaged(
                 f"the {key!r} in the manifest of the run {run} was altered: restore "

@@ -24,11 +24,11 @@ def remember(digest: str) -> None:
 
 
 def check_trusted(digest: str, objects: list[str], run: Path) -> None:
-    """Raise RunError if resuming a run would import objects, and it is not known as one's own."""
+    """Raise RunError if resuming a run would call objects, and it is not known as one's own."""
     if objects and not (_folder() / digest).exists():
         raise RunError(
-            f"the run {run} was not begun by you on this machine, and resuming it imports and "
-            f"calls {', '.join(objects)}: read its configuration, then resume it with --trust"
+            f"the run {run} was not begun by you on this machine, and resuming it calls "
+            f"{', '.join(objects)}: read its configuration, then resume it with --trust"
         )
 
 

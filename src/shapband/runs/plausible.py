@@ -1,0 +1,90 @@
+"""Whether what was read from a run can be what was written, whoever altered it since.
+
+The hashes of a run show damage, but whoever alters a run can compute them anew. So values are
+checked before they are used: a run that came from elsewhere may be refused, and must not crash.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shapband.checks import one_line
+from shapband.errors import InvalidInput, RunDamaged
+from shapband.runs import database
+from shapband.valuation import Valuation
+
+# What Python raises for values of other types, shapes and sizes than were written.
+_SURPRISES = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+_MOST = 2**63  # SQLite has no larger integers
+
+
+@contextmanager
+def readable(run: Path, what: str) -> Iterator[None]:
+    """Turn errors of reading what was altered into RunDamaged."""
+    try:
+        yield
+    except (InvalidInput, *_SURPRISES) as cause:
+        raise RunDamaged(
+            f"{what} of the run {run} is damaged ({one_line(cause)}): restore {database.NAME} "
+            "from a copy"
+        ) from cause
+
+
+def check_facts(facts: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the games can be of this kind."""
+    group = facts["group"]
+    if group is not None:
+        _check_counts([group], least=2)
+
+
+def check_valuation(valuation: Valuation, names: Sequence[str]) -> None:
+    """Raise ValueError unless a valuation has the providers, types and shapes that it must have."""
+    if valuation.names != tuple(names):
+        raise ValueError("its providers are not those of the run")
+    setup = valuation.setup
+    texts = (valuation.target, valuation.target_code, valuation.stopped, valuation.stopped_code)
+    check_texts([*names, *texts, *setup, *setup.values()])
+    moments = valuation.moments
+    _check_counts([valuation.evaluations, valuation.failures])
+    _check_counts([moments.n_groups], least=1)
+    _check_counts([moments.n_games], least=max(2, moments.n_groups + 1))
+    _check_counts([valuation.seed], most=math.inf)
+    if moments.group is not None:
+        _check_counts([moments.group], least=2)
+    used = [valuation.access.by_provider[name] for name in names]
+    _check_counts(count for one in used for count in (one.requests, one.records))
+    _check_seconds([valuation.seconds, *(one.seconds for one in used)])
+    sizes = valuation.draw_sizes, valuation.pool_sizes
+    sums = [getattr(moments, one.name) for one in fields(moments)]
+    arrays = [one for one in (*sizes, *sums) if isinstance(one, np.ndarray)]
+    if any(array.shape != (len(names),) for array in arrays):
+        raise ValueError("its numbers are not one for each provider")
+
+
+def check_texts(texts: Iterable[Any]) -> None:
+    """Raise ValueError unless all are texts that can be written."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise ValueError(f"a text is a {type(text).__name__}")
+        text.encode()
+
+
+def _check_counts(counts: Iterable[Any], least: int = 0, most: float = _MOST) -> None:
+    for count in counts:
+        if type(count) is not int or not least <= count < most:
+            raise ValueError("a count is no whole number, or out of bounds")
+
+
+def _check_seconds(times: Iterable[Any]) -> None:
+    for seconds in times:
+        if type(seconds) not in (int, float) or not 0 <= seconds < _MOST:
+            raise ValueError("a time is no number of seconds")
