@@ -108,7 +108,7 @@ def test_7_answers_that_arrive_together_share_a_transaction(store, traced):
             lambda name=name: bought.received(name, "draw", 0, batch(), 0.1) for name in names
         )
         patience = time.monotonic() + PATIENCE
-        while len(bought._arrived) < len(names):
+        while len(bought._queue) < len(names):
             assert time.monotonic() < patience
             time.sleep(0.001)
     for thread in threads:
@@ -143,7 +143,7 @@ def test_7_one_answer_that_cannot_be_stored_does_not_take_others_with_it(store, 
 
     with store.ledger.lock:
         threads = in_threads([lambda: receive("p0"), lambda: receive("p1")])
-        while len(bought._arrived) < 2:
+        while len(bought._queue) < 2:
             time.sleep(0.001)
     for thread in threads:
         thread.join()
@@ -179,7 +179,7 @@ def test_8_the_reserve_follows_the_size_of_what_is_bought(store):
 def test_8_a_large_answer_is_stored_in_parts_and_comes_back_whole(tmp_path, monkeypatch):
     """Number 8."""
     expected = value_in(tmp_path / "whole", QUICK)
-    monkeypatch.setattr(purchases, "_PART", 100)
+    monkeypatch.setattr(purchases, "_PART", 50)
     assert_same(value_in(tmp_path / "parts", QUICK), expected)
     with RunStore.open(tmp_path / "parts") as store:
         store.verify()
