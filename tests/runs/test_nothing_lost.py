@@ -383,7 +383,7 @@ def test_9_a_source_that_never_answers_is_given_up(tmp_path, others, concurrency
     assert time.monotonic() - began < 30
     before = sb.load(tmp_path / "run").ledger
     failed = before[before.outcome == "failed"]
-    assert failed.providers.tolist() == [("p0",), ("p1",)][: len(slow)]
+    assert sorted(failed.providers) == [("p0",), ("p1",)][: len(slow)]  # they fail together
     assert set(failed.note) == {"no answer within 0.2 seconds"}
     for source in slow:  # a late answer is not used
         source.go.set()
