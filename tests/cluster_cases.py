@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import shapband as sb
-from shapband.utilities.base import RecordsUtility, Utility
+from shapband.utilities.base import RecordsUtility
 from tests.conftest import gaussian_providers, linear_providers
 from tests.test_invariance import same_bits
 
@@ -110,26 +110,30 @@ class Workers:
         class Refused(Exception):
             pass
 
-        class Reluctant(Utility):
-            def summarise(self, batch):
-                raise Refused("not today", 7)
+        class Reluctant(sb.Solver):
+            def check(self, n_providers):
+                pass
 
-            def evaluate(self, summaries, coalitions):
-                return np.zeros(len(coalitions))
+            def floats_per_game(self, n_providers):
+                return 1
+
+            def solve(self, games):
+                raise Refused("not today", 7)
 
         providers, _ = linear_providers(n=3)
         with pytest.raises(Refused) as caught:
             sb.value(
                 providers,
-                Reluctant(),
+                sb.FunctionUtility(lambda X, y: 1.0),
                 sampling=sb.Pooled(30, 12),
+                solver=Reluctant(),
                 n_games=8,
                 seed=0,
                 workers=workers,
             )
         assert type(caught.value) is Refused
         assert caught.value.args == ("not today", 7)
-        assert "summarise" in str(caught.value.__cause__)  # the trace of the other process
+        assert "in solve" in str(caught.value.__cause__)  # the trace of the other process
 
     def test_every_process_opens_the_job_once(self, workers, tmp_path):
         """Every process opens the utility once, however many stages and tasks there are."""
