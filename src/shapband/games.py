@@ -58,9 +58,8 @@ class Games:
         size = 2**self.n_providers
         table = self._asked("evaluate_all", (size,), lambda _: range(1, size))
         table[:, 0] = self.utility.empty
-        usable = _usable(table)
-        if not usable.all():
-            g, mask = np.argwhere(~usable)[0].tolist()
+        if not _all_usable(table):
+            g, mask = np.argwhere(~_usable(table))[0].tolist()
             raise self._failed(mask, _complaint(table[g, mask]))
         return table
 
@@ -88,9 +87,8 @@ class Games:
             return [mask for order in orders[g] for mask in prefix_masks(order)]
 
         values = self._asked("evaluate_prefixes", (n_iter, n), coalitions, orders, first)
-        usable = _usable(values)
-        if not usable.all():
-            g, t, k = np.argwhere(~usable)[0].tolist()
+        if not _all_usable(values):
+            g, t, k = np.argwhere(~_usable(values))[0].tolist()
             raise self._failed(prefix_masks(orders[g, t])[k], _complaint(values[g, t, k]))
         return values, int((first == np.arange(n_iter)[None, :, None]).sum())
 
@@ -129,6 +127,11 @@ class Games:
             f"the coalition {describe(coalition, self.names)} could not be evaluated: "
             f"{one_line(reason)}"
         )
+
+
+def _all_usable(values: FloatArray) -> bool:
+    """Whether `_usable` holds for all values, found without a temporary array as large as them."""
+    return bool(values.min(initial=0.0) >= -_LARGEST and values.max(initial=0.0) <= _LARGEST)
 
 
 def _usable(values: FloatArray) -> AnyArray:
