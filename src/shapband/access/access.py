@@ -268,7 +268,7 @@ class Access:
             batch = check_answer(answer, order.size)
             self._check_schema(order.provider.name, batch.schema)
         except BaseException as cause:
-            reason = _in_words(cause)
+            reason = _format_error(cause)
             self._journal.failed(order.provider.name, order.purpose, game, reason)
             if isinstance(cause, KeyboardInterrupt):
                 raise
@@ -321,7 +321,7 @@ def _is_distant(provider: Provider) -> bool:
     return not (isinstance(source, FiniteSource) and source.records is not None)
 
 
-def _in_words(cause: BaseException) -> str:
+def _format_error(cause: BaseException) -> str:
     """Return the exception of a source as one line of text."""
     said = one_line(cause)
     if isinstance(cause, ShapbandError):

@@ -110,7 +110,7 @@ def pool_size(provider: Provider, n_pool: int) -> int:
     return n_pool
 
 
-def in_words(sizes: IntArray) -> str:
+def format_sizes(sizes: IntArray) -> str:
     """Return sizes as text: "60", or "30 to 90" if providers differ."""
     low, high = int(sizes.min()), int(sizes.max())
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

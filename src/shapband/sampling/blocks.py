@@ -19,7 +19,7 @@ from shapband.sampling.base import (
     buy_pools,
     check_count,
     check_sizes,
-    in_words,
+    format_sizes,
     pool_size,
     sizes_of,
 )
@@ -69,7 +69,7 @@ class Blocks(Sampling):
             pool_sizes=sizes_of(pools),
             target=(
                 f"draws of {self.n_sample:,} records from the population that the pools of "
-                f"{in_words(sizes_of(pools))} were drawn from"
+                f"{format_sizes(sizes_of(pools))} were drawn from"
             ),
             target_code="population",
             group=per_shuffle,

@@ -13,7 +13,14 @@ from shapband.access.budget import Cost
 from shapband.draws import Draws, RandomRows, Stream
 from shapband.providers import Provider
 from shapband.records import Batch
-from shapband.sampling.base import Realisation, Sampling, buy_pools, check_count, in_words, sizes_of
+from shapband.sampling.base import (
+    Realisation,
+    Sampling,
+    buy_pools,
+    check_count,
+    format_sizes,
+    sizes_of,
+)
 from shapband.seeds import Seeds
 
 
@@ -46,7 +53,7 @@ class Pooled(Sampling):
         sizes = np.full(len(pools), self.n_boot, dtype=np.int64)
         target = (
             f"bootstrap draws of {self.n_boot:,} records, conditional on the pools of "
-            f"{in_words(sizes_of(pools))} that were bought"
+            f"{format_sizes(sizes_of(pools))} that were bought"
         )
         return BootstrapGames.of(access, pools, sizes, target)
 

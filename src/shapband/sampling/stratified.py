@@ -10,7 +10,14 @@ import numpy as np
 from shapband.access.access import Access
 from shapband.providers import Provider
 from shapband.sampling.allocation import allocate, allocation_bounds, variability_scores
-from shapband.sampling.base import Realisation, Sampling, buy_pools, check_count, in_words, sizes_of
+from shapband.sampling.base import (
+    Realisation,
+    Sampling,
+    buy_pools,
+    check_count,
+    format_sizes,
+    sizes_of,
+)
 from shapband.sampling.pooled import BootstrapGames
 
 
@@ -54,7 +61,7 @@ class Stratified(Sampling):
         sizes = np.empty(len(pools), dtype=np.int64)
         sizes[by_name] = allocate(scores[by_name], self.n_pool, self.n_boot, self.alpha)
         target = (
-            f"bootstrap draws of {in_words(sizes)} records ({self.n_boot:,} on average), "
-            f"conditional on the pools of {in_words(sizes_of(pools))} that were bought"
+            f"bootstrap draws of {format_sizes(sizes)} records ({self.n_boot:,} on average), "
+            f"conditional on the pools of {format_sizes(sizes_of(pools))} that were bought"
         )
         return BootstrapGames.of(access, pools, sizes, target)
