@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shapband as sb
+from shapband.access.journal import Asked
 from shapband.cli.app import app
 from shapband.config.config import Config
 from shapband.config.imports import load_object
@@ -386,7 +387,7 @@ def test_12_links_in_a_run_directory_are_not_followed(tmp_path, name):
         (store.run / name).unlink(missing_ok=True)
         (store.run / name).symlink_to(victim)
         with pytest.raises(RunError), store.lock():
-            store.purchases().asking("a", "draw", 0, 1)
+            store.purchases().record([Asked("a", "draw", 0, 1)])
     assert victim.read_text() == "mine"
 
 

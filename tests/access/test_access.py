@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import shapband as sb
 from shapband.access.access import Access
-from shapband.access.journal import NullPurchases
+from shapband.access.journal import Event, Failed, NullPurchases
 from shapband.errors import BudgetExceeded, SourceError
 from shapband.records import Batch
 from shapband.seeds import Seeds
@@ -222,11 +223,9 @@ class Told(NullPurchases):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def asking(self, name: str, purpose: str, game: int, size: int) -> None:
-        self.lines.append("asked")
-
-    def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
-        self.lines.append(reason)
+    def record(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.lines.append(event.reason if isinstance(event, Failed) else "asked")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import shapband as sb
 from shapband.access.access import Access
 from shapband.access.answers import check_answer
 from shapband.access.budget import Budget, Cost
-from shapband.access.journal import NullPurchases
+from shapband.access.journal import Asked, Failed, NullPurchases
 from shapband.errors import BudgetExceeded, SourceError
 from shapband.records import Batch, Schema
 from shapband.seeds import Seeds
@@ -46,17 +46,18 @@ class Remembers(NullPurchases):
     def recall(self, name: str, purpose: str, game: int) -> Any:
         return self.stored.get((name, purpose, game))
 
-    def asking(self, name: str, purpose: str, game: int, size: int) -> None:
-        self.told.append(("asking", name, purpose, game, size))
-
-    def received(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
-        self.told.append(("received", name, purpose, game, len(batch)))
-        self.stored[name, purpose, game] = batch
-        self.paid.add((name, purpose, game))
-        self.used[name] += sb.Usage(1, len(batch), seconds)
-
-    def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
-        self.told.append(("failed", name, purpose, game, reason))
+    def record(self, events: Any) -> None:
+        for event in events:
+            address = (event.name, event.purpose, event.game)
+            if isinstance(event, Asked):
+                self.told.append(("asking", *address, event.size))
+            elif isinstance(event, Failed):
+                self.told.append(("failed", *address, event.reason))
+            else:
+                self.told.append(("received", *address, len(event.batch)))
+                self.stored[address] = event.batch
+                self.paid.add(address)
+                self.used[event.name] += sb.Usage(1, len(event.batch), event.seconds)
 
     def taken(self, names: Any, purpose: str, games: Any, size: int) -> None:
         self.told.append(("taken", *names, purpose, tuple(games), size))
@@ -461,7 +462,7 @@ def test_what_a_source_raises_is_told_in_one_line(cause, said):
     with pytest.raises(SourceError) as caught:
         access.fetch("draw", range(1), [3], "the draws")
     assert str(caught.value) == f"provider 'p': {said}"
-    assert caught.value.__cause__.__cause__ is cause
+    assert caught.value.__cause__ is cause
 
 
 def test_no_session_before_this_one_leaves_nothing():

@@ -1,6 +1,7 @@
 """Requests go out together and ahead of the games: shown by who waits for whom, not by a clock."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,8 +10,8 @@ from tests.conftest import PATIENCE, linear_providers
 
 import shapband as sb
 from shapband.access.access import Access
-from shapband.access.journal import NullPurchases
-from shapband.access.threads import RequestThreads
+from shapband.access.exchange import Exchange
+from shapband.access.journal import Failed, NullPurchases, Received
 from shapband.engine import chunks, play
 from shapband.errors import RunError, SourceError
 from shapband.seeds import Seeds
@@ -169,21 +170,22 @@ def test_an_interrupted_stage_begins_no_further_request(monkeypatch, where, kind
 class Unstored(NullPurchases):
     """Cannot store what one provider gave."""
 
-    def received(self, name, purpose, game, batch, seconds):
-        if name == "odd":
-            raise RunError("cannot be stored")
+    def __init__(self):
+        self.refused = threading.Event()
+        self.stored = []
+
+    def record(self, events):
+        for event in events:
+            if isinstance(event, Received) and event.name == "odd":
+                self.refused.set()
+                raise RunError("cannot be stored")
+            self.stored.append((type(event), event.name, event.game))
 
 
 def test_an_answer_that_cannot_be_stored_ends_the_asking():
-    asked, ended = threading.Event(), threading.Event()
+    journal = Unstored()
+    asked = threading.Event()
     requests = []
-
-    class Noted(Access):
-        def _answer(self, order):
-            try:
-                return super()._answer(order)
-            finally:
-                ended.set()
 
     def draw(size, rng):
         assert asked.wait(PATIENCE)
@@ -192,18 +194,22 @@ def test_an_answer_that_cannot_be_stored_ends_the_asking():
     def hold(size, rng):
         requests.append(size)
         asked.set()
-        assert ended.wait(PATIENCE)
+        assert journal.refused.wait(PATIENCE)
+        time.sleep(0.05)  # until the exchange is stopped
         return rng.normal(size=(size, 1)), rng.normal(size=size)
 
     sources = {"odd": draw, "even": hold}
     providers = [sb.Provider(n, sb.FunctionSource(d, waits=True)) for n, d in sources.items()]
-    access = Noted(providers, Seeds(0), sb.Budget(), journal=Unstored())
+    access = Access(providers, Seeds(0), sb.Budget(), journal=journal)
     with access, pytest.raises(RunError, match="cannot be stored"):
         access.fetch("draw", range(6), [3, 3], "draws")
     assert len(requests) == 1
+    # The request that was under way is paid for, so its answer is stored; the next one, which
+    # was allowed, was not made.
+    assert journal.stored[-2:] == [(Failed, "even", 1), (Received, "even", 0)]
 
 
-def test_requests_under_way_are_waited_for_when_the_access_ends(monkeypatch):
+def test_requests_under_way_are_waited_for_when_an_exchange_is_interrupted(monkeypatch):
     begun, released = threading.Semaphore(0), threading.Event()
     answered = []
 
@@ -213,23 +219,39 @@ def test_requests_under_way_are_waited_for_when_the_access_ends(monkeypatch):
         answered.append(size)
         return rng.normal(size=size), rng.normal(size=size)
 
-    wait = RequestThreads.wait
+    collect = Exchange._collect
 
-    def interrupt(self, futures):
-        monkeypatch.setattr(RequestThreads, "wait", wait)
+    def interrupt(self):
+        monkeypatch.setattr(Exchange, "_collect", collect)
         assert all(begun.acquire(timeout=PATIENCE) for _ in range(2))
         threading.Timer(0.05, released.set).start()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(RequestThreads, "wait", interrupt)
+    monkeypatch.setattr(Exchange, "_collect", interrupt)
     providers = [sb.Provider(name, sb.FunctionSource(draw, waits=True)) for name in "abc"]
     with (
         pytest.raises(KeyboardInterrupt),
         Access(providers, Seeds(0), sb.Budget(), concurrency=2) as access,
     ):
-        access.fetch("draw", range(1), [3, 3, 3], "draws")
-    # Two of the three were asked at once; the third is not asked after the interruption.
+        access.fetch("draw", range(4), [3, 3, 3], "draws")
+    # Two of the three were asked at once; no other is asked after the interruption.
     assert answered == [3, 3]
+
+
+def test_a_source_answers_one_request_at_a_time_also_when_one_is_allowed_ahead():
+    inside = []
+
+    def draw(size, rng):
+        inside.append(threading.get_ident())
+        assert len(inside) == 1
+        time.sleep(0.002)
+        inside.pop()
+        return rng.normal(size=size), rng.normal(size=size)
+
+    providers = [sb.Provider("a", sb.FunctionSource(draw, waits=True))]
+    with Access(providers, Seeds(0), sb.Budget()) as access:
+        (drawn,) = access.fetch("draw", range(40), [3], "draws")
+    assert drawn.rows.shape == (40, 3)
 
 
 @pytest.mark.parametrize(

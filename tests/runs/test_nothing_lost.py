@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shapband as sb
+from shapband.access.journal import Asked, Failed, Received
 from shapband.cli.app import app
 from shapband.config.config import Config
 from shapband.errors import RunError, RunFull, SourceError
@@ -93,66 +94,40 @@ def test_7_purchases_and_the_result_wait_for_the_disk_and_games_do_not(tmp_path,
     waited = {table: {full for tables, full in found if table in tables} for table in
               ("purchases", "games", "result")}  # fmt: skip
     assert waited == {"purchases": {True}, "games": {False}, "result": {True}}
-    assert sum(tables.count("purchases") for tables, _ in found) == 12
+    with RunStore.open(tmp_path / "run") as store:
+        (answers,) = store._connection.execute("SELECT COUNT(*) FROM purchases").fetchone()
+    assert answers == 12
 
 
-def test_7_answers_that_arrive_together_share_a_transaction(store, traced):
+def test_7_answers_that_arrive_together_share_a_transaction(tmp_path, traced):
+    """Number 7."""
+    rng = np.random.default_rng(0)
+    sources = [sb.ArraySource(rng.normal(size=(9, 1)), rng.normal(size=9)) for _ in range(30)]
+    providers = [sb.Provider(f"p{i}", sb.with_delay(s, 0.05)) for i, s in enumerate(sources)]
+    sb.value(
+        providers, sb.AdditiveUtility(), sampling=sb.Fresh(3), n_games=8, seed=0,
+        solver=sb.Permutation(2), run=tmp_path / "run",
+    )  # fmt: skip
+    groups = [full for tables, full in transactions(traced) if "purchases" in tables]
+    assert all(groups)
+    with RunStore.open(tmp_path / "run") as store:
+        (answers,) = store._connection.execute("SELECT COUNT(*) FROM purchases").fetchone()
+        store.verify()
+    assert answers == 240
+    assert len(groups) < answers / 2
+
+
+def test_7_one_answer_that_cannot_be_stored_does_not_take_others_with_it(store):
     """Number 7."""
     bought = store.purchases()
-    store._connection.set_trace_callback(traced.append)
-    names = store.manifest["providers"]
-    for name in names:
-        bought.asking(name, "draw", 0, 3)
-    with store.ledger.lock:
-        threads = in_threads(
-            lambda name=name: bought.received(name, "draw", 0, batch(), 0.1) for name in names
-        )
-        patience = time.monotonic() + PATIENCE
-        while len(bought._queue) < len(names):
-            assert time.monotonic() < patience
-            time.sleep(0.001)
-    for thread in threads:
-        thread.join()
-    stored = [tables for tables, _ in transactions(traced) if "purchases" in tables]
-    assert [tables.count("purchases") for tables in stored] == [len(names)]
-    assert [bought.recall(name, "draw", 0).y.tolist() for name in names] == [[1.0] * 3] * 5
-    store.verify()
-
-
-def test_7_one_answer_that_cannot_be_stored_does_not_take_others_with_it(store, monkeypatch):
-    """Number 7."""
-    bought = store.purchases()
-    real, failures = Ledger.enter, []
-
-    def enter(ledger, requests=(), also=None, **options):
-        if also is not None and not failures:
-            failures.append(requests)
-            raise RunError("the disk hesitated")
-        real(ledger, requests, also, **options)
-
-    for name in ("p0", "p1"):
-        bought.asking(name, "draw", 0, 3)
-    monkeypatch.setattr(Ledger, "enter", enter)
-    errors = []
-
-    def receive(name):
-        try:
-            bought.received(name, "draw", 0, batch(), 0.1)
-        except RunError as error:
-            errors.append(str(error))
-
-    with store.ledger.lock:
-        threads = in_threads([lambda: receive("p0"), lambda: receive("p1")])
-        while len(bought._queue) < 2:
-            time.sleep(0.001)
-    for thread in threads:
-        thread.join()
-    assert len(failures[0]) == 2
-    (error,) = errors
-    lost = re.search(r"'(p\d)'", error)[1]
-    kept = {"p0": "p1", "p1": "p0"}[lost]
-    assert bought.recall(kept, "draw", 0) is not None
-    assert bought.recall(lost, "draw", 0) is None
+    names = ("p0", "p1", "p2")
+    bought.record([Asked(name, "draw", 0, 3) for name in names])
+    odd = Batch(np.ones((3, 1)), np.array([object()] * 3))
+    answers = [Received(n, "draw", 0, odd if n == "p1" else batch(), 0.1) for n in names]
+    with pytest.raises(RunError, match="provider 'p1': a run cannot store cells"):
+        bought.record(answers)
+    assert [bought.recall(name, "draw", 0) is None for name in names] == [False, True, False]
+    assert store.unanswered() == 0
     store.verify()
 
 
@@ -163,15 +138,15 @@ def test_8_the_reserve_follows_the_size_of_what_is_bought(store):
     """Number 8."""
     bought = store.purchases()
     file = store.run / "reserve"
-    bought.asking("p0", "draw", 0, 10)
+    bought.record([Asked("p0", "draw", 0, 10)])
     before = file.stat().st_size
     assert before >= 8_000_000
-    bought.received("p0", "draw", 0, batch(10, features=10_000), 0.1)  # 800,000 bytes
-    bought.asking("p0", "draw", 1, 20)
-    bought.asking("p1", "draw", 1, 20)
+    bought.record([Received("p0", "draw", 0, batch(10, features=10_000), 0.1)])  # 800,000 bytes
+    bought.record([Asked("p0", "draw", 1, 20)])
+    bought.record([Asked("p1", "draw", 1, 20)])
     assert file.stat().st_size >= 8_000_000 + 2 * 40 * 80_000
-    bought.failed("p0", "draw", 1, "no")
-    bought.failed("p1", "draw", 1, "no")
+    bought.record([Failed("p0", "draw", 1, "no")])
+    bought.record([Failed("p1", "draw", 1, "no")])
     bought.close()
     assert not file.exists()
 
@@ -200,7 +175,7 @@ def test_8_a_large_answer_is_stored_in_parts_and_comes_back_whole(tmp_path, monk
 def test_8_an_answer_that_cannot_be_stored_is_said_to_be_asked_for_again(store, monkeypatch):
     """Number 8."""
     bought = store.purchases()
-    bought.asking("p0", "draw", 0, 3)
+    bought.record([Asked("p0", "draw", 0, 3)])
 
     def enter(*_, **__):
         raise RunFull("the disk of the run is full")
@@ -210,9 +185,9 @@ def test_8_an_answer_that_cannot_be_stored_is_said_to_be_asked_for_again(store, 
         r"'p0' for draw 0 were received but could not be stored, and resuming asks for them again"
     )
     with pytest.raises(RunError, match=rf"{lost} .*full"):
-        bought.received("p0", "draw", 0, batch(), 0.1)
+        bought.record([Received("p0", "draw", 0, batch(), 0.1)])
     with pytest.raises(RunFull):  # nothing more is bought
-        bought.asking("p1", "draw", 0, 3)
+        bought.record([Asked("p1", "draw", 0, 3)])
 
 
 def test_8_no_message_advises_to_buy_again():

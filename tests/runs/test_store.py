@@ -10,13 +10,13 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import threading
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from shapband.access.journal import Asked, Failed, Received
 from shapband.access.meter import Usage
 from shapband.errors import RunDamaged, RunError, RunExists, RunFull, RunLocked
 from shapband.records import Batch
@@ -374,14 +374,14 @@ def fill_up(path: Path) -> None:
 def test_what_was_paid_for_is_stored_even_when_the_disk_is_full(small_disk):
     store = RunStore.create(small_disk / "run", {**NAMED, "seed": 1})
     journal = store.purchases()
-    journal.asking("a", "draw", 0, 9)
+    journal.record([Asked("a", "draw", 0, 9)])
     filler = small_disk / "filler"
     with pytest.raises(OSError, match="space"):
         fill_up(filler)
     bought = Batch(np.random.default_rng(0).normal(size=(9, 20_000)), np.ones(9))
-    journal.received("a", "draw", 0, bought, 0.1)
+    journal.record([Received("a", "draw", 0, bought, 0.1)])
     with pytest.raises(RunFull, match="make room"):
-        journal.asking("a", "draw", 1, 9)
+        journal.record([Asked("a", "draw", 1, 9)])
     store.close()
     filler.unlink()
     with RunStore.open(small_disk / "run", write=True) as store:
@@ -432,25 +432,6 @@ def test_a_file_in_the_way_is_a_clear_error(tmp_path):
         start(SmallConfig.of(**QUICK), tmp_path, tmp_path / "run" / "below", ignore)
 
 
-def test_the_journal_serves_many_threads(tmp_path):
-    batch = Batch(np.ones((3, 1)), np.ones(3))
-    with RunStore.create(tmp_path / "run", NAMED) as store:
-        journal = store.purchases()
-
-        def buy(name):
-            for game in range(20):
-                journal.asking(name, "draw", game, 3)
-                journal.received(name, "draw", game, batch, 0.0)
-
-        threads = [threading.Thread(target=buy, args=(f"p{i}",)) for i in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sum(used.requests for used in journal.usage().values()) == 160
-        store.verify()
-
-
 def test_requests_without_an_answer_are_counted(tmp_path):
     batch = Batch(np.ones((1, 1)), np.ones(1))
     with RunStore.create(tmp_path / "run", NAMED) as store:
@@ -458,38 +439,17 @@ def test_requests_without_an_answer_are_counted(tmp_path):
         counts = [store.unanswered()]
         for step in (
             lambda: journal.taken(["q"], "draw", range(3), 1),
-            lambda: journal.asking("p", "draw", 0, 1),
-            lambda: journal.asking("q", "draw", 0, 1),
-            lambda: journal.received("p", "draw", 0, batch, 0.0),
-            lambda: journal.asking("p", "draw", 1, 1),
-            lambda: journal.failed("p", "draw", 1, "no"),
-            lambda: journal.asking("p", "draw", 1, 1),
-            lambda: journal.received("q", "draw", 0, batch, 0.0),
+            lambda: journal.record([Asked("p", "draw", 0, 1)]),
+            lambda: journal.record([Asked("q", "draw", 0, 1)]),
+            lambda: journal.record([Received("p", "draw", 0, batch, 0.0)]),
+            lambda: journal.record([Asked("p", "draw", 1, 1)]),
+            lambda: journal.record([Failed("p", "draw", 1, "no")]),
+            lambda: journal.record([Asked("p", "draw", 1, 1)]),
+            lambda: journal.record([Received("q", "draw", 0, batch, 0.0)]),
         ):
             step()
             counts.append(store.unanswered())
         assert counts == [0, 0, 1, 2, 1, 2, 1, 2, 1]
-
-
-def test_closing_waits_for_a_request_on_its_way(tmp_path):
-    store = RunStore.create(tmp_path / "run", NAMED)
-    journal = store.purchases()
-    asked, answer = threading.Event(), threading.Event()
-
-    def buy():
-        journal.asking("p", "draw", 0, 1)
-        asked.set()
-        answer.wait(PATIENCE)
-        journal.received("p", "draw", 0, Batch(np.ones((1, 1)), np.ones(1)), 0.0)
-
-    thread = threading.Thread(target=buy)
-    thread.start()
-    asked.wait(PATIENCE)
-    threading.Timer(0.1, answer.set).start()
-    store.close()
-    thread.join()
-    with RunStore.open(tmp_path / "run") as store:
-        assert store.usage()["p"].requests == 1
 
 
 class Interrupted(sqlite3.Connection):
@@ -518,13 +478,13 @@ def test_an_interrupted_entry_loses_no_answer_of_another_thread(interrupted, aft
     store = interrupted
     journal = store.purchases()
     batch = Batch(np.ones((1, 1)), np.ones(1))
-    journal.asking("far", "draw", 0, 1)
+    journal.record([Asked("far", "draw", 0, 1)])
     journal.taken(["near"], "draw", range(1), 1)
     store._connection.after = after
     with pytest.raises(KeyboardInterrupt):
         store.ledger.note("key", 1)
     journal.taken(["near"], "draw", range(1, 2), 1)
-    journal.received("far", "draw", 0, batch, 0.1)
+    journal.record([Received("far", "draw", 0, batch, 0.1)])
     store.verify()
     committed = [("noted", 0)] if after == "COMMIT" else []
     assert [(e.outcome, e.first_game) for e in store.ledger.entries()] == [
@@ -549,10 +509,10 @@ def test_interrupted_solved_games_are_stored_or_not(interrupted, after, stored):
 def test_records_that_cannot_be_stored_name_the_provider(tmp_path):
     with RunStore.create(tmp_path / "run", NAMED) as store:
         journal = store.purchases()
-        journal.asking("p", "draw", 0, 1)
+        journal.record([Asked("p", "draw", 0, 1)])
         odd = Batch(np.ones((1, 1)), np.array([object()], dtype=object))
         with pytest.raises(RunError, match=r"provider 'p': .*of the type object"):
-            journal.received("p", "draw", 0, odd, 0.0)
+            journal.record([Received("p", "draw", 0, odd, 0.0)])
 
 
 def test_paid_games_are_a_set():

@@ -1,6 +1,6 @@
 """The interface through which a run stores its purchases, so that nothing is bought twice.
 
-`Access` reports every request to the journal before making it, and every answer before using it.
+`Access` records every request in the journal before making it, and every answer before using it.
 `NullPurchases` stores nothing; `value()` uses it outside a run.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from shapband.access.meter import Usage
@@ -16,8 +17,42 @@ from shapband.records import Batch
 GameNumbers: TypeAlias = range | tuple[int, ...]  # in ascending order
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A request for the draw of one game is about to be made to a source."""
+
+    name: str
+    purpose: str
+    game: int
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Received:
+    """A request was answered."""
+
+    name: str
+    purpose: str
+    game: int
+    batch: Batch
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Failed:
+    """A request failed."""
+
+    name: str
+    purpose: str
+    game: int
+    reason: str
+
+
+Event: TypeAlias = Asked | Received | Failed
+
+
 class PurchaseJournal(ABC):
-    """The purchases of a run. Its methods may be called from several threads."""
+    """The purchases of a run."""
 
     @abstractmethod
     def usage(self) -> Mapping[str, Usage]:
@@ -32,16 +67,8 @@ class PurchaseJournal(ABC):
         """Return records bought before from a source that is not in memory, or None."""
 
     @abstractmethod
-    def asking(self, name: str, purpose: str, game: int, size: int) -> None:
-        """Record that a request for one draw is about to be made to a source."""
-
-    @abstractmethod
-    def received(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
-        """Store the records of an answered request. They are on disk when this returns."""
-
-    @abstractmethod
-    def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
-        """Record that the request failed."""
+    def record(self, events: Sequence[Event]) -> None:
+        """Record requests and answers. Records that were received are on disk when this returns."""
 
     @abstractmethod
     def taken(self, names: Sequence[str], purpose: str, games: GameNumbers, size: int) -> None:
@@ -62,13 +89,7 @@ class NullPurchases(PurchaseJournal):
     def recall(self, name: str, purpose: str, game: int) -> None:
         """Return None: nothing was bought before."""
 
-    def asking(self, name: str, purpose: str, game: int, size: int) -> None:
-        """Do nothing."""
-
-    def received(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
-        """Do nothing."""
-
-    def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
+    def record(self, events: Sequence[Event]) -> None:
         """Do nothing."""
 
     def taken(self, names: Sequence[str], purpose: str, games: GameNumbers, size: int) -> None:

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -71,12 +72,12 @@ class LedgerEntry(Request):
 
 
 _REQUEST = tuple(field.name for field in fields(Request))
+_values_of = attrgetter(*_REQUEST)
 COLUMNS = ("id", "time", *_REQUEST, "digest")
 _TYPES = {"id": "INTEGER PRIMARY KEY", "seconds": "REAL NOT NULL"} | dict.fromkeys(
     ("first_game", "requests", "records"), "INTEGER NOT NULL"
 )
 _LISTED = ", ".join(COLUMNS)
-_INSERT = f"INSERT INTO ledger ({_LISTED}) VALUES ({', '.join('?' for _ in COLUMNS)})"  # noqa: S608
 _SELECT = f"SELECT {_LISTED} FROM ledger ORDER BY id"  # noqa: S608  names of fields
 _DECLARED = ", ".join(f"{name} {_TYPES.get(name, 'TEXT NOT NULL')}" for name in COLUMNS)
 TABLES = (
@@ -97,8 +98,8 @@ class Head(NamedTuple):
         number, digest, rows = self.entries, self.digest, []
         for request in requests:
             number += 1
-            first, *rest = (getattr(request, name) for name in _REQUEST)
-            content = (number, time, canonical(first), *rest)
+            providers, *rest = _values_of(request)
+            content = (number, time, canonical(providers), *rest)
             digest = chained(digest, content)
             rows.append((*content, digest))
         return Head(number, digest), rows
@@ -149,7 +150,7 @@ class Ledger:
             head, rows = self._head.follow([*self._waiting, *requests])
             self._in_doubt = True
             with database.transaction(self._connection, durable=durable):
-                self._connection.executemany(_INSERT, rows)
+                database.insert(self._connection, "ledger", rows)
                 if also is not None:
                     also(self._connection)
             self._entered(head)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
-import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
-from shapband.access.journal import GameNumbers, PurchaseJournal
+from shapband.access.journal import Asked, Event, Failed, GameNumbers, PurchaseJournal, Received
 from shapband.access.meter import Usage
 from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunFull
 from shapband.records import Batch
 from shapband.runs import batches, database
-from shapband.runs.ledger import Ledger, LedgerEntry, Request, hash_of
+from shapband.runs.ledger import Ledger, LedgerEntry, Outcome, Request, hash_of
 from shapband.runs.reserve import Reserve
 from shapband.secrets import hide
 
@@ -26,9 +24,8 @@ TABLE = (
     "UNIQUE (provider, purpose, game, part))"
 )
 _PART = 256_000_000  # bytes of an answer in one row; SQLite takes at most 1,000,000,000
-_MANY = 16  # requests under way from which on they are entered in groups
-_LINGER = 0.004  # seconds that a request waits for others of its group
 _RECORD_BYTES = 256  # guessed for the reserve until the first answer shows the real size
+_Address: TypeAlias = tuple[str, str, int]  # provider, purpose and game
 _LONGEST_REASON = 2_000  # characters of an error that the ledger keeps
 # Only requests without received records reach the second subquery, so it needs no index.
 _COUNT_UNANSWERED = """
@@ -67,11 +64,9 @@ class StoredPurchases(PurchaseJournal):
         self._connection = connection
         self._ledger = ledger
         self._paid = _paid(ledger)
-        self._paid_lock = threading.Lock()  # not the ledger's, which is held while disks are slow
         self._reserve = Reserve(run)
-        self._out = _Outstanding()
+        self._asked: dict[_Address, int] = {}  # requests under way, with their records
         self._full: RunFull | None = None
-        self._queue: deque[_Waiting] = deque()
         self._record_bytes = float(_RECORD_BYTES)
 
     def usage(self) -> Mapping[str, Usage]:
@@ -80,8 +75,7 @@ class StoredPurchases(PurchaseJournal):
 
     def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[GameNumbers]:
         """For each provider, the games whose draws it has not yet given for this purpose."""
-        with self._paid_lock:
-            return [self._paid[name, purpose].missing(games) for name in names]
+        return [self._paid[name, purpose].missing(games) for name in names]
 
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:
         """Records already bought from a distant source, or None."""
@@ -93,40 +87,25 @@ class StoredPurchases(PurchaseJournal):
             raise RunDamaged(f"the records of provider {name!r} for {purpose} {game} are missing")
         return batches.from_bytes(blob)
 
-    def asking(self, name: str, purpose: str, game: int, size: int) -> None:
-        """Record that a distant source is about to be asked for one draw."""
-        if self._full is not None:
-            raise self._full
-        address = (name, purpose, game)
-        # Twice, because SQLite first writes to its log and then copies to the database.
-        needed = int(2 * self._record_bytes * (self._out.records + size))
-        if not self._reserve.covers(needed):
-            with self._ledger.lock:
-                self._reserve.hold(needed)
-        self._out.begin(address, size)
-        try:
-            self._enter(_Waiting(Request((name,), purpose, game, 1, size, 0.0, "asked", "")))
-        except BaseException:
-            self._out.end(address)
-            raise
+    def record(self, events: Sequence[Event]) -> None:
+        """Enter requests and answers in one transaction, and store the records received.
 
-    def received(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
-        """Store the records of an answered request. They are on disk when this returns."""
+        Once the disk is full nothing more is asked. The answers to what was asked before are
+        paid for, and are stored in the space set aside for them.
+        """
+        asked = [event for event in events if isinstance(event, Asked)]
+        answers = [event for event in events if not isinstance(event, Asked)]
         try:
-            self._store(name, purpose, game, batch, seconds)
-        finally:
-            self._out.end((name, purpose, game))
-
-    def failed(self, name: str, purpose: str, game: int, reason: str) -> None:
-        """Record that the request failed."""
-        try:
-            # The message of a failed source may repeat a password it was given.
-            note = hide(reason)[:_LONGEST_REASON]
-            self._ledger.enter(
-                [Request((name,), purpose, game, 1, 0, 0.0, "failed", note)], durable=False
-            )
-        finally:
-            self._out.end((name, purpose, game))
+            if asked:
+                self._make_room(asked)
+            self._enter(events)
+        except RunFull as full:
+            self._full = full
+            self._reserve.give_up()
+            self._enter(answers)
+            if asked:
+                raise
+        self._asked.update((_address(event), event.size) for event in asked)
 
     def taken(self, names: Sequence[str], purpose: str, games: GameNumbers, size: int) -> None:
         """Record draws from records in memory: one request per provider and game."""
@@ -136,85 +115,83 @@ class StoredPurchases(PurchaseJournal):
                 self._ledger.enter_later(
                     Request(tuple(names), purpose, run.start, count, count * size, 0.0, "taken", "")
                 )
-                with self._paid_lock:
-                    for name in names:
-                        self._paid[name, purpose].add(run)
+                for name in names:
+                    self._paid[name, purpose].add(run)
 
     def close(self) -> None:
-        """Accept no more requests, and wait for those under way."""
-        self._out.close()
+        """Release the space that was set aside."""
         self._reserve.give_up()
 
-    def _store(self, name: str, purpose: str, game: int, batch: Batch, seconds: float) -> None:
-        try:
-            blob = batches.to_bytes(batch)
-        except RunError as cause:
-            raise RunError(f"provider {name!r}: {cause}") from cause
-        self._record_bytes = max(self._record_bytes, len(blob) / max(len(batch), 1))
-        note = hash_of(blob)
-        request = Request((name,), purpose, game, 1, len(batch), seconds, "received", note)
-        try:
-            self._enter(_Waiting(request, blob))
-        except (RunError, sqlite3.Error) as cause:
-            raise RunError(
-                f"the records of provider {name!r} for {purpose} {game} were received but "
-                f"could not be stored, and resuming asks for them again ({one_line(cause)})"
-            ) from cause
+    def _make_room(self, asked: Sequence[Asked]) -> None:
+        """Set space aside for all records under way, or raise RunFull."""
+        if self._full is not None:
+            raise self._full
+        records = sum(self._asked.values()) + sum(event.size for event in asked)
+        # Twice, because SQLite first writes to its log and then copies to the database.
+        needed = int(2 * self._record_bytes * records)
+        if not self._reserve.covers(needed):
+            with self._ledger.lock:
+                self._reserve.hold(needed)
 
-    def _enter(self, waiting: _Waiting) -> None:
-        """Enter a request, in one transaction with those of other threads that wait here."""
-        self._queue.append(waiting)
-        if self._out.count > _MANY:
-            time.sleep(_LINGER)  # for the others: transactions wait for the disk
-        with self._ledger.lock:
-            if waiting.entered:  # by another thread, while this one waited for the lock
-                return
-            group = [self._queue.popleft() for _ in range(len(self._queue))]
-            try:
-                self._commit(group)
-            except BaseException:
-                self._queue.extend(other for other in group if other is not waiting)
-                raise
-
-    def _commit(self, group: Sequence[_Waiting]) -> None:
-        """Store a group; if records are among it, not even a power loss undoes that."""
-        requests = [one.request for one in group]
-        bought = [one for one in group if one.blob is not None]
+    def _enter(self, events: Sequence[Event]) -> None:
+        """Enter events; if records are among them, not even a power loss undoes that."""
+        entered = [self._entry_of(event) for event in events]
+        blobs = [
+            (*_address(event), part, blob)
+            for event, (_, parts) in zip(events, entered, strict=True)
+            for part, blob in enumerate(parts)
+        ]
+        bought = [event for event, (_, parts) in zip(events, entered, strict=True) if parts]
 
         def write(connection: sqlite3.Connection) -> None:
-            for one in bought:
-                connection.executemany("INSERT INTO purchases VALUES (?, ?, ?, ?, ?)", one.rows())
+            database.insert(connection, "purchases", blobs)
 
         try:
-            self._ledger.enter(requests, write, durable=bool(bought))
-        except RunFull as full:
-            self._full = full  # nothing more is asked; these answers are paid for and are stored
-            self._reserve.give_up()
-            self._ledger.enter(requests, write, durable=bool(bought))
-        for one in group:
-            one.entered = True
-        with self._paid_lock:
-            for name, purpose, game in (one.address for one in bought):
-                self._paid[name, purpose].add(range(game, game + 1))
+            self._ledger.enter([request for request, _ in entered], write, durable=bool(bought))
+        except (RunError, sqlite3.Error) as cause:
+            may_fit = isinstance(cause, RunFull) and self._full is None
+            if may_fit or not bought:
+                raise
+            raise _not_stored(bought, cause) from cause
+        for event in events:
+            self._asked.pop(_address(event), None)
+        for event in bought:
+            self._paid[event.name, event.purpose].add(range(event.game, event.game + 1))
+        for event, (request, _) in zip(events, entered, strict=True):
+            if isinstance(event, Received) and request.outcome == "failed":
+                raise RunError(f"provider {event.name!r}: {request.note}")
+
+    def _entry_of(self, event: Event) -> tuple[Request, Sequence[bytes]]:
+        """Give the entry of an event, and the records received, in parts that SQLite can take."""
+        if isinstance(event, Asked):
+            return _request(event, event.size, 0.0, "asked", ""), ()
+        if isinstance(event, Failed):
+            # The message of a failed source may repeat a password it was given.
+            return _request(event, 0, 0.0, "failed", hide(event.reason)[:_LONGEST_REASON]), ()
+        try:
+            blob = batches.to_bytes(event.batch)
+        except RunError as cause:  # raised again once the other answers are stored
+            return _request(event, 0, 0.0, "failed", one_line(cause)), ()
+        self._record_bytes = max(self._record_bytes, len(blob) / max(len(event.batch), 1))
+        parts = [blob[start : start + _PART] for start in range(0, len(blob), _PART)]
+        return _request(event, len(event.batch), event.seconds, "received", hash_of(blob)), parts
 
 
-@dataclass(eq=False)
-class _Waiting:
-    """A request that waits to be entered, with the records it was answered with."""
+def _address(event: Event) -> _Address:
+    return event.name, event.purpose, event.game
 
-    request: Request
-    blob: bytes | None = None
-    entered: bool = False
 
-    @property
-    def address(self) -> tuple[str, str, int]:
-        return self.request.providers[0], self.request.purpose, self.request.first_game
+def _request(event: Event, records: int, seconds: float, outcome: Outcome, note: str) -> Request:
+    return Request((event.name,), event.purpose, event.game, 1, records, seconds, outcome, note)
 
-    def rows(self) -> list[tuple[object, ...]]:
-        """The records in parts that SQLite can take."""
-        blob = self.blob or b""
-        starts = range(0, len(blob), _PART)
-        return [(*self.address, at, blob[start : start + _PART]) for at, start in enumerate(starts)]
+
+def _not_stored(bought: Sequence[Event], cause: Exception) -> RunError:
+    first, *others = bought
+    more = f", and those of {len(others)} more requests," if others else ""
+    return RunError(
+        f"the records of provider {first.name!r} for {first.purpose} {first.game}{more} were "
+        f"received but could not be stored, and resuming asks for them again ({one_line(cause)})"
+    )
 
 
 def usage_of(ledger: Ledger) -> dict[str, Usage]:
@@ -294,45 +271,6 @@ class PaidGames:
         if not self._beyond:
             return rest
         return tuple(game for game in rest if game not in self._beyond)
-
-
-class _Outstanding:
-    """The requests under way, by address: the thread that waits for each, and its records."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._requests: dict[tuple[str, str, int], tuple[int, int]] = {}
-        self._closed = False
-
-    @property
-    def count(self) -> int:
-        """Requests that are under way."""
-        return len(self._requests)
-
-    @property
-    def records(self) -> int:
-        """Records that are under way."""
-        with self._changed:
-            return sum(size for _, size in self._requests.values())
-
-    def begin(self, address: tuple[str, str, int], size: int) -> None:
-        with self._changed:
-            if self._closed:
-                raise RunError("the run was closed; this source is not asked")
-            self._requests[address] = threading.get_ident(), size
-
-    def end(self, address: tuple[str, str, int]) -> None:
-        with self._changed:
-            self._requests.pop(address, None)
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        with self._changed:
-            self._closed = True
-            here = threading.get_ident()  # an interrupted request of this thread never ends
-            self._changed.wait_for(
-                lambda: all(thread == here for thread, _ in self._requests.values())
-            )
 
 
 def _consecutive(games: GameNumbers) -> list[range]:
