@@ -590,3 +590,12 @@ def test_14_secrets_are_hidden_wherever_they_appear(tmp_path, monkeypatch, where
     for part in ("horse", "battery", "correct", basic[8:20]):
         assert part not in result.output
         assert part.encode() not in stored
+
+
+def test_11_a_database_that_is_a_link_is_not_opened(tmp_path):
+    """Number 11: writing to a run must not write to another file."""
+    start(SmallConfig.of(), tmp_path, tmp_path / "run", lambda _: None)
+    (tmp_path / "run" / "run.db").rename(tmp_path / "elsewhere.db")
+    (tmp_path / "run" / "run.db").symlink_to(tmp_path / "elsewhere.db")
+    with pytest.raises(RunError, match=r"run\.db is a link to another file"):
+        sb.load(tmp_path / "run")

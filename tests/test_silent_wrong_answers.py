@@ -1,5 +1,6 @@
 """Wrong numbers without a word: each numbered kind is either right or an error."""
 
+import sys
 import time
 import warnings
 
@@ -376,3 +377,18 @@ def test_15_equal_warnings_are_given_once(task):
         warnings.simplefilter("always")
         value(providers, utility)
     assert [str(one.message) for one in caught] == ["did not converge"]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_5_a_utility_that_exits_does_not_end_the_program(n_jobs):
+    """Number 5."""
+
+    def leave(X, y):
+        sys.exit(0)
+
+    providers = [sb.Provider(name, sb.ArraySource([[1.0], [2.0]], [0.0, 1.0])) for name in "ab"]
+    with pytest.raises(EvaluationError, match=r"could not be evaluated: SystemExit: 0"):
+        sb.value(
+            providers, sb.FunctionUtility(leave), sampling=sb.Fresh(1), n_games=2, seed=0,
+            n_jobs=n_jobs,
+        )  # fmt: skip

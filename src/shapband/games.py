@@ -104,18 +104,18 @@ class Games:
             raise EvaluationError(one_line(cause)) from cause
         except CoalitionFailed as failure:
             raise self._failed(failure.coalition, failure.reason) from failure
-        except Exception as cause:
+        except (Exception, SystemExit) as cause:
             raise self._blamed(cause, coalitions) from cause
         owner = f"{type(self.utility).__name__}.{method}"
         return check_values(values, (len(self.indices), *shape), owner)
 
-    def _blamed(self, cause: Exception, coalitions: _Coalitions) -> EvaluationError:
+    def _blamed(self, cause: BaseException, coalitions: _Coalitions) -> EvaluationError:
         """Evaluate the coalitions one by one, and return an error that names the first failure."""
         for g, summaries in enumerate(self.summaries):
             for coalition in dict.fromkeys(coalitions(g)):
                 try:
                     self.utility.evaluate(summaries, [coalition])
-                except Exception as alone:  # noqa: BLE001  reported by the caller
+                except (Exception, SystemExit) as alone:  # noqa: BLE001  reported by the caller
                     return self._failed(coalition, f"{type(alone).__name__}: {one_line(alone)}")
         return EvaluationError(
             f"{type(self.utility).__name__} could evaluate each coalition alone, but not "

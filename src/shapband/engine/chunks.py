@@ -95,7 +95,7 @@ class Job:
             summaries = self.utility.summarise_games(draws)
         except MemoryError:
             raise
-        except Exception as cause:
+        except (Exception, SystemExit) as cause:
             raise EvaluationError(
                 f"{owner} could not summarise the draws: {type(cause).__name__}: {one_line(cause)}"
             ) from cause
@@ -111,7 +111,7 @@ class Job:
             self.utility.check_batch(batch)
         except InvalidInput as cause:
             raise SourceError(f"provider {name!r}: {one_line(cause)}") from cause
-        except Exception as cause:
+        except (Exception, SystemExit) as cause:
             raise EvaluationError(
                 f"{type(self.utility).__name__}.check_batch failed for provider {name!r}: "
                 f"{type(cause).__name__}: {one_line(cause)}"

@@ -90,6 +90,8 @@ def connect(run: Path, tables: Sequence[str], *, write: bool) -> sqlite3.Connect
     check_name(run)
     if not (run / NAME).is_file():
         raise RunError(f"{run} is not a run: it holds no {NAME}{_remains(run)}")
+    if (run / NAME).is_symlink():
+        raise RunError(f"{run / NAME} is a link to another file: copy that file here")
     with errors(run):
         connection = _connect(run / NAME, "rw" if write else _reading_mode(run / NAME))
     try:

@@ -163,7 +163,7 @@ class RecordsUtility(Utility):
             return self.empty
         try:
             return float(self.score(concat([summaries[i] for i in members(coalition)])))
-        except Exception as cause:
+        except (Exception, SystemExit) as cause:
             reason = f"{type(cause).__name__}: {one_line(cause)}{self._remedy}"
             raise CoalitionFailed(coalition, reason) from cause
 
