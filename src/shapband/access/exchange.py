@@ -23,7 +23,7 @@ from shapband.access.meter import Usage
 from shapband.access.threads import RequestThreads
 from shapband.checks import one_line
 from shapband.draws import Choice, RandomRows, Stream
-from shapband.errors import ShapbandError, SourceError
+from shapband.errors import RunError, ShapbandError, SourceError
 from shapband.providers import Provider
 from shapband.records import Batch
 from shapband.seeds import Seeds
@@ -178,9 +178,9 @@ class Exchange:
             while self._overdue:
                 self._collect()
                 self._ask()
-        except BaseException:
+        except BaseException as error:
             self._stopped.set()
-            self._finish()
+            self._finish(error)
             raise
         for delivery in self.deliveries:
             if delivery in self._failures:
@@ -324,11 +324,14 @@ class Exchange:
         if events:
             self._journal.record(events)
 
-    def _finish(self) -> None:
+    def _finish(self, error: BaseException) -> None:
         """Wait for the requests under way and store their answers, which are paid for."""
         self._revoke_if_stopped()
         while self._overdue or self._events:
-            self._record()
+            try:
+                self._record()
+            except RunError as another:  # the answers still to come may be stored nevertheless
+                error.add_note(one_line(another))
             if self._overdue:
                 self._collect()
 
