@@ -12,10 +12,11 @@ from shapband._typing import IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
 from shapband.checks import check_whole
-from shapband.draws import Draws
+from shapband.draws import BlockRows, Choice, Draws, RandomRows, Stream
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch
+from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource
 
 
@@ -39,6 +40,43 @@ class Sampling(ABC):
         """Buy the records that all games share, and return the realisation."""
 
 
+@dataclass(frozen=True)
+class PoolDesign:
+    """How games choose their records from pools; enough to repeat the choices without the pools.
+
+    Attributes
+    ----------
+    seed, names : address the random streams
+    pool_sizes, draw_sizes : records of each provider in its pool and in a game
+    unseen : for each provider, the fraction of its stock that is not in the pool; 1 for sources
+        without end and for those drawn with replacement
+    replace : whether a game may choose a record twice
+    per_shuffle : disjoint draws that one shuffle of the pools gives, or None without shuffles
+    """
+
+    seed: int
+    names: tuple[str, ...]
+    pool_sizes: tuple[int, ...]
+    draw_sizes: tuple[int, ...]
+    unseen: tuple[float, ...]
+    replace: bool = True
+    per_shuffle: int | None = None
+
+    def choices(self, games: range) -> list[Choice]:
+        """Return the rows of every pool that these consecutive games use."""
+        purpose = "bootstrap" if self.replace else "subset"
+        if self.per_shuffle is not None:
+            purpose = "shuffle"
+        chosen: list[Choice] = []
+        for name, pool, size in zip(self.names, self.pool_sizes, self.draw_sizes, strict=True):
+            stream = Stream(Seeds(self.seed), purpose, name, games)
+            if self.per_shuffle is None:
+                chosen.append(RandomRows(stream, size, pool, self.replace))
+            else:
+                chosen.append(BlockRows(stream, size, pool, self.per_shuffle))
+        return chosen
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Realisation(ABC):
     """A prepared sampling, which gives the draws of games.
@@ -50,6 +88,7 @@ class Realisation(ABC):
     target : what the moments across these games estimate, as a sentence
     target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     group : games that share one shuffle of the pools, or None if there are no shuffles
+    design : how games choose their records from pools, or None without pools
     cost : requests and records that each game takes from the sources
 
     Examples
@@ -67,6 +106,7 @@ class Realisation(ABC):
     target: str
     target_code: str = "other"
     group: int | None = None
+    design: PoolDesign | None = None
     cost: Cost
 
     @abstractmethod
@@ -108,6 +148,59 @@ def pool_size(provider: Provider, n_pool: int) -> int:
     if isinstance(source, FiniteSource) and not source.replace:
         return min(n_pool, source.size)
     return n_pool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PoolGames(Realisation):
+    """Games that choose their records from pools bought once."""
+
+    pools: tuple[Batch, ...]
+    design: PoolDesign
+
+    @staticmethod
+    def of(
+        access: Access,
+        pools: Sequence[Batch],
+        draw_sizes: IntArray,
+        target: str,
+        target_code: str,
+        *,
+        replace: bool = True,
+        per_shuffle: int | None = None,
+    ) -> PoolGames:
+        """Make the realisation from the pools that were bought."""
+        sizes = sizes_of(pools)
+        design = PoolDesign(
+            access.seeds.seed,
+            tuple(provider.name for provider in access.providers),
+            tuple(sizes.tolist()),
+            tuple(draw_sizes.tolist()),
+            tuple(_unseen(p, len(pool)) for p, pool in zip(access.providers, pools, strict=True)),
+            replace,
+            per_shuffle,
+        )
+        return PoolGames(
+            draw_sizes=draw_sizes,
+            pool_sizes=sizes,
+            target=target,
+            target_code=target_code,
+            group=per_shuffle,
+            cost=Cost(),
+            pools=tuple(pools),
+            design=design,
+        )
+
+    def draws(self, games: range) -> list[Draws]:
+        """Choose rows of every pool."""
+        choices = self.design.choices(games)
+        return [Draws(pool, choice) for pool, choice in zip(self.pools, choices, strict=True)]
+
+
+def _unseen(provider: Provider, pool: int) -> float:
+    source = provider.source
+    if isinstance(source, FiniteSource) and not source.replace:
+        return 1.0 - pool / source.size
+    return 1.0
 
 
 def format_sizes(sizes: IntArray) -> str:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband.access.access import Access
-from shapband.access.budget import Cost
-from shapband.draws import BlockRows, Draws, Stream
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
-from shapband.records import Batch
 from shapband.sampling.base import (
+    PoolGames,
     Realisation,
     Sampling,
     buy_pools,
@@ -23,7 +21,6 @@ from shapband.sampling.base import (
     pool_size,
     sizes_of,
 )
-from shapband.seeds import Seeds
 
 
 @dataclass(frozen=True)
@@ -64,33 +61,9 @@ class Blocks(Sampling):
         smallest = min(pool_size(provider, self.n_pool) for provider in access.providers)
         per_shuffle = smallest // self.n_sample
         pools = buy_pools(access, self.n_pool)
-        return _BlockGames(
-            draw_sizes=np.full(len(pools), self.n_sample, dtype=np.int64),
-            pool_sizes=sizes_of(pools),
-            target=(
-                f"draws of {self.n_sample:,} records from the population that the pools of "
-                f"{format_sizes(sizes_of(pools))} were drawn from"
-            ),
-            target_code="population",
-            group=per_shuffle,
-            cost=Cost(),
-            names=tuple(provider.name for provider in access.providers),
-            pools=tuple(pools),
-            seeds=access.seeds,
-            per_shuffle=per_shuffle,
+        sizes = np.full(len(pools), self.n_sample, dtype=np.int64)
+        target = (
+            f"draws of {self.n_sample:,} records from the population that the pools of "
+            f"{format_sizes(sizes_of(pools))} were drawn from"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _BlockGames(Realisation):
-    names: tuple[str, ...]
-    pools: tuple[Batch, ...]
-    seeds: Seeds
-    per_shuffle: int
-
-    def draws(self, games: range) -> list[Draws]:
-        drawn = []
-        for name, pool, size in zip(self.names, self.pools, self.draw_sizes, strict=True):
-            stream = Stream(self.seeds, "shuffle", name, games)
-            drawn.append(Draws(pool, BlockRows(stream, int(size), len(pool), self.per_shuffle)))
-        return drawn
+        return PoolGames.of(access, pools, sizes, target, "population", per_shuffle=per_shuffle)

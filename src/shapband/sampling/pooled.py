@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shapband._typing import IntArray
 from shapband.access.access import Access
-from shapband.access.budget import Cost
-from shapband.draws import Draws, RandomRows, Stream
 from shapband.providers import Provider
-from shapband.records import Batch
 from shapband.sampling.base import (
+    PoolGames,
     Realisation,
     Sampling,
     buy_pools,
@@ -21,7 +18,6 @@ from shapband.sampling.base import (
     format_sizes,
     sizes_of,
 )
-from shapband.seeds import Seeds
 
 
 @dataclass(frozen=True)
@@ -55,37 +51,4 @@ class Pooled(Sampling):
             f"bootstrap draws of {self.n_boot:,} records, conditional on the pools of "
             f"{format_sizes(sizes_of(pools))} that were bought"
         )
-        return BootstrapGames.of(access, pools, sizes, target)
-
-
-@dataclass(frozen=True, eq=False)
-class BootstrapGames(Realisation):
-    """Games that resample pools with replacement; duplicate records are kept."""
-
-    names: tuple[str, ...]
-    pools: tuple[Batch, ...]
-    seeds: Seeds
-
-    @staticmethod
-    def of(
-        access: Access, pools: Sequence[Batch], draw_sizes: IntArray, target: str
-    ) -> BootstrapGames:
-        """Make the realisation from pools and the random streams of their providers."""
-        return BootstrapGames(
-            draw_sizes=draw_sizes,
-            pool_sizes=sizes_of(pools),
-            target=target,
-            target_code="pools",
-            cost=Cost(),
-            names=tuple(provider.name for provider in access.providers),
-            pools=tuple(pools),
-            seeds=access.seeds,
-        )
-
-    def draws(self, games: range) -> list[Draws]:
-        """Choose rows of every pool with replacement."""
-        drawn = []
-        for name, pool, size in zip(self.names, self.pools, self.draw_sizes, strict=True):
-            stream = Stream(self.seeds, "bootstrap", name, games)
-            drawn.append(Draws(pool, RandomRows(stream, int(size), len(pool), replace=True)))
-        return drawn
+        return PoolGames.of(access, pools, sizes, target, "pools")

@@ -11,6 +11,7 @@ from shapband.access.access import Access
 from shapband.providers import Provider
 from shapband.sampling.allocation import allocate, allocation_bounds, variability_scores
 from shapband.sampling.base import (
+    PoolGames,
     Realisation,
     Sampling,
     buy_pools,
@@ -18,7 +19,6 @@ from shapband.sampling.base import (
     format_sizes,
     sizes_of,
 )
-from shapband.sampling.pooled import BootstrapGames
 
 
 @dataclass(frozen=True)
@@ -64,4 +64,4 @@ class Stratified(Sampling):
             f"bootstrap draws of {format_sizes(sizes)} records ({self.n_boot:,} on average), "
             f"conditional on the pools of {format_sizes(sizes_of(pools))} that were bought"
         )
-        return BootstrapGames.of(access, pools, sizes, target)
+        return PoolGames.of(access, pools, sizes, target, "pools")
