@@ -14,15 +14,15 @@ from shapband.access.meter import AccessReport, Usage
 from shapband.errors import InvalidInput
 from shapband.moments import intervals
 from shapband.moments.accumulate import Moments
+from shapband.moments.pools import PoolErrors
 from shapband.text import valuation_html, valuation_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMAT = 2
-_ARRAYS = tuple(field.name for field in fields(Moments) if "Array" in str(field.type))
-
-
+_FORMAT = 3
+_READABLE = (2, 3)  # format 2 has neither covariances nor errors of pools
+_ARRAYS = tuple(field.name for field in fields(Moments) if field.type == "FloatArray")
 StopCode = Literal["n_games", "budget", "rule", "unfinished"]
 
 
@@ -168,11 +168,14 @@ class Valuation:
 
     def to_json(self) -> str:
         """Return the whole valuation as JSON; no digits are lost."""
+        products, pools = self.moments.products, self.moments.pools
         moments = {
             "n_games": self.moments.n_games,
             "group": self.moments.group,
             "n_groups": self.moments.n_groups,
             **{name: _to_numbers(getattr(self.moments, name)) for name in _ARRAYS},
+            "products": None if products is None else _to_numbers(products),
+            "pools": None if pools is None else _lists_of(pools),
         }
         access = {
             name: [used.requests, used.records, used.seconds]
@@ -205,6 +208,11 @@ class Valuation:
         n = len(document["names"])
         moments = dict(document["moments"])
         moments.update({name: _to_array(moments[name]) for name in _ARRAYS})
+        if moments.get("products") is not None:
+            moments["products"] = _to_array(moments["products"])
+        if moments.get("pools") is not None:
+            parts = {name: _to_array(part) for name, part in moments["pools"].items()}
+            moments["pools"] = PoolErrors(**parts)
         pools = document["pool_sizes"]
         return Valuation(
             names=tuple(document["names"]),
@@ -238,6 +246,10 @@ class Valuation:
         return valuation_html(self)
 
 
+def _lists_of(pools: PoolErrors) -> dict[str, Any]:
+    return {field.name: _to_numbers(getattr(pools, field.name)) for field in fields(pools)}
+
+
 def _to_numbers(values: FloatArray) -> Any:
     """Convert an array to nested lists, with NaN as None, because JSON has no NaN."""
     if np.isinf(values).any():
@@ -261,7 +273,7 @@ def _parse(text: str) -> dict[str, Any]:
             "Valuation.from_json: these are the rows of `shapband export --format json`, which "
             "hold no moments: export with --format valuation"
         )
-    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+    if not isinstance(document, dict) or document.get("format") not in _READABLE:
         raise InvalidInput(
             f"Valuation.from_json: this is not a valuation of format {_FORMAT}; was it written "
             "by another version of shapband?"

@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 from shapband.moments import decompose
+from shapband.moments.pools import PoolErrors
 
+_MANY = 500  # providers up to which covariances are kept: 2 MB
 _FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
 
 
@@ -34,6 +36,8 @@ class Moments:
     m2, m3, m4 : (n,) sums of (x - x̄)**2, **3, **4
     noise_m2 : (n,) sum of (w - w̄)**2
     cross_11, cross_21 : (n,) sums of (x - x̄)(w - w̄) and of (x - x̄)**2 (w - w̄)
+    products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
+    pools : what the choice of the pools adds to the errors, or None without pools
 
     Examples
     --------
@@ -54,12 +58,15 @@ class Moments:
     noise_m2: FloatArray
     cross_11: FloatArray
     cross_21: FloatArray
+    products: FloatArray | None = None
+    pools: PoolErrors | None = None
 
     @staticmethod
     def empty(n_providers: int, group: int | None = None) -> Moments:
         """Moments of no games."""
-        zeros = np.zeros(n_providers)
-        return Moments(0, group, 0, *(zeros.copy() for _ in range(8)))
+        sums = {name: np.zeros(n_providers) for name in ("mean", "noise", *_SUMS)}
+        products = np.zeros((n_providers, n_providers)) if n_providers <= _MANY else None
+        return Moments(0, group, 0, products=products, **sums)
 
     @staticmethod
     def of(games: ArrayLike, noise: ArrayLike | None = None, group: int | None = None) -> Moments:
@@ -88,7 +95,10 @@ class Moments:
         else:
             parts = (self, other)
             n_groups = self.n_groups + other.n_groups
-        sums = {name: getattr(parts[0], name) + getattr(parts[1], name) for name in _SUMS}
+        one, two = parts
+        sums = {name: getattr(one, name) + getattr(two, name) for name in _SUMS}
+        if one.products is not None and two.products is not None:
+            sums["products"] = one.products + two.products
         return Moments(n_games, self.group, n_groups, mean=mean, noise=noise, **sums)
 
     @property
@@ -110,6 +120,18 @@ class Moments:
     def variance(self) -> FloatArray:
         """(n,) estimate of Var(φ), solver noise removed; a small variance may come out negative."""
         return self.raw_variance - self.noise
+
+    @property
+    def covariance(self) -> FloatArray | None:
+        """(n, n) sample covariance across games, or None with more than 500 providers.
+
+        Solver noise is removed from the diagonal alone: what one permutation gives to one
+        provider it takes from others, so the covariances keep a part of the noise.
+        """
+        if self.products is None:
+            return None
+        covariance = decompose.raw_variance(self.products, self.n_games, self.n_groups)
+        return covariance - np.diag(self.noise)
 
     @property
     def independent_games(self) -> int:
@@ -164,6 +186,7 @@ class Fold:
             noise_m2=(dw * dw).sum(axis=0),
             cross_11=(dx * dw).sum(axis=0),
             cross_21=(square * dw).sum(axis=0),
+            products=None if self._folded.products is None else dx.T @ dx,
         )
 
 
@@ -179,4 +202,5 @@ def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> Moments:
         noise_m2=part.noise_m2 + n * dw * dw,
         cross_11=part.cross_11 + n * dx * dw,
         cross_21=part.cross_21 + dw * part.m2 + 2 * dx * part.cross_11 + n * square * dw,
+        products=None if part.products is None else part.products + n * np.outer(dx, dx),
     )

@@ -16,11 +16,12 @@ from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.moments.accumulate import Moments
 from shapband.moments.decompose import fourth_moment, variance_of_variance
+from shapband.moments.errors import error_freedom, error_parts
 
 
 def standard_error(moments: Moments) -> FloatArray:
     """Standard error of the expectation, solver noise included: (n,)."""
-    return np.asarray(np.sqrt(moments.raw_variance / moments.independent_games))  # Eq. (9)
+    return np.asarray(np.sqrt(error_parts(moments).total))
 
 
 def variance_standard_error(moments: Moments) -> FloatArray:
@@ -41,9 +42,7 @@ def expectation_interval(moments: Moments, level: float) -> FloatArray:
     """Student's interval for the expectation: (n, 2)."""
     from scipy.special import stdtrit
 
-    tail = _upper_tail(level)
-    freedom = moments.independent_games - 1
-    half = stdtrit(freedom, tail) * standard_error(moments)
+    half = stdtrit(error_freedom(moments), _upper_tail(level)) * standard_error(moments)
     return np.stack([moments.mean - half, moments.mean + half], axis=1)
 
 

@@ -64,10 +64,14 @@ def check_valuation(valuation: Valuation, names: Sequence[str]) -> None:
     _check_counts(count for one in used for count in (one.requests, one.records))
     _check_seconds([valuation.seconds, *(one.seconds for one in used)])
     sizes = valuation.draw_sizes, valuation.pool_sizes
-    sums = [getattr(moments, one.name) for one in fields(moments)]
-    arrays = [one for one in (*sizes, *sums) if isinstance(one, np.ndarray)]
+    parts = [getattr(moments, one.name) for one in fields(moments) if one.name != "products"]
+    if moments.pools is not None:
+        parts.extend(getattr(moments.pools, one.name) for one in fields(moments.pools))
+    arrays = [one for one in (*sizes, *parts) if isinstance(one, np.ndarray)]
     if any(array.shape != (len(names),) for array in arrays):
         raise ValueError("its numbers are not one for each provider")
+    if moments.products is not None and moments.products.shape != (len(names), len(names)):
+        raise ValueError("its covariances are not one for each pair of providers")
 
 
 def check_texts(texts: Iterable[Any]) -> None:
