@@ -7,6 +7,7 @@ so no large numbers are subtracted from each other.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,7 +65,7 @@ class Moments:
     @staticmethod
     def empty(n_providers: int, group: int | None = None) -> Moments:
         """Moments of no games."""
-        sums = {name: np.zeros(n_providers) for name in ("mean", "noise", *_SUMS)}
+        sums: Any = {name: np.zeros(n_providers) for name in ("mean", "noise", *_SUMS)}
         products = np.zeros((n_providers, n_providers)) if n_providers <= _MANY else None
         return Moments(0, group, 0, products=products, **sums)
 
