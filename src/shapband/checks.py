@@ -84,6 +84,12 @@ def one_line(text: object) -> str:
     return printable(" ".join(words[:_LONGEST_TEXT].split()))
 
 
+def error_line(error: BaseException | None) -> str:
+    """Return the kind and the text of an error in one line: ``ValueError: too long``."""
+    kind, text = type(error).__name__, one_line(error)
+    return f"{kind}: {text}" if text else kind
+
+
 def written(thing: object) -> str:
     """Write an argument for an error: its `repr` in one line, or its type if that fails.
 

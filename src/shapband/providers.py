@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband._typing import AnyArray
-from shapband.checks import check_whole, described, one_line, printable, written
+from shapband.checks import check_whole, described, error_line, printable, written
 from shapband.errors import InvalidInput, SourceError
 from shapband.records import Batch, Schema
 from shapband.sources.base import (
@@ -141,8 +141,7 @@ def _check_answers(provider: Provider) -> None:
             getattr(source, question)
         except Exception as cause:
             raise SourceError(
-                f"{whose} source cannot tell its {question} "
-                f"({type(cause).__name__}: {one_line(cause)})"
+                f"{whose} source cannot tell its {question} ({error_line(cause)})"
             ) from cause
     if not (source.schema is None or isinstance(source.schema, Schema)):
         raise InvalidInput(

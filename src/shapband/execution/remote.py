@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import cloudpickle
 
-from shapband.checks import one_line
+from shapband.checks import error_line
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.execution.base import Answer, Job, Workers, in_order
 
@@ -93,7 +93,7 @@ def seal(thing: object, what: str) -> bytes:
     except Exception as cause:
         raise InvalidInput(
             f"{what} cannot be sent to another process: use n_jobs=1, or take out what cannot "
-            f"be pickled ({type(cause).__name__}: {one_line(cause)})"
+            f"be pickled ({error_line(cause)})"
         ) from cause
     return sealed
 
@@ -159,7 +159,7 @@ def _portable(error: Exception) -> Exception:
     """Return the error itself if it can be pickled, else its kind and message."""
     if _can_be_pickled(error):
         return error
-    return EvaluationError(f"{type(error).__name__}: {one_line(error)}")
+    return EvaluationError(error_line(error))
 
 
 def _can_be_pickled(error: Exception) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from shapband._facts import WithFacts
 from shapband._typing import AnyArray, FloatArray, IntArray
-from shapband.checks import described, one_line
+from shapband.checks import described, error_line, one_line
 from shapband.coalitions import members, prefix_masks
 from shapband.draws import Draws
 from shapband.errors import EvaluationError, InvalidInput
@@ -164,8 +164,7 @@ class RecordsUtility(Utility):
         try:
             return float(self.score(concat([summaries[i] for i in members(coalition)])))
         except Exception as cause:
-            reason = f"{type(cause).__name__}: {one_line(cause)}{self._remedy}"
-            raise CoalitionFailed(coalition, reason) from cause
+            raise CoalitionFailed(coalition, error_line(cause) + self._remedy) from cause
 
 
 def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArray:

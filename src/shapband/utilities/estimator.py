@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shapband._facts import facts, name_of
-from shapband.checks import check_number, check_whole, one_line
+from shapband.checks import check_number, check_whole, error_line, one_line
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch, Schema, schema_of
@@ -140,7 +140,7 @@ class EstimatorUtility(RecordsUtility):
         except Exception as cause:
             raise InvalidInput(
                 "EstimatorUtility: a dummy model cannot be scored as the baseline "
-                f"({type(cause).__name__}: {one_line(cause)}): pass the value of nobody's data, "
+                f"({error_line(cause)}): pass the value of nobody's data, "
                 "such as empty=0.0"
             ) from cause
 
