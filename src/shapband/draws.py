@@ -47,11 +47,9 @@ class FixedRows(Choice):
 
     @property
     def n_games(self) -> int:
-        """The number of games."""
         return len(self.known)
 
     def rows(self) -> IntArray:
-        """Return the given rows."""
         return self.known
 
 
@@ -76,11 +74,9 @@ class RandomRows(Choice):
 
     @property
     def n_games(self) -> int:
-        """All games of the stream."""
         return len(self.stream.games)
 
     def rows(self) -> IntArray:
-        """Draw the rows at random."""
         at = self.stream
         words = at.seeds.words(at.purpose, at.name, at.games, self.size)
         if self.replace:
@@ -99,11 +95,9 @@ class BlockRows(Choice):
 
     @property
     def n_games(self) -> int:
-        """All games of the stream."""
         return len(self.stream.games)
 
     def rows(self) -> IntArray:
-        """Shuffle the population and cut it into blocks."""
         at = self.stream
         first, last = at.games.start // self.per_shuffle, (at.games.stop - 1) // self.per_shuffle
         shuffles = range(first, last + 1)

@@ -90,7 +90,6 @@ class DaskWorkers(RemoteWorkers):
         return job
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Future:
-        """Let the scheduler find a worker."""
         return self._submitted(_perform, shipped.token, shipped.place, task)
 
     def result(self, handle: Future) -> bytes:
@@ -107,7 +106,6 @@ class DaskWorkers(RemoteWorkers):
         return sealed
 
     def cancel(self, handle: Future) -> None:
-        """Tell the scheduler."""
         handle.cancel()
 
     def _submitted(self, function: Any, *arguments: Any) -> Future:

@@ -45,7 +45,6 @@ class LocalWorkers(Workers):
         self._worth_it: bool | None = None if self.n_jobs > 1 else False
 
     def map(self, job: Job[Answer], tasks: Iterator[Any], n_tasks: int) -> Iterator[Answer]:
-        """Apply the job to every task, here or in workers."""
         if self._worth_it is None and n_tasks > 1:
             started = time.perf_counter()
             yield job(next(tasks))
@@ -112,19 +111,16 @@ class ProcessWorkers(RemoteWorkers):
         return sealed
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Future[bytes]:
-        """Hand the task to the next free process."""
         future: Future[bytes] = self._pool.submit(_perform, shipped.token, shipped.place, task)
         return future
 
     def result(self, handle: Future[bytes]) -> bytes:
-        """Wait for a result."""
         try:
             return handle.result()
         except BrokenExecutor as cause:
             raise WorkerError(f"a worker process ended: {one_line(cause)}") from cause
 
     def cancel(self, handle: Future[bytes]) -> None:
-        """Cancel a task that has not begun."""
         handle.cancel()
 
 

@@ -68,7 +68,6 @@ class RemoteWorkers(Workers):
         tasks: Iterator[Any],
         n_tasks: int,  # noqa: ARG002  some workers want to know it
     ) -> Iterator[Answer]:
-        """Apply the job to every task, in other processes."""
         shipped = self._shipped(job)
         return in_order(
             lambda task: self.submit(shipped, seal(job.packed(task), "a draw")),

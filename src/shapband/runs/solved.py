@@ -63,7 +63,6 @@ class StoredGames(GameJournal):
         self._reread()
 
     def begin(self, realisation: Realisation) -> None:
-        """Record what the games are, for readers of the unfinished run."""
         pools = realisation.pool_sizes
         facts = {
             "draw_sizes": realisation.draw_sizes.tolist(),
@@ -81,17 +80,14 @@ class StoredGames(GameJournal):
         return facts
 
     def solved(self) -> int:
-        """Number of games, from the first on, that are stored."""
         return self._count
 
     def solutions(self, games: range) -> Solution:
-        """Read stored games."""
         with self._ledger.lock:
             values, noise = self.read(games)
             return Solution(values, noise, *self.counts(games))
 
     def seconds(self, games: int) -> float:
-        """Seconds played, over all sessions, when the first `games` games had been stored."""
         with self._ledger.lock, database.errors(self._run):
             row = self._connection.execute(
                 "SELECT seconds FROM games WHERE first_game < ? ORDER BY first_game DESC LIMIT 1",
@@ -100,7 +96,6 @@ class StoredGames(GameJournal):
         return 0.0 if row is None else float(row[0])
 
     def store_games(self, games: range, solution: Solution, seconds: float) -> None:
-        """Store the next games and the seconds played so far. Both are on disk on return."""
         values, noise = _to_bytes(solution.values), _to_bytes(solution.noise)
 
         counts = solution.evaluations, solution.failures

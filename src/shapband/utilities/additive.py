@@ -45,7 +45,6 @@ class AdditiveUtility(Utility):
         self._about = facts(*weighted, empty=empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Check the number of weights and the targets."""
         if self.weights is not None and len(self.weights) != len(providers):
             raise InvalidInput(
                 f"AdditiveUtility: there are {len(self.weights)} weights for {len(providers)} "
@@ -54,20 +53,16 @@ class AdditiveUtility(Utility):
         super().check(providers)
 
     def check_batch(self, batch: Batch) -> None:
-        """Check that the targets are numbers."""
         numeric_targets(batch.y)
 
     def summarise(self, batch: Batch) -> float:
-        """Return the mean target."""
         return float(numeric_targets(batch.y).mean())
 
     def evaluate(self, summaries: Sequence[float], coalitions: Sequence[int]) -> FloatArray:
-        """Add up weight × mean over the members."""
         worth = self._worth(np.asarray(summaries, dtype=np.float64))
         return np.array([self.empty + sum(worth[i] for i in members(c)) for c in coalitions])
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
-        """Return 1: a summary is one mean."""
         return 1
 
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
@@ -90,7 +85,6 @@ class AdditiveUtility(Utility):
         orders: IntArray,
         first: IntArray,  # noqa: ARG002  adding again is faster than looking up
     ) -> FloatArray:
-        """Sum the weighted means along the permutations."""
         worth = self._worth(np.asarray(games, dtype=np.float64))
         picked = np.take_along_axis(worth[:, None, :], orders, axis=2)
         return np.asarray(self.empty + np.cumsum(picked, axis=2))

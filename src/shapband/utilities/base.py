@@ -151,11 +151,9 @@ class RecordsUtility(Utility):
         """Return the value of a coalition's joined records."""
 
     def summarise(self, batch: Batch) -> Batch:
-        """Return the batch itself."""
         return batch
 
     def evaluate(self, summaries: Sequence[Batch], coalitions: Sequence[int]) -> FloatArray:
-        """Join the members' records and score them, coalition by coalition."""
         return np.array([self._worth(summaries, mask) for mask in coalitions], dtype=np.float64)
 
     def _worth(self, summaries: Sequence[Batch], coalition: int) -> float:

@@ -90,7 +90,6 @@ class EstimatorUtility(RecordsUtility):
         self._about = facts(one_line(estimator), rows, score=scored, empty=self.empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Check that providers and validation rows have the same features and the same type."""
         super().check(providers)
         for provider in providers:
             own = provider.source.schema
@@ -101,7 +100,6 @@ class EstimatorUtility(RecordsUtility):
                 )
 
     def score(self, batch: Batch) -> float:
-        """Fit a clone to the records and score it."""
         from sklearn.base import clone
 
         try:

@@ -99,7 +99,6 @@ class NeighborUtility(Utility):
         self._about = facts(validation_facts(validation), k=k, **scored, empty=self.empty)
 
     def check_batch(self, batch: Batch) -> None:
-        """Check that features are numbers, and targets numbers or known labels."""
         if batch.is_frame:
             batch.numeric()
         self._codes(batch.y)
@@ -110,7 +109,6 @@ class NeighborUtility(Utility):
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
-        """Merge the members' lists, coalition by coalition."""
         return np.array([self._worth_of(summaries, mask) for mask in coalitions])
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
@@ -133,7 +131,6 @@ class NeighborUtility(Utility):
         return lists
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        """Merge the neighbour lists of all coalitions."""
         stacked = np.ascontiguousarray(games)
         loss = kernels.load("neighbors").neighbor_table(stacked, self._y, self._classify)
         return self._worth(loss)
@@ -141,7 +138,6 @@ class NeighborUtility(Utility):
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        """Merge the neighbour lists along the permutations."""
         stacked = np.ascontiguousarray(games)
         prefixes = kernels.load("neighbors").neighbor_prefixes
         return self._worth(prefixes(stacked, orders, first, self._y, self._classify))

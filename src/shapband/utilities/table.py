@@ -47,7 +47,6 @@ class TableUtility(Utility):
         self._about = f"{self.values.size} values"
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Check the number of providers."""
         if len(providers) != self.n:
             raise InvalidInput(
                 f"TableUtility: {self.values.size} values are a game of {self.n} providers, but "
@@ -58,13 +57,10 @@ class TableUtility(Utility):
         """Return None: the draw is not used."""
 
     def evaluate(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:  # noqa: ARG002
-        """Look up the coalitions in the table."""
         return self.values[np.asarray(coalitions, dtype=np.int64)]
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
-        """Return 0: a summary holds no numbers."""
         return 0
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        """Return the same table for every game."""
         return np.tile(self.values, (len(games), 1))
