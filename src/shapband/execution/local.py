@@ -13,7 +13,7 @@ from typing import Any
 from shapband.checks import check_whole, one_line
 from shapband.errors import WorkerError
 from shapband.execution.base import Answer, Job, Workers, in_order
-from shapband.execution.remote import RemoteWorkers, ShippedJob, perform
+from shapband.execution.remote import RemoteWorkers, ShippedJob, perform_sealed
 
 # Seconds of work below which starting workers costs more than they save.
 _THREADS_START = 0.01
@@ -70,12 +70,7 @@ class ThreadWorkers(Workers):
         self.n_jobs = n_jobs
         self._pool = ThreadPoolExecutor(n_jobs)
 
-    def map(
-        self,
-        job: Job[Answer],
-        tasks: Iterator[Any],
-        n_tasks: int,  # noqa: ARG002  some workers want to know it
-    ) -> Iterator[Answer]:
+    def map(self, job: Job[Answer], tasks: Iterator[Any], n_tasks: int) -> Iterator[Answer]:  # noqa: ARG002
         """Apply the job to every task; threads share memory, so nothing is sent."""
         return in_order(
             lambda task: self._pool.submit(job, task),
@@ -111,7 +106,9 @@ class ProcessWorkers(RemoteWorkers):
         return sealed
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Future[bytes]:
-        future: Future[bytes] = self._pool.submit(_perform, shipped.token, shipped.place, task)
+        future: Future[bytes] = self._pool.submit(
+            perform_sealed, shipped.token, shipped.place, task
+        )
         return future
 
     def result(self, handle: Future[bytes]) -> bytes:
@@ -133,10 +130,6 @@ def _end_with_parent(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _perform(token: str, sealed: bytes, task: bytes) -> bytes:
-    return perform(token, lambda: sealed, task)
 
 
 def resolve_n_jobs(n_jobs: int) -> int:

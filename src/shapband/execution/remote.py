@@ -62,12 +62,7 @@ class RemoteWorkers(Workers):
     def cancel(self, handle: Any) -> None:
         """Cancel a task whose result is not needed any more."""
 
-    def map(
-        self,
-        job: Job[Answer],
-        tasks: Iterator[Any],
-        n_tasks: int,  # noqa: ARG002  some workers want to know it
-    ) -> Iterator[Answer]:
+    def map(self, job: Job[Answer], tasks: Iterator[Any], n_tasks: int) -> Iterator[Answer]:  # noqa: ARG002
         shipped = self._shipped(job)
         return in_order(
             lambda task: self.submit(shipped, seal(job.packed(task), "a draw")),
@@ -114,20 +109,18 @@ class _RemoteTrace(Exception):
 
 
 def perform(token: str, fetch: Callable[[], bytes], task: bytes) -> bytes:
-    """Do a task in the process that this is called in.
-
-    Parameters
-    ----------
-    token : name of the job
-    fetch : gets the job's bytes if this process does not have it yet
-    task : the pickled task
-    """
+    """Do a task in this process; `fetch` gets the job's bytes if it does not have them yet."""
     try:
         outcome = _Outcome(_kept_job(token, fetch)(cloudpickle.loads(task)))
     except Exception as error:  # noqa: BLE001  raised again where the result is awaited
         outcome = _Outcome(error=_portable(error), trace=traceback.format_exc())
     sealed: bytes = cloudpickle.dumps(outcome)
     return sealed
+
+
+def perform_sealed(token: str, sealed: bytes, task: bytes) -> bytes:
+    """Do a task whose job was sent with it."""
+    return perform(token, lambda: sealed, task)
 
 
 def opened_result(sealed: bytes) -> Any:
