@@ -20,17 +20,15 @@ _MARK = 0x5348_4250  # "SHBP" marks the database of a run
 _PAGE = 32_768  # bytes; large pages write the values of games faster
 _NEW = f"{NAME}.new"
 _MANIFEST = "CREATE TABLE manifest (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID"
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# SQLITE_ERROR: a table or column is missing. None: the error is not SQLite's own.
+_DAMAGE = (None, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def create(run: Path, tables: Sequence[str], manifest: dict[str, str]) -> None:
     """Make the database of a new run, complete or not at all.
 
-    Parameters
-    ----------
-    run : the directory, which must be locked
-    tables : statements that create the tables besides the manifest
-    manifest : JSON texts by key
+    The directory must be locked. `tables` are statements that create the tables besides the
+    manifest, and `manifest` holds JSON texts by key.
     """
     if (run / NAME).exists():
         raise RunExists(f"{run} already holds a run: resume it, or choose another directory")
@@ -230,8 +228,6 @@ def _explained(cause: sqlite3.Error, run: Path, *, begun: bool) -> RunError:
         return RunError(
             f"the run {run} cannot be written ({one_line(cause)}): is the directory read-only?"
         )
-    if code is None or code == sqlite3.SQLITE_ERROR:  # a table or column is missing
-        return RunDamaged(f"{run / NAME} is damaged ({one_line(cause)}): restore it from a copy")
     remedy = "what was stored is safe, resume later" if begun else "nothing was begun, try again"
     return RunError(f"the run {run} cannot be used ({one_line(cause)}): {remedy}")
 

@@ -25,6 +25,17 @@ _SURPRISES = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
 _MOST = 2**63  # SQLite has no larger integers
+_MANIFEST: dict[str, Any] = {
+    "providers": list,
+    "seed": int,
+    "n_games": int,
+    "setup": dict,
+    "arguments": dict,
+    "versions": dict,
+    "config": str | None,
+    "config_sha256": str | None,
+    "base": str | None,
+}
 
 
 @contextmanager
@@ -37,6 +48,19 @@ def readable(run: Path, what: str) -> Iterator[None]:
             f"{what} of the run {run} is damaged ({one_line(cause)}): restore {database.NAME} "
             "from a copy"
         ) from cause
+
+
+def check_manifest(manifest: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the providers have names, and all keys values of their kind."""
+    for key in _MANIFEST.keys() & manifest.keys():
+        value = manifest[key]
+        if not isinstance(value, _MANIFEST[key]) or isinstance(value, bool):
+            raise ValueError(f"{key!r} was altered")
+        if isinstance(value, dict | list):
+            check_texts(value.values() if isinstance(value, dict) else value)
+    names = manifest["providers"]
+    if not 0 < len(names) == len(set(names)):
+        raise ValueError("providers without or with the same names")
 
 
 def check_facts(facts: Mapping[str, Any]) -> None:

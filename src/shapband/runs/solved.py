@@ -38,22 +38,10 @@ class _Chunk:
 
 
 class StoredGames(GameJournal):
-    """The solved games of one run. The ledger has an entry for each chunk, with its hash.
-
-    Parameters
-    ----------
-    run : the directory, for errors
-    connection : the database
-    ledger : the ledger of the run
-    n_providers : columns of the values
-    """
+    """The solved games of one run. The ledger has an entry for each chunk, with its hash."""
 
     def __init__(
-        self,
-        run: Path,
-        connection: sqlite3.Connection,
-        ledger: Ledger,
-        n_providers: int,
+        self, run: Path, connection: sqlite3.Connection, ledger: Ledger, n_providers: int
     ) -> None:
         self._run = run
         self._connection = connection
@@ -97,9 +85,7 @@ class StoredGames(GameJournal):
 
     def store_games(self, games: range, solution: Solution, seconds: float) -> None:
         values, noise = _to_bytes(solution.values), _to_bytes(solution.noise)
-
-        counts = solution.evaluations, solution.failures
-        facts = (games.start, len(games), *counts, seconds)
+        facts = (games.start, len(games), solution.evaluations, solution.failures, seconds)
 
         def write(connection: sqlite3.Connection) -> None:
             connection.execute(_INSERT, (*facts, values, noise))
