@@ -12,13 +12,7 @@ from shapband._typing import AnyArray
 from shapband.checks import check_whole, described, error_line, printable, written
 from shapband.errors import InvalidInput, SourceError
 from shapband.records import Batch, Schema
-from shapband.sources.base import (
-    FiniteSource,
-    MemorySource,
-    Source,
-    check_features,
-    check_targets,
-)
+from shapband.sources.base import FiniteSource, MemorySource, Source, check_features, check_targets
 from shapband.sources.frames import FrameSource, as_frame, check_infinite
 
 if TYPE_CHECKING:

@@ -11,11 +11,7 @@ from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
-from shapband.solvers.permutation import (
-    marginal_contributions,
-    random_orders,
-    variance_of_mean,
-)
+from shapband.solvers.permutation import marginal_contributions, random_orders, variance_of_mean
 
 
 @dataclass(frozen=True)

@@ -83,10 +83,8 @@ class EstimatorUtility(RecordsUtility):
             else check_number("EstimatorUtility: empty", empty, ', or "baseline"')
         )
         self._warned: set[tuple[type[Warning], str]] = set()
-        rows, scored = (
-            validation_facts(self._validation),
-            name_of(score) if callable(score) else score,
-        )
+        rows = validation_facts(self._validation)
+        scored = name_of(score) if callable(score) else score
         self._about = facts(one_line(estimator), rows, score=scored, empty=self.empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
