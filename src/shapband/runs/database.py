@@ -6,7 +6,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -37,11 +37,8 @@ def create(run: Path, tables: Sequence[str], manifest: dict[str, str]) -> None:
         try:
             # SQLite gives its other files the permissions of this one.
             os.close(open_private(run / _NEW, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-            connection = _connect(run / _NEW, "rw")
-            try:
+            with closing(_connect(run / _NEW, "rw")) as connection:
                 _write_new(connection, tables, manifest)
-            finally:
-                connection.close()
             os.rename(run / _NEW, run / NAME)
             sync_directory(run)
         except BaseException:

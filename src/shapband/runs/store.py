@@ -147,46 +147,40 @@ class RunStore:
         everything.
         """
         with readable(self.run, "the result"):
-            return self._finished()
-
-    def _finished(self) -> Valuation | None:
-        with self.ledger.lock, database.errors(self.run), database.snapshot(self._connection):
-            row = self._connection.execute("SELECT json, kept_games FROM result").fetchone()
-            last = self.ledger.last()
-        ended = last is not None and last.outcome == "finished"
-        if row is None and not ended:
-            return None
-        if last is None or row is None or _result_hash(*row) != last.note:
-            raise ValueError("it, or the end of the ledger, was altered or removed")
-        valuation = Valuation.from_json(row[0])
-        check_valuation(valuation, self.manifest["providers"])
-        games, _ = self.games.read(range(row[1]))
-        if len(games) < row[1]:
-            raise ValueError(f"the values of games from {len(games)} on are missing")
-        return replace(valuation, games=games)
+            with self.ledger.lock, database.errors(self.run), database.snapshot(self._connection):
+                row = self._connection.execute("SELECT json, kept_games FROM result").fetchone()
+                last = self.ledger.last()
+            ended = last is not None and last.outcome == "finished"
+            if row is None and not ended:
+                return None
+            if last is None or row is None or _result_hash(*row) != last.note:
+                raise ValueError("it, or the end of the ledger, was altered or removed")
+            valuation = Valuation.from_json(row[0])
+            check_valuation(valuation, self.manifest["providers"])
+            games, _ = self.games.read(range(row[1]))
+            if len(games) < row[1]:
+                raise ValueError(f"the values of games from {len(games)} on are missing")
+            return replace(valuation, games=games)
 
     def verify(self) -> None:
         """Raise RunDamaged, naming the first broken entry, unless all is as it was written."""
         with readable(self.run, "the ledger"):
-            self._verify()
-
-    def _verify(self) -> None:
-        self._check_pages()
-        due, received, chunks = 0, 0, 0
-        notes: dict[str, str] = {}
-        for entry in self.ledger.verified():
-            if entry.outcome == "received":
-                purchases.verify_purchase(self.run, self._connection, entry)
-                received += 1
-            elif entry.outcome == "solved":
-                due = self.games.verify(entry, due)
-                chunks += 1
-            elif entry.outcome == "noted":
-                notes[entry.purpose] = entry.note
-        self.ledger.verify_notes(notes)
-        self._check_count("purchases", received)
-        self._check_count("games", chunks)
-        self.finished()  # its hash is that of the last entry
+            self._check_pages()
+            due, received, chunks = 0, 0, 0
+            notes: dict[str, str] = {}
+            for entry in self.ledger.verified():
+                if entry.outcome == "received":
+                    purchases.verify_purchase(self.run, self._connection, entry)
+                    received += 1
+                elif entry.outcome == "solved":
+                    due = self.games.verify(entry, due)
+                    chunks += 1
+                elif entry.outcome == "noted":
+                    notes[entry.purpose] = entry.note
+            self.ledger.verify_notes(notes)
+            self._check_count("purchases", received)
+            self._check_count("games", chunks)
+            self.finished()  # its hash is that of the last entry
 
     def close(self) -> None:
         """Close the database once all requests under way are stored."""

@@ -15,10 +15,10 @@ from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch, numeric_targets
-from shapband.utilities.base import GameSummaries, Utility
+from shapband.utilities.base import GameSummaries, MergeableUtility
 
 
-class AdditiveUtility(Utility):
+class AdditiveUtility(MergeableUtility):
     """A coalition is worth `empty` plus the sum of weight × mean target of its members' draws.
 
     Parameters
@@ -33,10 +33,6 @@ class AdditiveUtility(Utility):
     >>> utility.evaluate([2.0, 3.0], [0b01, 0b10, 0b11]).tolist()
     [2.0, 30.0, 32.0]
     """
-
-    mergeable = True
-    threaded = True
-    summaries_travel = True
 
     def __init__(self, weights: ArrayLike | None = None, *, empty: float = 0.0) -> None:
         self.empty = check_number("AdditiveUtility: empty", empty)

@@ -138,6 +138,14 @@ class Utility(WithFacts, ABC):
         return check_values(self.evaluate(summaries, coalitions), (len(coalitions),), owner)
 
 
+class MergeableUtility(Utility):
+    """A utility of small summaries, whose loops release the interpreter lock."""
+
+    mergeable = True
+    threaded = True
+    summaries_travel = True
+
+
 class RecordsUtility(Utility):
     """A utility of the joined records of a coalition; a summary is the batch itself.
 

@@ -15,7 +15,7 @@ from shapband.draws import Draws
 from shapband.records import Batch, Schema, numeric_targets, schema_of
 from shapband.utilities.base import (
     GameSummaries,
-    Utility,
+    MergeableUtility,
     check_numeric_targets,
     check_validation,
     validation_facts,
@@ -24,7 +24,7 @@ from shapband.utilities.minimum_norm import minimum_norm_mse
 from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
 
 
-class LinearUtility(Utility):
+class LinearUtility(MergeableUtility):
     """A coalition is worth the score of a least-squares fit, with intercept, to its records.
 
     The fit needs the records only through sums of products, so a provider's summary is its Gram
@@ -54,9 +54,6 @@ class LinearUtility(Utility):
     1.0
     """
 
-    mergeable = True
-    threaded = True
-    summaries_travel = True
     schema: Schema
 
     def __init__(

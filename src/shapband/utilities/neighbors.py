@@ -18,7 +18,7 @@ from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema, numeric_targets, schema_of
 from shapband.utilities.base import (
     GameSummaries,
-    Utility,
+    MergeableUtility,
     check_numeric_targets,
     check_validation,
     validation_facts,
@@ -28,7 +28,7 @@ from shapband.utilities.scores import Empty, check_empty, check_score, score_fro
 Task = Literal["regression", "classification"]
 
 
-class NeighborUtility(Utility):
+class NeighborUtility(MergeableUtility):
     """A coalition is worth the score of its k nearest neighbours on the validation rows.
 
     For every validation row a provider's summary lists its k nearest records; a coalition's
@@ -60,9 +60,6 @@ class NeighborUtility(Utility):
     [0.6667, 1.0]
     """
 
-    mergeable = True
-    threaded = True
-    summaries_travel = True
     schema: Schema
 
     def __init__(

@@ -13,10 +13,10 @@ from shapband.checks import check_row
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch
-from shapband.utilities.base import GameSummaries, Utility
+from shapband.utilities.base import GameSummaries, MergeableUtility
 
 
-class TableUtility(Utility):
+class TableUtility(MergeableUtility):
     """A game given as 2**n numbers; the records are ignored.
 
     Parameters
@@ -29,10 +29,6 @@ class TableUtility(Utility):
     >>> sb.TableUtility([0.0, 1.0, 2.0, 5.0]).evaluate([None, None], [3]).tolist()
     [5.0]
     """
-
-    mergeable = True
-    threaded = True
-    summaries_travel = True
 
     def __init__(self, values: ArrayLike) -> None:
         self.values = check_row("TableUtility: values", values)
