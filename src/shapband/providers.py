@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband._typing import AnyArray
-from shapband.checks import check_whole, described, error_line, printable, written
+from shapband.checks import check_whole, concerning, described, error_line, printable, written
 from shapband.errors import InvalidInput, SourceError
 from shapband.records import Batch, Schema
 from shapband.sources.base import FiniteSource, MemorySource, Source, check_features, check_targets
@@ -90,10 +90,8 @@ def _provider_of(
     table: nw.DataFrame[Any], by: str, target: str, mask: AnyArray, name: str
 ) -> Provider:
     rows = table[np.flatnonzero(mask)].drop(by).to_native()
-    try:
+    with concerning(f"provider {str(name)!r}"):
         return Provider(str(name), FrameSource(rows, target))
-    except InvalidInput as cause:
-        raise InvalidInput(f"provider {str(name)!r}: {cause}") from cause
 
 
 def check_providers(providers: Sequence[Provider]) -> tuple[Provider, ...]:

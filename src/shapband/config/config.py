@@ -14,11 +14,11 @@ from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_vali
 
 from shapband import datasets
 from shapband.access.access import CONCURRENCY, TIMEOUT
-from shapband.checks import MOST, one_line
+from shapband.checks import MOST, concerning, one_line
 from shapband.config import tables
 from shapband.config.messages import format_error, format_value
 from shapband.config.parts import SamplingTable, SolverTable, check_part, make_part
-from shapband.config.sources import at_key, make_providers
+from shapband.config.sources import make_providers
 from shapband.config.utilities import make_utility
 from shapband.engine.plan import Plan, make_plan
 from shapband.errors import InvalidInput
@@ -163,7 +163,7 @@ class Config(tables.Table):
             stop=None if self.stop is None else self.stop.make(),
             concurrency=self.concurrency,
             timeout=self.timeout,
-            locate=at_key,
+            locate=concerning,
         )
         return Built(plan, self._workers(utility))
 

@@ -28,9 +28,8 @@ def load_object(
 
     Parameters
     ----------
-    name : module:name; modules next to the file are found, as next to a script
+    name : module:name; modules next to the file, in `base`, are found as next to a script
     options : keyword arguments; secrets in them are read from the environment
-    base : the folder of the file
     key : the key of the name in the file, for errors
     wanted : whether objects of a class will do
     """

@@ -6,11 +6,10 @@ import csv
 import warnings
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shapband.checks import one_line
+from shapband.checks import concerning, one_line
 from shapband.config import tables
 from shapband.config.imports import load_object
 from shapband.errors import InvalidInput
@@ -20,15 +19,13 @@ from shapband.sources.base import Source
 from shapband.sources.frames import FrameSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
 
 
 def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Provider]:
     """Make the provider, or the providers, of one `[[providers]]` table that is no task."""
     source = table.source
-    with at_key(f"{key}.source"):
+    with concerning(f"{key}.source"):
         if isinstance(source, tables.ObjectSource):
             return _from_object(table.name, source, base, key)
         if not isinstance(source, tables.FileTable) or not isinstance(source, tables.Split):
@@ -41,7 +38,7 @@ def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Pr
 
 def make_rows(table: tables.CsvTable | tables.ParquetTable, base: Path, key: str) -> Batch:
     """Read validation rows."""
-    with at_key(key):
+    with concerning(key):
         return FrameSource(read_frame(table, base, key), table.target).records
 
 
@@ -157,14 +154,3 @@ def _from_object(
             f"is given a name; received {type(made).__name__}"
         )
     return listed
-
-
-@contextmanager
-def at_key(key: str) -> Iterator[None]:
-    """Let errors begin with the key that they concern."""
-    try:
-        yield
-    except InvalidInput as cause:
-        if str(cause).startswith(key):
-            raise
-        raise InvalidInput(f"{key}: {cause}") from cause

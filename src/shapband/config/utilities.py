@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from shapband.checks import concerning
 from shapband.config import tables
 from shapband.config.imports import load_object
 from shapband.config.parts import make_object
-from shapband.config.sources import at_key, make_rows
+from shapband.config.sources import make_rows
 from shapband.datasets.task import Task
 from shapband.errors import InvalidInput
 from shapband.records import Batch
@@ -26,7 +27,7 @@ def make_utility(
     """Make the utility of a table, or take that of the task among the sources."""
     if table is None:
         return _only_task(tasks, "utility").utility
-    with at_key("utility"):
+    with concerning("utility"):
         if isinstance(table, tables.ValidatedTable):
             return _validated(table, _validation(table, tasks, base), base)
         if isinstance(table, tables.AdditiveTable):

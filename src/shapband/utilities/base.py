@@ -10,7 +10,7 @@ import numpy as np
 
 from shapband._facts import WithFacts
 from shapband._typing import AnyArray, FloatArray, IntArray
-from shapband.checks import described, error_line, one_line
+from shapband.checks import concerning, described, error_line, one_line
 from shapband.coalitions import members, prefix_masks
 from shapband.draws import Draws
 from shapband.errors import EvaluationError, InvalidInput
@@ -76,10 +76,8 @@ class Utility(WithFacts, ABC):
         for provider in providers:
             source = provider.source
             if isinstance(source, FiniteSource) and source.records is not None:
-                try:
+                with concerning(f"provider {provider.name!r}"):
                     self.check_batch(source.records)
-                except InvalidInput as cause:
-                    raise InvalidInput(f"provider {provider.name!r}: {cause}") from cause
 
     def check_batch(self, batch: Batch) -> None:
         """Raise InvalidInput if these records are of a kind that this utility cannot use."""
@@ -196,10 +194,8 @@ def validation_facts(rows: Batch) -> str:
 def check_validation(X_val: Any, y_val: Any, owner: str) -> Batch:
     """Check numeric validation rows and return them as a batch of floats."""
     if hasattr(X_val, "columns"):
-        try:
+        with concerning(f"{owner}: X_val"):
             X = numeric_features(X_val)
-        except InvalidInput as cause:
-            raise InvalidInput(f"{owner}: X_val: {cause}") from cause
     else:
         X = check_features(X_val, owner, "X_val")
     return Batch(X, check_targets(y_val, len(X), owner, "y_val"))
@@ -207,10 +203,8 @@ def check_validation(X_val: Any, y_val: Any, owner: str) -> Batch:
 
 def check_numeric_targets(y_val: AnyArray, owner: str) -> FloatArray:
     """Check that validation targets are numbers."""
-    try:
+    with concerning(f"{owner}: y_val"):
         return numeric_targets(y_val)
-    except InvalidInput as cause:
-        raise InvalidInput(f"{owner}: y_val: {cause}") from cause
 
 
 def check_schema(schema: Schema | None, providers: Sequence[Provider]) -> None:
