@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from shapband.runs.ledger import Ledger, LedgerEntry, canonical, hash_of, stored
 from shapband.sampling.base import Realisation
 from shapband.solvers.base import Solution
 
-Buffer: TypeAlias = bytes | memoryview
 TABLE = (
     "CREATE TABLE games (first_game INTEGER PRIMARY KEY, n_games INTEGER NOT NULL, "
     "evaluations INTEGER NOT NULL, failures INTEGER NOT NULL, seconds REAL NOT NULL, "
@@ -90,7 +89,7 @@ class StoredGames(GameJournal):
         def write(connection: sqlite3.Connection) -> None:
             connection.execute(_INSERT, (*facts, values, noise))
 
-        entry = stored("solved", "games", games.start, _hash(facts, values, noise))
+        entry = stored("solved", "games", games.start, hash_of(canonical(facts), values, noise))
         with self._ledger.lock:
             try:
                 self._ledger.enter([entry], write, durable=False)
@@ -133,7 +132,7 @@ class StoredGames(GameJournal):
             raise RunDamaged(f"the values of games from {due} on are missing")
         *facts, values, noise = row
         end = int(facts[0]) + int(facts[1])
-        if _hash(facts, values, noise) != entry.note:
+        if hash_of(canonical(facts), values, noise) != entry.note:
             raise RunDamaged(f"the values of games {due} to {end - 1} were altered")
         return end
 
@@ -168,18 +167,12 @@ class StoredGames(GameJournal):
             for blob in blobs
         ):
             raise RunDamaged(f"the values of games {games.start} to {games[-1]} were altered")
-        values, noise = (_from_bytes(blob, self._n_providers) for blob in blobs)
+        values, noise = (
+            np.frombuffer(blob, "<f8").astype(np.float64, copy=False).reshape(-1, self._n_providers)
+            for blob in blobs
+        )
         return _Chunk(games, values, noise)
-
-
-def _hash(facts: object, values: Buffer, noise: Buffer) -> str:
-    return hash_of(canonical(facts), values, noise)
 
 
 def _to_bytes(numbers: FloatArray) -> memoryview:
     return np.ascontiguousarray(numbers, dtype="<f8").data
-
-
-def _from_bytes(blob: bytes, n_providers: int) -> FloatArray:
-    numbers = np.frombuffer(blob, dtype="<f8").reshape(-1, n_providers)
-    return numbers.astype(np.float64, copy=False)

@@ -102,8 +102,7 @@ def _shell_sort(a, b, start, stop):
 def _runs(values):
     """Return where runs of equal values start, and their values.
 
-    Run 0 and the last are sentinels at infinity, so that a walk needs no
-    check for the ends of the line.
+    Run 0 and the last are sentinels at infinity, so that a walk needs no check for the line's ends.
     """
     starts = np.empty(values.size + 2, np.int64)
     heads = np.empty(values.size + 2)
@@ -197,8 +196,8 @@ def _insert(near, label, distance, target):
 def _scan_space(X, y, rows, X_val, out):
     """Fill out (2, k, m) by computing every distance."""
     k, size, d = out.shape[1], rows.size, X.shape[1]
-    # Features come first, so that the inner loop runs over records. Features
-    # that are zero everywhere fill the last group of four and change no bit.
+    # Features come first, so that the inner loop runs over records. Features that are zero
+    # everywhere fill the last group of four and change no bit.
     columns = np.zeros(((d + 3) // 4 * 4, size))
     points = np.zeros((X_val.shape[0], columns.shape[0]))
     points[:, :d] = X_val

@@ -1,9 +1,8 @@
 """Least squares of every coalition of providers, in NumPy alone.
 
-The functions agree with the compiled kernels up to rounding.  Coalitions are the
-last axis of every array, and a batch of them is factored column by column as
-L D L' (Cholesky without square roots).  All steps are elementwise along that
-axis, so a result does not depend on what else is in its batch.
+The functions agree with the compiled kernels up to rounding. Coalitions are the last axis of every
+array, and a batch of them is factored column by column as L D L' (Cholesky without square roots).
+All steps are elementwise along that axis, so a result does not depend on what else is in its batch.
 """
 
 from __future__ import annotations
