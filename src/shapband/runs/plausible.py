@@ -52,15 +52,21 @@ def readable(run: Path, what: str) -> Iterator[None]:
 
 def check_manifest(manifest: Mapping[str, Any]) -> None:
     """Raise ValueError unless the providers have names, and all keys values of their kind."""
-    for key in _MANIFEST.keys() & manifest.keys():
-        value = manifest[key]
-        if not isinstance(value, _MANIFEST[key]) or isinstance(value, bool):
+    for key, kind in _MANIFEST.items():
+        if key in manifest and not _is_of(manifest[key], kind):
             raise ValueError(f"{key!r} was altered")
-        if isinstance(value, dict | list):
-            check_texts(value.values() if isinstance(value, dict) else value)
     names = manifest["providers"]
+    check_texts(names)
     if not 0 < len(names) == len(set(names)):
         raise ValueError("providers without or with the same names")
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind; lists and dictionaries must hold texts."""
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return isinstance(value, kind) and all(isinstance(part, str) for part in parts)
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def check_facts(facts: Mapping[str, Any]) -> None:
