@@ -1,8 +1,11 @@
 """The examples of the README and the guides run as they stand, and print what the pages show."""
 
+import inspect
 import io
+import pkgutil
 import re
 from contextlib import redirect_stdout
+from importlib import import_module
 
 import pytest
 
@@ -80,3 +83,29 @@ def test_extending_needs_public_names_only():
 @pytest.mark.parametrize("name", [n for n in sb.__all__ if callable(getattr(sb, n))])
 def test_every_public_object_shows_an_example(name):
     assert ">>>" in getattr(sb, name).__doc__
+
+
+def undocumented(kind):
+    """List the public methods of a class without a docstring, their own or an inherited one."""
+    own = [name for name, part in vars(kind).items() if callable(part) or hasattr(part, "fget")]
+    public = [name for name in own if not name.startswith("_")]
+    return [name for name in public if not inspect.getdoc(getattr(kind, name))]
+
+
+class Odd(sb.Solver):
+    def check(self, n_providers): ...
+
+    def undescribed(self): ...
+
+    @property
+    def untold(self): ...
+
+
+def test_every_method_has_a_docstring_or_inherits_one():
+    assert undocumented(Odd) == ["undescribed", "untold"]
+    found = [one.name for one in pkgutil.walk_packages(sb.__path__, "shapband.")]
+    modules = [import_module(name) for name in found if not name.endswith("__main__")]
+    for module in modules:
+        for name, kind in inspect.getmembers(module, inspect.isclass):
+            if kind.__module__ == module.__name__ and not name.startswith("_"):
+                assert undocumented(kind) == [], f"{module.__name__}.{name}"

@@ -23,8 +23,7 @@ from shapband.cli.app import app
 from shapband.config.config import Config
 from shapband.config.imports import load_object
 from shapband.errors import InvalidInput, RunDamaged, RunError
-from shapband.runs import solved
-from shapband.runs.ledger import COLUMNS, chained, hash_of
+from shapband.runs.ledger import COLUMNS, canonical, chained, hash_of
 from shapband.runs.store import RunStore, _result_hash
 from shapband.secrets import hide, reveal
 from tests.runs.small import SmallConfig, start
@@ -119,7 +118,7 @@ def _hash_anew(connection, entry):
     if entry["outcome"] == "solved":
         select = "SELECT * FROM games WHERE first_game = ?"
         row = connection.execute(select, (entry["first_game"],)).fetchone()
-        return entry["note"] if row is None else solved._hash(list(row[:-2]), row[-2], row[-1])
+        return entry["note"] if row is None else hash_of(canonical(row[:-2]), *row[-2:])
     return entry["note"]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 
 import numpy as np
@@ -17,6 +18,17 @@ _LONGEST_TEXT = 4_000  # characters kept of another library's error message
 censors: list[Callable[[str], str]] = []  # applied to a text before it is cut
 _UNSAFE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # control, format, private, surrogate, separators
 MOST = 10**12  # largest count accepted; larger ones are mistakes and would overflow
+
+
+@contextmanager
+def concerning(what: str) -> Iterator[None]:
+    """Let an InvalidInput begin with what it concerns."""
+    try:
+        yield
+    except InvalidInput as cause:
+        if str(cause).startswith(what):
+            raise
+        raise InvalidInput(f"{what}: {cause}") from cause
 
 
 def check_whole(
@@ -82,6 +94,12 @@ def one_line(text: object) -> str:
     for censor in censors:
         words = censor(words)
     return printable(" ".join(words[:_LONGEST_TEXT].split()))
+
+
+def error_line(error: BaseException | None) -> str:
+    """Return the kind and the text of an error in one line: ``ValueError: too long``."""
+    kind, text = type(error).__name__, one_line(error)
+    return f"{kind}: {text}" if text else kind
 
 
 def written(thing: object) -> str:

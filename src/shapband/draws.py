@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shapband._typing import IntArray
 from shapband.kernels import rows as row_choice
@@ -47,11 +48,9 @@ class FixedRows(Choice):
 
     @property
     def n_games(self) -> int:
-        """The number of games."""
         return len(self.known)
 
     def rows(self) -> IntArray:
-        """Return the given rows."""
         return self.known
 
 
@@ -66,52 +65,47 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class RandomRows(Choice):
-    """`size` random rows of `population` for every game, without repeats unless `replace`."""
+class _Streamed(Choice):
+    """`size` rows of `population` for every game, from a random stream."""
 
     stream: Stream
     size: int
     population: int
-    replace: bool
 
     @property
     def n_games(self) -> int:
-        """All games of the stream."""
         return len(self.stream.games)
 
+    def _words(self, games: range, count: int) -> NDArray[np.uint64]:
+        return self.stream.seeds.words(self.stream.purpose, self.stream.name, games, count)
+
+
+@dataclass(frozen=True)
+class RandomRows(_Streamed):
+    """`size` random rows of `population` for every game, without repeats unless `replace`."""
+
+    replace: bool
+
     def rows(self) -> IntArray:
-        """Draw the rows at random."""
-        at = self.stream
-        words = at.seeds.words(at.purpose, at.name, at.games, self.size)
+        words = self._words(self.stream.games, self.size)
         if self.replace:
             return row_choice.with_replacement(words, self.population)
         return row_choice.without_replacement(words, self.population)
 
 
 @dataclass(frozen=True)
-class BlockRows(Choice):
+class BlockRows(_Streamed):
     """Disjoint blocks of `size` rows; each shuffle of `population` gives `per_shuffle` blocks."""
 
-    stream: Stream
-    size: int
-    population: int
     per_shuffle: int
 
-    @property
-    def n_games(self) -> int:
-        """All games of the stream."""
-        return len(self.stream.games)
-
     def rows(self) -> IntArray:
-        """Shuffle the population and cut it into blocks."""
-        at = self.stream
-        first, last = at.games.start // self.per_shuffle, (at.games.stop - 1) // self.per_shuffle
-        shuffles = range(first, last + 1)
-        used = self.per_shuffle * self.size
-        words = at.seeds.words(at.purpose, at.name, shuffles, used)
+        games = self.stream.games
+        first, last = games.start // self.per_shuffle, (games.stop - 1) // self.per_shuffle
+        words = self._words(range(first, last + 1), self.per_shuffle * self.size)
         blocks = row_choice.without_replacement(words, self.population).reshape(-1, self.size)
-        skipped = at.games.start - first * self.per_shuffle
-        return blocks[skipped : skipped + len(at.games)]
+        skipped = games.start - first * self.per_shuffle
+        return blocks[skipped : skipped + len(games)]
 
 
 @dataclass(frozen=True, eq=False)

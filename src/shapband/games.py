@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from shapband._typing import AnyArray, FloatArray, IntArray
-from shapband.checks import one_line
+from shapband.checks import error_line, one_line
 from shapband.coalitions import describe, prefix_masks
 from shapband.errors import EvaluationError
 from shapband.kernels.walks import first_occurrences
@@ -116,10 +116,10 @@ class Games:
                 try:
                     self.utility.evaluate(summaries, [coalition])
                 except (Exception, SystemExit) as alone:  # noqa: BLE001  reported by the caller
-                    return self._failed(coalition, f"{type(alone).__name__}: {one_line(alone)}")
+                    return self._failed(coalition, error_line(alone))
         return EvaluationError(
             f"{type(self.utility).__name__} could evaluate each coalition alone, but not "
-            f"together: {type(cause).__name__}: {one_line(cause)}"
+            f"together: {error_line(cause)}"
         )
 
     def _failed(self, coalition: int, reason: str) -> EvaluationError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
@@ -27,13 +26,7 @@ _LEVEL = 0.95
 
 
 def progress_display(wanted: bool | None) -> AbstractContextManager[Watch]:
-    """Choose how to show progress on standard error.
-
-    Parameters
-    ----------
-    wanted : True shows a bar on a terminal and plain lines elsewhere, False shows nothing, None
-        shows a bar on a terminal once the work has taken a second
-    """
+    """Choose how to show progress on standard error, as `progress` of `value` says."""
     if wanted is False:
         return nullcontext(_ignore)
     if sys.stderr.isatty():
@@ -41,33 +34,8 @@ def progress_display(wanted: bool | None) -> AbstractContextManager[Watch]:
     return nullcontext(_ignore) if wanted is None else PlainLines(sys.stderr)
 
 
-@dataclass(frozen=True)
-class ProgressLine:
-    """The numbers in one line of the progress display.
-
-    Attributes
-    ----------
-    done, n_games : games played, and to play at most
-    width : width of the widest interval for an expectation, NaN while it is not known
-    usage : records or requests so far, with their limit
-    left : seconds until `n_games` at the speed so far, NaN while it is not known
-    """
-
-    done: int
-    n_games: int
-    width: float
-    usage: str
-    left: float
-
-    def details(self) -> str:
-        """Everything but the number of games, in one line."""
-        width = "not known yet" if np.isnan(self.width) else f"{self.width:.4g}"
-        left = "time left not known yet" if np.isnan(self.left) else f"{duration(self.left)} left"
-        return f"widest 95 % interval {width} · {self.usage} · {left}"
-
-
 class Pace:
-    """Turns progress into lines; the speed is that of the games since the first call."""
+    """Describes progress; the speed is that of the games since the first call."""
 
     def __init__(self) -> None:
         self._from: tuple[float, int] | None = None
@@ -77,14 +45,18 @@ class Pace:
         self._from = self._from or (time.monotonic(), progress.done)
         return self._from
 
-    def line(self, progress: Progress) -> ProgressLine:
-        """Compute the numbers of a line."""
+    def details(self, progress: Progress) -> str:
+        """Everything but the number of games, in one line."""
         since, before = self.begin(progress)
-        done = progress.done
-        seconds, games = time.monotonic() - since, done - before
-        left = seconds / games * (progress.n_games - done) if games > 0 else float("nan")
+        games = progress.done - before
+        left = "time left not known yet"
+        if games > 0:
+            seconds = (time.monotonic() - since) / games * (progress.n_games - progress.done)
+            left = f"{duration(seconds)} left"
+        interval = widest(progress.moments)
+        width = "not known yet" if np.isnan(interval) else f"{interval:.4g}"
         usage = format_usage(progress.report, progress.access.budget)
-        return ProgressLine(done, progress.n_games, widest(progress.moments), usage, left)
+        return f"widest 95 % interval {width} · {usage} · {left}"
 
 
 def widest(moments: Moments) -> float:
@@ -152,9 +124,8 @@ class PlainLines(AbstractContextManager[Watch]):
         self._pace.begin(progress)
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + self._every
-            line = self._pace.line(progress)
-            text = f"{line.done:,} of {line.n_games:,} games · {line.details()}"
-            print(text, file=self._out, flush=True)
+            games = f"{progress.done:,} of {progress.n_games:,} games"
+            print(f"{games} · {self._pace.details(progress)}", file=self._out, flush=True)
 
 
 class LiveBar(AbstractContextManager[Watch]):
@@ -184,10 +155,9 @@ class LiveBar(AbstractContextManager[Watch]):
         self._next = time.monotonic() + _FRAMES
         if self._live is None:
             self._start()
-        line = self._pace.line(progress)
-        self._bar.update(self._task, total=line.n_games, completed=line.done)
+        self._bar.update(self._task, total=progress.n_games, completed=progress.done)
         if self._live is not None:
-            self._live.update(self._picture(line.details()))
+            self._live.update(self._picture(self._pace.details(progress)))
 
     def _start(self) -> None:
         from rich.console import Console

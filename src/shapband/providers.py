@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband._typing import AnyArray
-from shapband.checks import check_whole, described, one_line, printable, written
+from shapband.checks import check_whole, concerning, described, error_line, printable, written
 from shapband.errors import InvalidInput, SourceError
 from shapband.records import Batch, Schema
-from shapband.sources.base import (
-    FiniteSource,
-    MemorySource,
-    Source,
-    check_features,
-    check_targets,
-)
+from shapband.sources.base import FiniteSource, MemorySource, Source, check_features, check_targets
 from shapband.sources.frames import FrameSource, as_frame, check_infinite
 
 if TYPE_CHECKING:
@@ -96,10 +90,8 @@ def _provider_of(
     table: nw.DataFrame[Any], by: str, target: str, mask: AnyArray, name: str
 ) -> Provider:
     rows = table[np.flatnonzero(mask)].drop(by).to_native()
-    try:
+    with concerning(f"provider {str(name)!r}"):
         return Provider(str(name), FrameSource(rows, target))
-    except InvalidInput as cause:
-        raise InvalidInput(f"provider {str(name)!r}: {cause}") from cause
 
 
 def check_providers(providers: Sequence[Provider]) -> tuple[Provider, ...]:
@@ -141,8 +133,7 @@ def _check_answers(provider: Provider) -> None:
             getattr(source, question)
         except Exception as cause:
             raise SourceError(
-                f"{whose} source cannot tell its {question} "
-                f"({type(cause).__name__}: {one_line(cause)})"
+                f"{whose} source cannot tell its {question} ({error_line(cause)})"
             ) from cause
     if not (source.schema is None or isinstance(source.schema, Schema)):
         raise InvalidInput(

@@ -31,13 +31,7 @@ _revealed: set[str] = set()
 
 
 def reveal(options: Any, key: str) -> Any:
-    """Put the values of environment variables where the options name them.
-
-    Parameters
-    ----------
-    options : a value of the file; ``{"env": "NAME"}`` stands for a variable, at any depth
-    key : its key in the file, for errors
-    """
+    """Put the values of environment variables where ``{"env": "NAME"}`` stands, at any depth."""
     if isinstance(options, list):
         return [reveal(part, f"{key}[{at}]") for at, part in enumerate(options)]
     if not isinstance(options, dict):

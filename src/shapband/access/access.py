@@ -15,7 +15,7 @@ from shapband.access.exchange import Delivery, Exchange, Order
 from shapband.access.journal import GameNumbers, NullPurchases, PurchaseJournal
 from shapband.access.meter import AccessReport, Usage
 from shapband.access.threads import RequestThreads
-from shapband.checks import one_line
+from shapband.checks import error_line
 from shapband.draws import Draws, FixedRows
 from shapband.errors import BudgetExceeded, SourceError
 from shapband.providers import Provider
@@ -234,6 +234,6 @@ def _stack(delivery: Delivery) -> Draws:
         except Exception as cause:
             raise SourceError(
                 "the source gave records of different types in different requests, which cannot "
-                f"be joined ({type(cause).__name__}: {one_line(cause)})"
+                f"be joined ({error_line(cause)})"
             ) from cause
     return Draws(joined, FixedRows(places))

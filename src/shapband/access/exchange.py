@@ -21,7 +21,7 @@ from shapband._typing import IntArray
 from shapband.access.journal import Asked, Event, Failed, GameNumbers, PurchaseJournal, Received
 from shapband.access.meter import Usage
 from shapband.access.threads import RequestThreads
-from shapband.checks import one_line
+from shapband.checks import error_line, one_line
 from shapband.draws import Choice, RandomRows, Stream
 from shapband.errors import RunError, ShapbandError, SourceError
 from shapband.providers import Provider
@@ -304,7 +304,7 @@ class Exchange:
 
     def _fail(self, delivery: Delivery, cause: BaseException) -> None:
         self._stopped.set()
-        reason = _format_error(cause)
+        reason = one_line(cause) if isinstance(cause, ShapbandError) else error_line(cause)
         self._events.append(Failed(*delivery.address(delivery.next_game), reason))
         error: BaseException = SourceError(f"provider {delivery.order.provider.name!r}: {reason}")
         error.__cause__ = cause
@@ -334,12 +334,3 @@ class Exchange:
                 error.add_note(one_line(another))
             if self._overdue:
                 self._collect()
-
-
-def _format_error(cause: BaseException) -> str:
-    """Return the exception of a source as one line of text."""
-    said = one_line(cause)
-    if isinstance(cause, ShapbandError):
-        return said
-    kind = type(cause).__name__
-    return f"{kind}: {said}" if said else kind

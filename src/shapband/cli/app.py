@@ -50,7 +50,7 @@ def _tell(error: BaseException, *, debug: bool) -> int | None:
         return None
     import traceback
 
-    from shapband.checks import one_line, printable
+    from shapband.checks import error_line, one_line, printable
     from shapband.errors import ShapbandError
     from shapband.secrets import hide
 
@@ -60,12 +60,12 @@ def _tell(error: BaseException, *, debug: bool) -> int | None:
     if isinstance(error, ShapbandError | OSError):
         line = one_line(error)
     elif isinstance(error, SystemExit):  # typer raises its own kind
-        line = f"code that the run calls ended the program: SystemExit: {one_line(error)}"
+        line = f"code that the run calls ended the program: {error_line(error)}"
     elif isinstance(error, MemoryError):
         line = "the memory of this machine does not suffice"
     else:
         remedy = "" if debug else "; --debug shows the trace"
-        line = f"this is a bug in shapband: {type(error).__name__}: {one_line(error)}{remedy}"
+        line = f"this is a bug in shapband: {error_line(error)}{remedy}"
     typer.echo(f"error: {hide(line)}", err=True)
     return 1
 

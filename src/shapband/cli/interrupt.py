@@ -20,11 +20,7 @@ def interruptible(farewell: Callable[[], str]) -> Iterator[None]:
     """Let Ctrl-C, SIGTERM or SIGHUP raise KeyboardInterrupt, and a second one end the process.
 
     After the first, requests under way are completed, because they may be paid for. The second
-    does no harm to a run directory, like any other crash.
-
-    Parameters
-    ----------
-    farewell : the line that is printed when leaving at once
+    does no harm to a run directory, like any other crash; it prints the line of `farewell`.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -8,6 +8,7 @@ import math
 import shlex
 import sys
 import textwrap
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -65,7 +66,6 @@ def status_json(run: Path, status: RunStatus) -> str:
         document["unanswered"] = status.unanswered
     valuation = status.valuation
     if valuation is not None:
-        used = valuation.access.total
         document |= {
             "n_games": valuation.n_games,
             "stopped": valuation.stopped,
@@ -77,11 +77,7 @@ def status_json(run: Path, status: RunStatus) -> str:
             "seconds": valuation.seconds,
             "evaluations": valuation.evaluations,
             "failures": valuation.failures,
-            "access": {
-                "requests": used.requests,
-                "records": used.records,
-                "seconds": used.seconds,
-            },
+            "access": asdict(valuation.access.total),
             "providers": rows_of(valuation),
         }
     return _dumps(document)
@@ -160,15 +156,9 @@ def format_comparison(one: Path, other: Path, comparison: Comparison) -> str:
 
 def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
     """Show two runs side by side to a program."""
+    columns = ("first", "second", "difference", "standard_error", "beyond_chance")
     rows = [
-        {
-            "provider": name,
-            "first": _plain(float(comparison.first[at])),
-            "second": _plain(float(comparison.second[at])),
-            "difference": _plain(float(comparison.difference[at])),
-            "standard_error": _plain(float(comparison.standard_error[at])),
-            "beyond_chance": bool(comparison.beyond_chance[at]),
-        }
+        {"provider": name, **{key: _plain(getattr(comparison, key)[at].item()) for key in columns}}
         for at, name in enumerate(comparison.names)
     ]
     notes = list(comparison.notes)

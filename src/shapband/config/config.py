@@ -12,25 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
+from shapband import datasets
 from shapband.access.access import CONCURRENCY, TIMEOUT
-from shapband.checks import MOST, one_line
+from shapband.checks import MOST, concerning, one_line
+from shapband.config import tables
 from shapband.config.messages import format_error, format_value
 from shapband.config.parts import SamplingTable, SolverTable, check_part, make_part
-from shapband.config.sources import at_key, make_providers, make_task
-from shapband.config.tables import (
-    Above,
-    BudgetTable,
-    Count,
-    EstimatorTable,
-    ObjectTable,
-    ProviderTable,
-    StopTable,
-    Table,
-    TaskSource,
-    Text,
-    UtilityTable,
-    broken,
-)
+from shapband.config.sources import make_providers
 from shapband.config.utilities import make_utility
 from shapband.engine.plan import Plan, make_plan
 from shapband.errors import InvalidInput
@@ -45,6 +33,7 @@ if TYPE_CHECKING:
     from shapband.datasets.task import Task
 
 VERSION = 1
+_TASKS = {"wine": datasets.wine, "digits": datasets.digits, "synthetic": datasets.synthetic}
 _CLUSTERS = {"dask": ("distributed", "DaskWorkers"), "ray": ("ray", "RayWorkers")}
 
 
@@ -56,7 +45,7 @@ class Built:
     workers: Workers
 
 
-class Config(Table):
+class Config(tables.Table):
     """A run of shapband: providers, utility, sampling, solver, games, budget and workers.
 
     Examples
@@ -88,22 +77,24 @@ class Config(Table):
         description='Workers of this machine (-1: one for each core), or a cluster: "dask" or '
         '"ray". The result does not depend on them.',
     )
-    scheduler: Text | None = Field(
+    scheduler: tables.Text | None = Field(
         None,
         description="The address of the cluster: needed with Dask, such as tcp://host:8786.",
     )
-    concurrency: Count = Field(
+    concurrency: tables.Count = Field(
         CONCURRENCY, description="Distant sources asked at once, each for one draw at a time."
     )
-    timeout: Above = Field(TIMEOUT, description="Seconds that a request to a source may take.")
-    providers: Annotated[list[ProviderTable], Field(min_length=1)]
-    utility: UtilityTable | None = Field(None, description="By default that of the task.")
+    timeout: tables.Above = Field(
+        TIMEOUT, description="Seconds that a request to a source may take."
+    )
+    providers: Annotated[list[tables.ProviderTable], Field(min_length=1)]
+    utility: tables.UtilityTable | None = Field(None, description="By default that of the task.")
     sampling: SamplingTable
     solver: SolverTable | None = Field(
         None, description="By default exact while that costs no more than permutations would."
     )
-    stop: StopTable | None = None
-    budget: BudgetTable | None = None
+    stop: tables.StopTable | None = None
+    budget: tables.BudgetTable | None = None
     _text: str = PrivateAttr("")
 
     @staticmethod
@@ -146,10 +137,10 @@ class Config(Table):
 
         A cluster can have any code called, because its answers are unpickled.
         """
-        tables = [table.source for table in self.providers]
-        named = [*tables, self.utility, self.sampling, self.solver]
-        found = [table.object for table in named if isinstance(table, ObjectTable)]
-        if isinstance(self.utility, EstimatorTable):
+        sources = [table.source for table in self.providers]
+        named = [*sources, self.utility, self.sampling, self.solver]
+        found = [table.object for table in named if isinstance(table, tables.ObjectTable)]
+        if isinstance(self.utility, tables.EstimatorTable):
             found.append(self.utility.estimator)
         if self.scheduler is not None:
             found.append(f"the cluster {self.scheduler}")
@@ -172,7 +163,7 @@ class Config(Table):
             stop=None if self.stop is None else self.stop.make(),
             concurrency=self.concurrency,
             timeout=self.timeout,
-            locate=at_key,
+            locate=concerning,
         )
         return Built(plan, self._workers(utility))
 
@@ -180,8 +171,8 @@ class Config(Table):
         made: list[Provider] = []
         tasks: dict[str, Task] = {}
         for position, table in enumerate(self.providers):
-            if isinstance(table.source, TaskSource):
-                task = tasks[table.source.task] = make_task(table.source)
+            if isinstance(table.source, tables.TaskSource):
+                task = tasks[table.source.task] = _TASKS[table.source.task]()
                 made += task.providers
             else:
                 made += make_providers(table, base, f"providers[{position}]")
@@ -209,29 +200,21 @@ class Config(Table):
     @classmethod
     def _know_the_workers(cls, given: Any) -> Any:
         workers = given.get("workers", 1) if isinstance(given, dict) else 1
-        known = workers in _CLUSTERS if isinstance(workers, str) else _is_count(workers)
-        if not known:
+        count = type(workers) is int and (workers >= 1 or workers == -1)
+        if not count and workers not in list(_CLUSTERS):
             rule = 'must be a whole number of at least 1, -1 for one a core, "dask" or "ray"'
-            raise broken(f"{rule}; received {format_value(workers)}", "workers")
+            raise tables.broken(f"{rule}; received {format_value(workers)}", "workers")
         return given
 
     @model_validator(mode="after")
     def _match_scheduler_and_workers(self) -> Config:
         if self.workers == "dask" and self.scheduler is None:
-            raise broken(
+            raise tables.broken(
                 'must be given with workers = "dask", such as tcp://host:8786', "scheduler"
             )
         if isinstance(self.workers, int) and self.scheduler is not None:
-            raise broken('is for workers = "dask" or "ray" only: leave it out', "scheduler")
+            raise tables.broken('is for workers = "dask" or "ray" only: leave it out', "scheduler")
         return self
-
-
-def _is_count(workers: object) -> bool:
-    return (
-        isinstance(workers, int)
-        and not isinstance(workers, bool)
-        and (workers >= 1 or workers == -1)
-    )
 
 
 def _check_version(document: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from shapband.checks import one_line
+from shapband.checks import error_line
 from shapband.errors import InvalidInput
 from shapband.secrets import hide, reveal
 
@@ -28,9 +28,8 @@ def load_object(
 
     Parameters
     ----------
-    name : module:name; modules next to the file are found, as next to a script
+    name : module:name; modules next to the file, in `base`, are found as next to a script
     options : keyword arguments; secrets in them are read from the environment
-    base : the folder of the file
     key : the key of the name in the file, for errors
     wanted : whether objects of a class will do
     """
@@ -54,7 +53,9 @@ def load_object(
     try:
         return found(**arguments)
     except (Exception, SystemExit) as cause:
-        raise InvalidInput(f"{key}: {name} could not be called ({_reason(cause)})") from cause
+        raise InvalidInput(
+            f"{key}: {name} could not be called ({hide(error_line(cause))})"
+        ) from cause
 
 
 def _is_beside(function: Any, base: Path) -> bool:
@@ -79,14 +80,10 @@ def _find(name: str, base: Path, key: str) -> Any:
         found: Any = importlib.import_module(module_name)
     except (Exception, SystemExit) as cause:
         raise InvalidInput(
-            f"{key}: the module {module_name} cannot be imported ({_reason(cause)})"
+            f"{key}: the module {module_name} cannot be imported ({hide(error_line(cause))})"
         ) from cause
     for part in path.split("."):
         if not hasattr(found, part):
             raise InvalidInput(f"{key}: the module {module_name} has no {path}")
         found = getattr(found, part)
     return found
-
-
-def _reason(cause: BaseException) -> str:
-    return hide(f"{type(cause).__name__}: {one_line(cause)}")

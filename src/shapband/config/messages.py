@@ -48,13 +48,7 @@ _WITHOUT_VALUE = {"missing", "union_tag_not_found", "unknown_key", "rule"}
 
 
 def format_error(error: ValidationError, document: Mapping[str, Any]) -> str:
-    """Describe the first error of a document, and count the others.
-
-    Parameters
-    ----------
-    error : what pydantic says
-    document : what was validated
-    """
+    """Describe the first error of a document, and count the others."""
     every = error.errors(include_url=False)
     first = every[0]
     context = {name: _short(one) for name, one in first.get("ctx", {}).items()}

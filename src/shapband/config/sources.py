@@ -6,22 +6,12 @@ import csv
 import warnings
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shapband import datasets
-from shapband.checks import one_line
+from shapband.checks import concerning, one_line
+from shapband.config import tables
 from shapband.config.imports import load_object
-from shapband.config.tables import (
-    CsvTable,
-    FileTable,
-    ObjectSource,
-    ParquetTable,
-    ProviderTable,
-    Split,
-    TaskSource,
-)
 from shapband.errors import InvalidInput
 from shapband.providers import Provider, providers_from_frame
 from shapband.records import Batch
@@ -29,27 +19,16 @@ from shapband.sources.base import Source
 from shapband.sources.frames import FrameSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
 
-    from shapband.datasets.task import Task
 
-_TASKS = {"wine": datasets.wine, "digits": datasets.digits, "synthetic": datasets.synthetic}
-
-
-def make_task(table: TaskSource) -> Task:
-    """Load a ready-made task."""
-    return _TASKS[table.task]()
-
-
-def make_providers(table: ProviderTable, base: Path, key: str) -> list[Provider]:
+def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Provider]:
     """Make the provider, or the providers, of one `[[providers]]` table that is no task."""
     source = table.source
-    with at_key(f"{key}.source"):
-        if isinstance(source, ObjectSource):
+    with concerning(f"{key}.source"):
+        if isinstance(source, tables.ObjectSource):
             return _from_object(table.name, source, base, key)
-        if not isinstance(source, FileTable) or not isinstance(source, Split):
+        if not isinstance(source, tables.FileTable) or not isinstance(source, tables.Split):
             raise TypeError(f"{type(source).__name__} is not a source of providers")
         frame = read_frame(source, base, f"{key}.source", by=source.by)
         if source.by is not None:
@@ -57,27 +36,24 @@ def make_providers(table: ProviderTable, base: Path, key: str) -> list[Provider]
         return [Provider(str(table.name), FrameSource(frame, source.target))]
 
 
-def make_rows(table: CsvTable | ParquetTable, base: Path, key: str) -> Batch:
+def make_rows(table: tables.CsvTable | tables.ParquetTable, base: Path, key: str) -> Batch:
     """Read validation rows."""
-    with at_key(key):
+    with concerning(key):
         return FrameSource(read_frame(table, base, key), table.target).records
 
 
-def read_frame(table: FileTable, base: Path, key: str, by: str | None = None) -> pd.DataFrame:
+def read_frame(
+    table: tables.FileTable, base: Path, key: str, by: str | None = None
+) -> pd.DataFrame:
     """Read a file, and keep the columns that are asked for.
 
-    Parameters
-    ----------
-    table : which file and columns
-    base : the folder that a relative path starts from
-    key : where the table stands in the configuration, for errors
-    by : the column that names the provider of each record, if there is one
+    `by` is the column that names the provider of each record, if there is one.
     """
     path = base / table.path
     if not path.is_file():
         raise InvalidInput(f"{key}.path: there is no file {path}")
     try:
-        if isinstance(table, CsvTable):
+        if isinstance(table, tables.CsvTable):
             frame = _read_csv(path, table.separator, by, key)
         else:
             frame = _read_parquet(path, key)
@@ -91,7 +67,7 @@ def read_frame(table: FileTable, base: Path, key: str, by: str | None = None) ->
 
 
 def _columns(
-    frame: pd.DataFrame, table: FileTable, path: Path, key: str, by: str | None
+    frame: pd.DataFrame, table: tables.FileTable, path: Path, key: str, by: str | None
 ) -> list[str]:
     """The columns to keep, after checking that they exist and that `by` has no empty cells."""
     owners = [] if by is None else [(by, "by")]
@@ -157,7 +133,9 @@ def _read_parquet(path: Path, key: str) -> pd.DataFrame:
         ) from cause
 
 
-def _from_object(name: str | None, table: ObjectSource, base: Path, key: str) -> list[Provider]:
+def _from_object(
+    name: str | None, table: tables.ObjectSource, base: Path, key: str
+) -> list[Provider]:
     where = f"{key}.source.object"
     made: Any = load_object(
         table.object, table.options, base, where, lambda kind: issubclass(kind, Source)
@@ -176,14 +154,3 @@ def _from_object(name: str | None, table: ObjectSource, base: Path, key: str) ->
             f"is given a name; received {type(made).__name__}"
         )
     return listed
-
-
-@contextmanager
-def at_key(key: str) -> Iterator[None]:
-    """Let errors begin with the key that they concern."""
-    try:
-        yield
-    except InvalidInput as cause:
-        if str(cause).startswith(key):
-            raise
-        raise InvalidInput(f"{key}: {cause}") from cause

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from shapband.checks import concerning
+from shapband.config import tables
 from shapband.config.imports import load_object
 from shapband.config.parts import make_object
-from shapband.config.sources import at_key, make_rows
-from shapband.config.tables import (
-    AdditiveTable,
-    EstimatorTable,
-    LinearTable,
-    NeighborsTable,
-    UtilityTable,
-    ValidatedTable,
-    ValuesTable,
-)
+from shapband.config.sources import make_rows
 from shapband.datasets.task import Task
 from shapband.errors import InvalidInput
 from shapband.records import Batch
@@ -28,35 +21,30 @@ from shapband.utilities.neighbors import NeighborUtility
 from shapband.utilities.table import TableUtility
 
 
-def make_utility(table: UtilityTable | None, tasks: Mapping[str, Task], base: Path) -> Utility:
-    """Make the utility.
-
-    Parameters
-    ----------
-    table : the file's `[utility]`, or None for that of the task
-    tasks : the tasks among the sources
-    base : where relative paths start
-    """
+def make_utility(
+    table: tables.UtilityTable | None, tasks: Mapping[str, Task], base: Path
+) -> Utility:
+    """Make the utility of a table, or take that of the task among the sources."""
     if table is None:
-        return _only_task(tasks, "utility", "must be given").utility
-    with at_key("utility"):
-        if isinstance(table, ValidatedTable):
+        return _only_task(tasks, "utility").utility
+    with concerning("utility"):
+        if isinstance(table, tables.ValidatedTable):
             return _validated(table, _validation(table, tasks, base), base)
-        if isinstance(table, AdditiveTable):
+        if isinstance(table, tables.AdditiveTable):
             return AdditiveUtility(table.weights, empty=table.empty)
-        if isinstance(table, ValuesTable):
+        if isinstance(table, tables.ValuesTable):
             return TableUtility(table.values)
         own: Utility = make_object(table, Utility, "utility", base)
         return own
 
 
-def _validated(table: ValidatedTable, rows: Batch, base: Path) -> Utility:
+def _validated(table: tables.ValidatedTable, rows: Batch, base: Path) -> Utility:
     X, y, empty = rows.X, rows.y, table.empty
-    if isinstance(table, LinearTable):
+    if isinstance(table, tables.LinearTable):
         return LinearUtility(X, y, table.score, empty=empty)
-    if isinstance(table, NeighborsTable):
+    if isinstance(table, tables.NeighborsTable):
         return NeighborUtility(X, y, table.k, table.task, table.score, empty=empty)
-    if not isinstance(table, EstimatorTable):
+    if not isinstance(table, tables.EstimatorTable):
         raise TypeError(f"{type(table).__name__} is not a utility with validation rows")
     estimator = load_object(
         table.estimator, table.options, base, "utility.estimator", _is_estimator
@@ -75,15 +63,15 @@ def _is_estimator(kind: type) -> bool:
     return hasattr(kind, "get_params") and hasattr(kind, "fit")
 
 
-def _validation(table: ValidatedTable, tasks: Mapping[str, Task], base: Path) -> Batch:
+def _validation(table: tables.ValidatedTable, tasks: Mapping[str, Task], base: Path) -> Batch:
     if table.validation is None:
-        task = _only_task(tasks, "utility.validation", "must be given")
+        task = _only_task(tasks, "utility.validation")
         return Batch(task.X_val, task.y_val)
     return make_rows(table.validation, base, "utility.validation")
 
 
-def _only_task(tasks: Mapping[str, Task], key: str, rule: str) -> Task:
+def _only_task(tasks: Mapping[str, Task], key: str) -> Task:
     if len(tasks) != 1:
         why = "no source is a task that brings its own" if not tasks else "there are several tasks"
-        raise InvalidInput(f"{key}: {rule}, because {why}")
+        raise InvalidInput(f"{key}: must be given, because {why}")
     return next(iter(tasks.values()))

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from shapband.access.access import Access
-from shapband.checks import check_whole, described, one_line
+from shapband.checks import check_whole, described, error_line, one_line
 from shapband.draws import Draws
 from shapband.engine.plan import Plan
 from shapband.errors import EvaluationError, InvalidInput, SourceError
@@ -97,7 +97,7 @@ class Job:
             raise
         except (Exception, SystemExit) as cause:
             raise EvaluationError(
-                f"{owner} could not summarise the draws: {type(cause).__name__}: {one_line(cause)}"
+                f"{owner} could not summarise the draws: {error_line(cause)}"
             ) from cause
         if not hasattr(summaries, "__len__") or len(summaries) != len(chunk.indices):
             raise EvaluationError(
@@ -114,7 +114,7 @@ class Job:
         except (Exception, SystemExit) as cause:
             raise EvaluationError(
                 f"{type(self.utility).__name__}.check_batch failed for provider {name!r}: "
-                f"{type(cause).__name__}: {one_line(cause)}"
+                f"{error_line(cause)}"
             ) from cause
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
-from shapband.checks import check_number, check_whole, one_line, written
+from shapband.checks import check_number, check_whole, error_line, written
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.moments.stopping import StoppingRule
 from shapband.providers import Provider, check_providers
@@ -141,7 +141,7 @@ def _check_utility(utility: Utility, providers: Sequence[Provider]) -> None:
     except Exception as cause:
         raise InvalidInput(
             f"{owner} must accept or refuse the providers, but its check failed "
-            f"({type(cause).__name__}: {one_line(cause)})"
+            f"({error_line(cause)})"
         ) from cause
 
 

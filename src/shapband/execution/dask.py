@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shapband.checks import one_line
 from shapband.errors import InvalidInput, WorkerError
-from shapband.execution.remote import RemoteWorkers, ShippedJob, perform
+from shapband.execution.remote import RemoteWorkers, ShippedJob, perform_sealed
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -90,8 +90,7 @@ class DaskWorkers(RemoteWorkers):
         return job
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Future:
-        """Let the scheduler find a worker."""
-        return self._submitted(_perform, shipped.token, shipped.place, task)
+        return self._submitted(perform_sealed, shipped.token, shipped.place, task)
 
     def result(self, handle: Future) -> bytes:
         """Wait for a result; only the cluster itself can fail here."""
@@ -107,7 +106,6 @@ class DaskWorkers(RemoteWorkers):
         return sealed
 
     def cancel(self, handle: Future) -> None:
-        """Tell the scheduler."""
         handle.cancel()
 
     def _submitted(self, function: Any, *arguments: Any) -> Future:
@@ -130,7 +128,3 @@ class DaskWorkers(RemoteWorkers):
 
 def _given(sealed: bytes) -> bytes:
     return sealed
-
-
-def _perform(token: str, sealed: bytes, task: bytes) -> bytes:
-    return perform(token, lambda: sealed, task)

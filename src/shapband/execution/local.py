@@ -13,7 +13,7 @@ from typing import Any
 from shapband.checks import check_whole, one_line
 from shapband.errors import WorkerError
 from shapband.execution.base import Answer, Job, Workers, in_order
-from shapband.execution.remote import RemoteWorkers, ShippedJob, perform
+from shapband.execution.remote import RemoteWorkers, ShippedJob, perform_sealed
 
 # Seconds of work below which starting workers costs more than they save.
 _THREADS_START = 0.01
@@ -45,7 +45,6 @@ class LocalWorkers(Workers):
         self._worth_it: bool | None = None if self.n_jobs > 1 else False
 
     def map(self, job: Job[Answer], tasks: Iterator[Any], n_tasks: int) -> Iterator[Answer]:
-        """Apply the job to every task, here or in workers."""
         if self._worth_it is None and n_tasks > 1:
             started = time.perf_counter()
             yield job(next(tasks))
@@ -71,12 +70,7 @@ class ThreadWorkers(Workers):
         self.n_jobs = n_jobs
         self._pool = ThreadPoolExecutor(n_jobs)
 
-    def map(
-        self,
-        job: Job[Answer],
-        tasks: Iterator[Any],
-        n_tasks: int,  # noqa: ARG002  some workers want to know it
-    ) -> Iterator[Answer]:
+    def map(self, job: Job[Answer], tasks: Iterator[Any], n_tasks: int) -> Iterator[Answer]:  # noqa: ARG002
         """Apply the job to every task; threads share memory, so nothing is sent."""
         return in_order(
             lambda task: self._pool.submit(job, task),
@@ -112,19 +106,18 @@ class ProcessWorkers(RemoteWorkers):
         return sealed
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Future[bytes]:
-        """Hand the task to the next free process."""
-        future: Future[bytes] = self._pool.submit(_perform, shipped.token, shipped.place, task)
+        future: Future[bytes] = self._pool.submit(
+            perform_sealed, shipped.token, shipped.place, task
+        )
         return future
 
     def result(self, handle: Future[bytes]) -> bytes:
-        """Wait for a result."""
         try:
             return handle.result()
         except BrokenExecutor as cause:
             raise WorkerError(f"a worker process ended: {one_line(cause)}") from cause
 
     def cancel(self, handle: Future[bytes]) -> None:
-        """Cancel a task that has not begun."""
         handle.cancel()
 
 
@@ -137,10 +130,6 @@ def _end_with_parent(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _perform(token: str, sealed: bytes, task: bytes) -> bytes:
-    return perform(token, lambda: sealed, task)
 
 
 def resolve_n_jobs(n_jobs: int) -> int:

@@ -86,7 +86,6 @@ class RayWorkers(RemoteWorkers):
         return [ray.put(sealed)]
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Any:
-        """Let Ray find a worker."""
         if self._remote is None:
             raise WorkerError(f"{self!r} is not connected: use it as `with workers: ...`")
         return self._remote.remote(shipped.token, shipped.place, task)
@@ -102,7 +101,6 @@ class RayWorkers(RemoteWorkers):
         return sealed
 
     def cancel(self, handle: Any) -> None:
-        """Tell Ray."""
         import ray
 
         ray.cancel(handle)

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import threading
 import traceback
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import uuid4
 
 import cloudpickle
 
-from shapband.checks import one_line
+from shapband.checks import error_line
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.execution.base import Answer, Job, Workers, in_order
 
@@ -62,13 +63,7 @@ class RemoteWorkers(Workers):
     def cancel(self, handle: Any) -> None:
         """Cancel a task whose result is not needed any more."""
 
-    def map(
-        self,
-        job: Job[Answer],
-        tasks: Iterator[Any],
-        n_tasks: int,  # noqa: ARG002  some workers want to know it
-    ) -> Iterator[Answer]:
-        """Apply the job to every task, in other processes."""
+    def map(self, job: Job[Answer], tasks: Iterator[Any], n_tasks: int) -> Iterator[Answer]:  # noqa: ARG002
         shipped = self._shipped(job)
         return in_order(
             lambda task: self.submit(shipped, seal(job.packed(task), "a draw")),
@@ -93,18 +88,19 @@ def seal(thing: object, what: str) -> bytes:
     except Exception as cause:
         raise InvalidInput(
             f"{what} cannot be sent to another process: use n_jobs=1, or take out what cannot "
-            f"be pickled ({type(cause).__name__}: {one_line(cause)})"
+            f"be pickled ({error_line(cause)})"
         ) from cause
     return sealed
 
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """The answer of a task, or its error."""
+    """The answer of a task, or its error, and the warnings on the way."""
 
     answer: Any = None
     error: Exception | None = None
     trace: str = ""
+    warned: tuple[tuple[str, type[Warning]], ...] = ()
 
 
 class _RemoteTrace(Exception):
@@ -115,25 +111,30 @@ class _RemoteTrace(Exception):
 
 
 def perform(token: str, fetch: Callable[[], bytes], task: bytes) -> bytes:
-    """Do a task in the process that this is called in.
-
-    Parameters
-    ----------
-    token : name of the job
-    fetch : gets the job's bytes if this process does not have it yet
-    task : the pickled task
-    """
-    try:
-        outcome = _Outcome(_kept_job(token, fetch)(cloudpickle.loads(task)))
-    except Exception as error:  # noqa: BLE001  raised again where the result is awaited
-        outcome = _Outcome(error=_portable(error), trace=traceback.format_exc())
-    sealed: bytes = cloudpickle.dumps(outcome)
+    """Do a task in this process; `fetch` gets the job's bytes if it does not have them yet."""
+    with warnings.catch_warnings(record=True) as caught:
+        try:
+            outcome = _Outcome(_kept_job(token, fetch)(cloudpickle.loads(task)))
+        except Exception as error:  # noqa: BLE001  raised again where the result is awaited
+            outcome = _Outcome(error=_portable(error), trace=traceback.format_exc())
+    warned = dict.fromkeys((str(one.message), one.category) for one in caught)
+    sealed: bytes = cloudpickle.dumps(replace(outcome, warned=tuple(warned)))
     return sealed
 
 
+def perform_sealed(token: str, sealed: bytes, task: bytes) -> bytes:
+    """Do a task whose job was sent with it."""
+    return perform(token, lambda: sealed, task)
+
+
 def opened_result(sealed: bytes) -> Any:
-    """Return the answer of a task, or raise its error."""
+    """Return the answer of a task, or raise its error.
+
+    Its warnings are issued here, where equal ones are shown once and secrets are hidden.
+    """
     outcome: _Outcome = cloudpickle.loads(sealed)
+    for text, category in outcome.warned:
+        warnings.warn(text, category, stacklevel=2)
     if outcome.error is not None:
         raise outcome.error from _RemoteTrace(outcome.trace)
     return outcome.answer
@@ -159,7 +160,7 @@ def _portable(error: Exception) -> Exception:
     """Return the error itself if it can be pickled, else its kind and message."""
     if _can_be_pickled(error):
         return error
-    return EvaluationError(f"{type(error).__name__}: {one_line(error)}")
+    return EvaluationError(error_line(error))
 
 
 def _can_be_pickled(error: Exception) -> bool:

@@ -6,7 +6,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
@@ -22,17 +22,15 @@ _PAGE = 32_768  # bytes; large pages write the values of games faster
 _ROWS = 512  # inserted by one statement; SQLite takes 32,766 values in one
 _NEW = f"{NAME}.new"
 _MANIFEST = "CREATE TABLE manifest (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID"
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# SQLITE_ERROR: a table or column is missing. None: the error is not SQLite's own.
+_DAMAGE = (None, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def create(run: Path, tables: Sequence[str], manifest: dict[str, str]) -> None:
     """Make the database of a new run, complete or not at all.
 
-    Parameters
-    ----------
-    run : the directory, which must be locked
-    tables : statements that create the tables besides the manifest
-    manifest : JSON texts by key
+    The directory must be locked. `tables` are statements that create the tables besides the
+    manifest, and `manifest` holds JSON texts by key.
     """
     if (run / NAME).exists():
         raise RunExists(f"{run} already holds a run: resume it, or choose another directory")
@@ -41,11 +39,8 @@ def create(run: Path, tables: Sequence[str], manifest: dict[str, str]) -> None:
         try:
             # SQLite gives its other files the permissions of this one.
             os.close(open_private(run / _NEW, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-            connection = _connect(run / _NEW, "rw")
-            try:
+            with closing(_connect(run / _NEW, "rw")) as connection:
                 _write_new(connection, tables, manifest)
-            finally:
-                connection.close()
             os.rename(run / _NEW, run / NAME)
             sync_directory(run)
         except BaseException:
@@ -243,8 +238,6 @@ def _explained(cause: sqlite3.Error, run: Path, *, begun: bool) -> RunError:
         return RunError(
             f"the run {run} cannot be written ({one_line(cause)}): is the directory read-only?"
         )
-    if code is None or code == sqlite3.SQLITE_ERROR:  # a table or column is missing
-        return RunDamaged(f"{run / NAME} is damaged ({one_line(cause)}): restore it from a copy")
     remedy = "what was stored is safe, resume later" if begun else "nothing was begun, try again"
     return RunError(f"the run {run} cannot be used ({one_line(cause)}): {remedy}")
 

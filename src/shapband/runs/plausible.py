@@ -25,6 +25,17 @@ _SURPRISES = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
 _MOST = 2**63  # SQLite has no larger integers
+_MANIFEST: dict[str, Any] = {
+    "providers": list,
+    "seed": int,
+    "n_games": int,
+    "setup": dict,
+    "arguments": dict,
+    "versions": dict,
+    "config": str | None,
+    "config_sha256": str | None,
+    "base": str | None,
+}
 
 
 @contextmanager
@@ -37,6 +48,25 @@ def readable(run: Path, what: str) -> Iterator[None]:
             f"{what} of the run {run} is damaged ({one_line(cause)}): restore {database.NAME} "
             "from a copy"
         ) from cause
+
+
+def check_manifest(manifest: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the providers have names, and all keys values of their kind."""
+    for key, kind in _MANIFEST.items():
+        if key in manifest and not _is_of(manifest[key], kind):
+            raise ValueError(f"{key!r} was altered")
+    names = manifest["providers"]
+    check_texts(names)
+    if not 0 < len(names) == len(set(names)):
+        raise ValueError("providers without or with the same names")
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind; lists and dictionaries must hold texts."""
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return isinstance(value, kind) and all(isinstance(part, str) for part in parts)
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def check_facts(facts: Mapping[str, Any]) -> None:

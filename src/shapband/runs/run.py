@@ -44,13 +44,8 @@ def begin(
 ) -> Valuation:
     """Begin a run in a new or empty directory, and play it to its end.
 
-    Parameters
-    ----------
-    run : the directory
-    plan : what to play
-    workers : who solves the games
-    watch : called with the progress after every chunk
-    config : the configuration that the plan was made from, if it was
+    `watch` is called with the progress after every chunk; `config` is the configuration that the
+    plan was made from, if it was.
     """
     existed = run.exists()
     try:
@@ -74,12 +69,8 @@ def resume(
 ) -> Valuation:
     """Resume an interrupted run; of a finished one, give the result.
 
-    Parameters
-    ----------
-    run, plan, workers, watch : as for `begin`; the plan must be that of the run
-    warn : receives one line if versions changed since the run began; by default it becomes a
-        VersionsChanged warning
-    seed_given : whether the plan's seed was asked for, and must be that of the run
+    The plan must be that of the run, with its seed if `seed_given`. If versions changed since the
+    run began, `warn` receives one line; by default it becomes a VersionsChanged warning.
     """
     with RunStore.open(run) as store:
         _check_same(store, plan, seed_given=seed_given)

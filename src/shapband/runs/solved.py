@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from shapband.runs.ledger import Ledger, LedgerEntry, canonical, hash_of, stored
 from shapband.sampling.base import Realisation
 from shapband.solvers.base import Solution
 
-Buffer: TypeAlias = bytes | memoryview
 TABLE = (
     "CREATE TABLE games (first_game INTEGER PRIMARY KEY, n_games INTEGER NOT NULL, "
     "evaluations INTEGER NOT NULL, failures INTEGER NOT NULL, seconds REAL NOT NULL, "
@@ -38,22 +37,10 @@ class _Chunk:
 
 
 class StoredGames(GameJournal):
-    """The solved games of one run. The ledger has an entry for each chunk, with its hash.
-
-    Parameters
-    ----------
-    run : the directory, for errors
-    connection : the database
-    ledger : the ledger of the run
-    n_providers : columns of the values
-    """
+    """The solved games of one run. The ledger has an entry for each chunk, with its hash."""
 
     def __init__(
-        self,
-        run: Path,
-        connection: sqlite3.Connection,
-        ledger: Ledger,
-        n_providers: int,
+        self, run: Path, connection: sqlite3.Connection, ledger: Ledger, n_providers: int
     ) -> None:
         self._run = run
         self._connection = connection
@@ -63,7 +50,6 @@ class StoredGames(GameJournal):
         self._reread()
 
     def begin(self, realisation: Realisation) -> None:
-        """Record what the games are, for readers of the unfinished run."""
         pools = realisation.pool_sizes
         facts = {
             "draw_sizes": realisation.draw_sizes.tolist(),
@@ -81,17 +67,14 @@ class StoredGames(GameJournal):
         return facts
 
     def solved(self) -> int:
-        """Number of games, from the first on, that are stored."""
         return self._count
 
     def solutions(self, games: range) -> Solution:
-        """Read stored games."""
         with self._ledger.lock:
             values, noise = self.read(games)
             return Solution(values, noise, *self.counts(games))
 
     def seconds(self, games: int) -> float:
-        """Seconds played, over all sessions, when the first `games` games had been stored."""
         with self._ledger.lock, database.errors(self._run):
             row = self._connection.execute(
                 "SELECT seconds FROM games WHERE first_game < ? ORDER BY first_game DESC LIMIT 1",
@@ -100,16 +83,13 @@ class StoredGames(GameJournal):
         return 0.0 if row is None else float(row[0])
 
     def store_games(self, games: range, solution: Solution, seconds: float) -> None:
-        """Store the next games and the seconds played so far. Both are on disk on return."""
         values, noise = _to_bytes(solution.values), _to_bytes(solution.noise)
-
-        counts = solution.evaluations, solution.failures
-        facts = (games.start, len(games), *counts, seconds)
+        facts = (games.start, len(games), solution.evaluations, solution.failures, seconds)
 
         def write(connection: sqlite3.Connection) -> None:
             connection.execute(_INSERT, (*facts, values, noise))
 
-        entry = stored("solved", "games", games.start, _hash(facts, values, noise))
+        entry = stored("solved", "games", games.start, hash_of(canonical(facts), values, noise))
         with self._ledger.lock:
             try:
                 self._ledger.enter([entry], write, durable=False)
@@ -152,7 +132,7 @@ class StoredGames(GameJournal):
             raise RunDamaged(f"the values of games from {due} on are missing")
         *facts, values, noise = row
         end = int(facts[0]) + int(facts[1])
-        if _hash(facts, values, noise) != entry.note:
+        if hash_of(canonical(facts), values, noise) != entry.note:
             raise RunDamaged(f"the values of games {due} to {end - 1} were altered")
         return end
 
@@ -187,18 +167,12 @@ class StoredGames(GameJournal):
             for blob in blobs
         ):
             raise RunDamaged(f"the values of games {games.start} to {games[-1]} were altered")
-        values, noise = (_from_bytes(blob, self._n_providers) for blob in blobs)
+        values, noise = (
+            np.frombuffer(blob, "<f8").astype(np.float64, copy=False).reshape(-1, self._n_providers)
+            for blob in blobs
+        )
         return _Chunk(games, values, noise)
-
-
-def _hash(facts: object, values: Buffer, noise: Buffer) -> str:
-    return hash_of(canonical(facts), values, noise)
 
 
 def _to_bytes(numbers: FloatArray) -> memoryview:
     return np.ascontiguousarray(numbers, dtype="<f8").data
-
-
-def _from_bytes(blob: bytes, n_providers: int) -> FloatArray:
-    numbers = np.frombuffer(blob, dtype="<f8").reshape(-1, n_providers)
-    return numbers.astype(np.float64, copy=False)

@@ -18,7 +18,7 @@ from shapband.runs import database, ledger, purchases, solved
 from shapband.runs.ledger import Ledger, canonical, chained, hash_of, stored
 from shapband.runs.lock import NAME as LOCK
 from shapband.runs.lock import is_locked, locked
-from shapband.runs.plausible import check_texts, check_valuation, readable
+from shapband.runs.plausible import check_manifest, check_valuation, readable
 from shapband.runs.purchases import StoredPurchases
 from shapband.runs.solved import StoredGames
 from shapband.valuation import Valuation
@@ -31,18 +31,6 @@ _TABLES = (
     "kept_games INTEGER NOT NULL)",
 )
 
-
-_KINDS: dict[str, Any] = {
-    "providers": list,
-    "seed": int,
-    "n_games": int,
-    "setup": dict,
-    "arguments": dict,
-    "versions": dict,
-    "config": str | None,
-    "config_sha256": str | None,
-    "base": str | None,
-}
 _COUNT = {
     "purchases": "SELECT COUNT(*) FROM (SELECT DISTINCT provider, purpose, game FROM purchases)",
     "games": "SELECT COUNT(*) FROM games",
@@ -159,46 +147,40 @@ class RunStore:
         everything.
         """
         with readable(self.run, "the result"):
-            return self._finished()
-
-    def _finished(self) -> Valuation | None:
-        with self.ledger.lock, database.errors(self.run), database.snapshot(self._connection):
-            row = self._connection.execute("SELECT json, kept_games FROM result").fetchone()
-            last = self.ledger.last()
-        ended = last is not None and last.outcome == "finished"
-        if row is None and not ended:
-            return None
-        if last is None or row is None or _result_hash(*row) != last.note:
-            raise ValueError("it, or the end of the ledger, was altered or removed")
-        valuation = Valuation.from_json(row[0])
-        check_valuation(valuation, self.manifest["providers"])
-        games, _ = self.games.read(range(row[1]))
-        if len(games) < row[1]:
-            raise ValueError(f"the values of games from {len(games)} on are missing")
-        return replace(valuation, games=games)
+            with self.ledger.lock, database.errors(self.run), database.snapshot(self._connection):
+                row = self._connection.execute("SELECT json, kept_games FROM result").fetchone()
+                last = self.ledger.last()
+            ended = last is not None and last.outcome == "finished"
+            if row is None and not ended:
+                return None
+            if last is None or row is None or _result_hash(*row) != last.note:
+                raise ValueError("it, or the end of the ledger, was altered or removed")
+            valuation = Valuation.from_json(row[0])
+            check_valuation(valuation, self.manifest["providers"])
+            games, _ = self.games.read(range(row[1]))
+            if len(games) < row[1]:
+                raise ValueError(f"the values of games from {len(games)} on are missing")
+            return replace(valuation, games=games)
 
     def verify(self) -> None:
         """Raise RunDamaged, naming the first broken entry, unless all is as it was written."""
         with readable(self.run, "the ledger"):
-            self._verify()
-
-    def _verify(self) -> None:
-        self._check_pages()
-        due, received, chunks = 0, 0, 0
-        notes: dict[str, str] = {}
-        for entry in self.ledger.verified():
-            if entry.outcome == "received":
-                purchases.verify_purchase(self.run, self._connection, entry)
-                received += 1
-            elif entry.outcome == "solved":
-                due = self.games.verify(entry, due)
-                chunks += 1
-            elif entry.outcome == "noted":
-                notes[entry.purpose] = entry.note
-        self.ledger.verify_notes(notes)
-        self._check_count("purchases", received)
-        self._check_count("games", chunks)
-        self.finished()  # its hash is that of the last entry
+            self._check_pages()
+            due, received, chunks = 0, 0, 0
+            notes: dict[str, str] = {}
+            for entry in self.ledger.verified():
+                if entry.outcome == "received":
+                    purchases.verify_purchase(self.run, self._connection, entry)
+                    received += 1
+                elif entry.outcome == "solved":
+                    due = self.games.verify(entry, due)
+                    chunks += 1
+                elif entry.outcome == "noted":
+                    notes[entry.purpose] = entry.note
+            self.ledger.verify_notes(notes)
+            self._check_count("purchases", received)
+            self._check_count("games", chunks)
+            self.finished()  # its hash is that of the last entry
 
     def close(self) -> None:
         """Close the database once all requests under way are stored."""
@@ -291,29 +273,8 @@ def _read_manifest(run: Path, connection: sqlite3.Connection) -> Mapping[str, An
         rows = connection.execute("SELECT key, json FROM manifest").fetchall()
     with readable(run, "the manifest"):
         manifest = _Manifest(run, {key: json.loads(text) for key, text in rows})
-    if not manifest:
-        raise RunDamaged(f"the run {run} has lost its manifest: restore it from a copy")
-    _check_manifest(run, manifest)
-    with readable(run, "the manifest"):
-        names = manifest["providers"]
-        check_texts(names)
-        if not 0 < len(names) == len(set(names)):
-            raise ValueError("providers without or with the same names")
+        check_manifest(manifest)
     return MappingProxyType(manifest)
-
-
-def _check_manifest(run: Path, manifest: Mapping[str, Any]) -> None:
-    """Raise RunDamaged if a key that is there has a value of another kind."""
-    for key, kind in _KINDS.items():
-        value: Any = manifest.get(key)
-        parts = value.values() if isinstance(value, dict) else value
-        texts = not isinstance(value, dict | list) or all(isinstance(one, str) for one in parts)
-        plain = isinstance(value, kind) and not isinstance(value, bool) and texts
-        if key in manifest and not plain:
-            raise RunDamaged(
-                f"the {key!r} in the manifest of the run {run} was altered: restore "
-                f"{database.NAME} from a copy"
-            )
 
 
 def _result_hash(text: str, kept: int) -> str:

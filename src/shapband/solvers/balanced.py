@@ -11,11 +11,7 @@ from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
-from shapband.solvers.permutation import (
-    marginal_contributions,
-    random_orders,
-    variance_of_mean,
-)
+from shapband.solvers.permutation import marginal_contributions, random_orders, variance_of_mean
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,6 @@ class BalancedPermutation(Solver):
         check_whole("BalancedPermutation: n_iter", self.n_iter, 1)
 
     def check(self, n_providers: int) -> None:
-        """Check that `n_iter` gives at least two blocks, all of them complete."""
         if self.n_iter % n_providers or self.n_iter < 2 * n_providers:
             remedy = n_providers * max(2, -(-self.n_iter // n_providers))
             raise InvalidInput(

@@ -28,7 +28,6 @@ class Exact(Solver):
     """
 
     def check(self, n_providers: int) -> None:
-        """Check that there are not too many coalitions."""
         if n_providers > MAX_PROVIDERS:
             needed = f"{2**n_providers - 1:,}" if n_providers <= 64 else f"2**{n_providers} - 1"
             raise InvalidInput(
@@ -38,7 +37,6 @@ class Exact(Solver):
             )
 
     def solve(self, games: Games) -> Solution:
-        """Evaluate all coalitions and sum them with the Shapley weights."""
         table = games.table()
         values = shapley_values(table)
         return Solution(values, np.zeros_like(values), table.shape[0] * (table.shape[1] - 1))

@@ -35,7 +35,6 @@ class Permutation(Solver):
         """Accept any number of providers."""
 
     def solve(self, games: Games) -> Solution:
-        """Average the marginal contributions over the permutations of every game."""
         orders = random_orders(games, self.n_iter)
         prefix_values, evaluations = games.prefixes(orders)
         marginals = marginal_contributions(orders, prefix_values, games.utility.empty)

@@ -98,7 +98,6 @@ class MemorySource(FiniteSource):
         self.replace = replace
 
     def take(self, rows: IntArray) -> Batch:
-        """Return the records with these indices."""
         return self.records.take(rows)
 
 

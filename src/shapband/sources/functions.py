@@ -48,7 +48,6 @@ class FunctionSource(GenerativeSource):
         self._about = facts(name_of(draw), waits=waits)
 
     def draw(self, size: int, rng: np.random.Generator) -> Batch:
-        """Call the function."""
         answer: object = self._draw(size, rng)
         # A data frame of two columns would unpack into these columns.
         if not isinstance(answer, (tuple, list, np.ndarray)) or len(answer) != 2:
@@ -95,7 +94,6 @@ class DistributionSource(GenerativeSource):
         self._about = facts(name, label=label and name_of(label))
 
     def draw(self, size: int, rng: np.random.Generator) -> Batch:
-        """Draw features, then label them."""
         drawn = np.asarray(self._distribution.rvs(size=size, random_state=rng), dtype=np.float64)
         X = drawn.reshape(size, -1)
         y = X[:, 0] if self._label is None else self._label(X)

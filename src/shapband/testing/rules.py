@@ -9,7 +9,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from shapband.checks import one_line
+from shapband.checks import error_line, one_line
 from shapband.errors import ConformanceError, InvalidInput
 from shapband.records import Batch
 from shapband.sources.frames import as_frame
@@ -31,8 +31,7 @@ def during(rule: str) -> Iterator[None]:
         raise
     except Exception as cause:
         told = cause.__cause__ if isinstance(cause, CoalitionFailed) else cause
-        reason = f"{type(told).__name__}: {one_line(told)}"
-        raise ConformanceError(f"{rule}; it raised {reason}") from cause
+        raise ConformanceError(f"{rule}; it raised {error_line(told)}") from cause
 
 
 def accepts(owner: str, check: Callable[[Any], None], argument: Any) -> bool:

@@ -15,10 +15,10 @@ from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch, numeric_targets
-from shapband.utilities.base import GameSummaries, Utility
+from shapband.utilities.base import GameSummaries, MergeableUtility
 
 
-class AdditiveUtility(Utility):
+class AdditiveUtility(MergeableUtility):
     """A coalition is worth `empty` plus the sum of weight × mean target of its members' draws.
 
     Parameters
@@ -34,10 +34,6 @@ class AdditiveUtility(Utility):
     [2.0, 30.0, 32.0]
     """
 
-    mergeable = True
-    threaded = True
-    summaries_travel = True
-
     def __init__(self, weights: ArrayLike | None = None, *, empty: float = 0.0) -> None:
         self.empty = check_number("AdditiveUtility: empty", empty)
         self.weights = None if weights is None else check_row("AdditiveUtility: weights", weights)
@@ -45,7 +41,6 @@ class AdditiveUtility(Utility):
         self._about = facts(*weighted, empty=empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Check the number of weights and the targets."""
         if self.weights is not None and len(self.weights) != len(providers):
             raise InvalidInput(
                 f"AdditiveUtility: there are {len(self.weights)} weights for {len(providers)} "
@@ -54,20 +49,16 @@ class AdditiveUtility(Utility):
         super().check(providers)
 
     def check_batch(self, batch: Batch) -> None:
-        """Check that the targets are numbers."""
         numeric_targets(batch.y)
 
     def summarise(self, batch: Batch) -> float:
-        """Return the mean target."""
         return float(numeric_targets(batch.y).mean())
 
     def evaluate(self, summaries: Sequence[float], coalitions: Sequence[int]) -> FloatArray:
-        """Add up weight × mean over the members."""
         worth = self._worth(np.asarray(summaries, dtype=np.float64))
         return np.array([self.empty + sum(worth[i] for i in members(c)) for c in coalitions])
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
-        """Return 1: a summary is one mean."""
         return 1
 
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
@@ -90,7 +81,6 @@ class AdditiveUtility(Utility):
         orders: IntArray,
         first: IntArray,  # noqa: ARG002  adding again is faster than looking up
     ) -> FloatArray:
-        """Sum the weighted means along the permutations."""
         worth = self._worth(np.asarray(games, dtype=np.float64))
         picked = np.take_along_axis(worth[:, None, :], orders, axis=2)
         return np.asarray(self.empty + np.cumsum(picked, axis=2))

@@ -10,7 +10,7 @@ import numpy as np
 
 from shapband._facts import WithFacts
 from shapband._typing import AnyArray, FloatArray, IntArray
-from shapband.checks import described, one_line
+from shapband.checks import concerning, described, error_line, one_line
 from shapband.coalitions import members, prefix_masks
 from shapband.draws import Draws
 from shapband.errors import EvaluationError, InvalidInput
@@ -76,10 +76,8 @@ class Utility(WithFacts, ABC):
         for provider in providers:
             source = provider.source
             if isinstance(source, FiniteSource) and source.records is not None:
-                try:
+                with concerning(f"provider {provider.name!r}"):
                     self.check_batch(source.records)
-                except InvalidInput as cause:
-                    raise InvalidInput(f"provider {provider.name!r}: {cause}") from cause
 
     def check_batch(self, batch: Batch) -> None:
         """Raise InvalidInput if these records are of a kind that this utility cannot use."""
@@ -138,6 +136,14 @@ class Utility(WithFacts, ABC):
         return check_values(self.evaluate(summaries, coalitions), (len(coalitions),), owner)
 
 
+class MergeableUtility(Utility):
+    """A utility of small summaries, whose loops release the interpreter lock."""
+
+    mergeable = True
+    threaded = True
+    summaries_travel = True
+
+
 class RecordsUtility(Utility):
     """A utility of the joined records of a coalition; a summary is the batch itself.
 
@@ -151,11 +157,9 @@ class RecordsUtility(Utility):
         """Return the value of a coalition's joined records."""
 
     def summarise(self, batch: Batch) -> Batch:
-        """Return the batch itself."""
         return batch
 
     def evaluate(self, summaries: Sequence[Batch], coalitions: Sequence[int]) -> FloatArray:
-        """Join the members' records and score them, coalition by coalition."""
         return np.array([self._worth(summaries, mask) for mask in coalitions], dtype=np.float64)
 
     def _worth(self, summaries: Sequence[Batch], coalition: int) -> float:
@@ -164,8 +168,7 @@ class RecordsUtility(Utility):
         try:
             return float(self.score(concat([summaries[i] for i in members(coalition)])))
         except (Exception, SystemExit) as cause:
-            reason = f"{type(cause).__name__}: {one_line(cause)}{self._remedy}"
-            raise CoalitionFailed(coalition, reason) from cause
+            raise CoalitionFailed(coalition, error_line(cause) + self._remedy) from cause
 
 
 def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArray:
@@ -191,10 +194,8 @@ def validation_facts(rows: Batch) -> str:
 def check_validation(X_val: Any, y_val: Any, owner: str) -> Batch:
     """Check numeric validation rows and return them as a batch of floats."""
     if hasattr(X_val, "columns"):
-        try:
+        with concerning(f"{owner}: X_val"):
             X = numeric_features(X_val)
-        except InvalidInput as cause:
-            raise InvalidInput(f"{owner}: X_val: {cause}") from cause
     else:
         X = check_features(X_val, owner, "X_val")
     return Batch(X, check_targets(y_val, len(X), owner, "y_val"))
@@ -202,10 +203,8 @@ def check_validation(X_val: Any, y_val: Any, owner: str) -> Batch:
 
 def check_numeric_targets(y_val: AnyArray, owner: str) -> FloatArray:
     """Check that validation targets are numbers."""
-    try:
+    with concerning(f"{owner}: y_val"):
         return numeric_targets(y_val)
-    except InvalidInput as cause:
-        raise InvalidInput(f"{owner}: y_val: {cause}") from cause
 
 
 def check_schema(schema: Schema | None, providers: Sequence[Provider]) -> None:

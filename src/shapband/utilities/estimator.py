@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shapband._facts import facts, name_of
-from shapband.checks import check_number, check_whole, one_line
+from shapband.checks import check_number, check_whole, error_line, one_line
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch, Schema, schema_of
@@ -83,14 +83,11 @@ class EstimatorUtility(RecordsUtility):
             else check_number("EstimatorUtility: empty", empty, ', or "baseline"')
         )
         self._warned: set[tuple[type[Warning], str]] = set()
-        rows, scored = (
-            validation_facts(self._validation),
-            name_of(score) if callable(score) else score,
-        )
+        rows = validation_facts(self._validation)
+        scored = name_of(score) if callable(score) else score
         self._about = facts(one_line(estimator), rows, score=scored, empty=self.empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Check that providers and validation rows have the same features and the same type."""
         super().check(providers)
         for provider in providers:
             own = provider.source.schema
@@ -101,7 +98,6 @@ class EstimatorUtility(RecordsUtility):
                 )
 
     def score(self, batch: Batch) -> float:
-        """Fit a clone to the records and score it."""
         from sklearn.base import clone
 
         try:
@@ -140,7 +136,7 @@ class EstimatorUtility(RecordsUtility):
         except Exception as cause:
             raise InvalidInput(
                 "EstimatorUtility: a dummy model cannot be scored as the baseline "
-                f"({type(cause).__name__}: {one_line(cause)}): pass the value of nobody's data, "
+                f"({error_line(cause)}): pass the value of nobody's data, "
                 "such as empty=0.0"
             ) from cause
 

@@ -41,5 +41,4 @@ class FunctionUtility(RecordsUtility):
         self._about = facts(name_of(v), empty=empty)
 
     def score(self, batch: Batch) -> float:
-        """Call the function."""
         return self._v(batch.X, batch.y)

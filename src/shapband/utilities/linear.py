@@ -15,7 +15,7 @@ from shapband.draws import Draws
 from shapband.records import Batch, Schema, numeric_targets, schema_of
 from shapband.utilities.base import (
     GameSummaries,
-    Utility,
+    MergeableUtility,
     check_numeric_targets,
     check_validation,
     validation_facts,
@@ -24,7 +24,7 @@ from shapband.utilities.minimum_norm import minimum_norm_mse
 from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
 
 
-class LinearUtility(Utility):
+class LinearUtility(MergeableUtility):
     """A coalition is worth the score of a least-squares fit, with intercept, to its records.
 
     The fit needs the records only through sums of products, so a provider's summary is its Gram
@@ -54,9 +54,6 @@ class LinearUtility(Utility):
     1.0
     """
 
-    mergeable = True
-    threaded = True
-    summaries_travel = True
     schema: Schema
 
     def __init__(
@@ -84,7 +81,6 @@ class LinearUtility(Utility):
         self._about = facts(validation_facts(validation), score=score, empty=self.empty)
 
     def check_batch(self, batch: Batch) -> None:
-        """Check that features and targets are numbers."""
         if batch.is_frame:
             batch.numeric()
         numeric_targets(batch.y)
@@ -95,7 +91,6 @@ class LinearUtility(Utility):
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
-        """Merge the members' summaries and solve, coalition by coalition."""
         merged = np.stack([_merge(summaries, mask) for mask in coalitions])
         alone = np.zeros((len(merged), 1, 1), dtype=np.int64)
         mse = kernels.load("linear").linear_prefixes(
@@ -112,7 +107,6 @@ class LinearUtility(Utility):
         return _summaries(draws, self._centre)
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        """Solve all coalitions of all games."""
         stacked = np.ascontiguousarray(games)
         mse = kernels.load("linear").linear_table(stacked, self._A, self._b, self._variance)
         mse[:, 0] = 0.0  # the empty coalition has no fit; its value is `empty`
@@ -128,7 +122,6 @@ class LinearUtility(Utility):
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        """Solve the coalitions along the permutations, each distinct one once."""
         stacked = np.ascontiguousarray(games)
         mse = kernels.load("linear").linear_prefixes(
             stacked, orders, first, self._A, self._b, self._variance

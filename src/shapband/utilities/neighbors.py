@@ -18,7 +18,7 @@ from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema, numeric_targets, schema_of
 from shapband.utilities.base import (
     GameSummaries,
-    Utility,
+    MergeableUtility,
     check_numeric_targets,
     check_validation,
     validation_facts,
@@ -28,7 +28,7 @@ from shapband.utilities.scores import Empty, check_empty, check_score, score_fro
 Task = Literal["regression", "classification"]
 
 
-class NeighborUtility(Utility):
+class NeighborUtility(MergeableUtility):
     """A coalition is worth the score of its k nearest neighbours on the validation rows.
 
     For every validation row a provider's summary lists its k nearest records; a coalition's
@@ -60,9 +60,6 @@ class NeighborUtility(Utility):
     [0.6667, 1.0]
     """
 
-    mergeable = True
-    threaded = True
-    summaries_travel = True
     schema: Schema
 
     def __init__(
@@ -99,7 +96,6 @@ class NeighborUtility(Utility):
         self._about = facts(validation_facts(validation), k=k, **scored, empty=self.empty)
 
     def check_batch(self, batch: Batch) -> None:
-        """Check that features are numbers, and targets numbers or known labels."""
         if batch.is_frame:
             batch.numeric()
         self._codes(batch.y)
@@ -110,7 +106,6 @@ class NeighborUtility(Utility):
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
-        """Merge the members' lists, coalition by coalition."""
         return np.array([self._worth_of(summaries, mask) for mask in coalitions])
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
@@ -133,7 +128,6 @@ class NeighborUtility(Utility):
         return lists
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        """Merge the neighbour lists of all coalitions."""
         stacked = np.ascontiguousarray(games)
         loss = kernels.load("neighbors").neighbor_table(stacked, self._y, self._classify)
         return self._worth(loss)
@@ -141,7 +135,6 @@ class NeighborUtility(Utility):
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        """Merge the neighbour lists along the permutations."""
         stacked = np.ascontiguousarray(games)
         prefixes = kernels.load("neighbors").neighbor_prefixes
         return self._worth(prefixes(stacked, orders, first, self._y, self._classify))

@@ -13,10 +13,10 @@ from shapband.checks import check_row
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch
-from shapband.utilities.base import GameSummaries, Utility
+from shapband.utilities.base import GameSummaries, MergeableUtility
 
 
-class TableUtility(Utility):
+class TableUtility(MergeableUtility):
     """A game given as 2**n numbers; the records are ignored.
 
     Parameters
@@ -29,10 +29,6 @@ class TableUtility(Utility):
     >>> sb.TableUtility([0.0, 1.0, 2.0, 5.0]).evaluate([None, None], [3]).tolist()
     [5.0]
     """
-
-    mergeable = True
-    threaded = True
-    summaries_travel = True
 
     def __init__(self, values: ArrayLike) -> None:
         self.values = check_row("TableUtility: values", values)
@@ -47,7 +43,6 @@ class TableUtility(Utility):
         self._about = f"{self.values.size} values"
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Check the number of providers."""
         if len(providers) != self.n:
             raise InvalidInput(
                 f"TableUtility: {self.values.size} values are a game of {self.n} providers, but "
@@ -58,13 +53,10 @@ class TableUtility(Utility):
         """Return None: the draw is not used."""
 
     def evaluate(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:  # noqa: ARG002
-        """Look up the coalitions in the table."""
         return self.values[np.asarray(coalitions, dtype=np.int64)]
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
-        """Return 0: a summary holds no numbers."""
         return 0
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        """Return the same table for every game."""
         return np.tile(self.values, (len(games), 1))

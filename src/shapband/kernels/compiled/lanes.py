@@ -65,9 +65,9 @@ def _splat(builder, scalar):
 def pointer(typingctx, array, index):
     """The address of element `index` of a flat float64 array.
 
-    Helpers take addresses because numba counts references to arrays around
-    every call, which costs as much as the arithmetic.  An address keeps nothing
-    alive: take it only from an array that the calling function was given.
+    Helpers take addresses because numba counts references to arrays around every call, which costs
+    as much as the arithmetic. An address keeps nothing alive: take it only from an array that the
+    calling function was given.
     """
     if not isinstance(array, types.Array) or array.dtype != types.float64 or array.layout != "C":
         raise TypingError(f"expected a contiguous float64 array, not {array}")

@@ -130,8 +130,8 @@ def _form_weights(A, b):
 def _pivot_pair(block, p, j, factor, scratch):
     """Pivots of columns j and j + 1, and the rows of L that the columns below need.
 
-    Row p, the right-hand side, has no pivot.  The factor holds L D, and the
-    scratch the rows j and j + 1 of L, then the inverses of all pivots.
+    Row p, the right-hand side, has no pivot. The factor holds L D, and the scratch the rows j and
+    j + 1 of L, then the inverses of all pivots.
     """
     top = j * (j + 1) // 2 * LANES
     bottom = top + (j + 1) * LANES

@@ -102,8 +102,7 @@ def _shell_sort(a, b, start, stop):
 def _runs(values):
     """Return where runs of equal values start, and their values.
 
-    Run 0 and the last are sentinels at infinity, so that a walk needs no
-    check for the ends of the line.
+    Run 0 and the last are sentinels at infinity, so that a walk needs no check for the line's ends.
     """
     starts = np.empty(values.size + 2, np.int64)
     heads = np.empty(values.size + 2)
@@ -148,21 +147,20 @@ def _walk_line(values, targets, points, places, out):
     """Fill out (2, k, m) from a sorted draw and sorted validation points."""
     k = out.shape[1]
     starts, heads = _runs(values)
-    near, label = np.empty((1, k)), np.empty((1, k))
+    near, label = np.empty(k), np.empty(k)
     right = 1
     for p in range(points.size):
         point = points[p]
         while heads[right] < point:
             right += 1
-        for r in range(k):
-            near[0, r] = np.inf
+        near[:] = np.inf
         lo, hi = right - 1, right
         below, above = (heads[lo] - point) ** 2, (heads[hi] - point) ** 2
         # Rounding can make different values equally distant, so a tie with the
         # k-th distance does not end the walk.
         while True:
             distance = min(below, above)
-            if distance > near[0, k - 1] or distance == np.inf:
+            if distance > near[k - 1] or distance == np.inf:
                 break
             if below < above:
                 run = lo
@@ -174,28 +172,23 @@ def _walk_line(values, targets, points, places, out):
                 above = (heads[hi] - point) ** 2
             # Targets ascend in a run: after one that is too large, all are.
             for j in range(starts[run], starts[run + 1]):
-                if not _insert(near, label, 0, distance, targets[j]):
+                if not _insert(near, label, distance, targets[j]):
                     break
         for r in range(k):
-            if near[0, r] < np.inf:
-                out[0, r, places[p]], out[1, r, places[p]] = near[0, r], label[0, r]
+            if near[r] < np.inf:
+                out[0, r, places[p]], out[1, r, places[p]] = near[r], label[r]
 
 
 @njit(inline="always")
-def _insert(near, label, p, distance, target):
-    """Insert a record into the sorted list p, cut at its length.
-
-    Return whether there was room.
-    """
-    r = near.shape[1] - 1
-    if distance > near[p, r] or (distance == near[p, r] and target >= label[p, r]):
+def _insert(near, label, distance, target):
+    """Insert a record into a sorted list, cut at its length; return whether there was room."""
+    r = near.size - 1
+    if distance > near[r] or (distance == near[r] and target >= label[r]):
         return False
-    while r > 0 and (
-        distance < near[p, r - 1] or (distance == near[p, r - 1] and target < label[p, r - 1])
-    ):
-        near[p, r], label[p, r] = near[p, r - 1], label[p, r - 1]
+    while r > 0 and (distance < near[r - 1] or (distance == near[r - 1] and target < label[r - 1])):
+        near[r], label[r] = near[r - 1], label[r - 1]
         r -= 1
-    near[p, r], label[p, r] = distance, target
+    near[r], label[r] = distance, target
     return True
 
 
@@ -203,8 +196,8 @@ def _insert(near, label, p, distance, target):
 def _scan_space(X, y, rows, X_val, out):
     """Fill out (2, k, m) by computing every distance."""
     k, size, d = out.shape[1], rows.size, X.shape[1]
-    # Features come first, so that the inner loop runs over records. Features
-    # that are zero everywhere fill the last group of four and change no bit.
+    # Features come first, so that the inner loop runs over records. Features that are zero
+    # everywhere fill the last group of four and change no bit.
     columns = np.zeros(((d + 3) // 4 * 4, size))
     points = np.zeros((X_val.shape[0], columns.shape[0]))
     points[:, :d] = X_val
@@ -214,17 +207,16 @@ def _scan_space(X, y, rows, X_val, out):
         for f in range(d):
             columns[f, j] = X[rows[j], f]
     distances = np.empty(size)
-    near, label = np.empty((1, k)), np.empty((1, k))
+    near, label = np.empty(k), np.empty(k)
     for p in range(X_val.shape[0]):
         _measure(columns, points, p, distances)
-        for r in range(k):
-            near[0, r] = np.inf
+        near[:] = np.inf
         for j in range(size):
-            if distances[j] <= near[0, k - 1] and distances[j] < np.inf:
-                _insert(near, label, 0, distances[j], targets[j])
+            if distances[j] <= near[k - 1] and distances[j] < np.inf:
+                _insert(near, label, distances[j], targets[j])
         for r in range(k):
-            if near[0, r] < np.inf:
-                out[0, r, p], out[1, r, p] = near[0, r], label[0, r]
+            if near[r] < np.inf:
+                out[0, r, p], out[1, r, p] = near[r], label[r]
 
 
 @njit(**_OPTIONS)

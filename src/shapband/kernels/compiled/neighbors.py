@@ -242,8 +242,8 @@ def _merge_runs(width, near, label, order, near_to, label_to, order_to):
 def _join(old, new, out):
     """Merge two ascending lists of ranks at each point of a block, cut at k.
 
-    Entry r of a merged list is the least of both entries r and of the larger
-    of entries i and r - 1 - i.
+    Entry r of a merged list is the least of both entries r and of the larger of entries i and
+    r - 1 - i.
     """
     for r in range(old.shape[0]):
         _lower(old[r], new[r], out[r])
@@ -294,8 +294,7 @@ def _add_targets(ranks, found, targets, block, work):
     flat, width = targets.ravel(), targets.shape[1]
     sums = work[0]
     sums[:] = 0.0
-    # Two look-ups per pass over the sums; unsigned indices need no test for
-    # negative values.
+    # Two look-ups per pass over the sums; unsigned indices need no test for negative values.
     for r in range(0, found - 1, 2):
         for p in range(block):
             first = flat[np.uint64(p * width + ranks[r, p])]

@@ -1,9 +1,8 @@
 """Least squares of every coalition of providers, in NumPy alone.
 
-The functions agree with the compiled kernels up to rounding.  Coalitions are the
-last axis of every array, and a batch of them is factored column by column as
-L D L' (Cholesky without square roots).  All steps are elementwise along that
-axis, so a result does not depend on what else is in its batch.
+The functions agree with the compiled kernels up to rounding. Coalitions are the last axis of every
+array, and a batch of them is factored column by column as L D L' (Cholesky without square roots).
+All steps are elementwise along that axis, so a result does not depend on what else is in its batch.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from shapband._typing import FloatArray, IntArray
 
 PIVOT_TOL = 1e-11
 CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it counts as constant
-BATCH = 2048  # coalitions solved together: few enough to stay in the cache
-BATCH_BITS = 11
+BATCH_BITS = 11  # providers of a table whose coalitions are solved together
 
 
 def gram_summaries(
@@ -29,18 +27,14 @@ def gram_summaries(
     provider: int,
 ) -> None:
     """Write a provider's summaries of the records rows (g, size) into summaries (g, n, S)."""
-    games, size = rows.shape
     p = X.shape[1] + 1
     # The lower triangle of [Z y]'[Z y] without its last entry is the packed layout.
     i, j = (index[:-1] for index in np.tril_indices(p + 1))
-    step = max(1, BATCH * 8 // max(size, 1))
-    for start in range(0, games, step):
-        chunk = rows[start : start + step]
-        Z = np.empty((*chunk.shape, p + 1))
-        Z[:, :, 0] = 1.0
-        Z[:, :, 1:p] = (X[chunk] - mean) * inv_scale
-        Z[:, :, p] = y[chunk] - y_mean
-        summaries[start : start + step, provider] = (Z.transpose(0, 2, 1) @ Z)[:, i, j]
+    Z = np.empty((*rows.shape, p + 1))
+    Z[:, :, 0] = 1.0
+    Z[:, :, 1:p] = (X[rows] - mean) * inv_scale
+    Z[:, :, p] = y[rows] - y_mean
+    summaries[:, provider] = (Z.transpose(0, 2, 1) @ Z)[:, i, j]
 
 
 def linear_table(summaries: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatArray:
@@ -70,15 +64,11 @@ def linear_prefixes(
     c: float,
 ) -> FloatArray:
     """Errors (g, T, n) of every prefix of the orders; repeated sets are copied from `first`."""
-    games, permutations, n = orders.shape
-    result = np.empty((games, permutations, n))
-    new = first == np.arange(permutations)[:, None]
-    step = max(1, BATCH // max(n, 1))
-    for g in range(games):
-        for start in range(0, permutations, step):
-            chunk = slice(start, start + step)
-            sums = np.cumsum(summaries[g, orders[g, chunk]], axis=1)[new[g, chunk]]
-            result[g, chunk][new[g, chunk]] = _errors(np.ascontiguousarray(sums.T), A, b, c)
+    result = np.empty(orders.shape)
+    new = first == np.arange(orders.shape[1])[:, None]
+    for g in range(len(orders)):
+        sums = np.cumsum(summaries[g, orders[g]], axis=1)[new[g]]
+        result[g][new[g]] = _errors(np.ascontiguousarray(sums.T), A, b, c)
     return np.take_along_axis(result, first, axis=1)
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from shapband._typing import FloatArray, IntArray
 
-_BLOCK = 1 << 22  # distances held at once
-
 
 def neighbor_lists(
     X: FloatArray, y: FloatArray, rows: IntArray, X_val: FloatArray, k: int
@@ -22,16 +20,13 @@ def neighbor_lists(
     out = np.empty((draws, 2, k, m))
     out[:, 0] = np.inf
     out[:, 1] = 0.0
-    step = max(1, _BLOCK // max(size, 1))
     for g in range(draws):
         records, targets = X[rows[g]], y[rows[g]]
-        for start in range(0, m, step):
-            points = X_val[start : start + step]
-            distances = np.zeros((size, points.shape[0]))
-            for f in range(X.shape[1]):
-                distances += (records[:, f, None] - points[None, :, f]) ** 2
-            labels = np.where(distances < np.inf, targets[:, None], 0.0)
-            out[g, :, :size, start : start + step] = first_records(distances, labels, k)
+        distances = np.zeros((size, m))
+        for f in range(X.shape[1]):
+            distances += (records[:, f, None] - X_val[None, :, f]) ** 2
+        labels = np.where(distances < np.inf, targets[:, None], 0.0)
+        out[g, :, :size] = first_records(distances, labels, k)
     return out
 
 

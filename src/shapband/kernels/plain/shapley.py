@@ -6,8 +6,6 @@ import numpy as np
 
 from shapband._typing import FloatArray
 
-_NEAR_NUMBERS = 1 << 13  # table entries per step: larger temporary arrays are slower to allocate
-
 
 def weigh(table: FloatArray, both: FloatArray, outside: FloatArray) -> FloatArray:
     """Σ_{S∋i} both[S] v(S) − Σ_S outside[S] v(S) for every i: (n_games, 2**n) to (n_games, n).
@@ -16,15 +14,12 @@ def weigh(table: FloatArray, both: FloatArray, outside: FloatArray) -> FloatArra
     """
     n = table.shape[1].bit_length() - 1
     values = np.empty((len(table), n))
-    step = max(1, _NEAR_NUMBERS >> n)
-    for start in range(0, len(table), step):
-        rows = table[start : start + step]
-        base = _total(rows * outside)
-        folded = rows * both
-        for i in range(n - 1, -1, -1):
-            half = 2**i
-            values[start : start + step, i] = _total(folded[:, half:]) - base
-            folded = folded[:, :half] + folded[:, half:]
+    base = _total(table * outside)
+    folded = table * both
+    for i in range(n - 1, -1, -1):
+        half = 2**i
+        values[:, i] = _total(folded[:, half:]) - base
+        folded = folded[:, :half] + folded[:, half:]
     return values
 
 
