@@ -392,3 +392,19 @@ def test_5_a_utility_that_exits_does_not_end_the_program(n_jobs):
             providers, sb.FunctionUtility(leave), sampling=sb.Fresh(1), n_games=2, seed=0,
             n_jobs=n_jobs,
         )  # fmt: skip
+
+
+def test_15_warnings_of_worker_processes_are_issued_here_once_each():
+    """Number 15: there they would bypass the hiding of secrets."""
+
+    def warn(X, y):
+        warnings.warn("the records look odd", stacklevel=1)
+        return float(len(y))
+
+    providers = [sb.Provider(name, sb.ArraySource([[1.0], [2.0]], [0.0, 1.0])) for name in "ab"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        sb.value(
+            providers, sb.FunctionUtility(warn), sampling=sb.Fresh(1), n_games=8, seed=0, n_jobs=2
+        )
+    assert [str(one.message) for one in caught] == ["the records look odd"]
