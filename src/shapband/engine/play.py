@@ -119,7 +119,7 @@ class _Session:
         workers: Workers,
         started: float,
     ) -> None:
-        self.fold = Fold(len(plan.providers), realisation.group)
+        self.fold = Fold(len(plan.providers), realisation.group, realisation.design)
         self.kept = _KeptGames(len(plan.providers), plan.keep_games)
         self.evaluations = 0
         self.failures = 0

@@ -15,9 +15,12 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 from shapband.moments import decompose
-from shapband.moments.pools import PoolErrors
+from shapband.moments.influence import InfluenceFold
+from shapband.moments.pools import PoolErrors, pool_errors
+from shapband.sampling.base import PoolDesign
 
 _MANY = 500  # providers up to which covariances are kept: 2 MB
+_LEAST = 3  # games from which on the influence of the pools can be estimated
 _FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
 
 
@@ -144,12 +147,20 @@ _SUMS = ("m2", "m3", "m4", "noise_m2", "cross_11", "cross_21")
 
 
 class Fold:
-    """Folds games in order, in blocks of fixed size that do not depend on the chunks."""
+    """Folds games in order, in blocks of fixed size that do not depend on the chunks.
 
-    def __init__(self, n_providers: int, group: int | None) -> None:
+    Parameters
+    ----------
+    n_providers : values in a game
+    group : games that share a shuffle, or None
+    design : how games choose records from pools, or None without pools
+    """
+
+    def __init__(self, n_providers: int, group: int | None, design: PoolDesign | None = None):
         self._size = _FOLD if group is None else group
         self._folded = Moments.empty(n_providers, group)
         self._waiting = np.empty((2, 0, n_providers))
+        self._pools = None if design is None or group is not None else _PoolFold(design)
 
     def add(self, values: FloatArray, noise: FloatArray) -> None:
         """Add the next games: values and noise, (n_games, n) each."""
@@ -158,6 +169,8 @@ class Fold:
         for start in range(0, whole, self._size):
             self._folded = self._folded.merge(self._block(rows[:, start : start + self._size]))
         self._waiting = rows[:, whole:]
+        if self._pools is not None:
+            self._pools.add(values)
 
     @property
     def n_games(self) -> int:
@@ -166,9 +179,12 @@ class Fold:
 
     def moments(self) -> Moments:
         """Moments of all games added so far."""
-        if self._waiting.shape[1] == 0:
-            return self._folded
-        return self._folded.merge(self._block(self._waiting))
+        moments = self._folded
+        if self._waiting.shape[1] > 0:
+            moments = moments.merge(self._block(self._waiting))
+        if self._pools is None or moments.n_games < _LEAST:
+            return moments
+        return replace(moments, pools=self._pools.errors(moments))
 
     def _block(self, rows: FloatArray) -> Moments:
         x, w = rows
@@ -205,3 +221,58 @@ def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> Moments:
         cross_21=part.cross_21 + dw * part.m2 + 2 * dx * part.cross_11 + n * square * dw,
         products=None if part.products is None else part.products + n * np.outer(dx, dx),
     )
+
+
+class _PoolFold:
+    """The influence of the pools on games, about the mean of the first block of games."""
+
+    def __init__(self, design: PoolDesign) -> None:
+        self._design = design
+        self._early: list[FloatArray] = []
+        self._centre: tuple[FloatArray, FloatArray] | None = None
+        self._influence = InfluenceFold(design)
+
+    def add(self, values: FloatArray) -> None:
+        """Add the next games."""
+        if self._centre is None:
+            self._early.append(values)
+            values = np.concatenate(self._early)
+            if len(values) < _FOLD:
+                return
+            self._centre = _centre(values[:_FOLD])
+            self._early.clear()
+        mean, scale = self._centre
+        self._influence.add((values - mean) / scale)
+
+    def errors(self, moments: Moments) -> PoolErrors:
+        """What the pools add to the errors of these moments."""
+        influence = self._influence
+        if self._centre is None:
+            values = np.concatenate(self._early)
+            mean, scale = _centre(values)
+            influence = InfluenceFold(self._design)
+            influence.add((values - mean) / scale)
+        return pool_errors(
+            moments.raw_variance,
+            influence.influence(),
+            _mean_squared_correlation(moments),
+            self._design,
+            moments.n_games,
+        )
+
+
+def _centre(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A centre and a scale near which the values lie."""
+    scale = values.std(axis=0)
+    return values.mean(axis=0), np.where(scale > 0, scale, 1.0)
+
+
+def _mean_squared_correlation(moments: Moments) -> float:
+    """Mean over pairs of providers; 0 if covariances are not kept."""
+    if moments.products is None or len(moments.mean) < 2:
+        return 0.0
+    spread = np.sqrt(moments.m2)
+    scale = np.outer(spread, spread)
+    square = np.where(scale > 0, moments.products / np.where(scale > 0, scale, 1.0), 0.0) ** 2
+    n = len(spread)
+    return float((square.sum() - np.trace(square)) / (n * (n - 1)))

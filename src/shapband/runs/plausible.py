@@ -25,6 +25,7 @@ _SURPRISES = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
 _MOST = 2**63  # SQLite has no larger integers
+_MOST_POOLED = 10**8  # records of all pools, which a reader can still hold sums of
 _MANIFEST: dict[str, Any] = {
     "providers": list,
     "seed": int,
@@ -69,11 +70,25 @@ def _is_of(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
-def check_facts(facts: Mapping[str, Any]) -> None:
+def check_facts(facts: Mapping[str, Any], n_providers: int) -> None:
     """Raise ValueError unless the games can be of this kind."""
-    group = facts["group"]
+    group, unseen = facts["group"], facts.get("unseen")
     if group is not None:
         _check_counts([group], least=2)
+    if unseen is None:
+        return
+    for sizes in (facts["pool_sizes"], facts["draw_sizes"]):
+        _check_counts(sizes, least=1, most=_MOST_POOLED)
+    if sum(facts["pool_sizes"]) > _MOST_POOLED:
+        raise ValueError("the pools are too large")
+    if not all(isinstance(one, float | int) and 0 <= one <= 1 for one in unseen):
+        raise ValueError("a fraction is out of bounds")
+    if {len(facts["pool_sizes"]), len(facts["draw_sizes"]), len(unseen)} != {n_providers}:
+        raise ValueError("its sizes are not one for each provider")
+    if not isinstance(facts["replace"], bool):
+        raise ValueError("the way to draw is neither with nor without replacement")
+    if not facts["replace"] and any(np.greater(facts["draw_sizes"], facts["pool_sizes"])):
+        raise ValueError("a draw is larger than its pool")
 
 
 def check_valuation(valuation: Valuation, names: Sequence[str]) -> None:

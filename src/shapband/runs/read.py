@@ -15,6 +15,7 @@ from shapband.moments.accumulate import Fold
 from shapband.runs.ledger import COLUMNS
 from shapband.runs.plausible import check_facts, check_valuation, readable
 from shapband.runs.store import RunStore
+from shapband.sampling.base import PoolDesign
 from shapband.valuation import Valuation
 
 if TYPE_CHECKING:
@@ -158,8 +159,8 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     names, done = store.manifest["providers"], store.games.solved()
     if facts is None or done < 2:
         return None
-    check_facts(facts)
-    fold = Fold(len(names), facts["group"])
+    check_facts(facts, len(names))
+    fold = Fold(len(names), facts["group"], _design(store.manifest, facts))
     for values, noise in store.games.solved_chunks():
         fold.add(values, noise)
     pools = facts["pool_sizes"]
@@ -183,3 +184,18 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     )
     check_valuation(valuation, names)
     return valuation
+
+
+def _design(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> PoolDesign | None:
+    """How the games choose their records, or None without pools and in runs of older versions."""
+    if facts.get("unseen") is None:
+        return None
+    return PoolDesign(
+        seed=manifest["seed"],
+        names=tuple(manifest["providers"]),
+        pool_sizes=tuple(facts["pool_sizes"]),
+        draw_sizes=tuple(facts["draw_sizes"]),
+        unseen=tuple(facts["unseen"]),
+        replace=facts["replace"],
+        per_shuffle=facts["group"],
+    )

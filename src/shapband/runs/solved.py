@@ -50,13 +50,15 @@ class StoredGames(GameJournal):
         self._reread()
 
     def begin(self, realisation: Realisation) -> None:
-        pools = realisation.pool_sizes
+        pools, design = realisation.pool_sizes, realisation.design
         facts = {
             "draw_sizes": realisation.draw_sizes.tolist(),
             "pool_sizes": None if pools is None else pools.tolist(),
             "target": realisation.target,
             "target_code": realisation.target_code,
             "group": realisation.group,
+            "unseen": None if design is None else list(design.unseen),
+            "replace": None if design is None else design.replace,
         }
         if self._ledger.noted("games") != facts:
             self._ledger.note("games", facts)

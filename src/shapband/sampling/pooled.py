@@ -1,4 +1,4 @@
-"""Algorithm 3: one pool per provider, resampled with replacement in every game."""
+"""Algorithm 3: one pool per provider, resampled in every game."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband.access.access import Access
+from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.sampling.base import (
     PoolGames,
@@ -15,6 +16,7 @@ from shapband.sampling.base import (
     Sampling,
     buy_pools,
     check_count,
+    check_sizes,
     format_sizes,
     sizes_of,
 )
@@ -22,10 +24,20 @@ from shapband.sampling.base import (
 
 @dataclass(frozen=True)
 class Pooled(Sampling):
-    """Bootstrap draws of `n_boot` records from pools of `n_pool`, bought once (Algorithm 3).
+    """Draws of `n_boot` records from pools of `n_pool`, bought once (Algorithm 3).
 
-    The moments are conditional on the pools. A provider with fewer than `n_pool` records gives
-    all of them.
+    The paper's bootstrap draws with replacement. Its variance may be too large or too small,
+    because a bootstrap draw holds fewer distinct records than one from the source. Draws without
+    replacement differ from draws of the source only in that they share a pool; adding the
+    variance between pools then gives the variance without bias.
+
+    A provider with fewer than `n_pool` records gives all of them.
+
+    Parameters
+    ----------
+    n_pool : records bought from every provider, once
+    n_boot : records that a provider gives to a game
+    replace : whether a game may draw a record of the pool twice
 
     Examples
     --------
@@ -36,19 +48,35 @@ class Pooled(Sampling):
 
     n_pool: int
     n_boot: int
+    replace: bool = True
 
     def __post_init__(self) -> None:
         check_count("Pooled", n_pool=self.n_pool, n_boot=self.n_boot)
+        if not isinstance(self.replace, bool):
+            raise InvalidInput(f"Pooled: replace must be True or False; received {self.replace!r}")
+        if not self.replace and self.n_boot > self.n_pool // 2:
+            raise InvalidInput(
+                f"Pooled: without replacement n_boot={self.n_boot} must be at most half of "
+                f"n_pool={self.n_pool}, because larger draws tell too little of other pools: raise "
+                f"n_pool to {2 * self.n_boot}, or lower n_boot"
+            )
+
+    def __repr__(self) -> str:
+        how = "" if self.replace else ", replace=False"
+        return f"Pooled(n_pool={self.n_pool}, n_boot={self.n_boot}{how})"
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Accept all providers."""
+        """Accept all providers with replacement; without it, those with twice the draw."""
+        if not self.replace:
+            check_sizes("Pooled", providers, self.n_boot, "n_boot", draws=2)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""
         pools = buy_pools(access, self.n_pool)
         sizes = np.full(len(pools), self.n_boot, dtype=np.int64)
+        how = "with replacement" if self.replace else "without replacement"
         target = (
-            f"bootstrap draws of {self.n_boot:,} records, conditional on the pools of "
-            f"{format_sizes(sizes_of(pools))} that were bought"
+            f"draws of {self.n_boot:,} records {how} from pools of "
+            f"{format_sizes(sizes_of(pools))} records of the sources"
         )
-        return PoolGames.of(access, pools, sizes, target, "pools")
+        return PoolGames.of(access, pools, sizes, target, "pools", replace=self.replace)

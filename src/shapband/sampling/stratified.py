@@ -61,7 +61,7 @@ class Stratified(Sampling):
         sizes = np.empty(len(pools), dtype=np.int64)
         sizes[by_name] = allocate(scores[by_name], self.n_pool, self.n_boot, self.alpha)
         target = (
-            f"bootstrap draws of {format_sizes(sizes)} records ({self.n_boot:,} on average), "
-            f"conditional on the pools of {format_sizes(sizes_of(pools))} that were bought"
+            f"draws of {format_sizes(sizes)} records ({self.n_boot:,} on average) with "
+            f"replacement from pools of {format_sizes(sizes_of(pools))} records of the sources"
         )
         return PoolGames.of(access, pools, sizes, target, "pools")

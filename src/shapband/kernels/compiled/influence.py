@@ -1,0 +1,53 @@
+"""Sums over games for every record of a pool, in one pass."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from shapband._typing import FloatArray, IntArray
+
+
+@njit(cache=True, nogil=True)
+def add_games(
+    rows: IntArray,
+    values: FloatArray,
+    first: int,
+    seen: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    sums: NDArray[np.float32],
+    totals: FloatArray,
+) -> None:
+    """Add games to the sums of one pool, in place.
+
+    Parameters
+    ----------
+    rows : (n_games, size) records that each game uses, repeats included
+    values : (n_games, n_columns) numbers of each game
+    first : number of the first game, from 0 on
+    seen : (n_records,) the last game that used a record, plus 1
+    counts : (n_records,) games that used a record
+    sums : (n_records, n_columns) sums of the values over the games that used a record
+    totals : (5, n_columns) sums over all games of v, v², u v, u v² and u, where v is the value
+        and u the number of distinct records in the game
+    """
+    n_games, size = rows.shape
+    n_columns = values.shape[1]
+    for game in range(n_games):
+        distinct = 0
+        for place in range(size):
+            record = rows[game, place]
+            if seen[record] != first + game + 1:
+                seen[record] = first + game + 1
+                distinct += 1
+                counts[record] += 1
+                for column in range(n_columns):
+                    sums[record, column] += values[game, column]
+        for column in range(n_columns):
+            value = values[game, column]
+            totals[0, column] += value
+            totals[1, column] += value * value
+            totals[2, column] += distinct * value
+            totals[3, column] += distinct * value * value
+            totals[4, column] += distinct
