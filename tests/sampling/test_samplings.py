@@ -109,19 +109,17 @@ def test_providers_with_the_same_records_draw_on_their_own(sampling):
         (
             sb.Pooled(60, 1000),
             "pools",
-            "bootstrap draws of 1,000 records, conditional on the pools of 60 that were bought",
+            "draws of 1,000 records with replacement from pools of 60",
         ),
         (
             sb.Pooled(2000, 10),
             "pools",
-            "bootstrap draws of 10 records, conditional on the pools of 1,200 to 2,000 that were "
-            "bought",
+            "draws of 10 records with replacement from pools of 1,200 to 2,000",
         ),
         (
             sb.Stratified(60, 10, 0.5),
             "pools",
-            "bootstrap draws of 5 to 15 records (10 on average), conditional on the pools of 60 "
-            "that were bought",
+            "draws of 5 to 15 records (10 on average) with replacement from pools of 60",
         ),
         (
             sb.Blocks(1500, 600),

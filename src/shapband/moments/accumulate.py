@@ -122,8 +122,12 @@ class Moments:
 
     @property
     def variance(self) -> FloatArray:
-        """(n,) estimate of Var(φ), solver noise removed; a small variance may come out negative."""
-        return self.raw_variance - self.noise
+        """(n,) estimate of Var(φ), solver noise removed; a small variance may come out negative.
+
+        With draws without replacement from pools it includes the variance between pools.
+        """
+        shown = self.raw_variance - self.noise
+        return shown if self.pools is None else shown + self.pools.hidden
 
     @property
     def covariance(self) -> FloatArray | None:

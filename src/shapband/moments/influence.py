@@ -28,9 +28,9 @@ from shapband._typing import FloatArray
 from shapband.kernels import load
 from shapband.sampling.base import PoolDesign
 
-# Numbers kept for every pooled record, beside its own provider's: with single precision, and two
-# counts, this makes 64 bytes.
-_GROUPS = 13
+# Numbers kept for every pooled record, beside two for its own provider: in single precision, and
+# with two counts, this makes 64 bytes.
+_GROUPS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +41,15 @@ class Influence:
     ----------
     own : (n,) due to the provider's own pool
     rest : (n,) due to the pools of all others together; the mean of the provider's group
+    square : (n,) share of the variance of the squared deviations that is due to the own pool
+    square_variance : (n,) variance of the squared deviations, as a multiple of the variance squared
     per_group : providers in a group
     """
 
     own: FloatArray
     rest: FloatArray
+    square: FloatArray
+    square_variance: FloatArray
     per_group: float
 
 
@@ -53,7 +57,7 @@ class InfluenceFold:
     """Adds games to the sums from which the influences are computed.
 
     Memory is 64 bytes for every pooled record and does not grow with games. The other providers
-    are taken in up to 13 groups; the values of a group are added up with fixed random signs, so
+    are taken in up to 12 groups; the values of a group are added up with fixed random signs, so
     that time and memory are linear in the providers.
 
     Parameters
@@ -70,7 +74,7 @@ class InfluenceFold:
         self._group[np.argsort(np.array(design.names))] = np.arange(n) % groups
         self._sign = np.array([_sign(name) for name in design.names])
         self._members = [np.flatnonzero(self._group == group) for group in range(groups)]
-        self._pools = [_PoolSums(size, 1 + groups) for size in design.pool_sizes]
+        self._pools = [_PoolSums(size, 2 + groups) for size in design.pool_sizes]
         self._n_games = 0
 
     def add(self, values: FloatArray) -> None:
@@ -81,8 +85,9 @@ class InfluenceFold:
         groups = np.stack([signed[:, members].sum(axis=1) for members in self._members], axis=1)
         add_games = load("influence").add_games
         for i, choice in enumerate(self._design.choices(games)):
-            columns = np.concatenate([values[:, i : i + 1], groups], axis=1)
-            columns[:, 1 + self._group[i]] -= signed[:, i]
+            own = values[:, i : i + 1]
+            columns = np.concatenate([own, own * own, groups], axis=1)
+            columns[:, 2 + self._group[i]] -= signed[:, i]
             pool = self._pools[i]
             add_games(
                 choice.rows(), columns, games.start, pool.seen, pool.counts, pool.sums, pool.totals
@@ -90,30 +95,55 @@ class InfluenceFold:
 
     def influence(self) -> Influence:
         """Compute the influences from the sums; three games are the least."""
-        sizes = zip(self._pools, self._design.draw_sizes, strict=True)
+        sizes = list(zip(self._pools, self._design.draw_sizes, strict=True))
         shares = np.array([self._shares(pool, size) for pool, size in sizes])
-        own, groups = shares[:, 0], shares[:, 1:]
+        square, variance = np.array([self._square(pool, size) for pool, size in sizes]).T
+        own, groups = shares[:, 0], shares[:, 2:]
         # A provider alone in its group has no other member for its own pool to move.
         rest = groups.sum(axis=0)[self._group] - groups[np.arange(len(own)), self._group]
-        return Influence(own, rest, len(own) / groups.shape[1])
+        return Influence(own, rest, square, variance, len(own) / groups.shape[1])
 
     def _shares(self, pool: _PoolSums, size: int) -> FloatArray:
         """Shares of the variance of every column that are due to one pool."""
         games, m = self._n_games, len(pool.counts)
-        h = size / m
-        p = 1 - (1 - 1 / m) ** size if self._design.replace else h
-        if p == 1:  # every game uses the whole pool
-            return np.zeros(pool.sums.shape[1])
-        total, square, used, used_square, distinct = pool.totals
+        p, factor = self._factor(m, size)
+        total, square, used, used_square, distinct = pool.totals[:5]
         mean = total / games
         variance = np.maximum(square - games * mean**2, 0.0) / (games - 1)
         deviations = pool.sums.astype(np.float64) - mean * pool.counts[:, None]
         together = (deviations**2).sum(axis=0)
         alone = (1 - 2 * p) * (used_square - 2 * mean * used + mean**2 * distinct)
         alone += m * p * p * (games - 1) * variance
-        factor = (m - 1) / m / (1 - p) ** 2 / (games * (games - 2)) / h
-        safe = np.where(variance > 0, variance, 1.0)
-        return np.asarray(np.where(variance > 0, (together - alone) * factor / safe, 0.0))
+        return _ratio((together - alone) * factor, variance)
+
+    def _square(self, pool: _PoolSums, size: int) -> tuple[float, float]:
+        """Share of the own pool in the variance of squared deviations, and that variance."""
+        games, m = self._n_games, len(pool.counts)
+        p, factor = self._factor(m, size)
+        one, two, three, four = pool.totals[[0, 1, 5, 6], 0] / games
+        variance = max(two - one**2, 0.0)
+        spread = four - 4 * one * three + 6 * one**2 * two - 3 * one**4 - variance**2
+        spread = max(spread, 0.0) * games / (games - 1)
+        sums = pool.sums[:, :2].astype(np.float64)
+        deviations = sums[:, 1] - 2 * one * sums[:, 0] + (one**2 - variance) * pool.counts
+        # The number of distinct records hardly varies, so its mean serves.
+        alone = (1 - 2 * p) * pool.totals[4, 0] / games + m * p * p
+        influence = ((deviations**2).sum() - alone * (games - 1) * spread) * factor
+        return float(_ratio(influence, spread)), float(_ratio(spread, variance**2))
+
+    def _factor(self, m: int, size: int) -> tuple[float, float]:
+        """The probability that a game uses a record, and the factor of a pool's sums."""
+        games, h = self._n_games, size / m
+        p = 1 - (1 - 1 / m) ** size if self._design.replace else h
+        if p == 1:  # every game uses the whole pool
+            return p, 0.0
+        return p, (m - 1) / m / (1 - p) ** 2 / (games * (games - 2)) / h
+
+
+def _ratio(above: FloatArray | float, below: FloatArray | float) -> FloatArray:
+    """Quotient, 0 where nothing varies."""
+    positive = np.asarray(below) > 0
+    return np.asarray(np.where(positive, above / np.where(positive, below, 1.0), 0.0))
 
 
 class _PoolSums:
@@ -123,7 +153,7 @@ class _PoolSums:
         self.seen = np.zeros(n_records, dtype=np.int32)
         self.counts = np.zeros(n_records, dtype=np.int32)
         self.sums = np.zeros((n_records, n_columns), dtype=np.float32)
-        self.totals = np.zeros((5, n_columns))
+        self.totals = np.zeros((7, n_columns))
 
 
 def _sign(name: str) -> float:

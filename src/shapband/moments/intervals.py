@@ -35,7 +35,8 @@ def variance_standard_error(moments: Moments) -> FloatArray:
     mu4 = fourth_moment(moments.m4, raw, moments.n_games, moments.n_groups)
     per_game = moments.noise_m2 - 2 * moments.cross_21
     noise_part = per_game / (max(moments.n_games - moments.n_groups, 1) * n)
-    return np.sqrt(np.maximum(variance_of_variance(mu4, raw, n) + noise_part, 0.0))
+    pools = 0.0 if moments.pools is None else raw**2 * moments.pools.square
+    return np.sqrt(np.maximum(variance_of_variance(mu4, raw, n) + noise_part + pools, 0.0))
 
 
 def expectation_interval(moments: Moments, level: float) -> FloatArray:
@@ -48,8 +49,8 @@ def expectation_interval(moments: Moments, level: float) -> FloatArray:
 
 def variance_interval(moments: Moments, level: float) -> FloatArray:
     """Interval for the variance: (n, 2). Its lower end may be negative where noise is removed."""
-    raw = moments.raw_variance
-    low, high = _bonett(moments, level)
+    raw = moments.variance + moments.noise
+    low, high = (_bonett if moments.pools is None else _with_pools)(moments, level)
     noise_half = _noise_half_width(moments, level)
     down, up = raw - low, high - raw
     tilt = _noise_correlation(moments)
@@ -76,6 +77,25 @@ def _bonett(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
     with np.errstate(over="ignore"):
         factor = np.exp(z * error)
     return c * raw / factor, c * raw * factor
+
+
+def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
+    """Chi-square interval for the variance of games from pools.
+
+    Its degrees of freedom follow from the kurtosis, and from how much the variance across games
+    would differ with other pools; twice the estimate of the latter, because it is uncertain.
+    """
+    from scipy.special import chdtri
+
+    pools, n = moments.pools, moments.n_games
+    assert pools is not None  # noqa: S101  for the type checker
+    raw = moments.raw_variance
+    kurtosis = np.where(raw > 0, n * moments.m4 / np.where(raw > 0, moments.m2, 1.0) ** 2, 1.0)
+    games = np.maximum(kurtosis - (n - 3) / n, 0.0) / (n - 1)
+    freedom = 2 / np.maximum(games + 2 * pools.square, 1e-12)
+    whole = raw + pools.hidden
+    tail = _upper_tail(level)
+    return whole * freedom / chdtri(freedom, 1 - tail), whole * freedom / chdtri(freedom, tail)
 
 
 def _noise_half_width(moments: Moments, level: float) -> FloatArray:

@@ -36,10 +36,14 @@ class PoolErrors:
     ----------
     variance : (n,) variance of the expectation over the choice of the pools
     freedom : (n,) degrees of freedom of Student's quantile for the whole error
+    hidden : (n,) part of the variance that games from one pool do not show
+    square : (n,) relative variance of the variance across games over the choice of the pools
     """
 
     variance: FloatArray
     freedom: FloatArray
+    hidden: FloatArray
+    square: FloatArray
 
 
 def pool_errors(
@@ -75,7 +79,13 @@ def pool_errors(
     share = np.minimum(share + uncertain / n, sizes.top)
     others = (sizes.reach.sum() - sizes.reach) / max(n - 1, 1)
     reach = level.own * sizes.reach + (1 - level.own) * others
-    return PoolErrors(variance * reach * share, np.full(n, min(n_games - 1.0, _FREEDOM)))
+    between = variance * reach * share
+    # A draw without replacement from a random pool is one from the source, so what its variance
+    # lacks within one pool is the variance between pools. The bootstrap has no such relation.
+    hidden = np.zeros(n) if design.replace else between
+    square_share = np.clip(influence.square.mean() / level.own, 0.0, sizes.top)
+    square = square_share * reach * influence.square_variance.mean()
+    return PoolErrors(between, np.full(n, min(n_games - 1.0, _FREEDOM)), hidden, square)
 
 
 class _Sizes(NamedTuple):

@@ -74,9 +74,11 @@ class Pooled(Sampling):
         """Buy the pools."""
         pools = buy_pools(access, self.n_pool)
         sizes = np.full(len(pools), self.n_boot, dtype=np.int64)
-        how = "with replacement" if self.replace else "without replacement"
-        target = (
-            f"draws of {self.n_boot:,} records {how} from pools of "
-            f"{format_sizes(sizes_of(pools))} records of the sources"
-        )
-        return PoolGames.of(access, pools, sizes, target, "pools", replace=self.replace)
+        pooled = format_sizes(sizes_of(pools))
+        target = f"draws of {self.n_boot:,} records with replacement from pools of {pooled}"
+        if not self.replace:
+            target = (
+                f"draws of {self.n_boot:,} records from the sources, by way of pools of {pooled}"
+            )
+        code = "pools" if self.replace else "sources"
+        return PoolGames.of(access, pools, sizes, target, code, replace=self.replace)

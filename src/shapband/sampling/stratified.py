@@ -62,6 +62,6 @@ class Stratified(Sampling):
         sizes[by_name] = allocate(scores[by_name], self.n_pool, self.n_boot, self.alpha)
         target = (
             f"draws of {format_sizes(sizes)} records ({self.n_boot:,} on average) with "
-            f"replacement from pools of {format_sizes(sizes_of(pools))} records of the sources"
+            f"replacement from pools of {format_sizes(sizes_of(pools))}"
         )
         return PoolGames.of(access, pools, sizes, target, "pools")

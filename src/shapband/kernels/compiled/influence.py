@@ -29,8 +29,8 @@ def add_games(
     seen : (n_records,) the last game that used a record, plus 1
     counts : (n_records,) games that used a record
     sums : (n_records, n_columns) sums of the values over the games that used a record
-    totals : (5, n_columns) sums over all games of v, v², u v, u v² and u, where v is the value
-        and u the number of distinct records in the game
+    totals : (7, n_columns) sums over all games of v, v², u v, u v², u, v³ and v⁴, where v is the
+        value and u the number of distinct records in the game
     """
     n_games, size = rows.shape
     n_columns = values.shape[1]
@@ -51,3 +51,5 @@ def add_games(
             totals[2, column] += distinct * value
             totals[3, column] += distinct * value * value
             totals[4, column] += distinct
+            totals[5, column] += value * value * value
+            totals[6, column] += value * value * value * value

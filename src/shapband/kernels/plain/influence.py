@@ -23,5 +23,6 @@ def add_games(
         seen[records] = first + game + 1
         counts[records] += 1
         sums[records] += value
-        u = len(records)
-        totals += [value, value * value, u * value, u * value * value, np.full_like(value, u)]
+        u = np.full_like(value, len(records))
+        square = value * value
+        totals += [value, square, u * value, u * value * value, u, square * value, square * square]
