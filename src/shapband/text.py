@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from shapband.checks import printable
+from shapband.moments.errors import ErrorParts, error_parts
 
 if TYPE_CHECKING:
     from shapband.valuation import Valuation
@@ -139,6 +140,13 @@ def _caveats(valuation: Valuation) -> list[str]:
             f"{valuation.failures:,} of {valuation.evaluations:,} coalitions could not be "
             "evaluated and count with the value given by failed="
         )
+    if valuation.moments.pools is not None:
+        lines.append(_error_line(error_parts(valuation.moments)))
+    if valuation.target_code == "pools":
+        lines.append(
+            "sd of value: that of draws that repeat records; Pooled(..., replace=False) gives that "
+            "of the sources"
+        )
     if np.isnan(valuation.variance).any():
         lines.append("not known: one permutation does not show the solver's noise; use two or more")
     if valuation.negative_variance.any():
@@ -147,3 +155,20 @@ def _caveats(valuation: Valuation) -> list[str]:
             "permutations"
         )
     return lines
+
+
+def _error_line(parts: ErrorParts) -> str:
+    """Say where the errors of games from pools come from, and what would lower them."""
+    total = float(parts.total.sum()) or 1.0
+    shares = {
+        "games": float(parts.games.sum()) / total,
+        "solver": float(parts.solver.sum()) / total,
+        "pools": float(parts.pools.sum()) / total,
+    }
+    remedy = {
+        "games": "more games would lower the errors",
+        "solver": "more permutations a game would lower the errors",
+        "pools": "larger pools would lower the errors, more games hardly",
+    }[max(shares, key=lambda cause: shares[cause])]
+    causes = ", ".join(f"{cause} {100 * share:.0f} %" for cause, share in shares.items())
+    return f"squared errors: {causes}; {remedy}"

@@ -14,6 +14,7 @@ from shapband.access.meter import AccessReport, Usage
 from shapband.errors import InvalidInput
 from shapband.moments import intervals
 from shapband.moments.accumulate import Moments
+from shapband.moments.errors import error_parts
 from shapband.moments.pools import PoolErrors
 from shapband.text import valuation_html, valuation_text
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FORMAT = 3
-_READABLE = (2, 3)  # format 2 has neither covariances nor errors of pools
+_READABLE = (2, 3)  # format 2 has no covariances, and no errors of pools and shuffles
 _ARRAYS = tuple(field.name for field in fields(Moments) if field.type == "FloatArray")
 StopCode = Literal["n_games", "budget", "rule", "unfinished"]
 
@@ -131,6 +132,24 @@ class Valuation:
         """(n,) standard error of the variance."""
         return intervals.variance_standard_error(self.moments)
 
+    @property
+    def error(self) -> pd.DataFrame:
+        """The standard error of every expectation, split by cause; the squares add up.
+
+        More games lower the part of the games and that of the solver. They do not lower the part
+        of the pools; larger pools do.
+        """
+        import pandas as pd
+
+        parts = error_parts(self.moments)
+        columns = {
+            "standard_error": np.sqrt(parts.total),
+            "games": np.sqrt(parts.games),
+            "solver": np.sqrt(parts.solver),
+            "pools": np.sqrt(parts.pools),
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
+
     def interval(self, level: float = 0.95) -> FloatArray:
         """(n, 2) confidence interval for the expectation."""
         return intervals.expectation_interval(self.moments, level)
@@ -206,7 +225,7 @@ class Valuation:
         """Make a valuation from the text that `to_json` returned."""
         document = _parse(text)
         n = len(document["names"])
-        moments = dict(document["moments"])
+        moments = {"group_m2": [0.0] * n, **document["moments"]}
         moments.update({name: _to_array(moments[name]) for name in _ARRAYS})
         if moments.get("products") is not None:
             moments["products"] = _to_array(moments["products"])

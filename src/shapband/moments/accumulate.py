@@ -16,11 +16,10 @@ from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 from shapband.moments import decompose
 from shapband.moments.influence import InfluenceFold
-from shapband.moments.pools import PoolErrors, pool_errors
+from shapband.moments.pools import PoolErrors, Spread, pool_errors
 from shapband.sampling.base import PoolDesign
 
 _MANY = 500  # providers up to which covariances are kept: 2 MB
-_LEAST = 3  # games from which on the influence of the pools can be estimated
 _FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
 
 
@@ -40,6 +39,7 @@ class Moments:
     m2, m3, m4 : (n,) sums of (x - x̄)**2, **3, **4
     noise_m2 : (n,) sum of (w - w̄)**2
     cross_11, cross_21 : (n,) sums of (x - x̄)(w - w̄) and of (x - x̄)**2 (w - w̄)
+    group_m2 : (n,) sum over games of the squared deviation of their group's mean from x̄
     products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
     pools : what the choice of the pools adds to the errors, or None without pools
 
@@ -62,6 +62,7 @@ class Moments:
     noise_m2: FloatArray
     cross_11: FloatArray
     cross_21: FloatArray
+    group_m2: FloatArray
     products: FloatArray | None = None
     pools: PoolErrors | None = None
 
@@ -101,6 +102,8 @@ class Moments:
             n_groups = self.n_groups + other.n_groups
         one, two = parts
         sums = {name: getattr(one, name) + getattr(two, name) for name in _SUMS}
+        if self.group is not None:
+            sums["group_m2"] += self.n_games * share * (other.mean - self.mean) ** 2
         if one.products is not None and two.products is not None:
             sums["products"] = one.products + two.products
         return Moments(n_games, self.group, n_groups, mean=mean, noise=noise, **sums)
@@ -147,7 +150,7 @@ class Moments:
         return self.n_games if self.group is None else min(self.group, self.n_games)
 
 
-_SUMS = ("m2", "m3", "m4", "noise_m2", "cross_11", "cross_21")
+_SUMS = ("m2", "m3", "m4", "noise_m2", "cross_11", "cross_21", "group_m2")
 
 
 class Fold:
@@ -164,7 +167,7 @@ class Fold:
         self._size = _FOLD if group is None else group
         self._folded = Moments.empty(n_providers, group)
         self._waiting = np.empty((2, 0, n_providers))
-        self._pools = None if design is None or group is not None else _PoolFold(design)
+        self._pools = None if design is None else _PoolFold(design)
 
     def add(self, values: FloatArray, noise: FloatArray) -> None:
         """Add the next games: values and noise, (n_games, n) each."""
@@ -186,7 +189,7 @@ class Fold:
         moments = self._folded
         if self._waiting.shape[1] > 0:
             moments = moments.merge(self._block(self._waiting))
-        if self._pools is None or moments.n_games < _LEAST:
+        if self._pools is None or moments.n_games < 2:
             return moments
         return replace(moments, pools=self._pools.errors(moments))
 
@@ -207,6 +210,7 @@ class Fold:
             noise_m2=(dw * dw).sum(axis=0),
             cross_11=(dx * dw).sum(axis=0),
             cross_21=(square * dw).sum(axis=0),
+            group_m2=np.zeros_like(mean),
             products=None if self._folded.products is None else dx.T @ dx,
         )
 
@@ -228,41 +232,76 @@ def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> Moments:
 
 
 class _PoolFold:
-    """The influence of the pools on games, about the mean of the first block of games."""
+    """The influence of the pools on games, about the mean of the first block of games.
+
+    Games are added in whole shuffles, if there are any.
+    """
 
     def __init__(self, design: PoolDesign) -> None:
         self._design = design
-        self._early: list[FloatArray] = []
+        self._step = design.per_shuffle or 1
+        self._waiting = np.empty((0, len(design.names)))
         self._centre: tuple[FloatArray, FloatArray] | None = None
         self._influence = InfluenceFold(design)
 
     def add(self, values: FloatArray) -> None:
         """Add the next games."""
-        if self._centre is None:
-            self._early.append(values)
-            values = np.concatenate(self._early)
-            if len(values) < _FOLD:
-                return
-            self._centre = _centre(values[:_FOLD])
-            self._early.clear()
-        mean, scale = self._centre
-        self._influence.add((values - mean) / scale)
+        self._waiting = np.concatenate([self._waiting, values])
+        if self._centre is None and len(self._waiting) >= _FOLD:
+            self._centre = _centre(self._waiting[:_FOLD])
+        if self._centre is not None:
+            self._add(self._influence, self._centre)
+            self._waiting = self._waiting[self._whole :]
 
-    def errors(self, moments: Moments) -> PoolErrors:
-        """What the pools add to the errors of these moments."""
+    def errors(self, moments: Moments) -> PoolErrors | None:
+        """What the pools add to the errors of these moments, or None after too few games."""
         influence = self._influence
         if self._centre is None:
-            values = np.concatenate(self._early)
-            mean, scale = _centre(values)
             influence = InfluenceFold(self._design)
-            influence.add((values - mean) / scale)
-        return pool_errors(
-            moments.raw_variance,
-            influence.influence(),
-            _mean_squared_correlation(moments),
-            self._design,
-            moments.n_games,
-        )
+            if self._whole:
+                self._add(influence, _centre(self._waiting[: self._whole]))
+        if influence.pairs <= 0:
+            return None
+        return pool_errors(_spread(moments), influence.influence(), self._design)
+
+    @property
+    def _whole(self) -> int:
+        return len(self._waiting) - len(self._waiting) % self._step
+
+    def _add(self, influence: InfluenceFold, centre: tuple[FloatArray, FloatArray]) -> None:
+        mean, scale = centre
+        influence.add((self._waiting[: self._whole] - mean) / scale)
+
+
+def _spread(moments: Moments) -> Spread:
+    """What games from pools vary by."""
+    correlation, n_games = _mean_squared_correlation(moments), moments.n_games
+    if moments.group is None:
+        raw = moments.raw_variance
+        return Spread(n_games, raw, raw / n_games, n_games - 1, correlation)
+    k, shuffles = moments.group, max(n_games // moments.group, 2)
+    variance = (moments.m2 + moments.group_m2) / (n_games - 1)
+    of_mean = _shuffle_variance(moments, shuffles) / shuffles
+    effective = k * np.sqrt(shuffles * (shuffles - 1))
+    return Spread(effective, variance, of_mean, shuffles * (k - 1), correlation)
+
+
+def _shuffle_variance(moments: Moments, shuffles: int) -> FloatArray:
+    """Variance of the mean of one shuffle, if the pools are given; shrunk over the providers.
+
+    It is found as a share of the variance that the mean would have if the shuffle had other
+    records as well.
+    """
+    whole = moments.raw_variance / (moments.n_games / moments.n_groups)
+    if not (whole > 0).any():
+        return np.zeros_like(whole)
+    between = moments.group_m2 / moments.n_games * shuffles / (shuffles - 1)
+    share = np.where(whole > 0, between / np.where(whole > 0, whole, 1.0), 0.0)
+    common = between.sum() / whole.sum()
+    noise = 2 * np.maximum(share, 0.05) ** 2 / (shuffles - 1)
+    spread = max(((share - common) ** 2 - noise).sum() / max(len(share) - 1, 1), 0.0)
+    shrunk = common + spread / (spread + noise) * (share - common)
+    return np.asarray(np.clip(shrunk, 0.0, 1.0) * whole)
 
 
 def _centre(values: FloatArray) -> tuple[FloatArray, FloatArray]:

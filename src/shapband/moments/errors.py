@@ -33,9 +33,12 @@ class ErrorParts:
 
 def error_parts(moments: Moments) -> ErrorParts:
     """Split the error of the expectation by its causes."""
-    whole = moments.raw_variance / moments.independent_games  # Eq. (9)
-    solver = np.minimum(moments.noise / moments.independent_games, whole)
-    pools = np.zeros_like(whole) if moments.pools is None else moments.pools.variance
+    if moments.pools is None:
+        whole = moments.raw_variance / moments.independent_games  # Eq. (9)
+        pools = np.zeros_like(whole)
+    else:
+        whole, pools = moments.pools.games, moments.pools.variance
+    solver = np.minimum(moments.noise / moments.n_games, whole)
     return ErrorParts(whole - solver, solver, pools)
 
 
@@ -54,10 +57,9 @@ def error_covariance(moments: Moments) -> FloatArray | None:
     """
     if moments.products is None:
         return None
-    freedom = max(moments.n_games - moments.n_groups, 1)
-    across = moments.products / freedom
-    if moments.pools is None:
-        return across / moments.independent_games
-    spread = np.sqrt(np.diag(across))
-    scale = np.sqrt(moments.pools.variance) / np.where(spread > 0, spread, 1.0)
-    return across / moments.independent_games + across * np.outer(scale, scale)
+    spread = np.sqrt(np.diag(moments.products))
+    scale = np.where(spread > 0, spread, 1.0)
+    correlation = moments.products / np.outer(scale, scale)
+    parts = error_parts(moments)
+    games, pools = np.sqrt(parts.games + parts.solver), np.sqrt(parts.pools)
+    return np.asarray(correlation * (np.outer(games, games) + np.outer(pools, pools)))

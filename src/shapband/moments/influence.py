@@ -14,7 +14,9 @@ The influence of provider i's pool on the value of k, as a share of the variance
 
 with y_gk the value of k in game g minus its mean, and V_k its variance. D_gij is 1 - p if game g
 used record j of provider i and -p if not; p is the probability of that. Repeats of a record count
-once, because some models ignore them. m is the size of the pool, h the draw divided by it.
+once, because some models ignore them. m is the size of the pool, h the draw divided by it. Where
+games share shuffles, pairs are taken from different shuffles, because those of one are dependent;
+k² S (S - 1) such pairs from S shuffles of k games take the place of G (G - 2).
 """
 
 from __future__ import annotations
@@ -75,7 +77,14 @@ class InfluenceFold:
         self._sign = np.array([_sign(name) for name in design.names])
         self._members = [np.flatnonzero(self._group == group) for group in range(groups)]
         self._pools = [_PoolSums(size, 2 + groups) for size in design.pool_sizes]
+        self._per_shuffle = design.per_shuffle or 1
         self._n_games = 0
+
+    @property
+    def pairs(self) -> float:
+        """Pairs of games that do not share a shuffle."""
+        k = self._per_shuffle
+        return float(self._n_games * (self._n_games - (k if k > 1 else 2)))
 
     def add(self, values: FloatArray) -> None:
         """Add the next games: values about a fixed centre and in a fixed scale, (n_games, n)."""
@@ -90,7 +99,14 @@ class InfluenceFold:
             columns[:, 2 + self._group[i]] -= signed[:, i]
             pool = self._pools[i]
             add_games(
-                choice.rows(), columns, games.start, pool.seen, pool.counts, pool.sums, pool.totals
+                choice.rows(),
+                columns,
+                games.start,
+                self._per_shuffle,
+                pool.seen,
+                pool.counts,
+                pool.sums,
+                pool.totals,
             )
 
     def influence(self) -> Influence:
@@ -112,32 +128,43 @@ class InfluenceFold:
         variance = np.maximum(square - games * mean**2, 0.0) / (games - 1)
         deviations = pool.sums.astype(np.float64) - mean * pool.counts[:, None]
         together = (deviations**2).sum(axis=0)
-        alone = (1 - 2 * p) * (used_square - 2 * mean * used + mean**2 * distinct)
-        alone += m * p * p * (games - 1) * variance
+        if self._per_shuffle == 1:
+            alone = (1 - 2 * p) * (used_square - 2 * mean * used + mean**2 * distinct)
+            alone += m * p * p * (games - 1) * variance
+        else:
+            shuffles = pool.totals[8] - self._per_shuffle * games * mean**2
+            alone = size * (games - 1) * variance - size * p * shuffles
         return _ratio((together - alone) * factor, variance)
 
     def _square(self, pool: _PoolSums, size: int) -> tuple[float, float]:
         """Share of the own pool in the variance of squared deviations, and that variance."""
-        games, m = self._n_games, len(pool.counts)
+        games, m, k = self._n_games, len(pool.counts), self._per_shuffle
         p, factor = self._factor(m, size)
         one, two, three, four = pool.totals[[0, 1, 5, 6], 0] / games
         variance = max(two - one**2, 0.0)
         spread = four - 4 * one * three + 6 * one**2 * two - 3 * one**4 - variance**2
         spread = max(spread, 0.0) * games / (games - 1)
         sums = pool.sums[:, :2].astype(np.float64)
-        deviations = sums[:, 1] - 2 * one * sums[:, 0] + (one**2 - variance) * pool.counts
+        centre = one**2 - variance
+        deviations = sums[:, 1] - 2 * one * sums[:, 0] + centre * pool.counts
         # The number of distinct records hardly varies, so its mean serves.
-        alone = (1 - 2 * p) * pool.totals[4, 0] / games + m * p * p
-        influence = ((deviations**2).sum() - alone * (games - 1) * spread) * factor
+        alone = ((1 - 2 * p) * pool.totals[4, 0] / games + m * p * p) * (games - 1) * spread
+        if k > 1:
+            plain, cross, square = pool.totals[8, 0], pool.totals[9, 0], pool.totals[8, 1]
+            shuffles = square + 4 * one**2 * plain - 4 * one * cross
+            shuffles += centre * k * games * (2 * two - 4 * one**2 + centre)
+            alone = size * (games - 1) * spread - size * p * shuffles
+        influence = ((deviations**2).sum() - alone) * factor
         return float(_ratio(influence, spread)), float(_ratio(spread, variance**2))
 
     def _factor(self, m: int, size: int) -> tuple[float, float]:
         """The probability that a game uses a record, and the factor of a pool's sums."""
-        games, h = self._n_games, size / m
-        p = 1 - (1 - 1 / m) ** size if self._design.replace else h
+        h = size / m
+        bootstrap = self._design.replace and self._per_shuffle == 1
+        p = 1 - (1 - 1 / m) ** size if bootstrap else h
         if p == 1:  # every game uses the whole pool
             return p, 0.0
-        return p, (m - 1) / m / (1 - p) ** 2 / (games * (games - 2)) / h
+        return p, (m - 1) / m / (1 - p) ** 2 / self.pairs / h
 
 
 def _ratio(above: FloatArray | float, below: FloatArray | float) -> FloatArray:
@@ -153,7 +180,7 @@ class _PoolSums:
         self.seen = np.zeros(n_records, dtype=np.int32)
         self.counts = np.zeros(n_records, dtype=np.int32)
         self.sums = np.zeros((n_records, n_columns), dtype=np.float32)
-        self.totals = np.zeros((7, n_columns))
+        self.totals = np.zeros((10, n_columns))
 
 
 def _sign(name: str) -> float:

@@ -87,10 +87,13 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
     """
     from scipy.special import chdtri
 
-    pools, n = moments.pools, moments.n_games
+    pools, n = moments.pools, moments.n_games - moments.n_groups + 1
     assert pools is not None  # noqa: S101  for the type checker
     raw = moments.raw_variance
-    kurtosis = np.where(raw > 0, n * moments.m4 / np.where(raw > 0, moments.m2, 1.0) ** 2, 1.0)
+    mu4 = moments.m4 / n
+    if moments.group is not None:
+        mu4 = fourth_moment(moments.m4, raw, moments.n_games, moments.n_groups)
+    kurtosis = np.where(raw > 0, mu4 / np.where(raw > 0, raw, 1.0) ** 2, 1.0)
     games = np.maximum(kurtosis - (n - 3) / n, 0.0) / (n - 1)
     freedom = 2 / np.maximum(games + 2 * pools.square, 1e-12)
     whole = raw + pools.hidden

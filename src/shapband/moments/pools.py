@@ -34,39 +34,68 @@ class PoolErrors:
 
     Attributes
     ----------
+    games : (n,) variance of the expectation over the choice of games from the same pools
     variance : (n,) variance of the expectation over the choice of the pools
     freedom : (n,) degrees of freedom of Student's quantile for the whole error
     hidden : (n,) part of the variance that games from one pool do not show
     square : (n,) relative variance of the variance across games over the choice of the pools
     """
 
+    games: FloatArray
     variance: FloatArray
     freedom: FloatArray
     hidden: FloatArray
     square: FloatArray
 
 
-def pool_errors(
-    variance: FloatArray,
-    influence: Influence,
-    correlation: float,
-    design: PoolDesign,
-    n_games: int,
-) -> PoolErrors:
-    """Estimate what the pools add to the error of every expectation.
+class Spread(NamedTuple):
+    """What games from pools vary by, from their moments.
 
-    Parameters
+    Attributes
     ----------
-    variance : (n,) raw variance across games
-    influence : the shares found
-    correlation : mean squared correlation of the values of two providers
-    design : how the games choose their records
     n_games : games played
+    variance : (n,) raw variance across games, about one mean
+    of_mean : (n,) variance of the mean of these games, if the pools are given
+    freedom : degrees of freedom of `of_mean`
+    correlation : mean squared correlation of the values of two providers
     """
-    n = len(variance)
-    sizes = _Sizes.of(design, n_games)
-    level = _level(influence, correlation, sizes, n_games)
+
+    n_games: float
+    variance: FloatArray
+    of_mean: FloatArray
+    freedom: float
+    correlation: float
+
+
+def pool_errors(spread: Spread, influence: Influence, design: PoolDesign) -> PoolErrors:
+    """Estimate what the pools add to the errors of both moments."""
+    n = len(spread.variance)
+    sizes = _Sizes.of(design, spread.n_games)
+    level = _level(influence, spread.correlation, sizes, spread.n_games)
+    share = _shares(influence, level, sizes, spread.n_games)
+    others = (sizes.reach.sum() - sizes.reach) / max(n - 1, 1)
+    reach = level.own * sizes.reach + (1 - level.own) * others
+    between = spread.variance * reach * share
+    # A draw without replacement from a random pool is one from the source, so what its variance
+    # lacks within one pool is the variance between pools. The bootstrap has no such relation, and
+    # within a shuffle nothing is lacking.
+    shows_all = design.replace or design.per_shuffle is not None
+    # One standard error more than found, because too narrow an interval is the worse mistake.
+    found_square = influence.square.mean() + np.sqrt(sizes.noise.mean() / n)
+    square_share = np.clip(found_square / level.own, 0.0, sizes.top)
+    return PoolErrors(
+        games=spread.of_mean,
+        variance=between,
+        freedom=np.full(n, min(float(spread.freedom), _FREEDOM)),
+        hidden=np.zeros(n) if shows_all else between,
+        square=square_share * reach * influence.square_variance.mean(),
+    )
+
+
+def _shares(influence: Influence, level: _Level, sizes: _Sizes, n_games: float) -> FloatArray:
+    """Shares of single providers: the level, and how far they are seen to deviate from it."""
     found = influence.own + influence.rest
+    n = len(found)
     deviation = found - found.mean()
     noise = sizes.noise.sum() + 4 * np.clip(found, _NOISE_SHARE, sizes.top) / n_games
     weight = np.zeros(n)
@@ -76,16 +105,7 @@ def pool_errors(
         weight = spread / (spread + noise)
     uncertain = np.sqrt(level.variance + weight**2 * noise)
     share = np.clip(level.mean + weight * deviation, _LEAST_SHARE, sizes.top)
-    share = np.minimum(share + uncertain / n, sizes.top)
-    others = (sizes.reach.sum() - sizes.reach) / max(n - 1, 1)
-    reach = level.own * sizes.reach + (1 - level.own) * others
-    between = variance * reach * share
-    # A draw without replacement from a random pool is one from the source, so what its variance
-    # lacks within one pool is the variance between pools. The bootstrap has no such relation.
-    hidden = np.zeros(n) if design.replace else between
-    square_share = np.clip(influence.square.mean() / level.own, 0.0, sizes.top)
-    square = square_share * reach * influence.square_variance.mean()
-    return PoolErrors(between, np.full(n, min(n_games - 1.0, _FREEDOM)), hidden, square)
+    return np.asarray(np.minimum(share + uncertain / n, sizes.top))
 
 
 class _Sizes(NamedTuple):
@@ -103,13 +123,14 @@ class _Sizes(NamedTuple):
     top: float
 
     @staticmethod
-    def of(design: PoolDesign, n_games: int) -> _Sizes:
+    def of(design: PoolDesign, n_games: float) -> _Sizes:
         m, b = np.array(design.pool_sizes), np.array(design.draw_sizes)
         h = b / m
-        used = 1 - (1 - 1 / m) ** b if design.replace else h
+        replace = design.replace and design.per_shuffle is None
+        used = 1 - (1 - 1 / m) ** b if replace else h
         idle = np.maximum(1 - used, 1e-9)
         noise = 2 * m * (used / (idle * h)) ** 2 / n_games**2
-        top = 1.0 if design.replace else float(np.mean(1 / np.maximum(1 - h, 1e-9)))
+        top = 1.0 if replace else float(np.mean(1 / np.maximum(1 - h, 1e-9)))
         return _Sizes(h * np.array(design.unseen), noise, top)
 
 
@@ -130,7 +151,7 @@ _OWN, _REST = (_TOTAL * _PART).ravel(), (_TOTAL * (1 - _PART)).ravel()
 _PRIOR = np.log((0.16 * _TOTAL**-0.6 + 36.6 * _TOTAL**60) * _PART**6).ravel()
 
 
-def _level(influence: Influence, correlation: float, sizes: _Sizes, n_games: int) -> _Level:
+def _level(influence: Influence, correlation: float, sizes: _Sizes, n_games: float) -> _Level:
     n = len(influence.own)
     if n == 1:
         part = np.where(_OWN / len(_PART) > _REST, _PRIOR, -np.inf)  # there are no other pools
@@ -149,7 +170,7 @@ def _level(influence: Influence, correlation: float, sizes: _Sizes, n_games: int
 
 
 def _fit(
-    found: FloatArray, share: FloatArray, sizes: _Sizes, pools: float, n_games: int
+    found: FloatArray, share: FloatArray, sizes: _Sizes, pools: float, n_games: float
 ) -> FloatArray:
     """Log likelihood of the mean of the shares found, for every share of the grid."""
     mean = found.mean()
@@ -157,7 +178,7 @@ def _fit(
     return np.asarray(-0.5 * (share - mean) ** 2 / (noise / len(found)))
 
 
-def _fit_correlation(correlation: float, n: int, n_games: int) -> FloatArray:
+def _fit_correlation(correlation: float, n: int, n_games: float) -> FloatArray:
     """Log likelihood of the correlation of values, which tells of pools that move two of them.
 
     A mean squared correlation beyond 4 · own · rest / (n - 1) cannot come from so few shared

@@ -50,7 +50,7 @@ class PoolDesign:
     pool_sizes, draw_sizes : records of each provider in its pool and in a game
     unseen : for each provider, the fraction of its stock that is not in the pool; 1 for sources
         without end and for those drawn with replacement
-    replace : whether a game may choose a record twice
+    replace : whether a game may choose a record twice; shuffles never do
     per_shuffle : disjoint draws that one shuffle of the pools gives, or None without shuffles
     """
 

@@ -14,6 +14,7 @@ def add_games(
     rows: IntArray,
     values: FloatArray,
     first: int,
+    group: int,
     seen: NDArray[np.int32],
     counts: NDArray[np.int32],
     sums: NDArray[np.float32],
@@ -26,11 +27,14 @@ def add_games(
     rows : (n_games, size) records that each game uses, repeats included
     values : (n_games, n_columns) numbers of each game
     first : number of the first game, from 0 on
+    group : games that share a shuffle; 1 without shuffles
     seen : (n_records,) the last game that used a record, plus 1
     counts : (n_records,) games that used a record
     sums : (n_records, n_columns) sums of the values over the games that used a record
-    totals : (7, n_columns) sums over all games of v, v², u v, u v², u, v³ and v⁴, where v is the
-        value and u the number of distinct records in the game
+    totals : (10, n_columns) sums over all games of v, v², u v, u v², u, v³ and v⁴, where v is the
+        value and u the number of distinct records in the game; then the sum of v in the current
+        shuffle, and the sums over all shuffles of the square of that, and of its product with
+        that of the next column
     """
     n_games, size = rows.shape
     n_columns = values.shape[1]
@@ -53,3 +57,11 @@ def add_games(
             totals[4, column] += distinct
             totals[5, column] += value * value * value
             totals[6, column] += value * value * value * value
+            totals[7, column] += value
+        if (first + game + 1) % group == 0:
+            for column in range(n_columns):
+                following = totals[7, (column + 1) % n_columns]
+                totals[8, column] += totals[7, column] * totals[7, column]
+                totals[9, column] += totals[7, column] * following
+            for column in range(n_columns):
+                totals[7, column] = 0.0

@@ -12,6 +12,7 @@ def add_games(
     rows: IntArray,
     values: FloatArray,
     first: int,
+    group: int,
     seen: NDArray[np.int32],
     counts: NDArray[np.int32],
     sums: NDArray[np.float32],
@@ -25,4 +26,9 @@ def add_games(
         sums[records] += value
         u = np.full_like(value, len(records))
         square = value * value
-        totals += [value, square, u * value, u * value * value, u, square * value, square * square]
+        totals[:7] += [value, square, u * value, u * square, u, square * value, square * square]
+        totals[7] += value
+        if (first + game + 1) % group == 0:
+            totals[8] += totals[7] * totals[7]
+            totals[9] += totals[7] * np.roll(totals[7], -1)
+            totals[7] = 0.0
