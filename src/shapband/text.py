@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from shapband.checks import printable
-from shapband.moments.errors import ErrorParts, error_parts
+from shapband.moments.errors import error_parts
 
 if TYPE_CHECKING:
     from shapband.valuation import Valuation
@@ -27,6 +27,7 @@ def valuation_text(valuation: Valuation) -> str:
             *table_lines(*valuation_table(valuation)),
             *_caveats(valuation),
             "",
+            *_on_pools(valuation),
             f"sources: {valuation.access.records:,} records in {valuation.access.requests:,} "
             f"requests, total request time {valuation.access.seconds:.2f} s",
             f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
@@ -48,7 +49,7 @@ def valuation_html(valuation: Valuation) -> str:
             align = "left" if place == 0 else "right"
             cell = ElementTree.SubElement(row, tag, style=f"text-align: {align}")
             cell.text = text.strip()
-    for line in _caveats(valuation):
+    for line in [*_caveats(valuation), *_on_pools(valuation)]:
         ElementTree.SubElement(division, "p").text = line
     return ElementTree.tostring(division, encoding="unicode", method="html")
 
@@ -140,13 +141,6 @@ def _caveats(valuation: Valuation) -> list[str]:
             f"{valuation.failures:,} of {valuation.evaluations:,} coalitions could not be "
             "evaluated and count with the value given by failed="
         )
-    if valuation.moments.pools is not None:
-        lines.append(_error_line(error_parts(valuation.moments)))
-    if valuation.target_code == "pools":
-        lines.append(
-            "sd of value: that of draws that repeat records; Pooled(..., replace=False) gives that "
-            "of the sources"
-        )
     if np.isnan(valuation.variance).any():
         lines.append("not known: one permutation does not show the solver's noise; use two or more")
     if valuation.negative_variance.any():
@@ -157,18 +151,23 @@ def _caveats(valuation: Valuation) -> list[str]:
     return lines
 
 
-def _error_line(parts: ErrorParts) -> str:
-    """Say where the errors of games from pools come from, and what would lower them."""
-    total = float(parts.total.sum()) or 1.0
-    shares = {
-        "games": float(parts.games.sum()) / total,
-        "solver": float(parts.solver.sum()) / total,
-        "pools": float(parts.pools.sum()) / total,
+def _on_pools(valuation: Valuation) -> list[str]:
+    """Say where the errors of games from pools come from, what would lower them, and which sd."""
+    if valuation.moments.pools is None:
+        return []
+    parts = error_parts(valuation.moments)
+    causes = {
+        "games": (parts.games, "more games would lower them"),
+        "solver": (parts.solver, "more permutations a game would lower them"),
+        "pools": (parts.pools, "larger pools would lower them, more games hardly"),
     }
-    remedy = {
-        "games": "more games would lower the errors",
-        "solver": "more permutations a game would lower the errors",
-        "pools": "larger pools would lower the errors, more games hardly",
-    }[max(shares, key=lambda cause: shares[cause])]
-    causes = ", ".join(f"{cause} {100 * share:.0f} %" for cause, share in shares.items())
-    return f"squared errors: {causes}; {remedy}"
+    total = float(parts.total.sum()) or 1.0
+    shares = {cause: float(part.sum()) / total for cause, (part, _) in causes.items()}
+    largest = max(shares, key=lambda cause: shares[cause])
+    seen = ", ".join(f"{cause} {100 * share:.0f} %" for cause, share in shares.items() if share)
+    lines = [f"errors:  squared, {seen}; {causes[largest][1]}"] if seen else []
+    if valuation.target_code == "pools":
+        lines.append(
+            "sd:      of draws that repeat records; replace=False gives that of the sources"
+        )
+    return lines
