@@ -180,6 +180,17 @@ def test_shared_seeds_and_unknown_errors_of_pools_are_told():
     assert compare(valued(0), valued(1)).notes == ()
 
 
+@pytest.mark.parametrize(
+    "sampling", [sb.Pooled(20, 5), sb.Blocks(20, 5), sb.Stratified(20, 5, 0.8)]
+)
+def test_every_sampling_is_compared_game_by_game(sampling):
+    one = valued(0, sampling=sampling)
+    found = compare(one, valued(0, sampling=sampling, means=(0.0, 1.0, 2.5)))
+    assert found.paired_games == 40
+    assert found.beyond_chance.tolist() == [False, False, True]
+    np.testing.assert_allclose(found.second, [*one.expectation[:2], one.expectation[2] + 0.5])
+
+
 def test_exact_answers_differ_if_they_are_not_equal():
     providers = [sb.Provider(name, sb.ArraySource([[1.0]], [1.0])) for name in "ab"]
 

@@ -57,8 +57,8 @@ class Ranks:
     names : the providers, in the order of all arrays
     rank : (n,) rank of the estimate
     low, high : (n,) ends of the intervals; at the stated level all true ranks are inside
-    above : (n, n) probability that the row's expectation is above the column's, 0.5 for equal
-        estimates and on the diagonal
+    above : (n, n) probability that the row's expectation is above the column's, by Student's
+        distribution of the error of their difference; 0.5 on the diagonal
     level : confidence level of all intervals together
 
     Examples

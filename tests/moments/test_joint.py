@@ -219,6 +219,21 @@ def test_without_covariances_the_others_are_refused(question):
         question(with_many(Moments.of(games_of(0))))
 
 
+@pytest.mark.parametrize("n_games", [2, 3])
+def test_few_games_say_little(n_games):
+    moments = Moments.of(games_of(0, n_games))
+    assert np.isfinite(joint.simultaneous_interval(moments, 0.95)).all()
+    np.testing.assert_array_equal(joint.rank_intervals(moments, 0.95), [[1, 5]] * 5)
+
+
+def test_one_game_says_nothing():
+    moments = Moments.of(games_of(0, 1))
+    assert np.isnan(joint.simultaneous_interval(moments, 0.95)).all()
+    assert np.isnan(joint.difference(moments, 0, 1).standard_error)
+    with pytest.raises(InvalidInput, match="two or more games"):
+        joint.rank_intervals(moments, 0.95)
+
+
 # Levels. 400 repetitions: the standard error of a coverage of 0.95 is 0.011.
 
 

@@ -14,7 +14,7 @@ from shapband._typing import FloatArray, IntArray
 from shapband.errors import InvalidInput
 from shapband.moments.accumulate import Moments
 from shapband.moments.errors import error_covariance, error_freedom
-from shapband.moments.intervals import check_level, standard_error
+from shapband.moments.intervals import check_level, expectation_interval, standard_error
 from shapband.moments.simulate import (
     critical_value,
     difference_variances,
@@ -84,7 +84,10 @@ def simultaneous_interval(moments: Moments, level: float) -> FloatArray:
     else:
         multiple = critical_value(covariance, freedom, level)
     half = multiple * standard_error(moments)
-    return np.stack([moments.mean - half, moments.mean + half], axis=1)
+    low, high = expectation_interval(moments, level).T  # may be wider for other reasons
+    return np.stack(
+        [np.minimum(moments.mean - half, low), np.maximum(moments.mean + half, high)], axis=1
+    )
 
 
 def ranks(mean: FloatArray) -> IntArray:
@@ -160,14 +163,15 @@ def _fieller(mean: FloatArray, total: float, covariance: FloatArray, quantile: f
 
 
 def known_covariance(moments: Moments, question: str) -> FloatArray:
-    """Covariance of the errors, or an error if it was not kept."""
+    """Covariance of the errors, or an error if it is not known."""
     covariance = error_covariance(moments)
     if covariance is None:
         raise InvalidInput(
             f"{question}: this needs the covariances of the providers, which are kept for up to "
-            f"500 providers; received a valuation with {len(moments.mean):,} of them: use "
-            "difference() for single pairs"
+            "500 providers, and not in results of format 2: use difference() for single pairs"
         )
+    if np.isnan(moments.raw_variance).any():
+        raise InvalidInput(f"{question}: this needs the errors of two or more games: play more")
     return covariance
 
 
