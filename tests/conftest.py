@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 import shapband as sb
+from shapband.moments.pools import PoolErrors
 
 PATIENCE = 300  # seconds until a test that would wait for ever fails instead
 
@@ -56,3 +59,16 @@ def linear_providers(n=5, records=40, features=3, seed=0):
 
     providers = [sb.Provider(f"site {i}", sb.ArraySource(*make(records))) for i in range(n)]
     return providers, make(100)
+
+
+def with_pools(moments, variance, freedom):
+    """Moments whose pools add this variance to the error of every expectation."""
+    n = len(moments.mean)
+    pools = PoolErrors(
+        games=moments.raw_variance / moments.n_games,
+        variance=np.broadcast_to(np.asarray(variance, dtype=float), n),
+        freedom=np.broadcast_to(np.asarray(freedom, dtype=float), n),
+        hidden=np.zeros(n),
+        square=np.zeros(n),
+    )
+    return replace(moments, pools=pools)

@@ -1,13 +1,15 @@
 """Whether two valuations differ, and what a reader is told about it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from scipy.stats import ttest_ind
+from scipy.stats import ttest_ind, ttest_rel
 
 import shapband as sb
-from shapband._compare import compare
+from shapband._compare import compare, holm
 from shapband.errors import InvalidInput
-from tests.conftest import gaussian_providers
+from tests.conftest import gaussian_providers, with_pools
 
 
 def valued(seed, n_games=40, means=(0.0, 1.0, 2.0), sampling=None, names=None):
@@ -29,16 +31,112 @@ def test_the_test_is_that_of_welch():
     found = compare(one, other)
     expected = ttest_ind(other.games, one.games, equal_var=False)
     np.testing.assert_allclose(found.difference / found.standard_error, expected.statistic)
-    np.testing.assert_array_equal(found.beyond_chance, expected.pvalue < 0.05)
+    np.testing.assert_allclose(found.p_value, expected.pvalue)
+    assert found.paired_games == 0
 
 
-def test_the_false_alarms_are_five_in_a_hundred():
-    # 200 pairs of 3 providers: 30 false alarms expected, standard deviation 5.3; 4 of those.
-    alarms = sum(
-        compare(valued(2 * pair, 20), valued(2 * pair + 1, 20)).beyond_chance.sum()
-        for pair in range(200)
+def test_p_values_are_adjusted_by_holm():
+    # By hand: 5 × 0.001, 4 × 0.012, then 3 × 0.0125 raised to 0.048, 2 × 0.04, and 0.9.
+    found = holm(np.array([0.04, 0.001, 0.0125, 0.9, 0.012]))
+    np.testing.assert_allclose(found, [0.08, 0.005, 0.048, 0.9, 0.048])
+    np.testing.assert_array_equal(holm(np.array([0.04, np.nan, 0.7])), [0.12, np.nan, 1.0])
+
+
+def synthetic(games, seed=0, pools=None, template=None):
+    """A valuation with these games; `pools` is the variance that the pools add."""
+    games = np.asarray(games)
+    moments = sb.Moments.of(games)
+    if pools is not None:
+        moments = with_pools(moments, pools, len(games) - 1)
+    names = tuple(f"p{at}" for at in range(games.shape[1]))
+    return replace(template, names=names, moments=moments, games=games, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def template():
+    return valued(0, n_games=2)
+
+
+def false_alarms(template, n_games, pools, told, repeats=500):
+    """How often one of ten equal providers is flagged: one by one, and any after Holm."""
+    rng = np.random.default_rng(0)
+    alone = together = 0.0
+    for _ in range(repeats):
+        games = rng.normal(size=(2, n_games, 10)) + rng.normal(0, np.sqrt(pools), size=(2, 1, 10))
+        first, second = (
+            synthetic(values, seed, told, template) for seed, values in enumerate(games)
+        )
+        found = compare(first, second)
+        alone += np.mean(found.p_value < 0.05)
+        together += found.beyond_chance.any()
+    return alone / repeats, together / repeats
+
+
+@pytest.mark.parametrize(("n_games", "pools"), [(10, 0.0), (50, 0.0), (200, 0.02)])
+def test_false_alarms_keep_their_level(template, n_games, pools):
+    # 500 comparisons of ten providers: standard errors 0.0031 and 0.0097 of 0.05.
+    alone, together = false_alarms(template, n_games, pools, told=pools or None)
+    assert alone < 0.05 + 3 * 0.0031
+    assert together < 0.05 + 3 * 0.0097
+    assert alone > 0.05 - 4 * 0.0031
+
+
+def test_pools_that_are_not_told_raise_false_alarms(template):
+    alone, together = false_alarms(template, 200, 0.02, told=None, repeats=100)
+    assert alone > 0.2
+    assert together > 0.5
+
+
+def test_the_same_seed_is_compared_game_by_game():
+    one, other = valued(0, n_games=40), valued(0, n_games=30, means=(0.0, 1.1, 2.0))
+    found = compare(one, other)
+    expected = ttest_rel(other.games[:, 1], one.games[:30, 1])
+    assert found.paired_games == 30
+    assert found.p_value[1] == pytest.approx(expected.pvalue, abs=1e-6)
+    assert found.first[1] == pytest.approx(one.games[:30, 1].mean())
+    np.testing.assert_array_equal(found.beyond_chance, [False, True, False])
+    independent = compare(one, valued(1, n_games=30, means=(0.0, 1.1, 2.0)))
+    assert not independent.beyond_chance.any()
+    assert any("game by game over 30 games" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("change", [{"seed": 7}, {"games": np.zeros((5, 3))}])
+def test_games_that_do_not_belong_together_are_not_paired(change):
+    one = valued(0)
+    assert compare(one, replace(one, **change)).paired_games == 0
+    assert compare(one, valued(0, sampling=sb.Fresh(6))).paired_games == 0
+
+
+def paired_pools(template, told, repeats=300):
+    """How often equal providers are flagged if a game and a pool move both runs together."""
+    rng = np.random.default_rng(1)
+    alone = 0.0
+    for _ in range(repeats):
+        common = rng.normal(size=(60, 10)) + rng.normal(0, 0.3, size=10)
+        own = 0.2 * (rng.normal(size=(2, 60, 10)) + rng.normal(0, 0.3, size=(2, 1, 10)))
+        first, second = (synthetic(common + part, 0, told, template) for part in own)
+        alone += np.mean(compare(first, second).p_value < 0.05)
+    return alone / repeats
+
+
+def test_the_pools_of_paired_runs_are_in_the_error(template):
+    # The pools' variance is 0.09 of that of a game, in the values and in the differences.
+    assert abs(paired_pools(template, told=0.09 * 1.04) - 0.05) < 4 * 0.004
+    assert paired_pools(template, told=None, repeats=50) > 0.2
+
+
+def test_the_pools_of_a_paired_difference_by_hand(template):
+    rng = np.random.default_rng(0)
+    games = rng.normal(size=(2, 20, 3))
+    first, second = (
+        synthetic(x, 0, pools, template) for x, pools in zip(games, (0.1, 0.3), strict=True)
     )
-    assert abs(alarms - 30) < 4 * 5.34
+    found = compare(first, second)
+    apart = (games[1] - games[0]).var(axis=0, ddof=1)
+    ratio = np.maximum(0.1 / games[0].var(axis=0, ddof=1), 0.3 / games[1].var(axis=0, ddof=1))
+    np.testing.assert_allclose(found.standard_error**2, apart / 20 + apart * ratio)
+    steady = synthetic(np.ones((20, 3)), 0, 0.0, template)
+    assert compare(steady, steady).p_value.tolist() == [1, 1, 1]
 
 
 def test_a_difference_is_found():
@@ -68,11 +166,25 @@ def test_other_targets_are_warned_of():
     assert not any(note.startswith("warning") for note in compare(valued(0), valued(1)).notes)
 
 
-def test_pools_and_shared_seeds_are_told():
-    pooled = compare(valued(0, sampling=sb.Pooled(20, 5)), valued(1, sampling=sb.Pooled(20, 5)))
-    assert any("not of the pools" in note for note in pooled.notes)
-    assert any("same seed" in note for note in compare(valued(0), valued(0, n_games=50)).notes)
+def test_shared_seeds_and_unknown_errors_of_pools_are_told():
+    one = valued(0, sampling=sb.Pooled(20, 5))
+    old = replace(one, moments=replace(one.moments, pools=None))
+    assert any("not of the pools" in note for note in compare(old, valued(1)).notes)
+    assert not any("not of the pools" in note for note in compare(one, valued(1)).notes)
+    other = compare(valued(0), valued(0, sampling=sb.Fresh(6)))
+    assert any("may share draws" in note for note in other.notes)
     assert compare(valued(0), valued(1)).notes == ()
+
+
+@pytest.mark.parametrize(
+    "sampling", [sb.Pooled(20, 5), sb.Blocks(20, 5), sb.Stratified(20, 5, 0.8)]
+)
+def test_every_sampling_is_compared_game_by_game(sampling):
+    one = valued(0, sampling=sampling)
+    found = compare(one, valued(0, sampling=sampling, means=(0.0, 1.0, 2.5)))
+    assert found.paired_games == 40
+    assert found.beyond_chance.tolist() == [False, False, True]
+    np.testing.assert_allclose(found.second, [*one.expectation[:2], one.expectation[2] + 0.5])
 
 
 def test_exact_answers_differ_if_they_are_not_equal():

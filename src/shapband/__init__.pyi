@@ -21,6 +21,7 @@ from .sampling.blocks import Blocks
 from .sampling.fresh import Fresh
 from .sampling.pooled import Pooled
 from .sampling.stratified import Stratified
+from .several import Difference, Ranks
 from .solvers.balanced import BalancedPermutation
 from .solvers.base import Solution, Solver
 from .solvers.exact import Exact
@@ -35,6 +36,7 @@ from .sources.base import FiniteSource, GenerativeSource, Source
 from .sources.delayed import with_delay
 from .sources.frames import FrameSource
 from .sources.functions import DistributionSource, FunctionSource
+from .spread import Correlation, Distribution
 from .utilities.additive import AdditiveUtility
 from .utilities.base import Utility
 from .utilities.estimator import EstimatorUtility
@@ -56,8 +58,11 @@ __all__ = [
     "Blocks",
     "Budget",
     "Comparison",
+    "Correlation",
     "Cost",
     "DaskWorkers",
+    "Difference",
+    "Distribution",
     "DistributionSource",
     "Draws",
     "EstimatorUtility",
@@ -76,6 +81,7 @@ __all__ = [
     "Pooled",
     "Precision",
     "Provider",
+    "Ranks",
     "RayWorkers",
     "Realisation",
     "Run",

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from shapband import several, spread
 from shapband._typing import FloatArray, IntArray
 from shapband.access.meter import AccessReport, Usage
 from shapband.errors import InvalidInput
-from shapband.moments import intervals
+from shapband.moments import intervals, joint
 from shapband.moments.accumulate import Moments
 from shapband.moments.errors import error_parts
 from shapband.moments.pools import PoolErrors
@@ -150,13 +151,69 @@ class Valuation:
         }
         return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
 
-    def interval(self, level: float = 0.95) -> FloatArray:
-        """(n, 2) confidence interval for the expectation."""
+    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> FloatArray:
+        """(n, 2) confidence interval for the expectation.
+
+        The level holds for each interval, or with `simultaneous` for all of them together.
+        """
+        if simultaneous:
+            return joint.simultaneous_interval(self.moments, level)
         return intervals.expectation_interval(self.moments, level)
 
     def variance_interval(self, level: float = 0.95) -> FloatArray:
         """(n, 2) confidence interval for the variance."""
         return intervals.variance_interval(self.moments, level)
+
+    def difference(self, a: str, b: str, level: float = 0.95) -> several.Difference:
+        """Expectation of provider `a` minus that of provider `b`, with its interval and p-value.
+
+        With more than 500 providers, whose covariances are not kept, the standard error is an
+        upper bound: the sum of both standard errors.
+        """
+        return several.difference(self.names, self.moments, a, b, level)
+
+    def ranks(self, level: float = 0.95) -> several.Ranks:
+        """Ranks of the expectations, with intervals that hold together."""
+        return several.ranks(self.names, self.moments, level)
+
+    def top(self, k: int) -> pd.Series[float]:
+        """Probability that each provider's expectation is among the `k` largest.
+
+        It follows from the distribution of the errors around the estimates, and is simulated:
+        its standard error is at most 0.004.
+        """
+        return several.top(self.names, self.moments, k)
+
+    def shares(self, level: float = 0.95) -> pd.DataFrame:
+        """Shares of the total of all expectations, with standard errors and intervals.
+
+        A total that may be zero at this level has no shares and is refused.
+        """
+        return several.shares(self.names, self.moments, level)
+
+    def distribution(
+        self,
+        level: float = 0.95,
+        quantiles: tuple[float, ...] = (0.05, 0.5, 0.95),
+        tail: float = 0.1,
+    ) -> spread.Distribution:
+        """Quantiles of the values, probability of a negative value, and expected shortfall.
+
+        They describe the values in single games, solver noise included: with `Fresh`, draws from
+        the sources; with all other samplings, draws from the pools that were bought, whose own
+        error is not in the intervals. The expected shortfall is the mean of the lowest `tail` of
+        the values; it has an interval if at least 50 games are in the tail.
+        """
+        games, n_played = self.games, self.n_games
+        return spread.distribution(self.names, games, n_played, quantiles, tail, level)
+
+    def correlation(self, level: float = 0.95) -> spread.Correlation:
+        """Correlations of the providers' values over games, with errors and intervals.
+
+        They describe the values in single games, like `distribution`. Solver noise is included
+        and changes the correlations.
+        """
+        return spread.correlation(self.names, self.games, self.n_games, level)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Return a data frame with one row per provider."""

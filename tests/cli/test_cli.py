@@ -251,13 +251,18 @@ def test_compare_says_what_differs(runs):
         [row["standard_error"] for row in rows],
         np.hypot(one.standard_error, two.standard_error), rtol=1e-12,
     )  # fmt: skip
-    assert any("pools" in note for note in document["notes"])
+    assert document["paired_games"] == 0
+    assert all(0 <= row["p_value"] <= row["adjusted_p_value"] <= 1 for row in rows)
+    assert [row["beyond_chance"] for row in rows] == [
+        row["adjusted_p_value"] < 0.05 for row in rows
+    ]
 
 
 def test_compare_prints_a_table(runs):
     printed = called("compare", runs / "one", runs / "two").stdout
     assert sum(line.startswith("alcohol") for line in printed.splitlines()) == 10
     assert "of 10 differ beyond chance" in printed
+    assert "p  p (Holm)  beyond chance" in printed
 
 
 @pytest.mark.parametrize("unanswered", [0, 2])

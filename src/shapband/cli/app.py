@@ -249,8 +249,10 @@ def compare(
 ) -> None:
     """Compare the expectations of two runs.
 
-    For every provider: both expectations, their difference, its standard error, and whether the
-    difference is beyond chance (two-sided, 95 %).
+    For every provider: both expectations, their difference, its standard error, the p-value of
+    a two-sided test, the same adjusted for the number of providers by Holm's method, and whether
+    the difference is beyond chance: the adjusted p-value is below 0.05. Runs with the same seed
+    and sampling are compared game by game.
     """
     from shapband._compare import compare as compare_valuations
     from shapband.cli.views import comparison_json, format_comparison

@@ -131,7 +131,9 @@ def write_export(content: bytes, form: Format, out: Path | None) -> None:
 
 def format_comparison(one: Path, other: Path, comparison: Comparison) -> str:
     """Show two runs side by side."""
-    header = ("provider", "first", "second", "difference", "std. error", "beyond chance")
+    header = (
+        "provider", "first", "second", "difference", "std. error", "p", "p (Holm)", "beyond chance",
+    )  # fmt: skip
     rows = [
         (
             printable(name),
@@ -139,16 +141,17 @@ def format_comparison(one: Path, other: Path, comparison: Comparison) -> str:
             f"{comparison.second[at]:.6f}",
             f"{comparison.difference[at]:+.6f}",
             f"{comparison.standard_error[at]:.6f}",
+            _p_text(comparison.p_value[at]),
+            _p_text(comparison.adjusted_p_value[at]),
             "yes" if comparison.beyond_chance[at] else "no",
         )
         for at, name in enumerate(comparison.names)
     ]
-    expected = len(rows) / 20
     lines = [f"first:  {one}", f"second: {other}", "", *table_lines(header, rows), ""]
     lines.append(
         _wrapped(
-            f"{int(comparison.beyond_chance.sum())} of {len(rows)} differ beyond chance "
-            f"(two-sided, 95 %; where nothing differs, about {expected:.2g} would)"
+            f"{int(comparison.beyond_chance.sum())} of {len(rows)} differ beyond chance: p (Holm) "
+            "is below 0.05, so where nothing differs, any would in at most 5 % of comparisons"
         )
     )
     return "\n".join([*lines, *(_wrapped(printable(note)) for note in comparison.notes)])
@@ -156,13 +159,23 @@ def format_comparison(one: Path, other: Path, comparison: Comparison) -> str:
 
 def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
     """Show two runs side by side to a program."""
-    columns = ("first", "second", "difference", "standard_error", "beyond_chance")
+    columns = (
+        "first", "second", "difference", "standard_error", "p_value", "adjusted_p_value",
+        "beyond_chance",
+    )  # fmt: skip
     rows = [
         {"provider": name, **{key: _plain(getattr(comparison, key)[at].item()) for key in columns}}
         for at, name in enumerate(comparison.names)
     ]
     notes = list(comparison.notes)
-    return _dumps({"first": str(one), "second": str(other), "providers": rows, "notes": notes})
+    document = {"first": str(one), "second": str(other), "providers": rows}
+    return _dumps(document | {"paired_games": comparison.paired_games, "notes": notes})
+
+
+def _p_text(p_value: float) -> str:
+    if math.isnan(p_value):
+        return "not known"
+    return "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
 
 
 def _wrapped(text: str) -> str:

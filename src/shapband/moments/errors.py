@@ -53,10 +53,12 @@ def error_covariance(moments: Moments) -> FloatArray | None:
     """Covariance of the errors of all expectations: (n, n), or None if it was not kept.
 
     The errors from the pools are given the correlations of the values: a pool moves the values
-    of two providers together to the same degree as a single draw does.
+    of two providers together to the same degree as a single draw does. One game gives zeros.
     """
     if moments.products is None:
         return None
+    if moments.n_games < 2:
+        return np.zeros_like(moments.products)
     spread = np.sqrt(np.diag(moments.products))
     scale = np.where(spread > 0, spread, 1.0)
     correlation = moments.products / np.outer(scale, scale)

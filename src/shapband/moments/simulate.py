@@ -1,0 +1,119 @@
+"""Simulated errors of all expectations together, and critical values made from them.
+
+The random numbers have a fixed address, so the same moments always give the same answer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.seeds import Seeds
+
+_DRAWS = 20_000  # the level of an interval is then off by about 0.0015
+_LEAST_DRAWS = 2_000
+_WORK = 20_000_000  # numbers drawn for one critical value: about a second
+_DEGENERATE = 1e-10  # variance of a difference, over that of its terms, that is only rounding
+_MOST_FREEDOM = 1e9
+
+
+def student_errors(covariance: FloatArray, freedom: float) -> FloatArray:
+    """Errors from a multivariate Student distribution: (draws, n)."""
+    rng = _rng("student")
+    normal = _normal(covariance, _DRAWS, rng)
+    scale = np.sqrt(rng.chisquare(freedom, (_DRAWS, 1)) / freedom)
+    return np.asarray(normal / scale)
+
+
+def critical_value(covariance: FloatArray, freedom: float, level: float) -> float:
+    """Multiple of the standard errors that covers all n errors together at this level."""
+    n = len(covariance)
+    rng = _rng("each")
+    errors = _normal(covariance, _draws(n), rng)
+    scale = np.sqrt(np.diag(covariance))
+    largest = _largest(errors, np.where(scale > 0, scale, np.inf), freedom, rng)
+    return _between_bounds(largest, freedom, level, n)
+
+
+def pairwise_critical_value(covariance: FloatArray, freedom: float, level: float) -> float:
+    """Multiple of the standard errors that covers the errors of all differences together."""
+    n = len(covariance)
+    pairs = n * (n - 1) // 2
+    rng = _rng("pairs")
+    errors = _normal(covariance, _draws(max(pairs, 1)), rng)
+    square = difference_variances(covariance)
+    variance = np.diag(covariance)
+    usable = square > _DEGENERATE * (variance[:, None] + variance)
+    scale = np.where(usable, np.sqrt(square), np.inf)
+    largest = np.zeros(len(errors))
+    for i in range(n - 1):
+        apart = errors[:, i, None] - errors[:, i + 1 :]
+        np.maximum(largest, _largest(apart, scale[i, i + 1 :], freedom, rng), out=largest)
+    return _between_bounds(largest, freedom, level, max(pairs, 1))
+
+
+def difference_variances(covariance: FloatArray) -> FloatArray:
+    """Variance of the difference of every two errors: (n, n)."""
+    variance = np.diag(covariance)
+    return np.maximum(variance[:, None] + variance - 2 * covariance, 0.0)
+
+
+def sidak_value(freedom: float, level: float, comparisons: int) -> float:
+    """Critical value that covers this many independent comparisons together.
+
+    It is an upper bound for any correlation (Sidak 1967, Journal of the American Statistical
+    Association 62, 626-633).
+
+    Examples
+    --------
+    >>> round(sidak_value(1e9, 0.95, 1), 3), round(sidak_value(1e9, 0.95, 10), 3)
+    (1.96, 2.8)
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + level ** (1 / comparisons)) / 2))
+
+
+def usable_freedom(freedom: FloatArray) -> FloatArray:
+    """Degrees of freedom in the range that the quantiles and the simulation can use."""
+    return np.clip(freedom, 1.0, _MOST_FREEDOM)
+
+
+def _largest(
+    errors: FloatArray, scale: FloatArray, freedom: float, rng: np.random.Generator
+) -> FloatArray:
+    """Largest absolute Student statistic of each draw: (draws,).
+
+    Every comparison is divided by an estimate of its own variance. With one estimate for all of
+    them, intervals from ten games hold all pairs of ten providers in 82 to 90 % instead of 95 %.
+    """
+    half = freedom / 2
+    estimated = rng.standard_gamma(half, errors.shape, dtype=np.float32)
+    return np.asarray(np.sqrt(((errors / scale) ** 2 / estimated).max(axis=1) * half))
+
+
+def _between_bounds(largest: FloatArray, freedom: float, level: float, comparisons: int) -> float:
+    """Quantile of the simulated maxima, between those of one and of independent comparisons."""
+    bounds = sidak_value(freedom, level, 1), sidak_value(freedom, level, comparisons)
+    return float(np.clip(np.quantile(largest, level), *bounds))
+
+
+def _normal(covariance: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+    """Draw normal errors; the covariance may be singular: (count, n).
+
+    The matrix that is decomposed is that of the correlations, so that small errors are not lost
+    beside large ones.
+    """
+    scale = np.sqrt(np.diag(covariance))
+    safe = np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(covariance / np.outer(safe, safe))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(rng.standard_normal((count, len(covariance))) @ root.T * scale)
+
+
+def _draws(comparisons: int) -> int:
+    return int(np.clip(_WORK // comparisons, _LEAST_DRAWS, _DRAWS))
+
+
+def _rng(purpose: str) -> np.random.Generator:
+    return Seeds(0).generator("simulate", purpose, 0)
