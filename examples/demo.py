@@ -94,13 +94,13 @@ def plain_table(title: str) -> Table:
 def how_to_read(valuations: Mapping[str, sb.Valuation]) -> str:
     fresh, pooled = valuations["Fresh"].access, valuations["Pooled"].access
     return (
-        "\nThe error is half of a 95 % interval: play more games and it shrinks. The sd of value "
-        "is how far a provider's worth moves from one data draw to the next: that is real, and "
-        "more games only measure it better.\n"
+        "\nThe error is half of a 95 % interval. The sd of value is how far a provider's worth "
+        "moves from one data draw to the next: that is real, and more games only measure it "
+        "better.\n"
         f"Pools ask every source once, for {pooled.records:,} records instead of "
-        f"{fresh.records:,}. In return their answers are about the wines that happened to be "
-        "bought, and Stratified also lets some providers bring more wines than others: this is "
-        "why the methods can differ by more than their errors."
+        f"{fresh.records:,}. Other wines might have been bought, and their errors include that: "
+        "they are wider, and more games hardly narrow them. Stratified lets some providers bring "
+        "more wines than others, so its values differ from those of the other two."
     )
 
 
