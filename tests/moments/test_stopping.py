@@ -350,13 +350,13 @@ def test_providers_as_close_as_the_tolerance_may_stay_undecided():
 
 def test_providers_that_are_equal_in_every_game_need_no_ranking():
     varying = spread_out(0.1, 0.3, 0.2)
-    assert sb.StableRanking().met(sb.Moments.of(varying + [0.0, 0.0]), 0.0)
+    assert sb.StableRanking().met(sb.Moments.of(np.repeat(varying, 2, axis=1)), 0.0)
     assert sb.StableRanking().met(sb.Moments.of(np.full((40, 2), 0.5)), 0.0)
     assert not sb.StableRanking().met(sb.Moments.of(0.2 + (varying - 0.2) * [1, -1]), 0.0)
 
 
 def test_a_difference_as_small_as_rounding_does_not_rank():
-    moments = sb.Moments.of(np.tile([0.1, 0.1 + 2e-17], (40, 1)) + [0.0, 1.4e-17])
+    moments = sb.Moments.of(np.tile([0.1, np.nextafter(0.1, 1)], (40, 1)))
     assert moments.expectation[0] != moments.expectation[1]
     assert sb.StableRanking().met(moments, 0.0)  # as two that tie
 

@@ -292,8 +292,8 @@ def _buy_more(rule: StoppingRule, realisation: Realisation, factor: float) -> st
 
 def _rounded(number: float) -> int:
     """Round up to two significant digits."""
-    unit = 10 ** max(int(np.floor(np.log10(number))) - 1, 0)
-    return int(np.ceil(number / unit)) * unit
+    unit: int = 10 ** max(int(np.floor(np.log10(number))) - 1, 0)
+    return int(np.ceil(number / unit - 1e-9)) * unit
 
 
 def _affordable_games(access: Access, realisation: Realisation, n_games: int) -> int:

@@ -54,7 +54,7 @@ def expectation_interval(moments: Moments, level: float) -> FloatArray:
     """
     from scipy.special import stdtrit
 
-    quantile = stdtrit(error_freedom(moments), _upper_tail(level))
+    quantile: FloatArray = np.asarray(stdtrit(error_freedom(moments), _upper_tail(level)))
     parts = error_parts(moments)
     down, up = _games_half_widths(moments, quantile * np.sqrt(parts.games + parts.solver), level)
     ends = []
@@ -103,8 +103,9 @@ def _raw_variance_ends(moments: Moments, level: float) -> tuple[FloatArray, Floa
     ends = np.stack(two.probability(moments.n_games, level))
     at_ends = ends * (1 - ends)
     most = np.where((ends[0] < 0.5) & (ends[1] > 0.5), 0.25, at_ends.max(axis=0))
-    low = np.where(two.found, two.spread**2 * at_ends.min(axis=0), low)
-    high = np.where(two.found, two.spread**2 * most, high)
+    raw = moments.raw_variance  # it is n / (n - 1) of the variance of the two numbers
+    low = np.where(two.found, np.minimum(two.spread**2 * at_ends.min(axis=0), raw), low)
+    high = np.where(two.found, np.maximum(two.spread**2 * most, raw), high)
     same = never_changed(moments)
     high = np.where(same, np.maximum(high, rounding_error(moments) ** 2), high)
     return np.where(same, 0.0, low), np.where(maybe_constant(moments, level), np.inf, high)

@@ -98,8 +98,9 @@ def difference_half_widths(
     parts = error_parts(moments)
     games = _difference_variance(parts.games + parts.solver, correlation, one, other)
     pools = _difference_variance(parts.pools, correlation, one, other)
-    freely = np.maximum(_pool_quantile(moments, level)[one], _pool_quantile(moments, level)[other])
-    return np.hypot(sequence_quantile(moments, level) * np.sqrt(games), freely * np.sqrt(pools))
+    quantile = _pool_quantile(moments, level).max()
+    looked = sequence_quantile(moments, level)
+    return np.asarray(np.hypot(looked * np.sqrt(games), quantile * np.sqrt(pools)))
 
 
 def _pool_quantile(moments: Moments, level: float) -> FloatArray:

@@ -19,7 +19,7 @@ _ULPS = 8  # rounding of an expectation, in units of the last place of the sum o
 _SAME = 1e-8  # relative difference up to which the kurtosis is that of two values
 _RARE = 0.1  # probability of an event that must not stay unseen
 _VERY_SKEWED = 0.5  # skewness over the root of the number of games, and
-_SKEWED = 2.0  # the least skewness, which few normal values have by chance
+_SKEWED = 1.75  # the least skewness, which few normal values have by chance
 
 
 def rounding_error(moments: Moments) -> float:
@@ -67,7 +67,7 @@ def skewness(moments: Moments) -> FloatArray:
     n = moments.n_games
     if moments.group is not None or n < 3:
         return np.zeros_like(moments.mean)
-    return _plain_skewness(moments) * np.sqrt(n * (n - 1)) / (n - 2)
+    return np.asarray(_plain_skewness(moments) * np.sqrt(n * (n - 1)) / (n - 2))
 
 
 def very_skewed(moments: Moments) -> BoolArray:
@@ -99,7 +99,9 @@ class TwoValues:
 
         tail = (1 - level) / 2
         k = np.where(self.found, self.count, 1.0)
-        return betaincinv(k, n_games - k + 1, tail), betaincinv(k + 1, n_games - k, 1 - tail)
+        low = np.asarray(betaincinv(k, n_games - k + 1, tail), dtype=np.float64)
+        high = np.asarray(betaincinv(k + 1, n_games - k, 1 - tail), dtype=np.float64)
+        return low, high
 
 
 def two_values(moments: Moments) -> TwoValues:
@@ -118,4 +120,4 @@ def two_values(moments: Moments) -> TwoValues:
 
 def _plain_skewness(moments: Moments) -> FloatArray:
     square = np.where(moments.m2 > 0, moments.m2, 1.0)
-    return np.sqrt(moments.n_games) * moments.m3 / square**1.5
+    return np.asarray(np.sqrt(moments.n_games) * moments.m3 / square**1.5)
