@@ -156,8 +156,8 @@ def test_the_interval_of_constants_holds_in_spite_of_rounding(n, scale):
 
 
 def test_the_result_says_which_intervals_cannot_be_had():
-    rng = np.random.default_rng(0)
-    providers = [sb.Provider(name, sb.ArraySource(rng.normal(size=9))) for name in ("a", "b", "c")]
+    source = sb.ArraySource(np.zeros((9, 1)), np.arange(9.0))
+    providers = [sb.Provider(name, source) for name in ("a", "b", "c")]
     valuation = sb.value(providers, sb.AdditiveUtility(), sampling=sb.Fresh(5), n_games=2, seed=0)
 
     def text(n_games):
