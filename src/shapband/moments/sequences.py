@@ -7,8 +7,8 @@ mixture (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Annals of Statist
 Howard, Ramdas, McAuliffe and Sekhon 2021, Annals of Statistics 49, 1055-1080). Its normal
 quantile is replaced by Student's quantile of the same tail, because the first looks have few
 games. It needs no horizon: from 320 to 10,000 games it is 1.55 to 1.7 times as wide as a fixed
-95 % interval, and a Pocock boundary for at most 2,000 (10,000) games is 1.43 (1.52) times as wide
-but too narrow at the first looks for skewed values.
+95 % interval. A Pocock boundary for at most 2,000 (10,000) games is 1.43 (1.52) times as wide, but
+misses lognormal values with a scale of 0.8 in 10 % of runs, this sequence in 4 % (6 %).
 
 The error from the choice of the pools does not shrink with games, so looking often does not make
 it larger. It has a fixed quantile, and is added in quadrature.
