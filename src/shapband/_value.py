@@ -58,7 +58,8 @@ def value(
         result does not depend on them either
     budget : what may be asked of the sources in all
     stop : ends the valuation before `n_games` when it is met, such as
-        ``Precision(absolute=0.01) | Seconds(600)``; looked at every 32 games
+        ``Precision(absolute=0.01) | Seconds(600)``; looked at every 32 games, and `Seconds` after
+        every chunk
     chunk_size : games computed at once, by default as many as fit in memory comfortably; the
         result does not depend on it
     keep_games : how many games' values `valuation.games` holds, from the first on; no estimate

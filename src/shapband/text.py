@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from shapband._typing import BoolArray
 from shapband.checks import printable
 from shapband.moments.errors import error_parts
+from shapband.moments.shapes import games_to_be_constant, maybe_constant, very_skewed
 
 if TYPE_CHECKING:
     from shapband.valuation import Valuation
@@ -141,6 +143,7 @@ def _caveats(valuation: Valuation) -> list[str]:
             f"{valuation.failures:,} of {valuation.evaluations:,} coalitions could not be "
             "evaluated and count with the value given by failed="
         )
+    lines.extend(_shape_caveats(valuation))
     if np.isnan(valuation.variance).any():
         lines.append("not known: one permutation does not show the solver's noise; use two or more")
     if valuation.negative_variance.any():
@@ -171,3 +174,29 @@ def _on_pools(valuation: Valuation) -> list[str]:
             "sd:      of draws that repeat records; replace=False gives that of the sources"
         )
     return lines
+
+
+def _shape_caveats(valuation: Valuation) -> list[str]:
+    """Say which intervals cannot be had or trusted yet, because of the values' distribution."""
+    lines = []
+    same = maybe_constant(valuation.moments, 0.95)
+    if same.any():
+        lines.append(
+            f"unbounded: the values of {_some(valuation.names, same)} were the same in all "
+            f"{valuation.n_games} games, which does not exclude a rare event; play "
+            f"{games_to_be_constant(0.95)} games or more"
+        )
+    skewed = very_skewed(valuation.moments)
+    if skewed.any():
+        lines.append(
+            f"the values of {_some(valuation.names, skewed)} are very skewed for "
+            f"{valuation.n_games:,} games: the intervals may hold too rarely; play more games"
+        )
+    return lines
+
+
+def _some(names: Sequence[str], wanted: BoolArray) -> str:
+    """Name up to three providers, and count the others."""
+    found = [printable(name) for name, one in zip(names, wanted, strict=True) if one]
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return ", ".join(found[:3]) + more

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _FORMAT = 3
 _READABLE = (2, 3)  # format 2 has no covariances, and no errors of pools and shuffles
 _ARRAYS = tuple(field.name for field in fields(Moments) if field.type == "FloatArray")
-StopCode = Literal["n_games", "budget", "rule", "unfinished"]
+StopCode = Literal["n_games", "budget", "rule", "pools", "unfinished"]
 
 
 class Stopped(NamedTuple):
@@ -56,8 +56,8 @@ class Valuation:
     target : what the moments are moments of
     target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     stopped : why no further games were played
-    stopped_code : the same for programs: ``n_games``, ``budget``, ``rule``, or ``unfinished``
-        in a run that is not finished
+    stopped_code : the same for programs: ``n_games``, ``budget``, ``rule``, ``pools`` if the
+        rule cannot be met with these pools, or ``unfinished`` in a run that is not finished
     seed : the seed; the same seed gives the same valuation
     setup : utility, sampling and solver as text
     seconds : wall time with access; in a run, the sum over sessions, without the pauses

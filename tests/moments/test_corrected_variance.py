@@ -57,9 +57,10 @@ def reference_interval(x, w, group, level):
     """Bonett's interval of s² and Student's of w̄, joined as Zou and Donner join a difference."""
     raw, mu4, noise_variance, _, correlation = reference(x, w, group)
     m = min(group, len(x))
+    kurtosis = stats.kurtosis(x, fisher=False) if group >= len(x) else mu4 / raw**2
     z = stats.norm.ppf((1 + level) / 2)
     c = m / (m - z)
-    error = c * np.sqrt((mu4 / raw**2 - (m - 3) / m) / (m - 1))
+    error = c * np.sqrt((kurtosis - (m - 3) / m) / (m - 1))
     low, high = np.exp(np.log(c * raw) - z * error), np.exp(np.log(c * raw) + z * error)
     half = stats.t.ppf((1 + level) / 2, m - 1) * np.sqrt(noise_variance / m)
     down, up = raw - low, high - raw

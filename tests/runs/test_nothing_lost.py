@@ -99,8 +99,15 @@ def test_7_purchases_and_the_result_wait_for_the_disk_and_games_do_not(tmp_path,
     assert answers == 12
 
 
-def test_7_answers_that_arrive_together_share_a_transaction(tmp_path, traced):
-    """Number 7."""
+def test_7_answers_that_arrive_together_share_a_transaction(tmp_path, traced, monkeypatch):
+    """Number 7: the disk is slow here, so that answers arrive while it writes."""
+    enter = Ledger.enter
+
+    def slowly(*arguments, **options):
+        time.sleep(0.05)
+        enter(*arguments, **options)
+
+    monkeypatch.setattr(Ledger, "enter", slowly)
     rng = np.random.default_rng(0)
     sources = [sb.ArraySource(rng.normal(size=(9, 1)), rng.normal(size=9)) for _ in range(30)]
     providers = [sb.Provider(f"p{i}", sb.with_delay(s, 0.05)) for i, s in enumerate(sources)]
@@ -114,7 +121,7 @@ def test_7_answers_that_arrive_together_share_a_transaction(tmp_path, traced):
         (answers,) = store._connection.execute("SELECT COUNT(*) FROM purchases").fetchone()
         store.verify()
     assert answers == 240
-    assert len(groups) < answers / 2
+    assert len(groups) < answers / 4
 
 
 def test_7_one_answer_that_cannot_be_stored_does_not_take_others_with_it(store):

@@ -163,15 +163,26 @@ def test_seconds_are_those_of_all_sessions_without_the_pauses(tmp_path, monkeypa
     assert look(tmp_path / "run").valuation.seconds == 20.0
 
 
-@pytest.mark.parametrize("games", [20, 32, 40, 50])
+@pytest.mark.parametrize("games", [20, 32, 38])
 def test_a_limit_of_seconds_counts_earlier_sessions(tmp_path, monkeypatch, games):
     clock = Clock(monkeypatch)
     config = clock.run(n_games=1000, stop=sb.Seconds(39))
     with pytest.raises(Interrupted):
         start(config, tmp_path, tmp_path / "run", After(games))
     found = resume(tmp_path / "run", ignore, lambda text: config)
-    assert found.n_games == 64  # the first look after 39 seconds; no stored game is dropped
-    assert found.seconds == 64.0
+    assert found.n_games == 39  # the clock is looked at after every game
+    assert found.seconds == 39.0
+    assert found.stopped_code == "rule"
+
+
+def test_a_run_killed_when_its_time_was_up_ends_with_the_games_it_has(tmp_path, monkeypatch):
+    clock = Clock(monkeypatch)
+    config = clock.run(n_games=1000, stop=sb.Seconds(39))
+    with pytest.raises(Interrupted):
+        start(config, tmp_path, tmp_path / "run", After(39))
+    clock.seconds += 1000.0
+    found = resume(tmp_path / "run", ignore, lambda text: config)
+    assert (found.n_games, found.stopped_code, clock.seconds) == (39, "rule", 1139.0)
 
 
 def test_data_frames_of_a_distant_source_resume(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
@@ -33,7 +34,8 @@ class Access:
 
     One request fetches all records of one provider for one draw or one pool. The purpose, the
     provider's name and the game determine which records. Sources that wait are asked in
-    parallel, so that a game takes the time of the slowest request, not the sum of all.
+    parallel, so that a game takes the time of the slowest request, not the sum of all. When
+    `time_left` seconds are over, no request is made, and those under way are given up.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Access:
         journal: PurchaseJournal | None = None,
         concurrency: int = CONCURRENCY,
         timeout: float = TIMEOUT,
+        time_left: float = float("inf"),
     ) -> None:
         self.providers = tuple(providers)
         self.seeds = seeds
@@ -63,6 +66,7 @@ class Access:
         self._journal = journal or NullPurchases()
         self._concurrency = concurrency
         self._timeout = timeout
+        self._deadline = time.monotonic() + time_left
         self._seen: dict[str, Schema] = {}
         before = self._journal.usage()
         self._usage = {p.name: before.get(p.name, Usage()) for p in providers}
@@ -177,6 +181,7 @@ class Access:
             self._concurrency,
             self._timeout,
             self._stopped,
+            self._deadline,
         )
 
     def _take(self, order: Order) -> _Answer:

@@ -31,11 +31,18 @@ from shapband.sources.base import FiniteSource, GenerativeSource
 
 _AHEAD = 2  # requests that a source is allowed at the same time; it answers one after the other
 _NOT_MADE = "the request was not made, because the valuation was stopped"
+_TIME_IS_UP = "the time limit of the stopping rule was reached"
 _LONGEST_WAIT = 1.0  # seconds after which overdue requests are looked for
+_SHORTEST_WAIT = 0.01
+_GRACE = 1.0  # seconds after the deadline in which a request under way may be answered
 
 
 class Abandoned(Exception):
     """The access was stopped before all requests of an exchange were made."""
+
+
+class OutOfTime(SourceError):
+    """The deadline was reached before all requests of an exchange were answered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +153,8 @@ class Exchange:
     concurrency : requests at the same time
     timeout : seconds that a request in a thread may take
     stopped : once it is set, no further request is made; it is set by errors
+    deadline : on the monotonic clock: from then on no request is made, and those under way are
+        given up after one second
     """
 
     def __init__(
@@ -157,6 +166,7 @@ class Exchange:
         concurrency: int,
         timeout: float,
         stopped: threading.Event,
+        deadline: float = float("inf"),
     ) -> None:
         self.deliveries = [Delivery(order) for order in orders]
         self._check = check
@@ -165,6 +175,7 @@ class Exchange:
         self._concurrency = concurrency
         self._timeout = timeout
         self._stopped = stopped
+        self._deadline = deadline
         self._ready = deque(self.deliveries)
         self._overdue: dict[Delivery, float] = {}  # requests under way, and when to give up
         self._answers: SimpleQueue[_Answer] = SimpleQueue()
@@ -186,8 +197,11 @@ class Exchange:
             if delivery in self._failures:
                 raise self._failures[delivery]
         if any(delivery.missing for delivery in self.deliveries):
-            raise Abandoned
+            raise OutOfTime(_TIME_IS_UP) if self._is_late() else Abandoned
         return self.deliveries
+
+    def _is_late(self) -> bool:
+        return time.monotonic() >= self._deadline
 
     def _ask(self) -> None:
         """Record the answers that came and the requests that follow, and allow these requests."""
@@ -215,12 +229,15 @@ class Exchange:
             if not delivery.asked:
                 if self._recall(delivery) or not self._has_rows(delivery):
                     continue
+                if self._is_late():
+                    continue
                 if at_once == self._concurrency or (here and not delivery.waits):
                     later.append(delivery)
                     continue
                 at_once += 1
                 here = here or not delivery.waits
-            chosen.extend((delivery, game) for game in self._allowable(delivery))
+            if not self._is_late():
+                chosen.extend((delivery, game) for game in self._allowable(delivery))
         self._ready.extend(later)
         return chosen
 
@@ -251,9 +268,13 @@ class Exchange:
             return False
         return True
 
+    def _ends(self) -> bool:
+        """Whether no further request may begin."""
+        return self._stopped.is_set() or self._is_late()
+
     def _serve(self, delivery: Delivery) -> None:
         """Make the requests that are allowed. How each ended is never lost."""
-        while not self._stopped.is_set() and (game := delivery.begin()) is not None:
+        while not self._ends() and (game := delivery.begin()) is not None:
             started = time.perf_counter()
             answer: object
             try:
@@ -267,7 +288,7 @@ class Exchange:
         """Wait for an answer, or until a request is overdue; take all answers that came."""
         answered: dict[Delivery, None] = {}
         try:
-            answer = self._answers.get(timeout=min(_LONGEST_WAIT, self._timeout / 4))
+            answer = self._answers.get(timeout=self._patience())
             while True:
                 self._take(*answer)
                 answered[answer[0]] = None
@@ -275,6 +296,12 @@ class Exchange:
         except Empty:
             self._give_up_overdue()
         self._ready.extendleft(delivery for delivery in answered if delivery.missing)
+
+    def _patience(self) -> float:
+        """Seconds to wait for an answer before the clock is looked at."""
+        now = time.monotonic()
+        left = [when - now for when in (self._deadline, self._deadline + _GRACE) if when > now]
+        return max(_SHORTEST_WAIT, min(_LONGEST_WAIT, self._timeout / 4, *left))
 
     def _take(self, delivery: Delivery, answer: object, seconds: float) -> None:
         """Check an answer, and keep it for the journal."""
@@ -297,21 +324,27 @@ class Exchange:
 
     def _give_up_overdue(self) -> None:
         now = time.monotonic()
-        for delivery in [one for one, until in self._overdue.items() if until < now]:
-            del self._overdue[delivery]
+        over = now >= self._deadline + _GRACE
+        for delivery in [one for one, until in self._overdue.items() if over or until < now]:
+            until = self._overdue.pop(delivery)
             delivery.asked -= 1
-            self._fail(delivery, SourceError(f"no answer within {self._timeout:g} seconds"))
+            if until < now:
+                cause = SourceError(f"no answer within {self._timeout:g} seconds")
+            else:
+                cause = OutOfTime(f"no answer when {_TIME_IS_UP}")
+            self._fail(delivery, cause)
 
     def _fail(self, delivery: Delivery, cause: BaseException) -> None:
         self._stopped.set()
         reason = one_line(cause) if isinstance(cause, ShapbandError) else error_line(cause)
         self._events.append(Failed(*delivery.address(delivery.next_game), reason))
-        error: BaseException = SourceError(f"provider {delivery.order.provider.name!r}: {reason}")
+        kind = OutOfTime if isinstance(cause, OutOfTime) else SourceError
+        error: BaseException = kind(f"provider {delivery.order.provider.name!r}: {reason}")
         error.__cause__ = cause
         self._failures[delivery] = cause if isinstance(cause, KeyboardInterrupt) else error
 
     def _revoke_if_stopped(self) -> None:
-        if not self._stopped.is_set():
+        if not self._ends():
             return
         for delivery in self.deliveries:
             revoked = delivery.revoke()

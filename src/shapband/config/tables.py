@@ -222,7 +222,7 @@ UtilityTable = Annotated[
 
 
 class RulesTable(Table):
-    """Stopping rules, looked at every 32 games."""
+    """Stopping rules, looked at every 32 games; the time, after every chunk of games."""
 
     absolute: Above | None = Field(
         None, description="Largest half width of an interval for an expectation."

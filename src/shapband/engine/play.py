@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -11,21 +11,24 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.access.access import Access
+from shapband.access.exchange import OutOfTime
 from shapband.access.journal import PurchaseJournal
 from shapband.access.meter import AccessReport
 from shapband.engine.chunks import Chunk, Job, chunk_size, fetched_ahead
 from shapband.engine.journal import GameJournal, NullGames
 from shapband.engine.plan import Plan
-from shapband.errors import BudgetExceeded, EvaluationError
+from shapband.errors import BudgetExceeded, EvaluationError, SourceError
 from shapband.execution.base import Workers
 from shapband.execution.local import single_threaded_blas
 from shapband.moments.accumulate import Fold, Moments
+from shapband.moments.stopping import StoppingRule
 from shapband.sampling.base import Realisation
 from shapband.solvers.base import Solution
 from shapband.valuation import Stopped, Valuation
 
 _KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
 _LOOK = 32  # games between two checks of a stopping rule
+_CHUNK_SECONDS = 0.25  # seconds that a chunk may take before a time limit is looked at
 _ALL_FAILED = 100  # evaluations after which a valuation ends if all of them failed
 
 
@@ -73,7 +76,9 @@ def play(
     purchases, games : store bought records and solved games, to read them in a resumed run
     """
     journal = games or NullGames()
-    started = time.perf_counter() - journal.seconds(journal.solved())
+    before = journal.seconds(journal.solved())
+    started = time.perf_counter() - before
+    limit = float("inf") if plan.stop is None else plan.stop.time_limit
     with Access(
         plan.providers,
         plan.seeds,
@@ -82,6 +87,7 @@ def play(
         purchases,
         plan.concurrency,
         plan.timeout,
+        limit - before,
     ) as access:
         realisation = plan.sampling.prepare(access)
         session = _Session(plan, realisation, access, journal, workers, started)
@@ -129,6 +135,8 @@ class _Session:
         self._journal = journal
         self._workers = workers
         self._started = started
+        self._began = time.perf_counter()
+        self._late: OutOfTime | None = None
         self._job = Job.of(plan, realisation)
         self._stored = journal.solved()
         self._n_games = _affordable_games(access, realisation, plan.n_games)
@@ -141,19 +149,44 @@ class _Session:
         stage = self._n_games if rule is None else _LOOK
         for start in range(0, self._n_games, stage):
             games = range(start, min(start + stage, self._n_games))
-            for _ in self._stage(games):
-                watch(progress)
-            if rule is None or games.stop == self._n_games:
+            with closing(self._stage(games)) as chunks:
+                for _ in chunks:
+                    watch(progress)
+                    if rule is not None and self._time_is_up(rule):
+                        return self._met(rule)
+            if rule is None or self.fold.n_games == self._n_games:
                 break
-            if rule.met(self.fold.moments(), self._seconds(games.stop)):
-                return Stopped("rule", f"{rule!r} was met before {self._plan.n_games:,}")
+            if self._late is not None:
+                return self._out_of_time(rule, self._late)
+            moments = self.fold.moments()
+            if rule.met(moments, self._seconds(games.stop)):
+                return self._met(rule)
+            if (factor := rule.out_of_reach(moments)) is not None:
+                return Stopped("pools", _buy_more(rule, self._realisation, factor))
         self._check_failures(least=1)
         if self._n_games == self._plan.n_games:
             return Stopped("n_games", "all that were asked for")
         budget = self._access.budget
         return Stopped("budget", f"the budget of {budget} ended it before {self._plan.n_games:,}")
 
-    def _stage(self, games: range) -> Iterator[None]:
+    def _met(self, rule: StoppingRule) -> Stopped:
+        return Stopped("rule", f"{rule!r} was met before {self._plan.n_games:,}")
+
+    def _time_is_up(self, rule: StoppingRule) -> bool:
+        """Whether the time limit is reached, with games enough for a variance and not with all."""
+        done = self.fold.n_games
+        return 2 <= done < self._n_games and self._seconds(done) >= rule.time_limit
+
+    def _out_of_time(self, rule: StoppingRule, late: OutOfTime) -> Stopped:
+        """End with the games that are done, because the others wait for their records."""
+        if self.fold.n_games >= 2:
+            return self._met(rule)
+        raise SourceError(
+            f"{late}, and {self.fold.n_games} of the two games that a variance needs were "
+            f"finished: allow more than {rule.time_limit:g} seconds"
+        ) from late
+
+    def _stage(self, games: range) -> Generator[None, None, None]:
         """Fold the games of one stage: first the stored ones, then new ones."""
         stored = range(games.start, min(games.stop, max(games.start, self._stored)))
         for start in range(stored.start, stored.stop, _LOOK):
@@ -161,10 +194,10 @@ class _Session:
             self._take(self._journal.solutions(part))
             yield
         new = range(stored.stop, games.stop)
-        at = new.start
+        at, size = new.start, self._chunk_now()
         # Close the generator, so that fetching ahead ends with the stage, also after an error.
-        with closing(self._tasks(new)) as tasks:
-            for solution in self._workers.map(self._job, tasks, -(-len(new) // self._chunk)):
+        with closing(self._tasks(new, size)) as tasks:
+            for solution in self._workers.map(self._job, tasks, -(-len(new) // size)):
                 played = range(at, at + len(solution.values))
                 self._journal.store_games(played, solution, self._seconds(played.stop))
                 at = played.stop
@@ -181,13 +214,32 @@ class _Session:
             return self._journal.seconds(games)
         return time.perf_counter() - self._started
 
-    def _tasks(self, games: range) -> Generator[Chunk, None, None]:
-        chunks = self._chunks(games)
-        return fetched_ahead(chunks, self._access) if self._access.fetches_ahead else chunks
+    def _chunk_now(self) -> int:
+        """Games in a chunk of the next stage: fewer if games are slow and there is a time limit."""
+        rule, plan = self._plan.stop, self._plan
+        chosen = plan.chunk_size is not None or self._access.waits
+        if rule is None or rule.time_limit == float("inf") or chosen:
+            return self._chunk
+        played = self.fold.n_games - self._stored
+        if played <= 0:
+            return 1
+        pace = (time.perf_counter() - self._began) / played
+        return max(1, min(self._chunk, int(_CHUNK_SECONDS / max(pace, 1e-9))))
 
-    def _chunks(self, games: range) -> Generator[Chunk, None, None]:
-        for start in range(games.start, games.stop, self._chunk):
-            indices = range(start, min(start + self._chunk, games.stop))
+    def _tasks(self, games: range, size: int) -> Generator[Chunk, None, None]:
+        """The chunks of a stage. They end early if the time is up before all records are there."""
+        chunks = self._chunks(games, size)
+        if self._access.fetches_ahead:
+            chunks = fetched_ahead(chunks, self._access)
+        with closing(chunks):
+            try:
+                yield from chunks
+            except OutOfTime as late:
+                self._late = late
+
+    def _chunks(self, games: range, size: int) -> Generator[Chunk, None, None]:
+        for start in range(games.start, games.stop, size):
+            indices = range(start, min(start + size, games.stop))
             yield Chunk(indices, self._realisation.draws(indices))
 
     def _take(self, solution: Solution) -> None:
@@ -220,6 +272,28 @@ class _KeptGames:
 
     def values(self) -> FloatArray:
         return np.concatenate(self._parts)
+
+
+def _buy_more(rule: StoppingRule, realisation: Realisation, factor: float) -> str:
+    """Say how large the pools must be for a rule that they keep out of reach.
+
+    The variance that a pool of m records of a stock of S causes is proportional to 1/m - 1/S. So
+    a pool of m / (u / factor + 1 - u) records lowers it by the factor, with u = 1 - m/S unseen.
+    """
+    said = f"{rule!r} cannot be met by more games: the pools are too small; buy more records"
+    if realisation.design is None:
+        return said
+    sizes = np.array(realisation.design.pool_sizes, dtype=float)
+    unseen = np.array(realisation.design.unseen)
+    with np.errstate(divide="ignore"):
+        needed = float(np.max(sizes / (unseen / factor + 1 - unseen)))
+    return f"{said}: pools of about {_rounded(needed):,}" if np.isfinite(needed) else said
+
+
+def _rounded(number: float) -> int:
+    """Round up to two significant digits."""
+    unit: int = 10 ** max(int(np.floor(np.log10(number))) - 1, 0)
+    return int(np.ceil(number / unit - 1e-9)) * unit
 
 
 def _affordable_games(access: Access, realisation: Realisation, n_games: int) -> int:

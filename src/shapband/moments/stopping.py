@@ -1,7 +1,8 @@
 """Stopping rules, which decide when enough games were played; combine them with `&` and `|`.
 
 Rules are checked after fixed numbers of games, in game order. So every rule except `Seconds`
-stops at the same game for any number of workers.
+stops at the same game for any number of workers. Looking often does not make a rule less
+reliable: the half widths are those of a confidence sequence (`sequences`).
 """
 
 from __future__ import annotations
@@ -11,10 +12,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shapband._typing import FloatArray
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.moments.accumulate import Moments
-from shapband.moments.intervals import check_level, expectation_interval
+from shapband.moments.intervals import check_level
+from shapband.moments.sequences import (
+    difference_half_widths,
+    pool_half_widths,
+    sequence_half_widths,
+)
+from shapband.moments.shapes import rounding_error
+
+_JUDGED_FROM = 200  # games from which on the error of the pools is known well enough
+_POOLS_SHARE = 0.9  # of the allowed half width that the pools may use; the rest is for the games
 
 
 class StoppingRule(ABC):
@@ -34,6 +45,21 @@ class StoppingRule(ABC):
     def met(self, moments: Moments, seconds: float) -> bool:
         """Whether to stop after these games and this time."""
 
+    def out_of_reach(self, moments: Moments) -> float | None:  # noqa: ARG002
+        """Whether no number of games can meet this rule, because the pools are too small.
+
+        Returns
+        -------
+        factor by which the variance that the pools cause would have to be lower, or None if
+        more games may meet the rule
+        """
+        return None
+
+    @property
+    def time_limit(self) -> float:
+        """Seconds after which the rule is met whatever the games are; infinite without a limit."""
+        return float("inf")
+
     def __and__(self, other: StoppingRule) -> StoppingRule:
         return _Both(self, other)
 
@@ -43,7 +69,11 @@ class StoppingRule(ABC):
 
 @dataclass(frozen=True)
 class Precision(StoppingRule):
-    """Stop when the confidence interval of every expectation is narrow enough.
+    """Stop when every expectation is known well enough.
+
+    The intervals that are checked may be looked at after every game: each of them holds the
+    expectation at all looks together with probability `level`. They are about 1.6 times as wide
+    as the interval of the valuation, which holds at a number of games chosen beforehand.
 
     Parameters
     ----------
@@ -74,31 +104,52 @@ class Precision(StoppingRule):
 
     def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
         """Whether every interval is narrow enough."""
-        low, high = expectation_interval(moments, self.level).T
-        half = (high - low) / 2
-        allowed = np.maximum(
+        half = sequence_half_widths(moments, self.level)
+        return bool((half <= self._allowed(moments)).all())
+
+    def out_of_reach(self, moments: Moments) -> float | None:
+        """Return the factor by which the pools are too small, from 200 games on."""
+        if moments.pools is None or moments.n_games < _JUDGED_FROM:
+            return None
+        half, allowed = pool_half_widths(moments, self.level), self._allowed(moments)
+        if (half <= allowed).all():
+            return None
+        with np.errstate(divide="ignore"):
+            excess = np.where(half > 0, half / (_POOLS_SHARE * allowed), 0.0)
+        return float(np.max(excess) ** 2)
+
+    def _allowed(self, moments: Moments) -> FloatArray:
+        """Largest half width of every interval: (n,)."""
+        return np.maximum(
             0.0 if self.absolute is None else self.absolute,
             (0.0 if self.relative is None else self.relative) * np.abs(moments.expectation),
         )
-        return bool((half <= allowed).all())
 
 
 @dataclass(frozen=True)
 class StableRanking(StoppingRule):
-    """Stop when the intervals of adjacent providers in the ranking do not overlap.
+    """Stop when every two neighbours in the ranking are known to differ.
 
-    The values of one game share a total, so the errors of two providers may add up. Two
-    intervals that do not overlap decide a pair for any correlation.
+    A pair is decided when the interval of the difference of its expectations excludes zero.
+    The interval uses the covariance of the two values across games, and may be looked at after
+    every game. With more than 500 providers there are no covariances, and the intervals of the
+    two expectations must not overlap.
+
+    The whole ranking is wrong with a probability of at most 1 - `level` where two providers
+    tie: it needs all pairs of neighbours to be decided, and then every other pair is decided
+    as well, because the error of a difference is at most the sum of the errors along the
+    ranking. So the rule is met only if the two that tie are decided, whoever their neighbours
+    are, and no correction for the number of pairs is needed.
 
     Parameters
     ----------
     tolerance : providers closer than this may stay undecided
-    level : confidence level of the intervals, at each check
+    level : confidence level, for all looks together
 
     Examples
     --------
     >>> import shapband as sb
-    >>> games = [[0.0, 1.0], [0.1, 1.1], [-0.1, 0.9]]
+    >>> games = [[0.0, 1.0], [0.1, 1.2], [-0.1, 0.9]] * 12
     >>> sb.StableRanking().met(sb.Moments.of(games), seconds=0.0)
     True
     """
@@ -115,19 +166,22 @@ class StableRanking(StoppingRule):
 
     def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
         """Whether every adjacent pair is decided, or closer than `tolerance`."""
-        order = np.argsort(moments.expectation)
-        low, high = expectation_interval(moments, self.level)[order].T
-        half = (high - low) / 2
+        order = np.argsort(moments.expectation, kind="stable")
+        half = difference_half_widths(moments, order[1:], order[:-1], self.level)
         gap = np.diff(moments.expectation[order])
-        undecided = half[1:] + half[:-1]
-        return bool(((gap > undecided) | (gap + undecided <= self.tolerance)).all())
+        blur = 2 * rounding_error(moments)
+        decided = gap > np.maximum(half, blur)
+        close = gap + half <= self.tolerance + blur
+        return bool((decided | close).all())
 
 
 @dataclass(frozen=True)
 class Seconds(StoppingRule):
     """Stop after a time limit. Only this rule depends on the speed of the machine.
 
-    The time of a run is the sum over its sessions, without the pauses between them.
+    The time of a run is the sum over its sessions, without the pauses between them. The clock is
+    looked at after every chunk of games. When the time is up no further request is made, and
+    requests to sources that wait are given up after one more second.
 
     Examples
     --------
@@ -146,6 +200,11 @@ class Seconds(StoppingRule):
         """Whether the time limit is reached."""
         return seconds >= self.limit
 
+    @property
+    def time_limit(self) -> float:
+        """The limit."""
+        return self.limit
+
 
 @dataclass(frozen=True)
 class _Both(StoppingRule):
@@ -154,6 +213,14 @@ class _Both(StoppingRule):
 
     def met(self, moments: Moments, seconds: float) -> bool:
         return self.one.met(moments, seconds) and self.other.met(moments, seconds)
+
+    def out_of_reach(self, moments: Moments) -> float | None:
+        factors = [rule.out_of_reach(moments) for rule in (self.one, self.other)]
+        return max((factor for factor in factors if factor is not None), default=None)
+
+    @property
+    def time_limit(self) -> float:
+        return max(self.one.time_limit, self.other.time_limit)
 
     def __repr__(self) -> str:
         return f"({self.one!r} & {self.other!r})"
@@ -166,6 +233,17 @@ class _Either(StoppingRule):
 
     def met(self, moments: Moments, seconds: float) -> bool:
         return self.one.met(moments, seconds) or self.other.met(moments, seconds)
+
+    def out_of_reach(self, moments: Moments) -> float | None:
+        # A time limit beside a rule does not keep a run alive that can no longer meet the rule.
+        rules = [one for one in (self.one, self.other) if not isinstance(one, Seconds)]
+        factors = [rule.out_of_reach(moments) for rule in rules]
+        known = [factor for factor in factors if factor is not None]
+        return min(known) if known and len(known) == len(factors) else None
+
+    @property
+    def time_limit(self) -> float:
+        return min(self.one.time_limit, self.other.time_limit)
 
     def __repr__(self) -> str:
         return f"({self.one!r} | {self.other!r})"
