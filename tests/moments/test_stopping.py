@@ -115,7 +115,8 @@ def looks(games, every=32):
         about = products[done - 1] - done * np.outer(mean, mean)
         yield sb.Moments(
             done, None, 1, mean=mean, m2=np.diag(about).copy(), m3=unused, m4=unused,
-            noise=unused, noise_m2=unused, cross_11=unused, cross_21=unused, products=about,
+            noise=unused, noise_m2=unused, cross_11=unused, cross_21=unused, group_m2=unused,
+            products=about,
         )  # fmt: skip
 
 
@@ -254,7 +255,7 @@ def test_more_games_cannot_meet_a_precision_that_the_pools_prevent():
 
 
 def test_a_combined_rule_is_out_of_reach_if_no_part_can_meet_it():
-    moments = with_pools(sb.Moments.of(np.random.default_rng(0).normal(size=(224, 2))), 0.04)
+    moments = with_pools(sb.Moments.of(np.random.default_rng(0).normal(size=(224, 2))), 0.04, 30)
     far, further = sb.Precision(absolute=0.1), sb.Precision(absolute=0.05)
     open_to, clock = sb.StableRanking(), sb.Seconds(5)
     low, high = far.out_of_reach(moments), further.out_of_reach(moments)
