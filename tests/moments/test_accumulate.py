@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import shapband as sb
-from shapband.moments.accumulate import Fold
 from shapband.moments.decompose import fourth_moment
+from shapband.moments.fold import Fold
 
 SUMS = ("mean", "m2", "m3", "m4", "noise", "noise_m2", "cross_11", "cross_21")
 

@@ -10,7 +10,7 @@ import shapband as sb
 from shapband.access.access import Access
 from shapband.kernels.compiled import influence as compiled
 from shapband.kernels.plain import influence as plain
-from shapband.moments.accumulate import Fold
+from shapband.moments.fold import Fold
 from shapband.moments.influence import InfluenceFold
 from shapband.sampling.base import PoolDesign
 from shapband.seeds import Seeds

@@ -20,7 +20,8 @@ from shapband.engine.plan import Plan
 from shapband.errors import BudgetExceeded, EvaluationError, SourceError
 from shapband.execution.base import Workers
 from shapband.execution.local import single_threaded_blas
-from shapband.moments.accumulate import Fold, Moments
+from shapband.moments.accumulate import Moments
+from shapband.moments.fold import Fold
 from shapband.moments.stopping import StoppingRule
 from shapband.sampling.base import Realisation
 from shapband.solvers.base import Solution

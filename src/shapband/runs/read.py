@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shapband.access.meter import AccessReport, Usage
-from shapband.moments.accumulate import Fold
+from shapband.moments.fold import Fold
 from shapband.runs.ledger import COLUMNS
 from shapband.runs.plausible import check_facts, check_valuation, readable
 from shapband.runs.store import RunStore

@@ -1,0 +1,167 @@
+"""Folds games in order into moments, and into the influence of pools, in one pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.moments.accumulate import Moments
+from shapband.moments.influence import InfluenceFold
+from shapband.moments.pools import PoolErrors, Spread, pool_errors
+from shapband.sampling.base import PoolDesign
+
+_FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
+
+
+class Fold:
+    """Folds games in order, in blocks of fixed size that do not depend on the chunks.
+
+    Parameters
+    ----------
+    n_providers : values in a game
+    group : games that share a shuffle, or None
+    design : how games choose records from pools, or None without pools
+    """
+
+    def __init__(self, n_providers: int, group: int | None, design: PoolDesign | None = None):
+        self._size = _FOLD if group is None else group
+        self._folded = Moments.empty(n_providers, group)
+        self._waiting = np.empty((2, 0, n_providers))
+        self._pools = None if design is None else _PoolFold(design)
+
+    def add(self, values: FloatArray, noise: FloatArray) -> None:
+        """Add the next games: values and noise, (n_games, n) each."""
+        rows = np.concatenate([self._waiting, np.stack([values, noise])], axis=1)
+        whole = rows.shape[1] - rows.shape[1] % self._size
+        for start in range(0, whole, self._size):
+            self._folded = self._folded.merge(self._block(rows[:, start : start + self._size]))
+        self._waiting = rows[:, whole:]
+        if self._pools is not None:
+            self._pools.add(values)
+
+    @property
+    def n_games(self) -> int:
+        """Number of games added so far."""
+        return self._folded.n_games + self._waiting.shape[1]
+
+    def moments(self) -> Moments:
+        """Moments of all games added so far."""
+        moments = self._folded
+        if self._waiting.shape[1] > 0:
+            moments = moments.merge(self._block(self._waiting))
+        if self._pools is None or moments.n_games < 2:
+            return moments
+        return replace(moments, pools=self._pools.errors(moments))
+
+    def _block(self, rows: FloatArray) -> Moments:
+        x, w = rows
+        mean, noise = x.mean(axis=0), w.mean(axis=0)
+        dx, dw = x - mean, w - noise
+        square = dx * dx
+        return Moments(
+            n_games=len(x),
+            group=self._folded.group,
+            n_groups=1,
+            mean=mean,
+            m2=square.sum(axis=0),
+            m3=(square * dx).sum(axis=0),
+            m4=(square * square).sum(axis=0),
+            noise=noise,
+            noise_m2=(dw * dw).sum(axis=0),
+            cross_11=(dx * dw).sum(axis=0),
+            cross_21=(square * dw).sum(axis=0),
+            group_m2=np.zeros_like(mean),
+            products=None if self._folded.products is None else dx.T @ dx,
+        )
+
+
+class _PoolFold:
+    """The influence of the pools on games, about the mean of the first block of games.
+
+    Games are added in whole shuffles, if there are any.
+    """
+
+    def __init__(self, design: PoolDesign) -> None:
+        self._design = design
+        self._step = design.per_shuffle or 1
+        self._waiting = np.empty((0, len(design.names)))
+        self._centre: tuple[FloatArray, FloatArray] | None = None
+        self._influence = InfluenceFold(design)
+
+    def add(self, values: FloatArray) -> None:
+        """Add the next games."""
+        self._waiting = np.concatenate([self._waiting, values])
+        if self._centre is None and len(self._waiting) >= _FOLD:
+            self._centre = _centre(self._waiting[:_FOLD])
+        if self._centre is not None:
+            self._add(self._influence, self._centre)
+            self._waiting = self._waiting[self._whole :]
+
+    def errors(self, moments: Moments) -> PoolErrors | None:
+        """What the pools add to the errors of these moments, or None after too few games."""
+        influence = self._influence
+        if self._centre is None:
+            influence = InfluenceFold(self._design)
+            if self._whole:
+                self._add(influence, _centre(self._waiting[: self._whole]))
+        if influence.pairs <= 0:
+            return None
+        return pool_errors(_spread(moments), influence.influence(), self._design)
+
+    @property
+    def _whole(self) -> int:
+        return len(self._waiting) - len(self._waiting) % self._step
+
+    def _add(self, influence: InfluenceFold, centre: tuple[FloatArray, FloatArray]) -> None:
+        mean, scale = centre
+        influence.add((self._waiting[: self._whole] - mean) / scale)
+
+
+def _spread(moments: Moments) -> Spread:
+    """What games from pools vary by."""
+    correlation, n_games = _mean_squared_correlation(moments), moments.n_games
+    if moments.group is None:
+        raw = moments.raw_variance
+        return Spread(n_games, raw, raw / n_games, n_games - 1, correlation)
+    k, shuffles = moments.group, max(n_games // moments.group, 2)
+    variance = (moments.m2 + moments.group_m2) / (n_games - 1)
+    of_mean = _shuffle_variance(moments, shuffles) / shuffles
+    effective = k * np.sqrt(shuffles * (shuffles - 1))
+    return Spread(effective, variance, of_mean, shuffles * (k - 1), correlation)
+
+
+def _shuffle_variance(moments: Moments, shuffles: int) -> FloatArray:
+    """Variance of the mean of one shuffle, if the pools are given; shrunk over the providers.
+
+    It is found as a share of the variance that the mean would have if the shuffle had other
+    records as well.
+    """
+    whole = moments.raw_variance / (moments.n_games / moments.n_groups)
+    if not (whole > 0).any():
+        return np.zeros_like(whole)
+    between = moments.group_m2 / moments.n_games * shuffles / (shuffles - 1)
+    share = np.where(whole > 0, between / np.where(whole > 0, whole, 1.0), 0.0)
+    common = between.sum() / whole.sum()
+    noise = 2 * np.maximum(share, 0.05) ** 2 / (shuffles - 1)
+    spread = max(((share - common) ** 2 - noise).sum() / max(len(share) - 1, 1), 0.0)
+    shrunk = common + spread / (spread + noise) * (share - common)
+    return np.asarray(np.clip(shrunk, 0.0, 1.0) * whole)
+
+
+def _centre(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A centre and a scale near which the values lie."""
+    scale = values.std(axis=0)
+    return values.mean(axis=0), np.where(scale > 0, scale, 1.0)
+
+
+def _mean_squared_correlation(moments: Moments) -> float:
+    """Mean over pairs of providers; 0 if covariances are not kept."""
+    if moments.products is None or len(moments.mean) < 2:
+        return 0.0
+    spread = np.sqrt(moments.m2)
+    scale = np.outer(spread, spread)
+    square = np.where(scale > 0, moments.products / np.where(scale > 0, scale, 1.0), 0.0) ** 2
+    n = len(spread)
+    return float((square.sum() - np.trace(square)) / (n * (n - 1)))
