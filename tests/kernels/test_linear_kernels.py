@@ -98,6 +98,16 @@ def test_the_same_rows_compiled_or_not(size, k):
     assert one.max() < size
 
 
+@pytest.mark.parametrize("size", [1, 7, 250, 2**40])
+def test_rows_with_repeats_are_the_same(size):
+    words = np.random.default_rng(0).integers(0, 2**64, size=(50, 9), dtype=np.uint64)
+    words[0, :2] = 0, 2**64 - 1
+    rows = compiled_shuffle.below(words, size)
+    np.testing.assert_array_equal(rows, plain_shuffle.below(words, size))
+    assert rows.min() >= 0
+    assert rows.max() < size
+
+
 def test_rows_are_chosen_evenly():
     words = np.random.Philox(0).random_raw((6000, 3))
     chosen = plain_shuffle.first_of_shuffle(words, 10)

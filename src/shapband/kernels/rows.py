@@ -11,7 +11,8 @@ from shapband.kernels import load
 
 def with_replacement(words: NDArray[np.uint64], size: int) -> IntArray:
     """Convert words (n_games, k) to k independent rows below `size` for each game."""
-    return (uniforms(words) * size).astype(np.int64)
+    chosen: IntArray = load("shuffle").below(words, size)
+    return chosen
 
 
 def without_replacement(words: NDArray[np.uint64], size: int) -> IntArray:

@@ -38,8 +38,11 @@ def add_games(
     """
     n_games, size = rows.shape
     n_columns = values.shape[1]
+    single = np.empty(n_columns, dtype=np.float32)  # one precision adds several numbers at once
     for game in range(n_games):
         distinct = 0
+        for column in range(n_columns):
+            single[column] = values[game, column]
         for place in range(size):
             record = rows[game, place]
             if seen[record] != first + game + 1:
@@ -47,7 +50,7 @@ def add_games(
                 distinct += 1
                 counts[record] += 1
                 for column in range(n_columns):
-                    sums[record, column] += values[game, column]
+                    sums[record, column] += single[column]
         for column in range(n_columns):
             value = values[game, column]
             totals[0, column] += value

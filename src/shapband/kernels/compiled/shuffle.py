@@ -1,4 +1,4 @@
-"""The first positions of a Fisher-Yates shuffle, one game after the other."""
+"""Rows from random words: with repeats, or as the first positions of a Fisher-Yates shuffle."""
 
 from __future__ import annotations
 
@@ -27,4 +27,15 @@ def first_of_shuffle(words: NDArray[np.uint64], size: int) -> IntArray:
         for step in range(k - 1, -1, -1):
             other = swapped[step]
             places[step], places[other] = places[other], places[step]
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def below(words: NDArray[np.uint64], size: int) -> IntArray:
+    """Convert every word of (n_games, k) to a row below `size`."""
+    n_games, k = words.shape
+    chosen = np.empty((n_games, k), dtype=np.int64)
+    for game in range(n_games):
+        for step in range(k):
+            chosen[game, step] = int((words[game, step] >> np.uint64(11)) * 2.0**-53 * size)
     return chosen

@@ -1,4 +1,4 @@
-"""The first positions of a Fisher-Yates shuffle."""
+"""Rows from random words: with repeats, or as the first positions of a Fisher-Yates shuffle."""
 
 from __future__ import annotations
 
@@ -22,3 +22,8 @@ def first_of_shuffle(words: NDArray[np.uint64], size: int) -> IntArray:
             places[step], places[other] = places[other], places[step]
         chosen[game] = places[: len(drawn)]
     return chosen
+
+
+def below(words: NDArray[np.uint64], size: int) -> IntArray:
+    """Convert every word of (n_games, k) to a row below `size`."""
+    return (uniforms(words) * size).astype(np.int64)
