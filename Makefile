@@ -54,8 +54,8 @@ bench:  ## measure beside the peers in .venv-bench, and write benchmarks/RESULTS
 reproduce: .venv/installed  ## run the paper's experiments, and write docs/reproduction.md
 	$(BIN)/python -m reproduction --docs docs
 
-# JOBS=2 plays in two processes; ONLY=gaussian measures some of the settings.
-JOBS ?= 1
+# ONLY=gaussian measures some of the settings.
+JOBS ?= $(shell nproc)
 coverage: .venv/installed  ## measure how often the intervals hold, and write docs/coverage.md
 	$(BIN)/python -m coverage_study --out out/coverage --docs docs/coverage.md \
 		--jobs $(JOBS) $(if $(ONLY),--only $(ONLY))

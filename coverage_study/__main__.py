@@ -19,8 +19,10 @@ def main(arguments: list[str] | None = None) -> None:
     add("--quick", action="store_true", help="few pools and games, to see that everything runs")
     add(
         "--only",
+        nargs="+",
+        default=[""],
         metavar="NAME",
-        help="measure the settings whose name begins so, such as wine-stock or gaussian-pooled",
+        help="measure the settings whose names begin so, such as wine-stock or gaussian-pooled",
     )
     add("--out", type=Path, metavar="DIR", help="folder for results (default: out/coverage)")
     add("--docs", type=Path, metavar="FILE", help="also write the page here")
@@ -31,7 +33,8 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error("--jobs must be 1 or more")
     out = given.out or Path("out/coverage-quick" if given.quick else "out/coverage")
     store = Store(out, given.jobs, fresh=given.fresh)
-    measure(store, given.only or "", quick=given.quick)
+    for only in given.only:
+        measure(store, only, quick=given.quick)
     command = "make coverage" if not given.quick else "python -m coverage_study --quick"
     text = page(settings(quick=given.quick), store, command)
     for target in {out / "coverage.md", given.docs} - {None}:

@@ -13,7 +13,7 @@ from shapband.access.budget import Cost
 from shapband.draws import Draws, FixedRows
 from shapband.providers import Provider
 from shapband.sampling.base import Realisation, Sampling
-from shapband.sources.base import GenerativeSource
+from shapband.sources.functions import FunctionSource
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,6 @@ class _BulkGames(Realisation):
         rows = np.arange(len(games) * size, dtype=np.int64).reshape(len(games), size)
         for i, provider in enumerate(self.access.providers):
             rng = np.random.default_rng([self.access.seeds.seed, games.start, i])
-            source = cast(GenerativeSource, provider.source)
+            source = cast(FunctionSource, provider.source)
             drawn.append(Draws(source.draw(rows.size, rng), FixedRows(rows)))
         return drawn

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from coverage_study import several
 from coverage_study.levels import (
     Level,
@@ -28,51 +26,52 @@ Written by `{command}`; do not edit. {when} with {versions}.
 
 A 95 % interval should hold the truth in 95 of 100 cases. Each row below plays {games} games from
 each of many independent pools, every pool with a seed of its own, and counts how often the
-library's intervals hold the truth of the population. The numbers follow from seeds and do not depend
-on the machine. The command keeps the results of every setting in `out/coverage` and reuses them;
-`python -m coverage_study --fresh` measures everything again.
+library's intervals hold the truth of the population. The numbers follow from seeds and do not
+depend on the machine. The command keeps the results of every setting in `out/coverage` and
+reuses them; `python -m coverage_study --fresh` measures everything again.
 """
 
 TRUTH = """## The truth
 
-- `Fresh`, `Pooled(replace=False)` and `Blocks`: mean and variance of all games that `Fresh` played
-  with the same game and draw size; for `Fresh` itself, of all plays but the one that is judged.
+- `Fresh`, `Pooled(replace=False)` and `Blocks`: mean and variance of all games that `Fresh`
+  played with the same game and draw size; for `Fresh` itself, of all plays but the one that is
+  judged.
 - `Pooled`: draws with replacement from a pool have an expectation of their own. The truth is its
-  mean over all pools but the one that is judged. The error of that mean is independent of the judged
-  pool, and its variance is at most 1 / (pools − 1) of that of the estimate. It lowers a measured
-  level of 95 % by at most 0.02 points with 500 pools, and by 0.06 with 200. The variance of a game is
-  that within pools plus that between pools.
-- `Stratified`: the same at the draw sizes that the judged pool chose. Every pool was also played at
-  the sizes of another one. The expectation is taken to be linear in the sizes; its slopes follow
-  from the change within pools, its level from what the other pools gave at foreign sizes.
+  mean over all pools but the one that is judged. The error of that mean is independent of the
+  judged pool, and its variance is at most 1 / (pools − 1) of that of the estimate. It lowers a
+  measured level of 95 % by at most 0.02 points with 500 pools, and by 0.06 with 200. The
+  variance of a game is that within pools plus that between pools.
+- `Stratified`: the same at the draw sizes that the judged pool chose. Every pool was also played
+  at the sizes of another one. The expectation is taken to be linear in the sizes; its slopes
+  follow from the change within pools, its level from what the other pools gave at foreign sizes.
 - Oracle: 1.96 × √(V / games + B), with the true variance V of games of one pool and the true
-  variance B of the mean over pools: the variance over pools of the mean of all games, minus V divided
-  by their number. For `Blocks`, whose games of one shuffle share no record, it is 1.96 × the standard
-  deviation of the estimate over pools.
+  variance B of the mean over pools: the variance over pools of the mean of all games, minus V
+  divided by their number. For `Blocks`, whose games of one shuffle share no record, it is 1.96 ×
+  the standard deviation of the estimate over pools.
 - Endless sources are asked once for the fresh draws of many games; the draws have the same
   distribution.
 """
 
 EXPECTATION = """## Expectation
 
-Coverage of 95 % intervals in percent, with 30, 200 and 1,000 games. *Lowest* is the provider with
-the lowest coverage. *Width* is the median width over that of an oracle that knows the true variance
-between pools. *Games alone* is the control: intervals from the spread of the games, as if each had
-records of its own. It must fail for samplings with pools.
+Coverage of 95 % intervals in percent, with 30, 200 and 1,000 games. *Lowest* is the provider
+with the lowest coverage. *Width* is the median width over that of an oracle that knows the true
+variance between pools. *Games alone* is the control: intervals from the spread of the games, as
+if each had records of its own. It must fail for samplings with pools.
 
 Target: 93 to 97 averaged over providers, each provider at least 90, width at most 1.35 with 30
 games and 1.25 from 200 on; for the synthetic task at least 92 averaged over providers. ± is the
-largest standard error of the three averages. The diabetes and the breast cancer data were not used
-to choose any constant of the library.
+largest standard error of the three averages. The diabetes and the breast cancer data were not
+used to choose any constant of the library.
 """
 
 VARIANCE = """## Variance
 
 Coverage of 95 % intervals in percent, averaged over providers; the provider with the lowest
-coverage in brackets. *Estimate* is the mean estimate over the truth. Targets: 93 to 97 for `Fresh`
-on wine and the Gaussian game from 10 games on, 93 to 99.5 for `Blocks` from 10 shuffles on, at least
-93 for `Pooled(replace=False)` on wine and the synthetic task from 30 games on. Other rows have no
-target: their level is as measured.
+coverage in brackets. *Estimate* is the mean estimate over the truth. Targets: 93 to 97 for
+`Fresh` on wine and the Gaussian game from 10 games on, 93 to 99.5 for `Blocks` from 10 shuffles
+on, at least 93 for `Pooled(replace=False)` on wine and the synthetic task from 30 games on.
+Other rows have no target: their level is as measured.
 """
 
 LACKING = "Not measured, because this version of the library has no p-values in `compare`."
@@ -185,8 +184,9 @@ def several_tables(store: Store, tables: Tables) -> Iterator[str]:
     yield "\n## Several providers at once\n"
     yield (
         "Wine from the stock, 200 games, in percent of valuations: all ten simultaneous 95 %\n"
-        "intervals hold; the 95 % interval of a difference holds, averaged over the 45 pairs; all\n"
-        "ten rank intervals hold. Target: 93 to 97, and at least 93 for ranks, which are integers.\n"
+        "intervals hold; the 95 % interval of a difference holds, averaged over the 45 pairs;\n"
+        "all ten rank intervals hold. Target: 93 to 97, and at least 93 for ranks, which are\n"
+        "integers.\n"
         "`Stratified` is left out, because its truth differs from pool to pool.\n"
     )
     yield from _joint_rows(records, titles, tables, lacks)
@@ -228,7 +228,7 @@ def _joint_rows(
         truth = tables.truth_of(one)
         if truth is None:
             continue
-        levels = several.joint_levels(found, np.array(truth))
+        levels = several.joint_levels(found, truth)
         misses = [
             f"{name} {100 * x:.1f}"
             for name, x in levels.items()

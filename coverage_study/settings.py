@@ -45,11 +45,14 @@ def settings(*, quick: bool) -> list[Setting]:
     if quick:
         tasks = ("wine-stock", "gaussian", "diabetes")
         return [Setting(task, one, 40, (10, 30, 200)) for task in tasks for one in SAMPLINGS]
-    return [Setting(task, one, _pools(task)) for task in TASKS for one in SAMPLINGS]
+    return [_setting(task, one) for task in TASKS for one in SAMPLINGS]
 
 
-def _pools(task: str) -> int:
-    return 200 if task == "synthetic-5000" else 500
+def _setting(task: str, sampling: str) -> Setting:
+    """The synthetic task is the slowest: fewer fresh games, and fewer of the large pools."""
+    pools = 200 if task == "synthetic-5000" else 500
+    short = task.startswith("synthetic") and sampling == "fresh"
+    return Setting(task, sampling, pools, GAMES[:-1] if short else GAMES)
 
 
 def sampling(name: str, task: Task) -> sb.Sampling:

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import shapband as sb
 from coverage_study.settings import SAMPLINGS, Setting, sampling
@@ -92,9 +93,10 @@ def flags(records: list[Record]) -> Flags:
     return Flags(float((p <= 1 - LEVEL).mean()), float(below.mean()))
 
 
-def joint_levels(records: list[Record], truth: FloatArray) -> dict[str, float]:
+def joint_levels(records: list[Record], truth: ArrayLike) -> dict[str, float]:
     """Levels of simultaneous intervals, of differences and of ranks, as far as they are there."""
     found: dict[str, float] = {}
+    truth = np.asarray(truth)
     if "simultaneous" in records[0]:
         found["simultaneous"] = float(_held(records, "simultaneous", truth).all(axis=1).mean())
     if "difference" in records[0]:

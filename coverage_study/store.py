@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ class Store:
         if self._jobs == 1:
             yield from (_play_part(play, setting, part) for part in parts)
             return
-        with ProcessPoolExecutor(self._jobs) as processes:
+        with ProcessPoolExecutor(self._jobs, get_context("spawn")) as processes:
             waiting = [processes.submit(_play_part, play, setting, part) for part in parts]
             yield from (part.result() for part in waiting)
 

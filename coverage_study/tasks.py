@@ -105,20 +105,22 @@ def _diabetes() -> Task:
 
 
 def _cancer() -> Task:
-    """Accuracy of 3 nearest neighbours on the breast cancer data, five providers at random."""
+    """Accuracy of 3 nearest neighbours on two components of the breast cancer data.
+
+    Three providers have random records, the fourth those with a large first component.
+    """
     from sklearn.datasets import load_breast_cancer
 
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    X = X @ np.linalg.svd(X, full_matrices=False)[2][:4].T
+    X = X @ np.linalg.svd(X, full_matrices=False)[2][:2].T
     order = np.random.default_rng(569).permutation(len(y))
-    validation, training = order[:169], order[169:]
+    validation, training = order[:80], order[80:]
     utility = sb.NeighborUtility(
         X[validation], y[validation].astype(float), k=3, task="classification"
     )
-    # Unequal providers: the fifth has seen only the records with a large first component.
-    parts = np.array_split(training[:320], 4)
-    parts.append(training[np.argsort(-X[training, 0], kind="stable")[:80]])
+    parts = np.array_split(training[:360], 3)
+    parts.append(training[np.argsort(-X[training, 0], kind="stable")[:120]])
     title = "breast cancer, 3 nearest neighbours, accuracy"
     return Task("cancer", title, _split(X, y.astype(float), parts), utility, 200, 40)
 
