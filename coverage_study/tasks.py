@@ -62,7 +62,11 @@ def _additive(name: str, title: str, draw: Callable[[int, int, Any], Any]) -> Ta
     """Ten endless sources; a coalition is worth the sum of the mean targets of its draws."""
 
     def source(i: int) -> sb.FunctionSource:
-        return sb.FunctionSource(lambda size, rng: (np.zeros((size, 1)), draw(i, size, rng)))
+        def records(size: int, rng: np.random.Generator) -> tuple[Any, Any]:
+            y = draw(i, size, rng)
+            return y.reshape(-1, 1), y  # `Stratified` chooses its sizes by the features
+
+        return sb.FunctionSource(records)
 
     providers = tuple(sb.Provider(f"provider {i}", source(i)) for i in range(10))
     return Task(name, title, providers, sb.AdditiveUtility(), 250, 60, endless=True)
