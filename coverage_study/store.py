@@ -33,6 +33,10 @@ class Store:
         self._jobs = jobs
         self._fresh = fresh
 
+    def has(self, name: str) -> bool:
+        """Whether a setting was measured."""
+        return (self._folder / f"{name}.json").exists()
+
     def read(self, name: str) -> dict[str, Any] | None:
         """Results of a setting, or None if it was not measured."""
         path = self._folder / f"{name}.json"

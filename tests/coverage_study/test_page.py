@@ -40,7 +40,7 @@ def test_the_number_of_processes_does_not_change_the_results(folder, tmp_path):
 def test_the_page_has_a_row_for_each_setting_and_names_the_missing(folder):
     missing = Setting("skewed", "pooled", 6, (10, 30))
     text = page([*SETTINGS, missing], Store(folder), "make coverage")
-    assert "**Not measured yet:** skewed-pooled." in text
+    assert "**Not measured yet:** additive, lognormal (0.8): pooled." in text
     assert text.count("| additive, Gaussian | `Pooled(n_pool=250, n_boot=60)` |") == 2
     assert text.count("`Blocks(n_pool=250, n_sample=60)` |") == 2
 
