@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo docs test test-long mutants lint check bench reproduce clean
+.PHONY: demo docs test test-long mutants lint check bench coverage reproduce clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -53,6 +53,12 @@ bench:  ## measure beside the peers in .venv-bench, and write benchmarks/RESULTS
 
 reproduce: .venv/installed  ## run the paper's experiments, and write docs/reproduction.md
 	$(BIN)/python -m reproduction --docs docs
+
+# ONLY=gaussian measures some of the settings.
+JOBS ?= $(shell nproc)
+coverage: .venv/installed  ## measure how often the intervals hold, and write docs/coverage.md
+	$(BIN)/python -m coverage_study --out out/coverage --docs docs/coverage.md \
+		--jobs $(JOBS) $(if $(ONLY),--only $(ONLY))
 
 clean:
 	rm -rf .venv .venv-bench .venv-mutants mutants

@@ -1,0 +1,130 @@
+"""The measured levels of a setting, and whether they meet their targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coverage_study.truth import (
+    Results,
+    expectation_target,
+    oracle_half_width,
+    variance_target,
+)
+from shapband._typing import AnyArray, FloatArray
+
+GAMES = (30, 200, 1000)
+
+
+@dataclass(frozen=True)
+class Level:
+    """How often intervals held, at one number of games.
+
+    Attributes
+    ----------
+    games : number of games
+    mean : coverage, averaged over providers
+    error : its standard error over pools
+    worst : coverage of the provider with the lowest
+    width : median over pools and providers of the width over that of the oracle
+    control : coverage of intervals from the spread of the games alone
+    """
+
+    games: int
+    mean: float
+    error: float
+    worst: float
+    width: float = np.nan
+    control: float = np.nan
+
+
+def expectation_levels(results: Results, fresh: Results) -> list[Level]:
+    """Levels of the intervals of the expectation."""
+    target = expectation_target(results, fresh)
+    return [
+        _expectation_level(results, fresh, target, games) for games in GAMES if games in results.at
+    ]
+
+
+def _expectation_level(results: Results, fresh: Results, target: FloatArray, games: int) -> Level:
+    at = results.at[games]
+    width = (at["high"] - at["low"]) / 2 / oracle_half_width(results, fresh, games)
+    alone = np.abs(at["mean"] - target) <= at["alone"]
+    return _level(
+        games,
+        (at["low"] <= target) & (target <= at["high"]),
+        width=float(np.median(width)),
+        control=float(alone.mean()),
+    )
+
+
+def variance_levels(results: Results, fresh: Results) -> list[Level]:
+    """Levels of the intervals of the variance."""
+    target = variance_target(results, fresh)
+    found = []
+    for games, at in results.at.items():
+        held = (at["variance_low"] <= target) & (target <= at["variance_high"])
+        found.append(_level(games, held))
+    return found
+
+
+def variance_ratio(results: Results, fresh: Results) -> float:
+    """Mean over pools and providers of the estimated variance over the true one."""
+    return float((results.at[results.last]["variance"] / variance_target(results, fresh)).mean())
+
+
+def _level(games: int, held: AnyArray, width: float = np.nan, control: float = np.nan) -> Level:
+    error = held.mean(axis=1).std(ddof=1) / np.sqrt(len(held))
+    worst = float(held.mean(axis=0).min())
+    return Level(games, float(held.mean()), float(error), worst, width, control)
+
+
+def expectation_misses(task: str, levels: list[Level]) -> list[str]:
+    """Which targets the levels miss, in words."""
+    found = []
+    low, high, least = (92.0, 100.0, 0.0) if task.startswith("synthetic") else (93.0, 97.0, 90.0)
+    for level in levels:
+        mean, worst = 100 * level.mean, 100 * level.worst
+        widest = 1.35 if level.games < 200 else 1.25
+        where = f"at {level.games:,}"
+        if not low <= mean <= high:
+            found.append(f"mean {mean:.1f} {where}")
+        if worst < least:
+            found.append(f"provider {worst:.1f} {where}")
+        if level.width > widest:
+            found.append(f"width {level.width:.2f} {where}")
+    return found
+
+
+def variance_range(task: str, sampling: str) -> tuple[float, float] | None:
+    """Target of the level of the variance in percent, or None if it is only measured."""
+    wine, synthetic = task.startswith("wine"), task.startswith("synthetic")
+    if sampling == "fresh" and (wine or task == "gaussian"):
+        return 93.0, 97.0
+    if sampling == "blocks" and task != "skewed":
+        return 93.0, 99.5
+    if sampling == "subsets" and (wine or synthetic):
+        return 93.0, 100.0
+    return None
+
+
+def variance_misses(task: str, results: Results, levels: list[Level]) -> list[str] | None:
+    """Which targets the levels miss, in words; None without targets."""
+    wanted = variance_range(task, results.sampling)
+    if wanted is None:
+        return None
+    low, high = wanted
+    least = first_look(results)
+    return [
+        f"{100 * level.mean:.1f} at {level.games:,}"
+        for level in levels
+        if level.games >= least and not low <= 100 * level.mean <= high
+    ]
+
+
+def first_look(results: Results) -> int:
+    """Fewest games at which the variance is judged."""
+    if results.group is not None:
+        return 10 * results.group
+    return 10 if results.sampling == "fresh" else 30

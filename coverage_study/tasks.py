@@ -1,0 +1,148 @@
+"""The games of the study: providers, a utility, and the sizes of pools and draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import shapband as sb
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A game to measure on.
+
+    Attributes
+    ----------
+    name : short name, also of files
+    title : the game in a few words
+    providers, utility : as for `sb.value`
+    n_pool, n_draw : records in a pool and in a draw
+    endless : whether the sources are distributions, so that one request may serve many games
+    """
+
+    name: str
+    title: str
+    providers: tuple[sb.Provider, ...]
+    utility: sb.Utility
+    n_pool: int
+    n_draw: int
+    endless: bool = False
+
+
+@cache
+def task(name: str) -> Task:
+    """Make a task by its name; made once a process."""
+    return TASKS[name]()
+
+
+def _wine_stock() -> Task:
+    wine = sb.datasets.wine()
+    title = "wine, finite stock"
+    return Task("wine-stock", title, wine.providers, wine.utility, 250, 60)
+
+
+def _wine_replacement() -> Task:
+    wine = sb.datasets.wine()
+    providers = tuple(_with_replacement(p.name, p.source) for p in wine.providers)
+    title = "wine, drawn with replacement"
+    return Task("wine-replacement", title, providers, wine.utility, 250, 60)
+
+
+def _with_replacement(name: str, source: Any) -> sb.Provider:
+    records = source.records
+    return sb.Provider(name, sb.ArraySource(records.X, records.y, replace=True))
+
+
+def _additive(name: str, title: str, draw: Callable[[int, int, Any], Any]) -> Task:
+    """Ten endless sources; a coalition is worth the sum of the mean targets of its draws."""
+
+    def source(i: int) -> sb.FunctionSource:
+        def records(size: int, rng: np.random.Generator) -> tuple[Any, Any]:
+            y = draw(i, size, rng)
+            return y.reshape(-1, 1), y  # `Stratified` chooses its sizes by the features
+
+        return sb.FunctionSource(records)
+
+    providers = tuple(sb.Provider(f"provider {i}", source(i)) for i in range(10))
+    return Task(name, title, providers, sb.AdditiveUtility(), 250, 60, endless=True)
+
+
+def _gaussian() -> Task:
+    title = "additive, Gaussian"
+    return _additive("gaussian", title, lambda i, size, rng: rng.normal(i, 1 + 0.2 * i, size))
+
+
+def _skewed() -> Task:
+    title = "additive, lognormal (0.8)"
+    return _additive("skewed", title, lambda _, size, rng: rng.lognormal(0.0, 0.8, size))
+
+
+def _synthetic_250() -> Task:
+    found = sb.datasets.synthetic()
+    title = "synthetic, 1 nearest neighbour, pools of 250"
+    return Task("synthetic-250", title, found.providers, found.utility, 250, 60, endless=True)
+
+
+def _synthetic_5000() -> Task:
+    found = sb.datasets.synthetic()
+    title = "synthetic, 1 nearest neighbour, pools of 5,000"
+    return Task("synthetic-5000", title, found.providers, found.utility, 5000, 1000, endless=True)
+
+
+def _diabetes() -> Task:
+    """Least squares on the diabetes data, five providers split by body mass, scored by R²."""
+    from sklearn.datasets import load_diabetes
+
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:, [1, 2, 3, 8]], (y - y.mean()) / y.std()
+    order = np.random.default_rng(442).permutation(len(y))
+    validation, training = order[:142], order[142:]
+    utility = sb.LinearUtility(X[validation], y[validation], score="r2")
+    parts = np.array_split(training[np.argsort(X[training, 1], kind="stable")], 5)
+    title = "diabetes, least squares, R²"
+    return Task("diabetes", title, _split(X, y, parts), utility, 200, 40)
+
+
+def _cancer() -> Task:
+    """Accuracy of 3 nearest neighbours on two components of the breast cancer data.
+
+    Three providers have random records, the fourth those with a large first component.
+    """
+    from sklearn.datasets import load_breast_cancer
+
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    X = X @ np.linalg.svd(X, full_matrices=False)[2][:2].T
+    order = np.random.default_rng(569).permutation(len(y))
+    validation, training = order[:80], order[80:]
+    utility = sb.NeighborUtility(
+        X[validation], y[validation].astype(float), k=3, task="classification"
+    )
+    parts = np.array_split(training[:360], 3)
+    parts.append(training[np.argsort(-X[training, 0], kind="stable")[:120]])
+    title = "breast cancer, 3 nearest neighbours, accuracy"
+    return Task("cancer", title, _split(X, y.astype(float), parts), utility, 200, 40)
+
+
+def _split(X: Any, y: Any, parts: list[Any]) -> tuple[sb.Provider, ...]:
+    return tuple(
+        sb.Provider(f"provider {i}", sb.ArraySource(X[rows], y[rows], replace=True))
+        for i, rows in enumerate(parts)
+    )
+
+
+TASKS: dict[str, Callable[[], Task]] = {
+    "wine-stock": _wine_stock,
+    "wine-replacement": _wine_replacement,
+    "gaussian": _gaussian,
+    "skewed": _skewed,
+    "diabetes": _diabetes,
+    "cancer": _cancer,
+    "synthetic-250": _synthetic_250,
+    "synthetic-5000": _synthetic_5000,
+}
