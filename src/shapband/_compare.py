@@ -74,6 +74,9 @@ def compare(first: Valuation, second: Valuation) -> Comparison:
     >>> sb.compare(early, late).beyond_chance.any()
     np.False_
     """
+    for one in (first, second):
+        if not isinstance(one, Valuation):
+            raise InvalidInput(f"compare: pass two valuations; received {type(one).__name__}")
     names = tuple(name for name in first.names if name in set(second.names))
     if not names:
         raise InvalidInput("the valuations have no provider in common: nothing can be compared")

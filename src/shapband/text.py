@@ -171,7 +171,7 @@ def _on_pools(valuation: Valuation) -> list[str]:
     lines = [f"errors:  squared, {seen}; {causes[largest][1]}"] if seen else []
     if valuation.target_code == "pools":
         lines.append(
-            "sd:      of draws that repeat records; replace=False gives that of the sources"
+            "sd:      of draws that repeat records; Pooled(replace=False) gives that of the sources"
         )
     return lines
 

@@ -19,16 +19,13 @@ class ErrorParts:
     games : (n,) from the spread of the values over a finite number of games
     solver : (n,) from the solver's noise in these games
     pools : (n,) from the choice of the pools, which more games do not lower
+    total : (n,) the square of the standard error; known even if the solver's noise is not
     """
 
     games: FloatArray
     solver: FloatArray
     pools: FloatArray
-
-    @property
-    def total(self) -> FloatArray:
-        """(n,) the square of the standard error."""
-        return self.games + self.solver + self.pools
+    total: FloatArray
 
 
 def error_parts(moments: Moments) -> ErrorParts:
@@ -39,7 +36,7 @@ def error_parts(moments: Moments) -> ErrorParts:
     else:
         whole, pools = moments.pools.games, moments.pools.variance
     solver = np.minimum(moments.noise / moments.n_games, whole)
-    return ErrorParts(whole - solver, solver, pools)
+    return ErrorParts(whole - solver, solver, pools, whole + pools)
 
 
 def error_freedom(moments: Moments) -> FloatArray:
@@ -63,5 +60,5 @@ def error_covariance(moments: Moments) -> FloatArray | None:
     scale = np.where(spread > 0, spread, 1.0)
     correlation = moments.products / np.outer(scale, scale)
     parts = error_parts(moments)
-    games, pools = np.sqrt(parts.games + parts.solver), np.sqrt(parts.pools)
+    games, pools = np.sqrt(parts.total - parts.pools), np.sqrt(parts.pools)
     return np.asarray(correlation * (np.outer(games, games) + np.outer(pools, pools)))

@@ -9,7 +9,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.moments.accumulate import Moments
 from shapband.moments.influence import InfluenceFold
-from shapband.moments.pools import PoolErrors, Spread, pool_errors
+from shapband.moments.pools import PoolErrors, Spread, bound_errors, pool_errors
 from shapband.sampling.base import PoolDesign
 
 _FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
@@ -95,7 +95,7 @@ class _PoolFold:
         self._waiting = np.concatenate([self._waiting, values])
         if self._centre is None and len(self._waiting) >= _FOLD:
             self._centre = _centre(self._waiting[:_FOLD])
-        if self._centre is not None:
+        if self._centre is not None and self._whole:
             self._add(self._influence, self._centre)
             self._waiting = self._waiting[self._whole :]
 
@@ -106,9 +106,10 @@ class _PoolFold:
             influence = InfluenceFold(self._design)
             if self._whole:
                 self._add(influence, _centre(self._waiting[: self._whole]))
-        if influence.pairs <= 0:
-            return None
-        return pool_errors(_spread(moments), influence.influence(), self._design)
+        if influence.pairs > 0:
+            return pool_errors(_spread(moments), influence.influence(), self._design)
+        # The error of a single shuffle has that of the pools in it.
+        return None if moments.group else bound_errors(_spread(moments), self._design)
 
     @property
     def _whole(self) -> int:
@@ -124,12 +125,12 @@ def _spread(moments: Moments) -> Spread:
     correlation, n_games = _mean_squared_correlation(moments), moments.n_games
     if moments.group is None:
         raw = moments.raw_variance
-        return Spread(n_games, raw, raw / n_games, n_games - 1, correlation)
+        return Spread(n_games, raw, moments.noise, raw / n_games, n_games - 1, correlation)
     k, shuffles = moments.group, max(n_games // moments.group, 2)
     variance = (moments.m2 + moments.group_m2) / (n_games - 1)
     of_mean = _shuffle_variance(moments, shuffles) / shuffles
     effective = k * np.sqrt(shuffles * (shuffles - 1))
-    return Spread(effective, variance, of_mean, shuffles * (k - 1), correlation)
+    return Spread(effective, variance, moments.noise, of_mean, shuffles * (k - 1), correlation)
 
 
 def _shuffle_variance(moments: Moments, shuffles: int) -> FloatArray:

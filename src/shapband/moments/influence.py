@@ -33,6 +33,7 @@ from shapband.sampling.base import PoolDesign
 # Numbers kept for every pooled record, beside two for its own provider: in single precision, and
 # with two counts, this makes 64 bytes.
 _GROUPS = 12
+_MANY = 500  # providers up to which the shares of single pools are told apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,8 @@ class Influence:
     ----------
     own : (n,) due to the provider's own pool
     rest : (n,) due to the pools of all others together; the mean of the provider's group
+    pairs : (n, n) due to the row's pool, for the column's value or the mean of its group; None
+        with more than 500 providers
     square : (n,) share of the variance of the squared deviations that is due to the own pool
     square_variance : (n,) variance of the squared deviations, as a multiple of the variance squared
     per_group : providers in a group
@@ -50,6 +53,7 @@ class Influence:
 
     own: FloatArray
     rest: FloatArray
+    pairs: FloatArray | None
     square: FloatArray
     square_variance: FloatArray
     per_group: float
@@ -117,7 +121,11 @@ class InfluenceFold:
         own, groups = shares[:, 0], shares[:, 2:]
         # A provider alone in its group has no other member for its own pool to move.
         rest = groups.sum(axis=0)[self._group] - groups[np.arange(len(own)), self._group]
-        return Influence(own, rest, square, variance, len(own) / groups.shape[1])
+        pairs = None
+        if len(own) <= _MANY:
+            pairs = groups[:, self._group]
+            np.fill_diagonal(pairs, own)
+        return Influence(own, rest, pairs, square, variance, len(own) / groups.shape[1])
 
     def _shares(self, pool: _PoolSums, size: int) -> FloatArray:
         """Shares of the variance of every column that are due to one pool."""

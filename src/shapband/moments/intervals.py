@@ -58,7 +58,7 @@ def expectation_interval(moments: Moments, level: float) -> FloatArray:
 
     quantile: FloatArray = np.asarray(stdtrit(error_freedom(moments), _upper_tail(level)))
     parts = error_parts(moments)
-    down, up = _games_half_widths(moments, quantile * np.sqrt(parts.games + parts.solver), level)
+    down, up = _games_half_widths(moments, quantile * np.sqrt(parts.total - parts.pools), level)
     ends = []
     for side, half in ((-1, down), (1, up)):
         whole = np.hypot(half, quantile * np.sqrt(parts.pools))

@@ -13,7 +13,7 @@ confirmed on others; docs/coverage.md has the measured levels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +55,7 @@ class Spread(NamedTuple):
     ----------
     n_games : games played
     variance : (n,) raw variance across games, about one mean
+    noise : (n,) part of it that is solver noise
     of_mean : (n,) variance of the mean of these games, if the pools are given
     freedom : degrees of freedom of `of_mean`
     correlation : mean squared correlation of the values of two providers
@@ -62,6 +63,7 @@ class Spread(NamedTuple):
 
     n_games: float
     variance: FloatArray
+    noise: FloatArray
     of_mean: FloatArray
     freedom: float
     correlation: float
@@ -71,11 +73,11 @@ def pool_errors(spread: Spread, influence: Influence, design: PoolDesign) -> Poo
     """Estimate what the pools add to the errors of both moments."""
     n = len(spread.variance)
     sizes = _Sizes.of(design, spread.n_games)
+    influence, base, sizes = _without_noise(spread, influence, sizes)
     level = _level(influence, spread.correlation, sizes, spread.n_games)
     share = _shares(influence, level, sizes, spread.n_games)
-    others = (sizes.reach.sum() - sizes.reach) / max(n - 1, 1)
-    reach = level.own * sizes.reach + (1 - level.own) * others
-    between = spread.variance * reach * share
+    reach = _reach(influence, level, sizes, spread.n_games)
+    between = base * _told(reach * share, influence, sizes, spread.n_games)
     # A draw without replacement from a random pool is one from the source, so what its variance
     # lacks within one pool is the variance between pools. The bootstrap has no such relation, and
     # within a shuffle nothing is lacking.
@@ -83,13 +85,97 @@ def pool_errors(spread: Spread, influence: Influence, design: PoolDesign) -> Poo
     # One standard error more than found, because too narrow an interval is the worse mistake.
     found_square = influence.square.mean() + np.sqrt(sizes.noise.mean() / n)
     square_share = np.clip(found_square / level.own, 0.0, sizes.top)
+    pools, unseen = np.array(design.pool_sizes), np.array(design.unseen)
+    # At least as much as the variance of m normal records would differ.
+    square = np.maximum(square_share * reach * influence.square_variance.mean(), 2 * unseen / pools)
+    freedom = np.where(unseen > 0, np.maximum(pools - 1.0, 1.0), _FREEDOM)
     return PoolErrors(
         games=spread.of_mean,
         variance=between,
-        freedom=np.full(n, min(float(spread.freedom), _FREEDOM)),
+        freedom=np.minimum(freedom, min(float(spread.freedom), _FREEDOM)),
         hidden=np.zeros(n) if shows_all else between,
-        square=square_share * reach * influence.square_variance.mean(),
+        square=square,
     )
+
+
+def bound_errors(spread: Spread, design: PoolDesign) -> PoolErrors:
+    """Bound what the pools add, where there are too few games to estimate it."""
+    sizes = _Sizes.of(design, spread.n_games)
+    between = spread.variance * sizes.reach.max() * sizes.top
+    n = len(between)
+    hidden = np.zeros(n) if design.replace else between
+    freedom = np.full(n, float(spread.freedom))
+    return PoolErrors(spread.of_mean, between, freedom, hidden, np.ones(n))
+
+
+def _without_noise(
+    spread: Spread, influence: Influence, sizes: _Sizes
+) -> tuple[Influence, FloatArray, _Sizes]:
+    """Take shares of the variance without solver noise, which no pool can cause.
+
+    At least a fifth of the raw variance is taken: the rest of a smaller one is too uncertain.
+    """
+    raw = spread.variance
+    base = np.maximum(raw - np.nan_to_num(spread.noise), raw / 5)
+    ratio = np.where(base > 0, raw / np.where(base > 0, base, 1.0), 1.0)
+    if (ratio == 1).all():
+        return influence, base, sizes
+    shares = replace(
+        influence,
+        own=influence.own * ratio,
+        rest=influence.rest * ratio,
+        pairs=None if influence.pairs is None else influence.pairs * ratio,
+    )
+    return shares, base, sizes._replace(noise=sizes.noise * np.mean(ratio**2))
+
+
+def _reach(influence: Influence, level: _Level, sizes: _Sizes, n_games: float) -> FloatArray:
+    """What a share of 1 adds, as a fraction of the variance: a mean over the pools that cause it.
+
+    It matters only where pools differ in the fraction of them that a game uses, or of the stock
+    that they are.
+    """
+    n, reach = len(sizes.reach), sizes.reach
+    if np.ptp(reach) == 0 or n == 1:
+        return reach
+    if influence.pairs is None:
+        others = (reach.sum() - reach) / (n - 1)
+        return np.asarray(level.own * reach + (1 - level.own) * others)
+    noise = _pair_noise(influence.pairs, sizes, n_games)
+    weight = np.empty((n, n))
+    own = np.eye(n, dtype=bool)
+    for which, common in (
+        (own, level.own * level.mean),
+        (~own, (1 - level.own) * level.mean / (n - 1)),
+    ):
+        found = influence.pairs[which]
+        spread = max(float(np.mean((found - common) ** 2 - noise[which])), 0.0)
+        weight[which] = common + spread / (spread + noise[which]) * (found - common)
+    weight = np.maximum(weight, 1e-6)
+    return np.asarray((weight * reach[:, None]).sum(axis=0) / weight.sum(axis=0))
+
+
+def _told(combined: FloatArray, influence: Influence, sizes: _Sizes, n_games: float) -> FloatArray:
+    """Follow what single pools tell where they differ, as far as it is beyond their noise.
+
+    The sum over pools of share times reach is unbiased, but noisy; the combined estimate expects
+    providers to be alike.
+    """
+    if influence.pairs is None or np.ptp(sizes.reach) == 0:
+        return combined
+    found = (influence.pairs * sizes.reach[:, None]).sum(axis=0)
+    noise = _pair_noise(influence.pairs, sizes, n_games)
+    noise_of_sum = (noise * sizes.reach[:, None] ** 2).sum(axis=0)
+    apart = found - combined
+    square = np.maximum(apart**2, 1e-300)
+    weight = np.maximum(square - noise_of_sum, 0.0) / square
+    limit = sizes.reach.max() * sizes.top
+    return np.asarray(np.clip(combined + weight * apart, 0.0, limit))
+
+
+def _pair_noise(pairs: FloatArray, sizes: _Sizes, n_games: float) -> FloatArray:
+    """Variance of the share that one pool has in one value."""
+    return np.asarray(sizes.noise[:, None] + 4 * np.clip(pairs, _NOISE_SHARE, sizes.top) / n_games)
 
 
 def _shares(influence: Influence, level: _Level, sizes: _Sizes, n_games: float) -> FloatArray:

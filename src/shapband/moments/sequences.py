@@ -66,7 +66,7 @@ def sequence_quantile(moments: Moments, level: float) -> float:
 def sequence_half_widths(moments: Moments, level: float) -> FloatArray:
     """Half widths for the expectations, pools included: (n,)."""
     parts = error_parts(moments)
-    games = sequence_quantile(moments, level) * np.sqrt(parts.games + parts.solver)
+    games = sequence_quantile(moments, level) * np.sqrt(parts.total - parts.pools)
     return np.hypot(games, pool_half_widths(moments, level))
 
 
@@ -96,7 +96,7 @@ def difference_half_widths(
         return np.asarray(half[one] + half[other])
     correlation = _correlations(moments.products, one, other)
     parts = error_parts(moments)
-    games = _difference_variance(parts.games + parts.solver, correlation, one, other)
+    games = _difference_variance(parts.total - parts.pools, correlation, one, other)
     pools = _difference_variance(parts.pools, correlation, one, other)
     quantile = _pool_quantile(moments, level).max()
     looked = sequence_quantile(moments, level)

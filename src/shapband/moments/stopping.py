@@ -61,10 +61,10 @@ class StoppingRule(ABC):
         return float("inf")
 
     def __and__(self, other: StoppingRule) -> StoppingRule:
-        return _Both(self, other)
+        return _Both(self, other) if isinstance(other, StoppingRule) else NotImplemented
 
     def __or__(self, other: StoppingRule) -> StoppingRule:
-        return _Either(self, other)
+        return _Either(self, other) if isinstance(other, StoppingRule) else NotImplemented
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,7 @@ class Blocks(Sampling):
     population behind the pools, and their sample variance is an unbiased estimate of the
     population's variance, unlike that of a bootstrap. When a shuffle is used up, the pools are
     shuffled again; variances are taken within shuffles and averaged over them. More shuffles
-    reduce the noise of the shuffling, but not that of the pools, so standard errors are those of
-    a single shuffle. They are an upper bound if the games fill whole shuffles.
+    reduce the noise of the shuffling, but not that of the pools; the standard errors include both.
 
     Examples
     --------

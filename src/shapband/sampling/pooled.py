@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband.access.access import Access
+from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.sampling.base import (
@@ -51,7 +52,8 @@ class Pooled(Sampling):
     replace: bool = True
 
     def __post_init__(self) -> None:
-        check_count("Pooled", n_pool=self.n_pool, n_boot=self.n_boot)
+        check_whole("Pooled: n_pool", self.n_pool, 2, " (one record tells nothing)")
+        check_count("Pooled", n_boot=self.n_boot)
         if not isinstance(self.replace, bool):
             raise InvalidInput(f"Pooled: replace must be True or False; received {self.replace!r}")
         if not self.replace and self.n_boot > self.n_pool // 2:

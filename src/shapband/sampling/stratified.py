@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband.access.access import Access
+from shapband.checks import check_whole
 from shapband.providers import Provider
 from shapband.sampling.allocation import allocate, allocation_bounds, variability_scores
 from shapband.sampling.base import (
@@ -26,7 +27,7 @@ class Stratified(Sampling):
     """Bootstrap draws whose sizes follow the variability of the pools (Algorithm 4).
 
     The draw sizes differ between providers, so the moments are those of a game with these
-    sizes, conditional on the pools.
+    sizes.
 
     Parameters
     ----------
@@ -46,7 +47,8 @@ class Stratified(Sampling):
     alpha: float
 
     def __post_init__(self) -> None:
-        check_count("Stratified", n_pool=self.n_pool, n_boot=self.n_boot)
+        check_whole("Stratified: n_pool", self.n_pool, 2, " (one record tells nothing)")
+        check_count("Stratified", n_boot=self.n_boot)
         allocation_bounds(self.n_pool, self.n_boot, self.alpha)
 
     def check(self, providers: Sequence[Provider]) -> None:

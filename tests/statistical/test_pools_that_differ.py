@@ -1,0 +1,107 @@
+"""Errors of pools that are unlike each other, small, noisy, or cut in half.
+
+Each test repeats a valuation with known truth; 3 standard errors of a coverage are allowed.
+"""
+
+import numpy as np
+import pytest
+from tests.conftest import gaussian_providers
+
+import shapband as sb
+
+REPEATS = 80
+ALLOWED = 3 * np.sqrt(0.05 * 0.95 / REPEATS)
+
+
+def covered(value, truth, interval=sb.Valuation.interval):
+    """How often the intervals of each provider hold the truth."""
+    held = []
+    for seed in range(REPEATS):
+        low, high = interval(value(seed)).T
+        held.append((low <= truth) & (truth <= high))
+    return np.mean(held, axis=0)
+
+
+def test_a_whole_stock_does_not_hide_the_pools_of_others():
+    rng = np.random.default_rng(5)
+    stocks = [1 + 0.2 * rng.normal(size=30), rng.normal(size=3000)]
+    providers = [
+        sb.Provider(name, sb.ArraySource(np.zeros((len(y), 1)), y))
+        for name, y in zip("ab", stocks, strict=True)
+    ]
+    pooled_mean = sb.FunctionUtility(lambda X, y: float(np.mean(y)))
+    alone, other = (y.mean() for y in stocks)
+    both = (alone + other) / 2
+    truth = np.array([(alone + both - other) / 2, (other + both - alone) / 2])
+
+    def value(seed):
+        return sb.value(
+            providers, pooled_mean, sampling=sb.Pooled(150, 15, replace=False), n_games=100,
+            seed=seed,
+        )  # fmt: skip
+
+    found = covered(value, truth)
+    assert (found > 0.95 - ALLOWED).all(), found
+    control = covered(value, truth, lambda v: sb.Moments.of(v.games).mean[:, None] + games_only(v))
+    assert (control < 0.8).all(), control
+
+
+def games_only(valuation):
+    half = 1.98 * valuation.error["games"].to_numpy()
+    return np.stack([-half, half], axis=1)
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [sb.Pooled(10, 5, replace=False), sb.Blocks(10, 5), sb.Pooled(40, 20, replace=False)],
+    ids=repr,
+)
+def test_draws_of_half_a_pool_know_their_variance(sampling):
+    providers = gaussian_providers([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
+    size = sampling.n_sample if isinstance(sampling, sb.Blocks) else sampling.n_boot
+
+    def value(seed):
+        return sb.value(providers, sb.AdditiveUtility(), sampling=sampling, n_games=200, seed=seed)
+
+    assert (covered(value, np.arange(3.0)) > 0.95 - ALLOWED).all()
+    spread = covered(value, np.full(3, 1 / size), sb.Valuation.variance_interval)
+    assert (spread > 0.95 - ALLOWED).all(), spread
+
+
+def test_few_permutations_do_not_add_to_the_variance_of_pools():
+    providers = gaussian_providers([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
+
+    def step(X, y):
+        return 2.0 + float(np.mean(y))
+
+    found = [
+        sb.value(
+            providers, sb.FunctionUtility(step), sampling=sb.Pooled(100, 10, replace=False),
+            solver=sb.Permutation(2), n_games=40, seed=seed,
+        )
+        for seed in range(REPEATS)
+    ]  # fmt: skip
+    fresh = sb.value(
+        providers, sb.FunctionUtility(step), sampling=sb.Fresh(10), solver=sb.Exact(),
+        n_games=4000, seed=0,
+    )  # fmt: skip
+    variances = np.array([one.variance for one in found])
+    error = variances.std(axis=0) / np.sqrt(REPEATS)
+    assert (np.abs(variances.mean(axis=0) - fresh.variance) < 4 * error).all()
+
+
+@pytest.mark.parametrize("chunk_size", [1, 2, 3, 5])
+def test_shuffles_may_be_cut_into_chunks_anywhere(chunk_size):
+    providers = gaussian_providers([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
+    arguments = {"sampling": sb.Blocks(40, 10), "n_games": 50, "seed": 1}
+    whole = sb.value(providers, sb.AdditiveUtility(), **arguments)
+    parts = sb.value(providers, sb.AdditiveUtility(), chunk_size=chunk_size, **arguments)
+    np.testing.assert_array_equal(whole.standard_error, parts.standard_error)
+
+
+def test_a_pool_of_one_record_is_refused_and_two_games_are_bounded():
+    with pytest.raises(sb.errors.InvalidInput, match="one record tells nothing"):
+        sb.Pooled(1, 1)
+    providers = gaussian_providers([0.0, 1.0], [1.0, 1.0])
+    two = sb.value(providers, sb.AdditiveUtility(), sampling=sb.Pooled(20, 20), n_games=2, seed=0)
+    assert (two.error["pools"] > 0).all()
