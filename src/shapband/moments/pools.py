@@ -77,7 +77,7 @@ def pool_errors(spread: Spread, influence: Influence, design: PoolDesign) -> Poo
     level = _level(influence, spread.correlation, sizes, spread.n_games)
     share = _shares(influence, level, sizes, spread.n_games)
     reach = _reach(influence, level, sizes, spread.n_games)
-    between = base * _told(reach * share, influence, sizes, spread.n_games)
+    between = base * reach * share
     # A draw without replacement from a random pool is one from the source, so what its variance
     # lacks within one pool is the variance between pools. The bootstrap has no such relation, and
     # within a shuffle nothing is lacking.
@@ -153,24 +153,6 @@ def _reach(influence: Influence, level: _Level, sizes: _Sizes, n_games: float) -
         weight[which] = common + spread / (spread + noise[which]) * (found - common)
     weight = np.maximum(weight, 1e-6)
     return np.asarray((weight * reach[:, None]).sum(axis=0) / weight.sum(axis=0))
-
-
-def _told(combined: FloatArray, influence: Influence, sizes: _Sizes, n_games: float) -> FloatArray:
-    """Follow what single pools tell where they differ, as far as it is beyond their noise.
-
-    The sum over pools of share times reach is unbiased, but noisy; the combined estimate expects
-    providers to be alike.
-    """
-    if influence.pairs is None or np.ptp(sizes.reach) == 0:
-        return combined
-    found = (influence.pairs * sizes.reach[:, None]).sum(axis=0)
-    noise = _pair_noise(influence.pairs, sizes, n_games)
-    noise_of_sum = (noise * sizes.reach[:, None] ** 2).sum(axis=0)
-    apart = found - combined
-    square = np.maximum(apart**2, 1e-300)
-    weight = np.maximum(square - noise_of_sum, 0.0) / square
-    limit = sizes.reach.max() * sizes.top
-    return np.asarray(np.clip(combined + weight * apart, 0.0, limit))
 
 
 def _pair_noise(pairs: FloatArray, sizes: _Sizes, n_games: float) -> FloatArray:
