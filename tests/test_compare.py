@@ -166,6 +166,12 @@ def test_other_targets_are_warned_of():
     assert not any(note.startswith("warning") for note in compare(valued(0), valued(1)).notes)
 
 
+def test_other_draw_sizes_are_warned_of():
+    one = valued(0)
+    other = replace(one, draw_sizes=one.draw_sizes + 1)
+    assert compare(one, other).notes[0].startswith("warning: the runs draw different numbers")
+
+
 def test_shared_seeds_and_unknown_errors_of_pools_are_told():
     one = valued(0, sampling=sb.Pooled(20, 5))
     old = replace(one, moments=replace(one.moments, pools=None))

@@ -201,6 +201,11 @@ def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int
             f"warning: the runs estimate different things: {one.target}; and {other.target}. "
             "A difference need not mean that a provider's worth differs"
         )
+    elif (one.draw_sizes[_rows(one, names)] != other.draw_sizes[_rows(other, names)]).any():
+        yield (
+            "warning: the runs draw different numbers of records, which changes the values: a "
+            "difference need not mean that a provider's worth differs"
+        )
     for word, setting in one.setup.items():
         if other.setup.get(word, setting) != setting:
             yield f"note: the {word} differs: {setting} and {other.setup[word]}"
