@@ -49,7 +49,8 @@ def synthetic(games, seed=0, pools=None, template=None):
     if pools is not None:
         moments = with_pools(moments, pools, len(games) - 1)
     names = tuple(f"p{at}" for at in range(games.shape[1]))
-    return replace(template, names=names, moments=moments, games=games, seed=seed)
+    sizes = np.full(len(names), 5)
+    return replace(template, names=names, moments=moments, games=games, draw_sizes=sizes, seed=seed)
 
 
 @pytest.fixture(scope="module")
