@@ -176,7 +176,8 @@ class Exchange:
         self._timeout = timeout
         self._stopped = stopped
         self._deadline = deadline
-        self._ready = deque(self.deliveries)
+        self._ready = deque(one for one in self.deliveries if one.waits)
+        self._ready_here = deque(one for one in self.deliveries if not one.waits)
         self._overdue: dict[Delivery, float] = {}  # requests under way, and when to give up
         self._answers: SimpleQueue[_Answer] = SimpleQueue()
         self._events: list[Event] = []
@@ -222,27 +223,29 @@ class Exchange:
     def _following(self) -> list[tuple[Delivery, int]]:
         """Choose the requests to allow now; among sources of this thread, only one."""
         chosen: list[tuple[Delivery, int]] = []
-        later: list[Delivery] = []
-        at_once, here = len(self._overdue), False
+        at_once = len(self._overdue)
         while self._ready and not self._stopped.is_set():
+            if at_once == self._concurrency and not self._ready[0].asked:
+                break
             delivery = self._ready.popleft()
-            if not delivery.asked:
-                if self._recall(delivery) or not self._has_rows(delivery):
-                    continue
-                if self._is_late():
-                    continue
-                if at_once == self._concurrency or (here and not delivery.waits):
-                    later.append(delivery)
-                    continue
-                at_once += 1
-                here = here or not delivery.waits
-            if not self._is_late():
+            if delivery.asked or self._is_needed(delivery):
+                at_once += not delivery.asked
                 chosen.extend((delivery, game) for game in self._allowable(delivery))
-        self._ready.extend(later)
+        here = False
+        while self._ready_here and not here and at_once < self._concurrency:
+            delivery = self._ready_here.popleft()
+            if here := not self._stopped.is_set() and self._is_needed(delivery):
+                chosen.extend((delivery, game) for game in self._allowable(delivery))
         return chosen
+
+    def _is_needed(self, delivery: Delivery) -> bool:
+        """Whether a request must be made for the next game, and can be made."""
+        return not self._recall(delivery) and self._has_rows(delivery)
 
     def _allowable(self, delivery: Delivery) -> Iterator[int]:
         """The games of a delivery that may be asked for now."""
+        if self._is_late():
+            return
         first = delivery.next_game
         last = min(first + (_AHEAD if delivery.waits else 1), delivery.order.games.stop)
         for game in range(first + delivery.asked, last):
@@ -295,7 +298,9 @@ class Exchange:
                 answer = self._answers.get_nowait()
         except Empty:
             self._give_up_overdue()
-        self._ready.extendleft(delivery for delivery in answered if delivery.missing)
+        for delivery in answered:
+            if delivery.missing:
+                (self._ready if delivery.waits else self._ready_here).appendleft(delivery)
 
     def _patience(self) -> float:
         """Seconds to wait for an answer before the clock is looked at."""

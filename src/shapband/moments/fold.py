@@ -91,25 +91,29 @@ class _PoolFold:
         self._influence = InfluenceFold(design)
 
     def add(self, values: FloatArray) -> None:
-        """Add the next games."""
+        """Add the next games. Many are added at once, because a call for every pool is slow."""
         self._waiting = np.concatenate([self._waiting, values])
-        if self._centre is None and len(self._waiting) >= _FOLD:
-            self._centre = _centre(self._waiting[:_FOLD])
-        if self._centre is not None and self._whole:
-            self._add(self._influence, self._centre)
-            self._waiting = self._waiting[self._whole :]
+        if len(self._waiting) >= _FOLD:
+            self._centre = self._centre or _centre(self._waiting[:_FOLD])
+            self._add_waiting(self._centre)
 
     def errors(self, moments: Moments) -> PoolErrors | None:
         """What the pools add to the errors of these moments, or None after too few games."""
         influence = self._influence
-        if self._centre is None:
+        if self._centre is not None:
+            self._add_waiting(self._centre)
+        elif self._whole:
             influence = InfluenceFold(self._design)
-            if self._whole:
-                self._add(influence, _centre(self._waiting[: self._whole]))
+            self._add(influence, _centre(self._waiting[: self._whole]))
         if influence.pairs > 0:
             return pool_errors(_spread(moments), influence.influence(), self._design)
         # The error of a single shuffle has that of the pools in it.
         return None if moments.group else bound_errors(_spread(moments), self._design)
+
+    def _add_waiting(self, centre: tuple[FloatArray, FloatArray]) -> None:
+        if self._whole:
+            self._add(self._influence, centre)
+            self._waiting = self._waiting[self._whole :]
 
     @property
     def _whole(self) -> int:
