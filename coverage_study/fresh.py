@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
+import shapband as sb
 from shapband.access.access import Access
-from shapband.access.budget import Cost
 from shapband.draws import Draws, FixedRows
-from shapband.providers import Provider
-from shapband.sampling.base import Realisation, Sampling
+from shapband.sampling.base import Realisation
 from shapband.sources.functions import FunctionSource
 
 
-@dataclass(frozen=True)
-class BulkFresh(Sampling):
+class BulkFresh(sb.Fresh):
     """As `sb.Fresh` for sources without end, but asked once for the games of a chunk.
 
     Records of an endless source are independent, so the games have the same distribution as
     those of `sb.Fresh`, at a small part of the time.
     """
 
-    n_sample: int
-
-    def check(self, providers: Sequence[Provider]) -> None:
-        """Accept all providers."""
-
     def prepare(self, access: Access) -> Realisation:
         """Return the realisation; no records are bought in advance."""
-        n = len(access.providers)
-        return _BulkGames(
-            draw_sizes=np.full(n, self.n_sample, dtype=np.int64),
-            pool_sizes=None,
-            target=f"draws of {self.n_sample:,} records from the sources",
-            target_code="sources",
-            cost=Cost(requests=n, records=n * self.n_sample),
-            access=access,
-        )
+        return _BulkGames(**vars(super().prepare(access)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ from shapband.sampling.base import PoolDesign
 # Numbers kept for every pooled record, beside two for its own provider: in single precision, and
 # with two counts, this makes 64 bytes.
 _GROUPS = 12
-_MANY = 500  # providers up to which the shares of single pools are told apart
+_MANY = 500  # providers up to which every pool has a share of its own in every value
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +115,10 @@ class InfluenceFold:
 
     def influence(self) -> Influence:
         """Compute the influences from the sums; three games are the least."""
-        sizes = list(zip(self._pools, self._design.draw_sizes, strict=True))
-        shares = np.array([self._shares(pool, size) for pool, size in sizes])
-        square, variance = np.array([self._square(pool, size) for pool, size in sizes]).T
+        chances = self._design.chances.tolist()
+        pools = list(zip(self._pools, self._design.draw_sizes, chances, strict=True))
+        shares = np.array([self._shares(*pool) for pool in pools])
+        square, variance = np.array([self._square(*pool) for pool in pools]).T
         own, groups = shares[:, 0], shares[:, 2:]
         # A provider alone in its group has no other member for its own pool to move.
         rest = groups.sum(axis=0)[self._group] - groups[np.arange(len(own)), self._group]
@@ -127,10 +128,10 @@ class InfluenceFold:
             np.fill_diagonal(pairs, own)
         return Influence(own, rest, pairs, square, variance, len(own) / groups.shape[1])
 
-    def _shares(self, pool: _PoolSums, size: int) -> FloatArray:
+    def _shares(self, pool: _PoolSums, size: int, p: float) -> FloatArray:
         """Shares of the variance of every column that are due to one pool."""
         games, m = self._n_games, len(pool.counts)
-        p, factor = self._factor(m, size)
+        factor = self._factor(m, size, p)
         total, square, used, used_square, distinct = pool.totals[:5]
         mean = total / games
         variance = np.maximum(square - games * mean**2, 0.0) / (games - 1)
@@ -144,10 +145,10 @@ class InfluenceFold:
             alone = size * (games - 1) * variance - size * p * shuffles
         return _ratio((together - alone) * factor, variance)
 
-    def _square(self, pool: _PoolSums, size: int) -> tuple[float, float]:
+    def _square(self, pool: _PoolSums, size: int, p: float) -> tuple[float, float]:
         """Share of the own pool in the variance of squared deviations, and that variance."""
         games, m, k = self._n_games, len(pool.counts), self._per_shuffle
-        p, factor = self._factor(m, size)
+        factor = self._factor(m, size, p)
         one, two, three, four = pool.totals[[0, 1, 5, 6], 0] / games
         variance = max(two - one**2, 0.0)
         spread = four - 4 * one * three + 6 * one**2 * two - 3 * one**4 - variance**2
@@ -165,14 +166,9 @@ class InfluenceFold:
         influence = ((deviations**2).sum() - alone) * factor
         return float(_ratio(influence, spread)), float(_ratio(spread, variance**2))
 
-    def _factor(self, m: int, size: int) -> tuple[float, float]:
-        """The probability that a game uses a record, and the factor of a pool's sums."""
-        h = size / m
-        bootstrap = self._design.replace and self._per_shuffle == 1
-        p = 1 - (1 - 1 / m) ** size if bootstrap else h
-        if p == 1:  # every game uses the whole pool
-            return p, 0.0
-        return p, (m - 1) / m / (1 - p) ** 2 / self.pairs / h
+    def _factor(self, m: int, size: int, p: float) -> float:
+        """The factor of a pool's sums; 0 if every game uses the whole pool."""
+        return 0.0 if p == 1 else (m - 1) / m / (1 - p) ** 2 / self.pairs / (size / m)
 
 
 def _ratio(above: FloatArray | float, below: FloatArray | float) -> FloatArray:

@@ -194,11 +194,10 @@ class _Sizes(NamedTuple):
     def of(design: PoolDesign, n_games: float) -> _Sizes:
         m, b = np.array(design.pool_sizes), np.array(design.draw_sizes)
         h = b / m
-        replace = design.replace and design.per_shuffle is None
-        used = 1 - (1 - 1 / m) ** b if replace else h
+        used = design.chances
         idle = np.maximum(1 - used, 1e-9)
         noise = 2 * m * (used / (idle * h)) ** 2 / n_games**2
-        top = 1.0 if replace else float(np.mean(1 / np.maximum(1 - h, 1e-9)))
+        top = 1.0 if design.repeats else float(np.mean(1 / np.maximum(1 - h, 1e-9)))
         return _Sizes(h * np.array(design.unseen), noise, top)
 
 

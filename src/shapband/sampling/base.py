@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shapband._typing import IntArray
+from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
 from shapband.checks import check_whole
@@ -61,6 +61,17 @@ class PoolDesign:
     unseen: tuple[float, ...]
     replace: bool = True
     per_shuffle: int | None = None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a record may be in one game twice."""
+        return self.replace and self.per_shuffle is None
+
+    @property
+    def chances(self) -> FloatArray:
+        """(n,) probability that a game uses a record of a pool at all."""
+        m, b = np.array(self.pool_sizes), np.array(self.draw_sizes)
+        return np.asarray(1 - (1 - 1 / m) ** b if self.repeats else b / m)
 
     def choices(self, games: range) -> list[Choice]:
         """Return the rows of every pool that these consecutive games use."""
