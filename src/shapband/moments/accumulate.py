@@ -144,6 +144,15 @@ class Moments:
         return covariance - np.diag(self.noise)
 
     @property
+    def correlation(self) -> FloatArray | None:
+        """(n, n) correlation across games, 0 for a value that never changes; None as above."""
+        if self.products is None:
+            return None
+        square = np.diag(self.products)
+        scale = np.sqrt(np.outer(square, square))  # so that equal values have exactly 1
+        return np.asarray(np.where(scale > 0, self.products / np.where(scale > 0, scale, 1.0), 0.0))
+
+    @property
     def independent_games(self) -> int:
         """Number of games that count as independent for the errors of the estimates."""
         return self.n_games if self.group is None else min(self.group, self.n_games)

@@ -52,13 +52,11 @@ def error_covariance(moments: Moments) -> FloatArray | None:
     The errors from the pools are given the correlations of the values: a pool moves the values
     of two providers together to the same degree as a single draw does. One game gives zeros.
     """
-    if moments.products is None:
+    correlation = moments.correlation
+    if correlation is None:
         return None
     if moments.n_games < 2:
-        return np.zeros_like(moments.products)
-    spread = np.sqrt(np.diag(moments.products))
-    scale = np.where(spread > 0, spread, 1.0)
-    correlation = moments.products / np.outer(scale, scale)
+        return np.zeros_like(correlation)
     parts = error_parts(moments)
     games, pools = np.sqrt(parts.total - parts.pools), np.sqrt(parts.pools)
     return np.asarray(correlation * (np.outer(games, games) + np.outer(pools, pools)))

@@ -163,10 +163,8 @@ def _centre(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _mean_squared_correlation(moments: Moments) -> float:
     """Mean over pairs of providers; 0 if covariances are not kept."""
-    if moments.products is None or len(moments.mean) < 2:
+    correlation, n = moments.correlation, len(moments.mean)
+    if correlation is None or n < 2:
         return 0.0
-    spread = np.sqrt(moments.m2)
-    scale = np.outer(spread, spread)
-    square = np.where(scale > 0, moments.products / np.where(scale > 0, scale, 1.0), 0.0) ** 2
-    n = len(spread)
+    square = correlation**2
     return float((square.sum() - np.trace(square)) / (n * (n - 1)))

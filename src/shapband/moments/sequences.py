@@ -91,10 +91,11 @@ def difference_half_widths(
     one, other : (k,) the providers of every pair
     level : confidence level
     """
-    if moments.products is None:
+    correlations = moments.correlation
+    if correlations is None:
         half = sequence_half_widths(moments, level)
         return np.asarray(half[one] + half[other])
-    correlation = _correlations(moments.products, one, other)
+    correlation = np.clip(correlations[one, other], -1.0, 1.0)
     parts = error_parts(moments)
     games = _difference_variance(parts.total - parts.pools, correlation, one, other)
     pools = _difference_variance(parts.pools, correlation, one, other)
@@ -107,13 +108,6 @@ def _pool_quantile(moments: Moments, level: float) -> FloatArray:
     from scipy.special import stdtrit
 
     return np.asarray(stdtrit(error_freedom(moments), (1 + level) / 2))
-
-
-def _correlations(products: FloatArray, one: IntArray, other: IntArray) -> FloatArray:
-    """Correlations across games of pairs of providers, 0 where a value never changes."""
-    scale = np.sqrt(products[one, one] * products[other, other])
-    safe = np.where(scale > 0, scale, 1.0)
-    return np.clip(np.where(scale > 0, products[one, other] / safe, 0.0), -1.0, 1.0)
 
 
 def _difference_variance(
