@@ -34,6 +34,7 @@ class BalancedPermutation(Solver):
     """
 
     n_iter: int
+    any_index = True
 
     def __post_init__(self) -> None:
         check_whole("BalancedPermutation: n_iter", self.n_iter, 1)
@@ -52,7 +53,7 @@ class BalancedPermutation(Solver):
         n_blocks = self.n_iter // n
         orders = _shifts(random_orders(games, n_blocks))
         prefix_values, evaluations = games.prefixes(orders)
-        marginals = marginal_contributions(orders, prefix_values, games.utility.empty)
+        marginals = marginal_contributions(orders, prefix_values, games.utility.empty, games.index)
         blocks = marginals.reshape(-1, n_blocks, n, n).mean(axis=2)
         return Solution(blocks.mean(axis=1), variance_of_mean(blocks), evaluations)
 
