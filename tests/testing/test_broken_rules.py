@@ -644,7 +644,7 @@ class IgnoresIndex(Walks):
         (CallsItExact, "the variance of its own error as noise; received 0.0"),
         (ByChunk, "the same bits however games are cut into chunks"),
         (ByPosition, "must not depend on the order of the providers"),
-        (IgnoresIndex, "with games.index = Banzhaf() must give the known values on average"),
+        (IgnoresIndex, "with games.index = Beta(alpha=4.0, beta=1.0) must give the known values"),
         (object, "must be a subclass of Solver"),
     ],
 )
