@@ -54,7 +54,7 @@ def test_every_pair_is_a_pair_of_neighbours_equally_often(n):
 
 @pytest.mark.parametrize("n", [4, 6, 11])
 def test_cyclic_shifts_keep_their_neighbours(n):
-    """The control: they balance positions and evaluate the same coalitions, but balance no pairs."""
+    """The control: they balance positions and walk the same coalitions, but balance no pairs."""
     shifts = (np.arange(n)[:, None] + np.arange(n)) % n
     assert sorted(set(neighbours(shifts))) == [0, n - 1]
     walks = [
