@@ -52,7 +52,7 @@ def test_n_jobs_that_is_no_count_is_refused(setup, n_jobs):
 
 
 @few
-@given(setups(), st.sampled_from(["utility", "sampling", "solver"]), wrong_things)
+@given(setups(), st.sampled_from(["utility", "sampling", "solver", "index"]), wrong_things)
 def test_parts_of_the_wrong_type_are_refused(setup, part, thing):
     refused_unasked(setup, part, **{part: thing})
 

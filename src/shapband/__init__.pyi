@@ -11,6 +11,7 @@ from .draws import Draws
 from .execution.dask import DaskWorkers
 from .execution.ray import RayWorkers
 from .games import Games
+from .indices import Banzhaf, Beta, Index, Shapley
 from .moments.accumulate import Moments
 from .moments.stopping import Precision, Seconds, StableRanking, StoppingRule
 from .providers import Provider, providers_from_frame
@@ -54,7 +55,9 @@ __all__ = [
     "AdditiveUtility",
     "ArraySource",
     "BalancedPermutation",
+    "Banzhaf",
     "Batch",
+    "Beta",
     "Blocks",
     "Budget",
     "Comparison",
@@ -74,6 +77,7 @@ __all__ = [
     "FunctionUtility",
     "Games",
     "GenerativeSource",
+    "Index",
     "LinearUtility",
     "Moments",
     "NeighborUtility",
@@ -89,6 +93,7 @@ __all__ = [
     "Sampling",
     "Schema",
     "Seconds",
+    "Shapley",
     "Solution",
     "Solver",
     "Source",

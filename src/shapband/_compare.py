@@ -196,6 +196,11 @@ def _rows(valuation: Valuation, names: tuple[str, ...]) -> list[int]:
 
 
 def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int) -> Iterator[str]:
+    if one.index != other.index:
+        yield (
+            f"warning: the runs compute different indices: {one.index} and {other.index}. A "
+            "difference need not mean that a provider's worth differs"
+        )
     if one.target != other.target:
         yield (
             f"warning: the runs estimate different things: {one.target}; and {other.target}. "
@@ -207,7 +212,7 @@ def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int
             "difference need not mean that a provider's worth differs"
         )
     for word, setting in one.setup.items():
-        if other.setup.get(word, setting) != setting:
+        if word != "index" and other.setup.get(word, setting) != setting:
             yield f"note: the {word} differs: {setting} and {other.setup[word]}"
     for label, mine in (("first", one), ("second", other)):
         alone = [name for name in mine.names if name not in set(names)]

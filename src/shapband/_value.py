@@ -13,6 +13,7 @@ from shapband.engine.play import play
 from shapband.errors import InvalidInput
 from shapband.execution.base import Workers
 from shapband.execution.local import LocalWorkers
+from shapband.indices import Index
 from shapband.moments.stopping import StoppingRule
 from shapband.progress import progress_display
 from shapband.providers import Provider
@@ -28,6 +29,7 @@ def value(
     *,
     sampling: Sampling,
     solver: Solver | None = None,
+    index: Index | None = None,
     n_games: int = 100,
     seed: int | None = None,
     n_jobs: int = 1,
@@ -41,7 +43,7 @@ def value(
     progress: bool | None = None,
     run: str | os.PathLike[str] | None = None,
 ) -> Valuation:
-    """Estimate the expectation and variance of every provider's Shapley value.
+    """Estimate the expectation and variance of every provider's Shapley value, or another index.
 
     Parameters
     ----------
@@ -50,6 +52,8 @@ def value(
     sampling : how games are realised: `Fresh`, `Pooled`, `Stratified` or `Blocks`
     solver : how a game is solved: `Exact`, `Permutation` or `BalancedPermutation`; None picks
         exact values while they cost no more than permutations would
+    index : how much coalitions of each size count in a value: `Banzhaf()`, `Beta(alpha, beta)` or
+        an `Index` of your own; None is `Shapley()`. It changes no request and no evaluation
     n_games : games to play, at least 2; a budget may end the valuation sooner
     seed : a whole number that repeats the valuation bit for bit; None takes one from the
         operating system, and the valuation tells it
@@ -94,6 +98,7 @@ def value(
         utility,
         sampling=sampling,
         solver=solver,
+        index=index,
         n_games=n_games,
         seed=seed,
         budget=budget,

@@ -36,15 +36,22 @@ def describe(coalition: int, names: Sequence[str], at_most: int = 8) -> str:
     return "{" + ", ".join(named[:at_most]) + rest + "}"
 
 
-def shapley_weights(n: int) -> tuple[FloatArray, FloatArray]:
-    """Weights of v(S) in a Shapley value, by the size of S: (n + 1,) each.
+def coalition_weights(size_weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weights of v(S) in a value, by the size of S, for an index: (n,) to (n + 1,) each.
 
-    The first array, (s-1)!(n-s)!/n!, is for members of S. The second, s!(n-s-1)!/n!, is for
-    providers outside S and is subtracted.
+    With the probabilities q of the index, the first array, q_{s-1} / C(n-1, s-1), is for members
+    of S. The second, q_s / C(n-1, s), is for providers outside S and is subtracted.
+
+    Examples
+    --------
+    >>> inside, outside = coalition_weights(np.array([0.25, 0.5, 0.25]))
+    >>> inside.tolist(), outside.tolist()
+    ([0.0, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.0])
     """
-    inside = [0.0] + [1 / (s * comb(n, s)) for s in range(1, n + 1)]
-    outside = [1 / ((n - s) * comb(n, s)) for s in range(n)] + [0.0]
-    return np.array(inside), np.array(outside)
+    n = len(size_weights)
+    # Both sides times n: for Shapley n × q is 1, and each weight is rounded once only.
+    each = [n * q / (n * comb(n - 1, s)) for s, q in enumerate(size_weights.tolist())]
+    return np.array([0.0, *each]), np.array([*each, 0.0])
 
 
 def prefix_masks(order: IntArray) -> list[int]:

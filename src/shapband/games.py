@@ -12,6 +12,7 @@ from shapband._typing import AnyArray, FloatArray, IntArray
 from shapband.checks import error_line, one_line
 from shapband.coalitions import describe, prefix_masks
 from shapband.errors import EvaluationError
+from shapband.indices import SHAPLEY, Index
 from shapband.kernels.walks import first_occurrences
 from shapband.seeds import Seeds
 from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility, check_values
@@ -32,6 +33,7 @@ class Games:
     names : the providers
     indices : the numbers of these games in the valuation
     seeds : the valuation's random streams
+    index : how much coalitions of each size count in a value
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Games:
     names: tuple[str, ...]
     indices: range
     seeds: Seeds
+    index: Index = SHAPLEY
 
     @property
     def n_providers(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 
 from shapband._typing import BoolArray
 from shapband.checks import printable
+from shapband.indices import SHAPLEY
 from shapband.moments.errors import error_parts
 from shapband.moments.shapes import games_to_be_constant, maybe_constant, very_skewed
 
@@ -33,7 +34,7 @@ def valuation_text(valuation: Valuation) -> str:
             f"sources: {valuation.access.records:,} records in {valuation.access.requests:,} "
             f"requests, total request time {valuation.access.seconds:.2f} s",
             f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
-            f"method:  {printable(', '.join(valuation.setup.values()))}; seed {valuation.seed}",
+            f"method:  {printable(_method(valuation))}; seed {valuation.seed}",
         ]
     )
 
@@ -127,13 +128,23 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
     ]
 
 
+def _method(valuation: Valuation) -> str:
+    """Utility, v(∅), sampling and solver; the index is in the headline."""
+    return ", ".join(text for word, text in valuation.setup.items() if word != "index")
+
+
 def _headline(valuation: Valuation) -> list[str]:
     n = len(valuation.names)
-    return [
+    lines = [
         f"{n} provider{'s' * (n > 1)}, {valuation.n_games:,} games "
         f"({printable(valuation.stopped)})",
         f"of {printable(valuation.target)}",
     ]
+    if valuation.index != repr(SHAPLEY):
+        lines.append(
+            f"values of the index {printable(valuation.index)}, which need not sum to v(N) − v(∅)"
+        )
+    return lines
 
 
 def _caveats(valuation: Valuation) -> list[str]:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._typing import FloatArray
-from shapband.coalitions import shapley_weights
+from shapband.coalitions import coalition_weights
 from shapband.errors import InvalidInput
+from shapband.indices import SHAPLEY
 from shapband.sampling.allocation import allocate
 
 __all__ = [
@@ -57,7 +58,7 @@ def shapley_matrix(n: int) -> FloatArray:
         raise InvalidInput(f"shapley_matrix: n must be between 1 and 20; received {n!r}")
     masks = np.arange(2**n)
     sizes = np.bitwise_count(masks).astype(np.int64)
-    inside, outside = shapley_weights(n)
+    inside, outside = coalition_weights(SHAPLEY.size_weights(n))
     is_member = (masks[None, :] >> np.arange(n)[:, None]) & 1 == 1
     return np.where(is_member, inside[sizes], -outside[sizes])
 

@@ -13,6 +13,7 @@ from shapband import several, spread
 from shapband._typing import FloatArray, IntArray
 from shapband.access.meter import AccessReport, Usage
 from shapband.errors import InvalidInput
+from shapband.indices import SHAPLEY
 from shapband.moments import intervals, joint
 from shapband.moments.accumulate import Moments
 from shapband.moments.errors import error_parts
@@ -37,7 +38,7 @@ class Stopped(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Valuation:
-    """The moments of every provider's Shapley value, and how they were obtained.
+    """The moments of every provider's value, and how they were obtained.
 
     Two uncertainties are kept apart: `variance` is the spread of the value from one data draw
     to the next, which is real and does not shrink with work; `standard_error` and the intervals
@@ -59,7 +60,7 @@ class Valuation:
     stopped_code : the same for programs: ``n_games``, ``budget``, ``rule``, ``pools`` if the
         rule cannot be met with these pools, or ``unfinished`` in a run that is not finished
     seed : the seed; the same seed gives the same valuation
-    setup : utility, sampling and solver as text
+    setup : utility, v(∅), index, sampling and solver as text
     seconds : wall time with access; in a run, the sum over sessions, without the pauses
 
     Examples
@@ -92,6 +93,11 @@ class Valuation:
     def n_games(self) -> int:
         """Number of games played."""
         return self.moments.n_games
+
+    @property
+    def index(self) -> str:
+        """The index whose values these are, as text: ``Shapley()`` unless another was chosen."""
+        return self.setup.get("index", repr(SHAPLEY))
 
     @property
     def expectation(self) -> FloatArray:
@@ -235,6 +241,7 @@ class Valuation:
             "raw_variance": self.raw_variance,
             "solver_variance": self.solver_variance,
             "negative_variance": self.negative_variance,
+            "index": self.index,
             "draw_size": self.draw_sizes,
             "requests": [used.requests for used in usage],
             "records": [used.records for used in usage],

@@ -22,6 +22,7 @@ BASE: dict[str, Any] = {
     "utility": {"kind": "neighbors", "k": 2, "task": "regression", "empty": 0.0},
     "sampling": {"kind": "stratified", "n_pool": 200, "n_boot": 60, "alpha": 0.5},
     "solver": {"kind": "balanced", "n_iter": 30},
+    "index": {"kind": "beta", "alpha": 4, "beta": 1.0},
     "stop": {"absolute": 0.1, "seconds": 60, "all": {"relative": 0.1, "ranking": 0.0}},
     "budget": {"records": 2500, "requests": 20},
 }
@@ -42,10 +43,16 @@ COUNTS = [
     ("budget", "records"),
     ("budget", "requests"),
 ]
-ABOVE_0 = [("stop", "absolute"), ("stop", "seconds"), ("stop", "all", "relative")]
+ABOVE_0 = [
+    ("stop", "absolute"),
+    ("stop", "seconds"),
+    ("stop", "all", "relative"),
+    ("index", "alpha"),
+    ("index", "beta"),
+]
 NUMBERS = [*ABOVE_0, ("sampling", "alpha"), ("utility", "empty"), ("stop", "all", "ranking")]
-KINDS = [("sampling", "kind"), ("solver", "kind"), ("utility", "kind")]
-TABLES = [(), ("utility",), ("sampling",), ("solver",), ("stop",), ("stop", "all"), ("budget",)]
+KINDS = [("sampling", "kind"), ("solver", "kind"), ("index", "kind"), ("utility", "kind")]
+TABLES = [(), *((one,) for one in BASE if isinstance(BASE[one], dict)), ("stop", "all")]
 NEEDED = [("sampling",), ("providers",), ("sampling", "n_pool"), ("solver", "n_iter"), *KINDS]
 
 
@@ -154,6 +161,15 @@ CSV = '{ kind = "csv", path = "x.csv", target = "y" }'
             "solver.kind: must be one of 'exact', 'permutation', 'balanced', 'object'; "
             "received 'exakt'",
         ),
+        (
+            ("index",),
+            {"kind": "banzaf"},
+            "index.kind: must be one of 'shapley', 'banzhaf', 'beta', 'object'; received 'banzaf'",
+        ),
+        (("index",), {"alpha": 1}, "index.kind: must be given; it is one of shapley, banzhaf, bet"),
+        (("index",), "banzhaf", "index: must be a table"),
+        (("index",), {"kind": "banzhaf", "alpha": 1}, "index.alpha: is not a known key"),
+        (("index", "alpha"), 0, "index.alpha: must be above 0; received 0"),
         (
             ("sampling",),
             {"n_pool": 3},

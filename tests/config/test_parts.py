@@ -70,6 +70,37 @@ def test_every_solver_has_a_table(table, made):
     assert Config.parse(text).build(Path()).plan.solver == made
 
 
+@pytest.mark.parametrize(
+    ("table", "made"),
+    [
+        ("{ kind = 'shapley' }", sb.Shapley()),
+        ("{ kind = 'banzhaf' }", sb.Banzhaf()),
+        ("{ kind = 'beta', alpha = 4, beta = 0.5 }", sb.Beta(4, 0.5)),
+    ],
+)
+def test_every_index_has_a_table(table, made):
+    text = f"{WINE}sampling = {{ kind = 'fresh', n_sample = 20 }}\nindex = {table}"
+    plan = Config.parse(text).build(Path()).plan
+    assert plan.index == made
+    assert plan.setup["index"] == repr(made)
+
+
+def test_an_index_of_ones_own(tmp_path, monkeypatch):
+    name = f"own_index_{tmp_path.name}"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / f"{name}.py").write_text(
+        "from dataclasses import dataclass\nimport numpy as np\nimport shapband as sb\n"
+        "@dataclass(frozen=True)\nclass Alone(sb.Index):\n"
+        "    def size_weights(self, n_providers): return np.eye(n_providers)[0]\n"
+    )
+    config = Config.parse(
+        f"{WINE}sampling = {{ kind = 'fresh', n_sample = 20 }}\n"
+        f"index = {{ kind = 'object', object = '{name}:Alone' }}"
+    )
+    assert config.objects == [f"{name}:Alone"]
+    assert config.build(tmp_path).plan.setup["index"] == "Alone()"
+
+
 def test_a_sampling_and_a_solver_of_ones_own(own, tmp_path):
     plan = own().build(tmp_path).plan
     assert plan.sampling == sb.Fresh(20)

@@ -77,6 +77,7 @@ CHANGES = {
     },
     "sampling": lambda a: {"sampling": sb.Fresh(9)},
     "solver": lambda a: {"solver": sb.Permutation(6)},
+    "index": lambda a: {"index": sb.Banzhaf()},
     "n_games": lambda a: {"n_games": 41},
     "budget": lambda a: {"budget": sb.Budget(records=10_001)},
     "stop": lambda a: {"stop": sb.Seconds(1000)},

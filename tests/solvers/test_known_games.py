@@ -4,7 +4,7 @@ from tests import known_games
 from tests.conftest import one_record_providers
 
 import shapband as sb
-from shapband.solvers.exact import shapley_values
+from shapband.solvers.exact import index_values
 
 
 @pytest.mark.parametrize("name", known_games.ALL)
@@ -80,8 +80,8 @@ def test_exact_refuses_too_many_providers_with_the_number_it_would_need():
 
 def test_tables_of_whole_numbers_give_the_values_of_their_floats():
     table = np.array([[0, 1, 2, 5], [0, 4, 1, 4]])
-    assert shapley_values(table).tolist() == [[2.0, 3.0], [3.5, 0.5]]
-    assert shapley_values(table[:, ::1].T.copy().T).tolist() == [[2.0, 3.0], [3.5, 0.5]]
+    for rows in (table, table[:, ::1].T.copy().T):
+        assert index_values(rows, sb.Shapley()).tolist() == [[2.0, 3.0], [3.5, 0.5]]
 
 
 def test_the_paper_s_worked_example():

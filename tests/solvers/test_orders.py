@@ -7,7 +7,7 @@ from shapband.games import Games
 from shapband.kernels.compiled import walks as compiled
 from shapband.kernels.plain import walks as plain
 from shapband.seeds import Seeds
-from shapband.solvers.balanced import _shifts
+from shapband.solvers.balanced import williams_square
 from shapband.solvers.permutation import random_orders
 
 
@@ -24,12 +24,63 @@ def test_permutations_are_uniform():
     assert ((counts - 1000.0) ** 2 / 1000.0).sum() < 25.7
 
 
-def test_every_provider_takes_every_position_once_in_a_block():
-    orders = _shifts(random_orders(games("abcdef"), 2))
-    blocks = orders.reshape(-1, 6, 6)
+def neighbours(square):
+    """How often each ordered pair of different numbers are neighbours in the rows."""
+    n = len(square)
+    counts = np.zeros((n, n), dtype=int)
+    np.add.at(counts, (square[:, :-1], square[:, 1:]), 1)
+    return counts[~np.eye(n, dtype=bool)]
+
+
+@pytest.mark.parametrize("n", range(1, 13))
+def test_every_number_takes_every_position_once_in_a_williams_square(n):
+    square = williams_square(n)
+    for line in (*square, *square.T):
+        assert sorted(line) == list(range(n))
+
+
+@pytest.mark.parametrize("n", range(2, 13))
+def test_every_pair_is_a_pair_of_neighbours_equally_often(n):
+    square = williams_square(n)
+    if n % 2 == 0:
+        assert (neighbours(square) == 1).all()
+        assert {tuple(row[::-1]) for row in square} == {tuple(row) for row in square}
+    else:
+        # The reverse is the same square with its numbers renamed to their negatives.
+        reverse = square[:, ::-1]
+        assert {tuple(row) for row in reverse} == {tuple(-row % n) for row in square}
+        assert (neighbours(square) + neighbours(reverse) == 2).all()
+
+
+@pytest.mark.parametrize("n", [4, 6, 11])
+def test_cyclic_shifts_keep_their_neighbours(n):
+    """The control: they balance positions and walk the same coalitions, but balance no pairs."""
+    shifts = (np.arange(n)[:, None] + np.arange(n)) % n
+    assert sorted(set(neighbours(shifts))) == [0, n - 1]
+    walks = [
+        {mask for row in block for mask in prefix_masks(row)}
+        for block in (shifts, williams_square(n))
+    ]
+    assert walks[0] == walks[1]
+
+
+@pytest.mark.parametrize("n", [3, 4, 7])
+def test_the_walked_permutations_are_squares_of_renamed_providers(n, monkeypatch):
+    seen = []
+    walked = Games.prefixes
+    monkeypatch.setattr(
+        Games, "prefixes", lambda self, orders: seen.append(orders) or walked(self, orders)
+    )
+    sb.BalancedPermutation(2 * n).solve(games("abcdefg"[:n], range(300)))
+    blocks = seen[0].reshape(-1, n, n)
     for block in blocks:
-        for position in range(6):
-            assert sorted(block[:, position]) == list(range(6))
+        names = np.empty(n, dtype=int)
+        names[williams_square(n)[0]] = block[0]
+        np.testing.assert_array_equal(block, names[williams_square(n)])
+    # In each of 600 random renamings an ordered pair is a pair of neighbours once if n is even, and
+    # 0 or 2 times with a mean of 1 if n is odd; 4 standard errors.
+    counts = sum(neighbours(block) for block in blocks)
+    assert (np.abs(counts - len(blocks)) <= 4 * np.sqrt(len(blocks))).all()
 
 
 def test_a_further_provider_leaves_the_relative_order_of_the_others():

@@ -9,7 +9,7 @@ from tests.conftest import one_record_providers
 import shapband as sb
 from shapband.games import Games
 from shapband.seeds import Seeds
-from shapband.solvers.balanced import _shifts
+from shapband.solvers.balanced import williams_square
 from shapband.solvers.permutation import random_orders, variance_of_mean
 
 N = 4
@@ -46,14 +46,38 @@ def test_permutations_claim_the_variance_of_their_mean(n_iter):
 @pytest.mark.parametrize("n_blocks", [2, 3])
 def test_balanced_permutations_claim_the_variance_of_the_mean_of_their_blocks(n_blocks):
     solution = sb.BalancedPermutation(n_blocks * N).solve(games())
-    for values, noise, starts in zip(
+    square = williams_square(N)
+    for values, noise, renamings in zip(
         solution.values, solution.noise, random_orders(games(), n_blocks), strict=True
     ):
         blocks = np.array(
-            [np.mean([walked(np.roll(start, -k)) for k in range(N)], axis=0) for start in starts]
+            [np.mean([walked(names[row]) for row in square], axis=0) for names in renamings]
         )
         np.testing.assert_allclose(values, blocks.mean(axis=0))
         np.testing.assert_allclose(noise, blocks.var(axis=0, ddof=1) / n_blocks)
+
+
+@pytest.mark.parametrize("n", [5, 6])
+def test_blocks_are_independent_and_the_permutations_in_them_are_not(n):
+    """The game never varies, so the variance across games is the noise, to 4 standard errors."""
+    table = np.arange(2**n) ** 0.5 + np.random.default_rng(n).normal(size=2**n)
+    names = tuple(f"p{i}" for i in range(n))
+    many = Games(sb.TableUtility(table), np.zeros((3000, n)), names, range(3000), Seeds(1))
+
+    def off(noise):
+        spread = many_values.var(axis=0, ddof=1)
+        deviations = (many_values - many_values.mean(axis=0)) ** 2
+        error = np.hypot(deviations.std(axis=0), noise.std(axis=0)) / np.sqrt(3000)
+        return np.abs(noise.mean(axis=0) - spread) / error
+
+    solution = sb.BalancedPermutation(3 * n).solve(many)
+    many_values = solution.values
+    assert (off(solution.noise) < 4).all()
+    orders = random_orders(many, 3)[:, :, williams_square(n)].reshape(3000, 3 * n, n)
+    values, _ = many.prefixes(orders)
+    marginals = sb.marginal_contributions(orders, values, table[0])
+    np.testing.assert_allclose(marginals.mean(axis=1), many_values)
+    assert (off(variance_of_mean(marginals)) > 4).any()
 
 
 def test_the_noise_of_one_permutation_is_not_known():
@@ -62,13 +86,6 @@ def test_the_noise_of_one_permutation_is_not_known():
     assert np.isnan(noise).all()
     assert np.isfinite(variance_of_mean(np.zeros((3, 2, 5)))).all()
     assert np.isnan(sb.Permutation(1).solve(games()).noise).all()
-
-
-def test_a_block_is_all_cyclic_shifts_of_one_order():
-    orders = random_orders(games(), 2)
-    blocks = _shifts(orders).reshape(5, 2, N, N)
-    for k in range(N):
-        np.testing.assert_array_equal(blocks[:, :, k], np.roll(orders, -k, axis=2))
 
 
 def test_the_orders_of_a_seed_are_kept():

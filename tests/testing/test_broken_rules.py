@@ -616,6 +616,10 @@ class ByPosition(Walks):
         return self.walked(games, np.argsort(np.array(keys), axis=2), games.utility.empty)
 
 
+class IgnoresIndex(Walks):
+    any_index = True
+
+
 @pytest.mark.parametrize(
     ("solver", "said"),
     [
@@ -640,6 +644,7 @@ class ByPosition(Walks):
         (CallsItExact, "the variance of its own error as noise; received 0.0"),
         (ByChunk, "the same bits however games are cut into chunks"),
         (ByPosition, "must not depend on the order of the providers"),
+        (IgnoresIndex, "with games.index = Beta(alpha=4.0, beta=1.0) must give the known values"),
         (object, "must be a subclass of Solver"),
     ],
 )

@@ -17,13 +17,14 @@ from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.checks import MOST, concerning, one_line
 from shapband.config import tables
 from shapband.config.messages import format_error, format_value
-from shapband.config.parts import SamplingTable, SolverTable, check_part, make_part
+from shapband.config.parts import IndexTable, SamplingTable, SolverTable, check_part, make_part
 from shapband.config.sources import make_providers
 from shapband.config.utilities import make_utility
 from shapband.engine.plan import Plan, make_plan
 from shapband.errors import InvalidInput
 from shapband.execution.base import Workers
 from shapband.execution.local import LocalWorkers
+from shapband.indices import Index
 from shapband.providers import Provider
 from shapband.sampling.base import Sampling
 from shapband.solvers.base import Solver
@@ -93,6 +94,9 @@ class Config(tables.Table):
     solver: SolverTable | None = Field(
         None, description="By default exact while that costs no more than permutations would."
     )
+    index: IndexTable | None = Field(
+        None, description="How much coalitions of each size count; by default Shapley values."
+    )
     stop: tables.StopTable | None = None
     budget: tables.BudgetTable | None = None
     _text: str = PrivateAttr("")
@@ -123,6 +127,7 @@ class Config(tables.Table):
             raise InvalidInput(format_error(error, document)) from None
         check_part(config.sampling, "sampling")
         check_part(config.solver, "solver")
+        check_part(config.index, "index")
         config._text = text
         return config
 
@@ -138,7 +143,7 @@ class Config(tables.Table):
         A cluster can have any code called, because its answers are unpickled.
         """
         sources = [table.source for table in self.providers]
-        named = [*sources, self.utility, self.sampling, self.solver]
+        named = [*sources, self.utility, self.sampling, self.solver, self.index]
         found = [table.object for table in named if isinstance(table, tables.ObjectTable)]
         if isinstance(self.utility, tables.EstimatorTable):
             found.append(self.utility.estimator)
@@ -157,6 +162,7 @@ class Config(tables.Table):
             utility,
             sampling=make_part(self.sampling, Sampling, "sampling", base),
             solver=None if self.solver is None else make_part(self.solver, Solver, "solver", base),
+            index=None if self.index is None else make_part(self.index, Index, "index", base),
             n_games=self.n_games,
             seed=self.seed,
             budget=None if self.budget is None else self.budget.make(),

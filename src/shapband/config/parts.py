@@ -1,7 +1,7 @@
-"""Samplings and solvers in the file: their tables follow from the dataclasses.
+"""Samplings, solvers and indices in the file: their tables follow from the dataclasses.
 
-The keys of a table are the fields of the dataclass, with its defaults. A sampling or solver of the
-user's own is named by ``kind = "object"``.
+The keys of a table are the fields of the dataclass, with its defaults. A part of the user's own is
+named by ``kind = "object"``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pydantic import Field, create_model
 from shapband.config.imports import load_object
 from shapband.config.tables import Above, Count, ObjectTable, Table
 from shapband.errors import InvalidInput
+from shapband.indices import Banzhaf, Beta, Shapley
 from shapband.sampling.blocks import Blocks
 from shapband.sampling.fresh import Fresh
 from shapband.sampling.pooled import Pooled
@@ -37,12 +38,13 @@ SOLVERS: dict[str, type] = {
     "permutation": Permutation,
     "balanced": BalancedPermutation,
 }
-_KINDS = {**SAMPLINGS, **SOLVERS}
+INDICES: dict[str, type] = {"shapley": Shapley, "banzhaf": Banzhaf, "beta": Beta}
+_KINDS = {**SAMPLINGS, **SOLVERS, **INDICES}
 _TYPES: dict[Any, Any] = {int: Count, float: Above}  # what the numbers of a dataclass may be
 
 
 class ObjectPart(ObjectTable):
-    """A sampling or a solver of your own."""
+    """A sampling, a solver or an index of your own."""
 
 
 def _table_of(kind: str, made: type) -> type[Table]:
@@ -65,19 +67,21 @@ def _union_of(kinds: Mapping[str, type]) -> Any:
 if TYPE_CHECKING:
     SamplingTable = Table
     SolverTable = Table
+    IndexTable = Table
 else:
     SamplingTable = _union_of(SAMPLINGS)
     SolverTable = _union_of(SOLVERS)
+    IndexTable = _union_of(INDICES)
 
 
 def check_part(table: Table | None, key: str) -> None:
-    """Check the settings of a sampling or a solver of ours; one of the user's is not loaded yet."""
+    """Check the settings of a part of ours; one of the user's own is not loaded yet."""
     if table is not None and not isinstance(table, ObjectTable):
         _make(table, key)
 
 
 def make_part(table: Table, wanted: type[Any], key: str, base: Path) -> Any:
-    """Make the sampling or the solver of a table."""
+    """Make the sampling, the solver or the index of a table."""
     if isinstance(table, ObjectTable):
         return make_object(table, wanted, key, base)
     return _make(table, key)

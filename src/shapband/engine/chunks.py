@@ -13,6 +13,7 @@ from shapband.engine.plan import Plan
 from shapband.errors import EvaluationError, InvalidInput, SourceError
 from shapband.execution.local import single_threaded_blas
 from shapband.games import Games
+from shapband.indices import SHAPLEY, Index
 from shapband.records import Batch
 from shapband.sampling.base import Realisation
 from shapband.seeds import Seeds
@@ -56,17 +57,18 @@ class Job:
     names: tuple[str, ...]
     seeds: Seeds
     summaries_travel: bool
+    index: Index = SHAPLEY
 
     @staticmethod
     def of(plan: Plan, realisation: Realisation) -> Job:
         """Make the job for a plan."""
         travel = _summaries_travel(plan.utility, realisation.draw_sizes.tolist())
-        return Job(plan.utility, plan.solver, plan.names, plan.seeds, travel)
+        return Job(plan.utility, plan.solver, plan.names, plan.seeds, travel, plan.index)
 
     def __call__(self, task: Chunk) -> Solution:
         """Summarise the games, unless they have summaries, and solve them."""
         summaries = self._summarised(task).summaries
-        games = Games(self.utility, summaries, self.names, task.indices, self.seeds)
+        games = Games(self.utility, summaries, self.names, task.indices, self.seeds, self.index)
         before = self.utility.failures
         solution = check_solution(self.solver.solve(games), self.solver, games)
         return replace(solution, failures=self.utility.failures - before)

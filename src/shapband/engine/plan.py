@@ -10,6 +10,7 @@ from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_number, check_whole, error_line, written
 from shapband.errors import InvalidInput, ShapbandError
+from shapband.indices import SHAPLEY, Index, check_index
 from shapband.moments.stopping import StoppingRule
 from shapband.providers import Provider, check_providers
 from shapband.records import Schema
@@ -36,6 +37,7 @@ class Plan:
     keep_games: int | None = None
     concurrency: int = CONCURRENCY
     timeout: float = TIMEOUT
+    index: Index = SHAPLEY
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,11 +46,12 @@ class Plan:
 
     @property
     def setup(self) -> dict[str, str]:
-        """Utility, value of the empty coalition, sampling and solver as text."""
+        """Utility, value of the empty coalition, index, sampling and solver as text."""
         source = " (a dummy model)" if self.utility.baseline else ""
         return {
             "utility": type(self.utility).__name__,
             "empty": f"v(∅) = {float(self.utility.empty):.6g}{source}",
+            "index": repr(self.index),
             "sampling": repr(self.sampling),
             "solver": repr(self.solver),
         }
@@ -62,6 +65,7 @@ def make_plan(
     n_games: int,
     seed: int | None,
     solver: Solver | None = None,
+    index: Index | None = None,
     budget: Budget | None = None,
     stop: StoppingRule | None = None,
     chunk_size: int | None = None,
@@ -85,7 +89,9 @@ def make_plan(
     if keep_games is not None:
         check_whole("keep_games", keep_games, 0, ", or None for as many as fit in 40 MB")
     check_whole("concurrency", concurrency, 1)
+    weighing = check_index(SHAPLEY if index is None else index, len(checked))
     with locate("solver"):
+        _check_any_index(chosen, weighing)
         chosen.check(len(checked))
     with locate("sampling"):
         sampling.check(checked)
@@ -104,6 +110,7 @@ def make_plan(
         keep_games=keep_games,
         concurrency=concurrency,
         timeout=_check_timeout(timeout),
+        index=weighing,
     )
 
 
@@ -121,6 +128,16 @@ def _check_kinds(
         raise InvalidInput(
             "stop must be a stopping rule, such as Precision(absolute=0.01), or None; "
             f"received {type(stop).__name__}"
+        )
+
+
+def _check_any_index(solver: Solver, index: Index) -> None:
+    if index != SHAPLEY and not solver.any_index:
+        owner = type(solver).__name__
+        raise InvalidInput(
+            f"{owner} computes Shapley values only; received the index {index!r}: use Exact, "
+            f"Permutation or BalancedPermutation, or set {owner}.any_index = True if its solve "
+            "follows games.index"
         )
 
 

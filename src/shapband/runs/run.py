@@ -13,6 +13,7 @@ from shapband.engine.plan import Plan
 from shapband.engine.play import Watch, play
 from shapband.errors import BudgetExceeded, InvalidInput, RunDamaged, RunError, VersionsChanged
 from shapband.execution.base import Workers
+from shapband.indices import SHAPLEY
 from shapband.runs import database
 from shapband.runs.fingerprints import fingerprint, fingerprint_object
 from shapband.runs.ledger import now
@@ -161,7 +162,8 @@ def _arguments(plan: Plan) -> dict[str, str]:
 def _check_same(store: RunStore, plan: Plan, *, seed_given: bool) -> None:
     """Raise RunError, naming the first argument that is not that of the run."""
     manifest = store.manifest
-    before: Mapping[str, str] = manifest["arguments"]
+    # Runs that were begun before there were indices are of Shapley values.
+    before: Mapping[str, str] = {"index": repr(SHAPLEY), **manifest["arguments"]}
     for what, found in _arguments(plan).items():
         if what not in before or before[what] == found:
             continue

@@ -18,9 +18,11 @@ from shapband.solvers.permutation import marginal_contributions, random_orders, 
 class BalancedPermutation(Solver):
     """`n_iter` permutations in blocks of n, in which every provider takes every position once.
 
-    A block is the n cyclic shifts of one random order. Every provider comes first equally
-    often, which removes most of the solver's noise if v(∅) is far below the other values. There
-    are at least two blocks, and they are independent, so the remaining noise can be estimated.
+    A block is a Williams square (Williams 1949) with the providers in random order. Every provider
+    comes first equally often, which removes most of the solver's noise if v(∅) is far below the
+    other values. It evaluates the coalitions that cyclic shifts of the order would, but no provider
+    always joins after the same one. There are at least two blocks, and they are independent, so
+    the remaining noise can be estimated.
 
     Parameters
     ----------
@@ -34,6 +36,7 @@ class BalancedPermutation(Solver):
     """
 
     n_iter: int
+    any_index = True
 
     def __post_init__(self) -> None:
         check_whole("BalancedPermutation: n_iter", self.n_iter, 1)
@@ -47,12 +50,14 @@ class BalancedPermutation(Solver):
             )
 
     def solve(self, games: Games) -> Solution:
-        """Average the marginal contributions over the shifts of each block, then over blocks."""
+        """Average the marginal contributions over the permutations of each block, then blocks."""
         n = games.n_providers
         n_blocks = self.n_iter // n
-        orders = _shifts(random_orders(games, n_blocks))
+        # Each random order says which provider has which number in the square of its block.
+        names = random_orders(games, n_blocks)
+        orders = names[:, :, williams_square(n)].reshape(-1, self.n_iter, n)
         prefix_values, evaluations = games.prefixes(orders)
-        marginals = marginal_contributions(orders, prefix_values, games.utility.empty)
+        marginals = marginal_contributions(orders, prefix_values, games.utility.empty, games.index)
         blocks = marginals.reshape(-1, n_blocks, n, n).mean(axis=2)
         return Solution(blocks.mean(axis=1), variance_of_mean(blocks), evaluations)
 
@@ -61,8 +66,19 @@ class BalancedPermutation(Solver):
         return 8 * self.n_iter * n_providers
 
 
-def _shifts(orders: IntArray) -> IntArray:
-    """All cyclic shifts of each order: (n_games, n_blocks, n) to (n_games, n_blocks * n, n)."""
-    n_games, n_blocks, n = orders.shape
-    place = (np.arange(n)[:, None] + np.arange(n)[None, :]) % n
-    return orders[:, :, place].reshape(n_games, n_blocks * n, n)
+def williams_square(n: int) -> IntArray:
+    """Permutations of 0 .. n-1 in which every number takes every position once: (n, n).
+
+    The first row is 0, 1, n-1, 2, n-2, ..; row r adds r to it, modulo n. For even n every ordered
+    pair of numbers is a pair of neighbours once, and every row appears in reverse too. For odd n
+    that takes two squares, this one and its reverse, which is the same square with the numbers
+    renamed to their negatives; so squares with randomly named numbers are balanced on average.
+
+    Examples
+    --------
+    >>> williams_square(4).tolist()
+    [[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]]
+    """
+    position = np.arange(n)
+    first = np.where(position % 2, (position + 1) // 2, -(position // 2))
+    return np.asarray((first + position[:, None]) % n)

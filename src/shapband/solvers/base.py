@@ -16,7 +16,7 @@ from shapband.games import Games
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Shapley values of a chunk of games.
+    """The values of the providers in a chunk of games.
 
     Attributes
     ----------
@@ -41,7 +41,12 @@ class Solution:
 
 
 class Solver(ABC):
-    """How one game's Shapley values are computed.
+    """How the values of the providers in one game are computed.
+
+    Attributes
+    ----------
+    any_index : whether `solve` computes the values of `games.index`, whichever index it is; if
+        False, it computes Shapley values, and valuations with other indices are refused
 
     Examples
     --------
@@ -61,13 +66,15 @@ class Solver(ABC):
     >>> sb.testing.check_solver(Alone())
     """
 
+    any_index: bool = False
+
     @abstractmethod
     def check(self, n_providers: int) -> None:
         """Raise InvalidInput if games of this size cannot be solved."""
 
     @abstractmethod
     def solve(self, games: Games) -> Solution:
-        """Solve every game of the chunk; efficiency holds in each of them."""
+        """Solve every game of the chunk. Shapley values sum to v(N) − v(∅) in each of them."""
 
     @abstractmethod
     def floats_per_game(self, n_providers: int) -> int:

@@ -1,4 +1,4 @@
-"""Exact Shapley values from all coalitions."""
+"""Exact values from all coalitions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 
 from shapband import kernels
 from shapband._typing import FloatArray
-from shapband.coalitions import shapley_weights
+from shapband.coalitions import coalition_weights
 from shapband.errors import InvalidInput
 from shapband.games import Games
+from shapband.indices import Index
 from shapband.solvers.base import Solution, Solver
 
 MAX_PROVIDERS = 20
@@ -18,7 +19,7 @@ MAX_PROVIDERS = 20
 
 @dataclass(frozen=True)
 class Exact(Solver):
-    """Exact Shapley values from all 2**n coalitions, for up to 20 providers.
+    """Exact values from all 2**n coalitions, for up to 20 providers.
 
     Examples
     --------
@@ -26,6 +27,8 @@ class Exact(Solver):
     >>> sb.Exact()
     Exact()
     """
+
+    any_index = True
 
     def check(self, n_providers: int) -> None:
         if n_providers > MAX_PROVIDERS:
@@ -38,7 +41,7 @@ class Exact(Solver):
 
     def solve(self, games: Games) -> Solution:
         table = games.table()
-        values = shapley_values(table)
+        values = index_values(table, games.index)
         return Solution(values, np.zeros_like(values), table.shape[0] * (table.shape[1] - 1))
 
     def floats_per_game(self, n_providers: int) -> int:
@@ -46,21 +49,23 @@ class Exact(Solver):
         return 1 << n_providers
 
 
-def shapley_values(table: FloatArray) -> FloatArray:
-    """Shapley values of games given as tables: (n_games, 2**n) to (n_games, n).
+def index_values(table: FloatArray, index: Index) -> FloatArray:
+    """Values of games given as tables: (n_games, 2**n) to (n_games, n).
 
-    With a_s = (s-1)!(n-s)!/n! and b_s = s!(n-s-1)!/n!, the definition reads
+    With the probabilities q of the index, a_s = q_{s-1} / C(n-1, s-1), which is (s-1)!(n-s)!/n!
+    for Shapley, and b_s = q_s / C(n-1, s), the definition reads
     φ_i = Σ_{S∋i} a_|S| v(S) − Σ_{S∌i} b_|S| v(S)
         = Σ_{S∋i} (a_|S| + b_|S|) v(S) − Σ_S b_|S| v(S),                            (1)
     so for every i the same weighted table is summed over the coalitions that contain i.
 
     Examples
     --------
-    >>> shapley_values(np.array([[0.0, 1.0, 2.0, 5.0]])).tolist()
+    >>> import shapband as sb
+    >>> index_values(np.array([[0.0, 1.0, 2.0, 5.0]]), sb.Shapley()).tolist()
     [[2.0, 3.0]]
     """
     n = table.shape[1].bit_length() - 1
-    with_i, without_i = shapley_weights(n)
+    with_i, without_i = coalition_weights(index.size_weights(n))
     sizes = np.bitwise_count(np.arange(2**n)).astype(np.int64)
     both, outside = (with_i + without_i)[sizes], without_i[sizes]
     rows = np.ascontiguousarray(table, dtype=np.float64)

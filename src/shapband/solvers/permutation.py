@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_whole
 from shapband.games import Games
+from shapband.indices import SHAPLEY, Index
 from shapband.solvers.base import Solution, Solver
 
 
@@ -27,6 +28,7 @@ class Permutation(Solver):
     """
 
     n_iter: int
+    any_index = True
 
     def __post_init__(self) -> None:
         check_whole("Permutation: n_iter", self.n_iter, 1)
@@ -37,7 +39,7 @@ class Permutation(Solver):
     def solve(self, games: Games) -> Solution:
         orders = random_orders(games, self.n_iter)
         prefix_values, evaluations = games.prefixes(orders)
-        marginals = marginal_contributions(orders, prefix_values, games.utility.empty)
+        marginals = marginal_contributions(orders, prefix_values, games.utility.empty, games.index)
         return Solution(marginals.mean(axis=1), variance_of_mean(marginals), evaluations)
 
     def floats_per_game(self, n_providers: int) -> int:
@@ -46,7 +48,7 @@ class Permutation(Solver):
 
 
 def marginal_contributions(
-    orders: ArrayLike, prefix_values: ArrayLike, empty: float = 0.0
+    orders: ArrayLike, prefix_values: ArrayLike, empty: float = 0.0, index: Index = SHAPLEY
 ) -> FloatArray:
     """Marginal contributions of the providers along permutations, indexed by provider.
 
@@ -55,10 +57,13 @@ def marginal_contributions(
     orders : (..., n) permutations of the providers 0 .. n-1
     prefix_values : (..., n) values of the coalitions of the first 1, 2, .. n providers
     empty : value of the empty coalition
+    index : how much coalitions of each size count
 
     Returns
     -------
-    (..., n): entry i is the value after provider i joined minus the value before.
+    (..., n): entry i is the value after provider i joined minus the value before. It is multiplied
+    by n × the probability of the number of providers before i, which is 1 for Shapley, so that the
+    mean over all permutations is the value of the index.
 
     Examples
     --------
@@ -69,6 +74,8 @@ def marginal_contributions(
     joined: IntArray = np.asarray(orders, dtype=np.int64)
     values: FloatArray = np.asarray(prefix_values, dtype=np.float64)
     steps = np.diff(values, axis=-1, prepend=empty)
+    if index != SHAPLEY:
+        steps *= steps.shape[-1] * index.size_weights(steps.shape[-1])
     marginals = np.empty_like(steps)
     np.put_along_axis(marginals, joined, steps, axis=-1)
     return marginals

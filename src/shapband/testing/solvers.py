@@ -8,6 +8,7 @@ from shapband._typing import FloatArray
 from shapband.checks import check_whole
 from shapband.coalitions import members
 from shapband.games import Games
+from shapband.indices import SHAPLEY, Banzhaf, Beta, Index
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver, check_solution
 from shapband.testing.rules import accepts, check_repr, during, require, travelled
@@ -16,6 +17,7 @@ from shapband.utilities.base import Utility
 from shapband.utilities.table import TableUtility
 
 _GAMES = 256
+_OTHERS: tuple[Index, ...] = (Banzhaf(), Beta(4, 1))  # for solvers with `any_index`
 _SIZES = range(1, 13)  # numbers of providers: the first three that are accepted are solved
 _EMPTY = 2.0  # v(∅); a solver must not assume that it is 0
 _STANDARD_ERRORS = 6  # one false alarm in a billion normal means
@@ -25,10 +27,11 @@ _NOISE_FACTOR = 3  # allowed factor between the stated noise and the mean square
 def check_solver(solver: Solver) -> None:
     """Check that a solver follows the rules of solvers, on games with known values.
 
-    In additive and airport games the values must add up to v(N) - v(∅) in each game, be unbiased
-    over games, and have errors as large as the stated noise. They must not depend on chunks or
-    on the order of providers: random numbers must be drawn by game and provider, as in
-    `random_orders`.
+    In additive and airport games the values must be unbiased over games, and have errors as large
+    as the stated noise; Shapley values must add up to v(N) - v(∅) in each game. They must not
+    depend on chunks or on the order of providers: random numbers must be drawn by game and
+    provider, as in `random_orders`. A solver with `any_index` must keep these rules for `Banzhaf`
+    and `Beta` too.
 
     Examples
     --------
@@ -42,22 +45,32 @@ def check_solver(solver: Solver) -> None:
     accepts(name, solver.check, 10_000)
     sizes = [n for n in _SIZES if accepts(name, solver.check, n)]
     require(sizes, f"{name}.check must accept some number of providers up to {_SIZES[-1]}")
+    indices = (SHAPLEY, *_OTHERS) if solver.any_index else (SHAPLEY,)
     for n in sizes[:3]:
         with during(f"{name}.floats_per_game must return a whole number"):
             check_whole("floats_per_game", solver.floats_per_game(n), 1)
         costs = np.arange(1.0, n + 1) ** 2
         worth = np.random.default_rng(0).normal(size=(_GAMES, n))
-        _check_known(solver, "additive", AdditiveUtility(empty=_EMPTY), worth, worth)
-        _check_known(solver, "airport", _airport(costs), worth, _airport_values(costs))
+        airport = _airport(costs)
+        for index in indices:
+            known = _by_definition(airport.values, index)
+            _check_known(solver, index, "additive", AdditiveUtility(empty=_EMPTY), worth, worth)
+            _check_known(solver, index, "airport", airport, worth, known)
         _check_independence(solver, costs)
 
 
 def _check_known(
-    solver: Solver, kind: str, utility: Utility, summaries: FloatArray, known: FloatArray
+    solver: Solver,
+    index: Index,
+    kind: str,
+    utility: Utility,
+    summaries: FloatArray,
+    known: FloatArray,
 ) -> None:
     n = summaries.shape[1]
-    solution = _solve(solver, utility, summaries, range(_GAMES))
-    rule = f"{type(solver).__name__}.solve of {kind} games of {n} providers must"
+    solution = _solve(solver, utility, summaries, range(_GAMES), index=index)
+    weighed = "" if index == SHAPLEY else f" with games.index = {index!r}"
+    rule = f"{type(solver).__name__}.solve of {kind} games of {n} providers{weighed} must"
     require(
         0 < solution.evaluations <= _GAMES * (2**n - 1),
         f"{rule} count the different coalitions it evaluates, at most {2**n - 1} in each of "
@@ -67,7 +80,7 @@ def _check_known(
     tiny = 1e-9 * n * max(1.0, float(np.abs(known).max()))
     off = np.abs(errors.sum(axis=1)).max()
     require(
-        off <= tiny,
+        off <= tiny or index != SHAPLEY,
         f"{rule} give values that add up to v(N) - v(∅) in each game; received sums that are off "
         f"by {off}: count the first marginal from games.utility.empty",
     )
@@ -107,10 +120,15 @@ def _check_independence(solver: Solver, costs: FloatArray) -> None:
 
 
 def _solve(
-    solver: Solver, utility: Utility, summaries: FloatArray, indices: range, step: int = 1
+    solver: Solver,
+    utility: Utility,
+    summaries: FloatArray,
+    indices: range,
+    step: int = 1,
+    index: Index = SHAPLEY,
 ) -> Solution:
     names = tuple(f"provider {i}" for i in range(summaries.shape[1]))[::step]
-    games = Games(utility, summaries, names, indices, Seeds(0))
+    games = Games(utility, summaries, names, indices, Seeds(0), index)
     with during(f"{type(solver).__name__}.solve must solve {len(names)} providers, as check says"):
         return check_solution(solver.solve(games), solver, games)
 
@@ -121,6 +139,15 @@ def _airport(costs: FloatArray) -> TableUtility:
     return TableUtility(_EMPTY + np.array(longest))
 
 
-def _airport_values(costs: FloatArray) -> FloatArray:
-    """Shapley values of the airport game, for costs in ascending order."""
-    return np.asarray(np.cumsum(np.diff(costs, prepend=0.0) / np.arange(len(costs), 0, -1)))
+def _by_definition(table: FloatArray, index: Index) -> FloatArray:
+    """Values of a game: the mean marginal contribution to coalitions of each size, weighed."""
+    n = len(table).bit_length() - 1
+    coalitions = np.arange(len(table))
+    sizes, weights = np.bitwise_count(coalitions), index.size_weights(n)
+    values = np.zeros(n)
+    for i in range(n):
+        marginals = table[coalitions | 1 << i] - table
+        for s in range(n):
+            without_i = (sizes == s) & (coalitions >> i & 1 == 0)
+            values[i] += weights[s] * marginals[without_i].mean()
+    return values

@@ -31,7 +31,7 @@ class EstimatorUtility(RecordsUtility):
         None for the estimator's own `score`
     empty : value of the empty coalition: ``"baseline"`` for the score of a dummy model that
         predicts the mean or the class frequencies of `y_val`, or a number. With the baseline,
-        the values sum to the gain over the dummy model
+        Shapley values sum to the gain over the dummy model
     failed : value of a coalition on which fitting or scoring fails; by default the failure
         stops the valuation with the coalition's names and the cause. Failures are counted in
         `Valuation.failures`
