@@ -32,6 +32,7 @@ from .solvers.permutation import (
     random_orders,
     variance_of_mean,
 )
+from .solvers.strata import Strata
 from .sources.arrays import ArraySource
 from .sources.base import FiniteSource, GenerativeSource, Source
 from .sources.delayed import with_delay
@@ -99,6 +100,7 @@ __all__ = [
     "Source",
     "StableRanking",
     "StoppingRule",
+    "Strata",
     "Stratified",
     "TableUtility",
     "Usage",

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from shapband._typing import FloatArray, IntArray
+from shapband._typing import FloatArray, IntArray, MemberArray
 
 _EXACT_MASK_BITS = 63
 
@@ -67,6 +67,18 @@ def prefix_masks(order: IntArray) -> list[int]:
         grown |= 1 << provider
         masks.append(grown)
     return masks
+
+
+def row_masks(inside: MemberArray) -> list[int]:
+    """Return the bitmasks of coalitions given as rows (n_rows, n), 1 for members.
+
+    Examples
+    --------
+    >>> row_masks(np.array([[1, 0, 1], [0, 0, 1]], dtype=np.uint8))
+    [5, 4]
+    """
+    packed = np.packbits(inside, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
 
 def set_marks(n: int) -> NDArray[np.uint64]:

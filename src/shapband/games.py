@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shapband._typing import AnyArray, FloatArray, IntArray
+from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import error_line, one_line
-from shapband.coalitions import describe, prefix_masks
+from shapband.coalitions import describe, prefix_masks, row_masks
 from shapband.errors import EvaluationError
 from shapband.indices import SHAPLEY, Index
 from shapband.kernels.walks import first_occurrences
@@ -59,7 +59,7 @@ class Games:
     def table(self) -> FloatArray:
         """Values of all coalitions: (n_games, 2**n), indexed by bitmask."""
         size = 2**self.n_providers
-        table = self._asked("evaluate_all", (size,), lambda _: range(1, size))
+        table = self._asked("evaluate_all", (len(self.indices), size), lambda _: range(1, size))
         table[:, 0] = self.utility.empty
         if not _all_usable(table):
             g, mask = np.argwhere(~_usable(table))[0].tolist()
@@ -89,16 +89,35 @@ class Games:
         def coalitions(g: int) -> list[int]:
             return [mask for order in orders[g] for mask in prefix_masks(order)]
 
-        values = self._asked("evaluate_prefixes", (n_iter, n), coalitions, orders, first)
+        values = self._asked("evaluate_prefixes", orders.shape, coalitions, orders, first)
         if not _all_usable(values):
             g, t, k = np.argwhere(~_usable(values))[0].tolist()
             raise self._failed(prefix_masks(orders[g, t])[k], _complaint(values[g, t, k]))
         return values, int((first == np.arange(n_iter)[None, :, None]).sum())
 
+    def values(self, inside: MemberArray, of_game: IntArray) -> FloatArray:
+        """Values of chosen coalitions: (n_rows,).
+
+        Parameters
+        ----------
+        inside : (n_rows, n) a coalition in each row, 1 for members
+        of_game : (n_rows,) the game of each row, by its position in this chunk, ascending
+        """
+
+        def coalitions(g: int) -> list[int]:
+            return row_masks(inside[of_game == g])
+
+        rows = np.ascontiguousarray(inside)
+        values = self._asked("evaluate_rows", (len(rows),), coalitions, rows, of_game)
+        if not _all_usable(values):
+            r = int(np.argmax(~_usable(values)))
+            raise self._failed(row_masks(inside[r : r + 1])[0], _complaint(values[r]))
+        return values
+
     def _asked(
-        self, method: str, shape: tuple[int, ...], coalitions: _Coalitions, *arguments: IntArray
+        self, method: str, shape: tuple[int, ...], coalitions: _Coalitions, *arguments: AnyArray
     ) -> FloatArray:
-        """Have the utility evaluate the coalitions of every game: (n_games, *shape)."""
+        """Have the utility evaluate coalitions; `shape` is that of their values."""
         try:
             values = getattr(self.utility, method)(self.summaries, *arguments)
         except MemoryError:
@@ -110,7 +129,7 @@ class Games:
         except (Exception, SystemExit) as cause:
             raise self._blamed(cause, coalitions) from cause
         owner = f"{type(self.utility).__name__}.{method}"
-        return check_values(values, (len(self.indices), *shape), owner)
+        return check_values(values, shape, owner)
 
     def _blamed(self, cause: BaseException, coalitions: _Coalitions) -> EvaluationError:
         """Evaluate the coalitions one by one, and return an error that names the first failure."""

@@ -26,6 +26,7 @@ from shapband.sampling.stratified import Stratified
 from shapband.solvers.balanced import BalancedPermutation
 from shapband.solvers.exact import Exact
 from shapband.solvers.permutation import Permutation
+from shapband.solvers.strata import Strata
 
 SAMPLINGS: dict[str, type] = {
     "fresh": Fresh,
@@ -37,6 +38,7 @@ SOLVERS: dict[str, type] = {
     "exact": Exact,
     "permutation": Permutation,
     "balanced": BalancedPermutation,
+    "strata": Strata,
 }
 INDICES: dict[str, type] = {"shapley": Shapley, "banzhaf": Banzhaf, "beta": Beta}
 _KINDS = {**SAMPLINGS, **SOLVERS, **INDICES}

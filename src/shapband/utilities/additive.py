@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._facts import facts
-from shapband._typing import FloatArray, IntArray
+from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.checks import check_number, check_row
 from shapband.coalitions import members
 from shapband.draws import Draws
@@ -84,6 +84,16 @@ class AdditiveUtility(MergeableUtility):
         worth = self._worth(np.asarray(games, dtype=np.float64))
         picked = np.take_along_axis(worth[:, None, :], orders, axis=2)
         return np.asarray(self.empty + np.cumsum(picked, axis=2))
+
+    def evaluate_rows(
+        self, games: GameSummaries, inside: MemberArray, of_game: IntArray
+    ) -> FloatArray:
+        worth = self._worth(np.asarray(games, dtype=np.float64))
+        values = np.empty(len(inside))
+        for g, of_members in enumerate(worth):
+            rows = slice(*np.searchsorted(of_game, [g, g + 1]))
+            values[rows] = self.empty + np.einsum("rn,n->r", inside[rows], of_members)
+        return values
 
     def _worth(self, means: FloatArray) -> FloatArray:
         return means if self.weights is None else means * self.weights

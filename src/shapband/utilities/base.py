@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from shapband._facts import WithFacts
-from shapband._typing import AnyArray, FloatArray, IntArray
+from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import concerning, described, error_line, one_line
-from shapband.coalitions import members, prefix_masks
+from shapband.coalitions import members, prefix_masks, row_masks
 from shapband.draws import Draws
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.providers import Provider
@@ -128,6 +128,23 @@ class Utility(WithFacts, ABC):
             new = [masks[t][k] for t, k in zip(*at, strict=True)]
             values[g][at] = self._values(summaries, new)
             values[g] = np.take_along_axis(values[g], first[g], axis=0)
+        return values
+
+    def evaluate_rows(
+        self, games: GameSummaries, inside: MemberArray, of_game: IntArray
+    ) -> FloatArray:
+        """Return the values of chosen coalitions: (n_rows,).
+
+        Parameters
+        ----------
+        games : summaries, games[game][provider]
+        inside : (n_rows, n) a coalition in each row, 1 for members
+        of_game : (n_rows,) the game of each row, ascending
+        """
+        values = np.empty(len(inside))
+        for g, summaries in enumerate(games):
+            rows = slice(*np.searchsorted(of_game, [g, g + 1]))
+            values[rows] = self._values(summaries, row_masks(inside[rows]))
         return values
 
     def _values(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shapband import kernels
 from shapband._facts import facts
-from shapband._typing import FloatArray, IntArray
+from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.coalitions import members
 from shapband.draws import Draws
 from shapband.records import Batch, Schema, numeric_targets, schema_of
@@ -132,6 +132,23 @@ class LinearUtility(MergeableUtility):
                 [
                     stacked[g][orders[g, t, : k + 1]].sum(axis=0)
                     for g, t, k in np.argwhere(unsolved).tolist()
+                ]
+            ),
+        )
+
+    def evaluate_rows(
+        self, games: GameSummaries, inside: MemberArray, of_game: IntArray
+    ) -> FloatArray:
+        stacked = np.ascontiguousarray(games)
+        mse = kernels.load("linear").linear_rows(
+            stacked, inside, of_game, self._A, self._b, self._variance
+        )
+        return self._worth(
+            mse,
+            lambda unsolved: np.stack(
+                [
+                    stacked[g][row.astype(bool)].sum(axis=0)
+                    for g, row in zip(of_game[unsolved], inside[unsolved], strict=True)
                 ]
             ),
         )

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from shapband import kernels
 from shapband._facts import facts
-from shapband._typing import AnyArray, FloatArray, IntArray
+from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole
 from shapband.coalitions import members
 from shapband.draws import Draws
@@ -138,6 +138,13 @@ class NeighborUtility(MergeableUtility):
         stacked = np.ascontiguousarray(games)
         prefixes = kernels.load("neighbors").neighbor_prefixes
         return self._worth(prefixes(stacked, orders, first, self._y, self._classify))
+
+    def evaluate_rows(
+        self, games: GameSummaries, inside: MemberArray, of_game: IntArray
+    ) -> FloatArray:
+        rows = kernels.load("neighbors").neighbor_rows
+        stacked = np.ascontiguousarray(games)
+        return self._worth(rows(stacked, inside, of_game, self._y, self._classify))
 
     def _worth_of(self, summaries: Sequence[FloatArray], coalition: int) -> float:
         inside = members(coalition)

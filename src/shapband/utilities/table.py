@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shapband._typing import FloatArray
+from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.checks import check_row
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
@@ -60,3 +60,11 @@ class TableUtility(MergeableUtility):
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         return np.tile(self.values, (len(games), 1))
+
+    def evaluate_rows(
+        self,
+        games: GameSummaries,  # noqa: ARG002
+        inside: MemberArray,
+        of_game: IntArray,  # noqa: ARG002
+    ) -> FloatArray:
+        return self.values[inside @ (np.int64(1) << np.arange(self.n))]

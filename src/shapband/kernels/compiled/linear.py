@@ -410,3 +410,68 @@ def linear_prefixes(summaries, orders, first, A, b, c):
     _solve_queued(block, targets, queued, p, weights, c, room, errors, flat)
     _copy_repeats(result, first)
     return result
+
+
+_PART_BITS = 4
+_PART = 1 << _PART_BITS  # coalitions of the four providers of a part
+
+
+@njit(**OPTIONS)
+def _part_sums(summaries, sums):
+    """Sums of the summaries of every coalition of each four providers: (parts, 16, size)."""
+    n, size = summaries.shape
+    for part in range(sums.shape[0]):
+        for s in range(size):
+            sums[part, 0, s] = 0.0
+        for mask in range(1, _PART):
+            low = _lowest_bit(mask, 0)
+            rest, provider = mask & (mask - 1), part * _PART_BITS + low
+            for s in range(size):
+                sums[part, mask, s] = sums[part, rest, s]
+                if provider < n:
+                    sums[part, mask, s] += summaries[provider, s]
+
+
+@njit(**OPTIONS)
+def _merge_row(inside, sums, total):
+    """Total = the sum of the summaries of a coalition's members, part by part."""
+    n = inside.size
+    total[:] = 0.0
+    for part in range(sums.shape[0]):
+        mask = 0
+        for bit in range(min(_PART_BITS, n - part * _PART_BITS)):
+            mask |= (inside[part * _PART_BITS + bit] != 0) << bit
+        if mask:
+            for s in range(total.size):
+                total[s] += sums[part, mask, s]
+
+
+@njit(**OPTIONS)
+def linear_rows(summaries, inside, of_game, A, b, c):
+    """Errors (n_rows,) of coalitions given as rows of members; NaN without a unique solution."""
+    rows, n = inside.shape
+    size = summaries.shape[2]
+    p = b.shape[0]
+    weights = _form_weights(A, b)
+    # Zeros make the result of unused lanes NaN instead of undefined.
+    block = np.zeros(size * LANES)
+    room = np.empty((size + 3 * p) * LANES)
+    errors = np.empty(LANES)
+    total = np.empty(size)
+    sums = np.empty((-(-n // _PART_BITS), _PART, size))
+    targets = np.empty(LANES, np.int64)
+    result = np.empty(rows)
+    queued = 0
+    for r in range(rows):
+        if r == 0 or of_game[r] != of_game[r - 1]:
+            _part_sums(summaries[of_game[r]], sums)
+        _merge_row(inside[r], sums, total)
+        for s in range(size):
+            block[s * LANES + queued] = total[s]
+        targets[queued] = r
+        queued += 1
+        if queued == LANES:
+            _solve_queued(block, targets, queued, p, weights, c, room, errors, result)
+            queued = 0
+    _solve_queued(block, targets, queued, p, weights, c, room, errors, result)
+    return result

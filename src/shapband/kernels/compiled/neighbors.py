@@ -39,6 +39,12 @@ def neighbor_prefixes(summaries, orders, first, y_val, classify):
     return _prefixes_of_games(summaries, orders, first, y_val, classify, missing)
 
 
+def neighbor_rows(summaries, inside, of_game, y_val, classify):
+    """Return the loss of coalitions given as rows of members, (n_rows,)."""
+    missing = _missing_rank(summaries)
+    return _rows_of_games(summaries, inside, of_game, y_val, classify, missing)
+
+
 def _missing_rank(summaries):
     """Return the rank after all others, in the smallest integer type that holds it."""
     size = summaries.shape[1] * summaries.shape[3]
@@ -384,3 +390,48 @@ def _finish_prefixes(orders, first, held, m, loss):
                 loss[t, s] = loss[t, s] / m if found else np.nan
             else:
                 loss[t, s] = loss[first[t, s], s]
+
+
+@njit(**_OPTIONS)
+def _rows_of_games(summaries, inside, of_game, y_val, classify, missing):
+    loss = np.zeros(of_game.size)
+    start = 0
+    while start < of_game.size:
+        g, stop = of_game[start], start
+        while stop < of_game.size and of_game[stop] == g:
+            stop += 1
+        rows = slice(start, stop)
+        _rows_ranked(summaries[g], inside[rows], y_val, classify, missing, loss[rows])
+        start = stop
+    return loss
+
+
+@njit(**_OPTIONS)
+def _rows_ranked(summary, inside, y_val, classify, missing, loss):
+    """Fill the losses of chosen coalitions of one game, any k."""
+    n, _, k, m = summary.shape
+    held = _records_held(summary)
+    width = _block_width(m)
+    ranks = np.full((n * k, width), missing)
+    members = ranks.reshape(n, k, width)
+    targets = np.zeros((width, n * k + 1))
+    # The coalition alternates between two slots; slot 2 is the empty one.
+    slots = np.full((3, k, width), missing)
+    work = np.zeros((k + 3, width))
+    for start in range(0, m, width):
+        truth = y_val[start : start + width]
+        _rank_records(summary, start, truth.size, ranks, targets)
+        for r in range(inside.shape[0]):
+            now, found = 2, 0
+            for i in range(n):
+                if inside[r, i]:
+                    following = 1 if now == 0 else 0
+                    _join(slots[now], members[i], slots[following])
+                    now = following
+                    found += held[i]
+            loss[r] += _block_loss(slots[now], min(found, k), targets, truth, classify, work)
+    for r in range(inside.shape[0]):
+        found = 0
+        for i in range(n):
+            found += held[i] if inside[r, i] else 0
+        loss[r] = loss[r] / m if found else np.nan

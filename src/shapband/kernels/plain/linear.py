@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shapband._typing import FloatArray, IntArray
+from shapband._typing import FloatArray, IntArray, MemberArray
 
 PIVOT_TOL = 1e-11
 CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it counts as constant
@@ -70,6 +70,21 @@ def linear_prefixes(
         sums = np.cumsum(summaries[g, orders[g]], axis=1)[new[g]]
         result[g][new[g]] = _errors(np.ascontiguousarray(sums.T), A, b, c)
     return np.take_along_axis(result, first, axis=1)
+
+
+def linear_rows(
+    summaries: FloatArray,
+    inside: MemberArray,
+    of_game: IntArray,
+    A: FloatArray,
+    b: FloatArray,
+    c: float,
+) -> FloatArray:
+    """Errors (n_rows,) of coalitions given as rows of members; NaN without a unique solution."""
+    sums = [
+        summaries[g][row.astype(bool)].sum(axis=0) for g, row in zip(of_game, inside, strict=True)
+    ]
+    return _errors(np.ascontiguousarray(np.transpose(sums)), A, b, c)
 
 
 def _errors(sums: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatArray:

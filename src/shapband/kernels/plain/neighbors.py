@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shapband._typing import FloatArray, IntArray
+from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.kernels.plain.neighbor_lists import first_records
 
 
@@ -72,4 +72,22 @@ def neighbor_prefixes(
                 loss[g, t, s] = _loss(nearest, y_val, classify)
             else:
                 loss[g, t, s] = loss[g, first[g, t, s], s]
+    return loss
+
+
+def neighbor_rows(
+    summaries: FloatArray,
+    inside: MemberArray,
+    of_game: IntArray,
+    y_val: FloatArray,
+    classify: bool,
+) -> FloatArray:
+    """Return the loss of coalitions given as rows of members, (n_rows,)."""
+    loss = np.full(len(inside), np.nan)
+    for r, (row, g) in enumerate(zip(inside, of_game, strict=True)):
+        nearest: FloatArray | None = None
+        for i in np.flatnonzero(row):
+            nearest = _merge(nearest, summaries[g, i], summaries.shape[3])
+        if nearest is not None:
+            loss[r] = _loss(nearest, y_val, classify)
     return loss

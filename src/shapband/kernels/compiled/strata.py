@@ -1,0 +1,329 @@
+"""The inner loops of `Strata`: random coalitions, the surrogate, and the estimate with its noise.
+
+A coalition is a row of n bytes, 1 for members. Random numbers come from SplitMix64, started for
+every game and size from a seed of the game, so a game's coalitions do not depend on other games.
+"""
+
+import numpy as np
+from numba import njit
+
+from shapband.kernels.compiled.lanes import OPTIONS
+
+_SUMS = {**OPTIONS, "fastmath": {"reassoc", "contract"}}
+_MOST_STEPS = 20  # of conjugate gradients; any surrogate leaves the estimate unbiased
+_CONVERGED = 1e-8  # squared relative residual
+
+
+@njit(**OPTIONS)
+def _mixed(state):
+    """The output of SplitMix64 at a state."""
+    z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(**OPTIONS)
+def _random_members(places, size, state):
+    """Move `size` random providers to the front of `places`; return the next state."""
+    n = places.size
+    for step in range(size):
+        state += np.uint64(0x9E3779B97F4A7C15)
+        uniform = (_mixed(state) >> np.uint64(11)) * 2.0**-53
+        other = step + int(uniform * (n - step))
+        places[step], places[other] = places[other], places[step]
+    return state
+
+
+@njit(**OPTIONS)
+def _remember(table, key):
+    """Enter a key in a hash table of keys, where 0 means free; False if it was there."""
+    at = np.int64(_mixed(key) % np.uint64(table.size))
+    while table[at] != 0:
+        if table[at] == key:
+            return False
+        at = at + 1 if at + 1 < table.size else 0
+    table[at] = key
+    return True
+
+
+@njit(**OPTIONS)
+def _key(row, marks, inside):
+    """The sum of the marks of a row's members, or of the others; never 0 for a proper coalition."""
+    total = np.uint64(0)
+    for i in range(row.size):
+        if row[i] == inside:
+            total += marks[i]
+    return total
+
+
+@njit(**OPTIONS)
+def draw_rows(rows, start, size, paired, seed, marks):
+    """Fill rows[start:] with random coalitions of a size, all distinct from each other.
+
+    Paired rows come in twos: a coalition, then its complement.
+    """
+    count, n = rows.shape
+    table = np.zeros(3 * count + 8, np.uint64)
+    for r in range(start):
+        _remember(table, _key(rows[r], marks, 1))
+    places = np.arange(n)
+    state = _mixed(seed + np.uint64(size) * np.uint64(0xD1342543DE82EF95) + np.uint64(start))
+    r = start
+    while r < count:
+        state = _random_members(places, size, state)
+        for i in range(n):
+            rows[r, i] = 0
+        for step in range(size):
+            rows[r, places[step]] = 1
+        if not _remember(table, _key(rows[r], marks, 1)):
+            continue
+        r += 1
+        if paired:
+            for i in range(n):
+                rows[r, i] = 1 - rows[r - 1, i]
+            _remember(table, _key(rows[r], marks, 1))
+            r += 1
+
+
+@njit(**_SUMS)
+def _predicted(inside, slopes, scale):
+    """The sum over the members of slope + scale × second slope."""
+    first = second = 0.0
+    for i in range(inside.size):
+        first += inside[i] * slopes[0, i]
+        second += inside[i] * slopes[1, i]
+    return first + scale * second
+
+
+@njit(**OPTIONS)
+def _apply(inside, sizes, weights, trained, slopes, ridge, fitted, sums, counts, out):
+    """Out = (Dᵀ W D + ridge) slopes, with D centred within each size."""
+    rows, n = inside.shape
+    sums[:] = 0.0
+    for r in range(rows):
+        if trained[r]:
+            fitted[r] = _predicted(inside[r], slopes, 2.0 / sizes[r])
+            sums[sizes[r]] += fitted[r]
+    for r in range(rows):
+        if trained[r]:
+            fitted[r] -= sums[sizes[r]] / counts[sizes[r]]
+    _transposed(inside, sizes, weights, trained, fitted, out)
+    for i in range(n):
+        out[0, i] += ridge * slopes[0, i]
+        out[1, i] += ridge * slopes[1, i]
+
+
+@njit(**OPTIONS)
+def _transposed(inside, sizes, weights, trained, values, out):
+    """Out = Dᵀ W values, for values that are centred within each size."""
+    out[:] = 0.0
+    for r in range(inside.shape[0]):
+        if trained[r]:
+            first = weights[sizes[r]] * values[r]
+            _scatter(inside[r], first, first * 2.0 / sizes[r], out)
+
+
+@njit(**OPTIONS)
+def _scatter(inside, first, second, out):
+    for i in range(inside.size):
+        out[0, i] += inside[i] * first
+        out[1, i] += inside[i] * second
+
+
+@njit(**OPTIONS)
+def _block_inverse(sizes, weights, trained, n, ridge):
+    """Inverse of the 2 × 2 block of Dᵀ W D of a provider, expected over random coalitions."""
+    a = b = c = 0.0
+    for r in range(sizes.size):
+        if trained[r]:
+            share = sizes[r] / n
+            spread = weights[sizes[r]] * share * (1.0 - share)
+            scale = 2.0 / sizes[r]
+            a += spread
+            b += spread * scale
+            c += spread * scale * scale
+    a, c = a + ridge, c + ridge
+    det = a * c - b * b
+    if det > 1e-10 * a * c:
+        return c / det, -b / det, a / det
+    return 1.0 / a, 0.0, 1.0 / c
+
+
+@njit(**OPTIONS)
+def _dot(a, b):
+    total = 0.0
+    for i in range(a.shape[1]):
+        total += a[0, i] * b[0, i] + a[1, i] * b[1, i]
+    return total
+
+
+@njit(**OPTIONS)
+def _fit(inside, sizes, values, weights, trained, ridge, slopes, means):
+    """Fit v ≈ means[size] + Σ over members (a_i + 2 b_i / size) by weighted least squares."""
+    rows, n = inside.shape
+    counts, sums = np.zeros(n + 1), np.zeros(n + 1)
+    for r in range(rows):
+        if trained[r]:
+            counts[sizes[r]] += 1.0
+            means[sizes[r]] += values[r]
+    for s in range(n + 1):
+        means[s] /= max(counts[s], 1.0)
+    fitted = np.zeros(rows)
+    for r in range(rows):
+        fitted[r] = values[r] - means[sizes[r]]
+    residual, search, image = np.empty((2, n)), np.zeros((2, n)), np.empty((2, n))
+    _transposed(inside, sizes, weights, trained, fitted, residual)
+    p, q, t = _block_inverse(sizes, weights, trained, n, ridge)
+    begun = old = 0.0
+    for step in range(min(_MOST_STEPS, 2 * n)):
+        new = 0.0
+        for i in range(n):
+            u, v = residual[0, i], residual[1, i]
+            new += u * (p * u + q * v) + v * (q * u + t * v)
+        begun = new if step == 0 else begun
+        if new <= _CONVERGED * begun or new <= 0.0:
+            break
+        turn = new / old if step else 0.0
+        for i in range(n):
+            u, v = residual[0, i], residual[1, i]
+            search[0, i] = p * u + q * v + turn * search[0, i]
+            search[1, i] = q * u + t * v + turn * search[1, i]
+        _apply(inside, sizes, weights, trained, search, ridge, fitted, sums, counts, image)
+        length = new / _dot(search, image)
+        for i in range(n):
+            for half in range(2):
+                slopes[half, i] += length * search[half, i]
+                residual[half, i] -= length * image[half, i]
+        old = new
+    # The mean of a size includes the mean of the slopes over its coalitions: take it out.
+    sums[:] = 0.0
+    for r in range(rows):
+        if trained[r]:
+            sums[sizes[r]] += _predicted(inside[r], slopes, 2.0 / sizes[r])
+    for s in range(n + 1):
+        means[s] -= sums[s] / max(counts[s], 1.0)
+
+
+@njit(**OPTIONS)
+def cross_fit(inside, sizes, values, weights, folds, n_folds, ridge):
+    """Fit the surrogate without each fold in turn.
+
+    Returns the residuals of every row from the fit without its fold, and the fits: slopes
+    (n_folds, 2, n) and means (n_folds, n + 1). Rows with fold -1 are in every fit, and their
+    residuals are those of the first.
+    """
+    rows, n = inside.shape
+    slopes, means = np.zeros((n_folds, 2, n)), np.zeros((n_folds, n + 1))
+    residuals = np.empty(rows)
+    trained = np.empty(rows, np.bool_)
+    for fold in range(n_folds):
+        for r in range(rows):
+            trained[r] = folds[r] != fold
+        _fit(inside, sizes, values, weights, trained, ridge, slopes[fold], means[fold])
+        for r in range(rows):
+            if folds[r] == fold or (folds[r] < 0 and fold == 0):
+                fitted = means[fold, sizes[r]] + _predicted(inside[r], slopes[fold], 2.0 / sizes[r])
+                residuals[r] = values[r] - fitted
+    return residuals, slopes, means
+
+
+@njit(**OPTIONS)
+def _expected_terms(slopes, means, joins, leaves, n):
+    """Mean over the coalitions of each size of (weight of a provider) × (surrogate): (n + 1, n)."""
+    out = np.zeros((n + 1, n))
+    for s in range(1, n):
+        a, b = joins[s], leaves[s]
+        other = (a * s * (s - 1) - b * (n - s) * s) / (n * (n - 1))
+        own = a * s / n - other
+        total = 0.0
+        for i in range(n):
+            total += slopes[0, i] + 2.0 / s * slopes[1, i]
+        base = means[s] * (a * s - b * (n - s)) / n + other * total
+        for i in range(n):
+            out[s, i] = base + own * (slopes[0, i] + 2.0 / s * slopes[1, i])
+    return out
+
+
+@njit(**OPTIONS)
+def estimate(inside, sizes, values, folds, mates, slopes, means, joins, leaves, capacities):
+    """Sum over the sampled sizes of the stratum means, and the estimated variance of this sum.
+
+    Parameters
+    ----------
+    mates : for each row the row of its complement, itself without one
+    joins, leaves : by size, number of coalitions × weight of v(S) in a member's value, and of
+        -v(S) in that of the others
+    capacities : number of coalitions of each size
+    """
+    rows, n = inside.shape
+    counts, units = np.zeros(n + 1), np.zeros(n + 1)
+    for r in range(rows):
+        counts[sizes[r]] += 1.0
+        same = mates[r] != r and sizes[mates[r]] == sizes[r]
+        units[sizes[r]] += 0.5 if same else 1.0
+    unseen = np.maximum(0.0, 1.0 - counts / capacities)
+    slopes, means = _between(slopes, means, unseen)
+    terms = np.empty((rows, n))
+    _fill_terms(inside, sizes, values, folds, slopes, means, joins, leaves, terms)
+    centres = np.zeros((n + 1, n))
+    for r in range(rows):
+        for i in range(n):
+            centres[sizes[r], i] += terms[r, i] / counts[sizes[r]]
+    noise = np.zeros(n)
+    scales = np.sqrt(unseen * units / np.maximum(units - 1.0, 1.0)) / np.maximum(counts, 1.0)
+    for r in range(rows):
+        mate = mates[r]
+        if mate < r:
+            continue  # counted with its mate
+        s, t = sizes[r], sizes[mate]
+        for i in range(n):
+            deviation = scales[s] * (terms[r, i] - centres[s, i])
+            if mate != r:
+                deviation += scales[t] * (terms[mate, i] - centres[t, i])
+            noise[i] += deviation * deviation
+    return centres.sum(axis=0), noise
+
+
+@njit(**OPTIONS)
+def _between(slopes, means, unseen):
+    """Move the surrogates of each size towards their mean, the more the more of it was seen.
+
+    Different surrogates for the folds make the values independent of the fit, but keep a stratum
+    of which all is known from being exact. Returns (n_folds, n + 1, n) and (n_folds, n + 1).
+    """
+    n_folds, _, n = slopes.shape
+    by_size, centred = np.zeros((n_folds, n + 1, n)), means.copy()
+    for s in range(1, n):
+        level = means[:, s].mean()
+        centred[:, s] = level + unseen[s] * (means[:, s] - level)
+        for i in range(n):
+            mean = 0.0
+            for fold in range(n_folds):
+                by_size[fold, s, i] = slopes[fold, 0, i] + 2.0 / s * slopes[fold, 1, i]
+                mean += by_size[fold, s, i] / n_folds
+            for fold in range(n_folds):
+                by_size[fold, s, i] = mean + unseen[s] * (by_size[fold, s, i] - mean)
+    return by_size, centred
+
+
+@njit(**OPTIONS)
+def _fill_terms(inside, sizes, values, folds, slopes, means, joins, leaves, terms):
+    """Terms (n_rows, n) whose means over the rows of each size estimate its part of the values.
+
+    A term is (weight of the provider in S) × (value - surrogate), plus the mean over all
+    coalitions of the size of (weight) × (surrogate).
+    """
+    rows, n = inside.shape
+    totals = slopes.sum(axis=2)
+    for r in range(rows):
+        s, fold = sizes[r], folds[r]
+        a, b = joins[s], leaves[s]
+        residual = values[r] - means[fold, s]
+        for i in range(n):
+            residual -= inside[r, i] * slopes[fold, s, i]
+        other = (a * s * (s - 1) - b * (n - s) * s) / (n * (n - 1))
+        own = a * s / n - other
+        base = means[fold, s] * (a * s - b * (n - s)) / n + other * totals[fold, s]
+        for i in range(n):
+            weight = a if inside[r, i] else -b
+            terms[r, i] = weight * residual + base + own * slopes[fold, s, i]

@@ -1,0 +1,193 @@
+"""Which coalitions of each size `Strata` evaluates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from shapband import kernels
+from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband.coalitions import set_marks
+from shapband.indices import Index
+
+_FEWEST_PAIRS, _MOST_PAIRS = 2, 8  # of complements in the pilot of each size
+_SMOOTHED = 16  # residuals that a spread is estimated from
+_COUNTED = 30  # larger sizes have more coalitions than can be evaluated
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Coalitions sampled in one game.
+
+    Attributes
+    ----------
+    rows : (n_rows, n) the coalitions; those of the pilot come first
+    sizes : (n_rows,) their sizes
+    mates : (n_rows,) the row of the complement if it was drawn with it, else the row itself
+    units : (n_rows,) running number of a draw within its size, one for both of a pair
+    """
+
+    rows: MemberArray
+    sizes: IntArray
+    mates: IntArray
+    units: IntArray
+
+    @staticmethod
+    def of(rows: MemberArray, mates: IntArray, units: IntArray) -> Sample:
+        """Count the members of each coalition."""
+        return Sample(rows, rows.sum(axis=1, dtype=np.int64), mates, units)
+
+
+class Sizes:
+    """The strata of games of n > 3 providers: sizes 1, n - 1 and n whole, the others sampled.
+
+    Attributes
+    ----------
+    enumerated : (2n + 1, n) all coalitions of sizes 1 and n - 1, and of all providers
+    joins, leaves : (n + 1,) number of coalitions of each size × the weight of v(S) in the value
+        of a member, and that of -v(S) in the value of the others
+    capacities : (n + 1,) number of coalitions of each size
+    """
+
+    def __init__(self, n: int, n_evaluations: int, index: Index) -> None:
+        self.n = n
+        self._sampled = n_evaluations - (2 * n + 1)
+        self._halves = np.arange(2, n // 2 + 1)  # each with the size of the complements
+        self.capacities = np.array([_capacity(n, s) for s in range(n + 1)])
+        fair = self._sampled // (4 * len(self._halves))  # half of what is sampled is the pilot
+        room = int(self.capacities[2]) // (2 if n == 4 else 1)
+        self._pairs = min(max(_FEWEST_PAIRS, min(_MOST_PAIRS, fair)), room)
+        q, s = index.size_weights(n), np.arange(1, n + 1)
+        self.joins = np.concatenate([[0.0], n * q / s])
+        self.leaves = np.concatenate([n * q / s[::-1], [0.0]])
+        self._marks = set_marks(n)
+        single = np.eye(n, dtype=np.uint8)
+        self.enumerated: MemberArray = np.concatenate(
+            [single, 1 - single, np.ones((1, n), np.uint8)]
+        )
+
+    def pilot(self, seed: np.uint64) -> Sample:
+        """Draw a few pairs of complements of every size."""
+        rows = np.empty((len(self._halves), 2 * self._pairs, self.n), dtype=np.uint8)
+        for block, size in zip(rows, self._halves.tolist(), strict=True):
+            self._fill(block, 0, size, paired=True, seed=seed)
+        mates = np.arange(rows.shape[0] * rows.shape[1]) ^ 1  # neighbours are complements
+        units = np.tile(np.arange(2 * self._pairs) // 2, len(self._halves))
+        return Sample.of(rows.reshape(-1, self.n), mates, units)
+
+    def smoothed(self, by_size: FloatArray) -> FloatArray:
+        """Average over neighbouring sizes: the pilot of one size is too small to follow."""
+        width, at = max(1, _SMOOTHED // (2 * self._pairs)), np.arange(len(by_size))
+        low, high = np.maximum(at - width, 0), np.minimum(at + width + 1, len(at))
+        sums = np.concatenate([[0.0], np.cumsum(by_size)])
+        return np.asarray((sums[high] - sums[low]) / (high - low))
+
+    def sample(
+        self, pilot: Sample, residuals: FloatArray, variances: FloatArray, seed: np.uint64
+    ) -> Sample:
+        """Add to the pilot what the evaluations allow, where it lowers the error most.
+
+        A stratum adds the mean square of its terms, divided by its number of coalitions, to the
+        error. So the best numbers are proportional to the root of the mean square.
+
+        Parameters
+        ----------
+        residuals : of the pilot's values from the surrogate
+        variances : (n + 1,) their mean square in each size
+        """
+        n, s = self.n, np.arange(self.n + 1)
+        terms = variances * (s * self.joins**2 + (n - s) * self.leaves**2)
+        alone = np.sqrt(terms[2 : n - 1])
+        paired = np.sqrt(self.smoothed(self._paired_terms(residuals)))
+        # Two evaluations of one unit against one each; see the sums of squares in the docstring.
+        if np.sqrt(2.0) * paired.sum() < alone.sum():
+            return self._paired_sample(pilot, paired, seed)
+        return self._single_sample(pilot, alone, seed)
+
+    def _paired_terms(self, residuals: FloatArray) -> FloatArray:
+        """Mean square of the terms that pairs of complements add to the values: (n_halves,)."""
+        pairs = residuals.reshape(len(self._halves), self._pairs, 2)
+        h, rest = self._halves, self.n - self._halves
+        inside = self.joins[h, None] * pairs[:, :, 0] - self.leaves[rest, None] * pairs[:, :, 1]
+        outside = self.joins[rest, None] * pairs[:, :, 1] - self.leaves[h, None] * pairs[:, :, 0]
+        terms = (h[:, None] * inside**2 + rest[:, None] * outside**2).mean(axis=1)
+        return np.asarray(np.where(h == rest, terms / 4, terms))  # one stratum instead of two
+
+    def _paired_sample(self, pilot: Sample, wanted: FloatArray, seed: np.uint64) -> Sample:
+        most = self.capacities[self._halves] / np.where(2 * self._halves == self.n, 2, 1)
+        there = np.full(len(most), self._pairs)
+        pairs = allocate(wanted, there, most, self._sampled // 2)
+        parts, units = [pilot.rows], [pilot.units]
+        blocks = pilot.rows.reshape(len(self._halves), -1, self.n)
+        for block, size, count in zip(blocks, self._halves.tolist(), pairs, strict=True):
+            parts.append(self._more(block, 2 * count, size, paired=True, seed=seed))
+            units.append(np.repeat(np.arange(self._pairs, count), 2))
+        rows = np.concatenate(parts)
+        return Sample.of(rows, np.arange(len(rows)) ^ 1, np.concatenate(units))
+
+    def _single_sample(self, pilot: Sample, wanted: FloatArray, seed: np.uint64) -> Sample:
+        sizes = np.arange(2, self.n - 1)
+        there = np.bincount(pilot.sizes, minlength=self.n + 1)[sizes]
+        counts = allocate(wanted, there, self.capacities[sizes], self._sampled)
+        parts, units = [pilot.rows], [pilot.units]
+        for size, first, count in zip(sizes.tolist(), there.tolist(), counts, strict=True):
+            block = pilot.rows[pilot.sizes == size]
+            parts.append(self._more(block, count, size, paired=False, seed=seed))
+            units.append(np.arange(first, count))
+        rows = np.concatenate(parts)
+        alone = np.arange(len(pilot.rows), len(rows))
+        return Sample.of(rows, np.concatenate([pilot.mates, alone]), np.concatenate(units))
+
+    def _more(
+        self, block: MemberArray, count: int, size: int, *, paired: bool, seed: np.uint64
+    ) -> MemberArray:
+        """Draw coalitions besides those of a block, until there are `count` in all."""
+        rows = np.empty((count, self.n), dtype=np.uint8)
+        rows[: len(block)] = block
+        self._fill(rows, len(block), size, paired=paired, seed=seed)
+        return rows[len(block) :]
+
+    def _fill(
+        self, rows: MemberArray, start: int, size: int, *, paired: bool, seed: np.uint64
+    ) -> None:
+        kernels.load("strata").draw_rows(rows, start, size, paired, seed, self._marks)
+
+
+def _capacity(n: int, size: int) -> float:
+    smaller = min(size, n - size)
+    return float(comb(n, smaller)) if smaller <= _COUNTED else float("inf")
+
+
+def allocate(wanted: FloatArray, least: IntArray, most: FloatArray, total: int) -> list[int]:
+    """Divide `total` in proportion to what is wanted, each part between its bounds.
+
+    Examples
+    --------
+    >>> allocate(np.array([1.0, 3.0, 6.0]), np.array([2, 2, 2]), np.array([9.0, 9.0, 4.0]), 12)
+    [2, 6, 4]
+    """
+    shares = _shares(np.maximum(wanted, 1e-9 * wanted.max()) + 1e-300, least, most, total)
+    counts = np.floor(shares).astype(np.int64)
+    first = np.argsort(counts - shares, kind="stable")  # the largest remainders
+    first = first[counts[first] < most[first]]
+    counts[first[: max(0, total - int(counts.sum()))]] += 1
+    return [int(count) for count in counts]
+
+
+def _shares(wanted: FloatArray, least: IntArray, most: FloatArray, total: int) -> FloatArray:
+    """Shares in proportion to what is wanted; those beyond a bound are fixed there, in turns."""
+    shares = np.zeros(len(wanted))
+    free = np.ones(len(wanted), dtype=bool)
+    while free.any():
+        shares[free] = wanted[free] * (total - shares[~free].sum()) / wanted[free].sum()
+        bounded = np.clip(shares, least, most)
+        over = (bounded - shares)[free].sum()
+        # Fixing the shares on both sides at once can overshoot: fix those that weigh more.
+        fixed = free & ((bounded > shares) if over >= 0 else (bounded < shares))
+        if not fixed.any():
+            break
+        shares[fixed] = bounded[fixed]
+        free &= ~fixed
+    return np.clip(shares, least, most)

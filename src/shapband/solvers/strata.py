@@ -1,0 +1,180 @@
+"""Coalitions stratified by size, with a surrogate of the learning curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband import kernels
+from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband.checks import check_whole
+from shapband.errors import InvalidInput
+from shapband.games import Games
+from shapband.solvers.base import Solution, Solver
+from shapband.solvers.exact import MAX_PROVIDERS, Exact
+from shapband.solvers.sizes import Sample, Sizes
+
+_FOLDS = 4
+_NEGLIGIBLE = 1e-9  # spread, relative to the values, that is only rounding
+
+
+@dataclass(frozen=True)
+class Strata(Solver):
+    """At most `n_evaluations` coalitions a game, sampled size by size.
+
+    A value is a sum over the sizes s of mean differences between coalitions with and without the
+    provider. All coalitions of one provider and of all but one are evaluated. The others are
+    sampled within each size, without replacement, in three steps:
+
+    1. A pilot of a few coalitions of each size, with their complements.
+    2. The rest of the evaluations goes to the sizes where the values vary most, in pairs of
+       complements if the pilot says that their errors cancel.
+    3. A surrogate, v(S) ≈ c_s + Σ (a_i + b_i / s) over the members i of S, is fitted to three
+       quarters of the coalitions and corrected by the mean residuals of the last, in turns.
+
+    The correction makes the values unbiased whatever the surrogate is worth, and the residuals
+    are independent of it, so they give the solver's noise without bias too. If the evaluations
+    suffice for all coalitions, the values are exact.
+
+    Parameters
+    ----------
+    n_evaluations : distinct coalitions evaluated in a game, at least 4 for each provider
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.Strata(n_evaluations=500)
+    Strata(n_evaluations=500)
+    """
+
+    n_evaluations: int
+    any_index = True
+
+    def __post_init__(self) -> None:
+        check_whole("Strata: n_evaluations", self.n_evaluations, 1)
+
+    def check(self, n_providers: int) -> None:
+        least = min(4 * n_providers, 2 ** min(n_providers, MAX_PROVIDERS) - 1)
+        if self.n_evaluations < least:
+            raise InvalidInput(
+                f"Strata: n_evaluations must be at least {least} for {n_providers} providers; "
+                f"received {self.n_evaluations}"
+            )
+
+    def solve(self, games: Games) -> Solution:
+        n = games.n_providers
+        if n <= MAX_PROVIDERS and 2**n - 1 <= self.n_evaluations:
+            return Exact().solve(games)
+        sizes = Sizes(n, self.n_evaluations, games.index)
+        # In the order of names, so that the order of the providers does not matter.
+        by_name = np.argsort(np.array(games.names))
+        evaluate = _Evaluation(games, np.argsort(by_name))
+        seeds = games.seeds.words("strata", "", games.indices, 1)[:, 0]
+        pilots = [sizes.pilot(seed) for seed in seeds]
+        known = evaluate([np.concatenate([sizes.enumerated, pilot.rows]) for pilot in pilots])
+        begun = [_Game(sizes, pilot, old) for pilot, old in zip(pilots, known, strict=True)]
+        for game, seed in zip(begun, seeds, strict=True):
+            game.draw(seed)
+        new = evaluate([game.sample.rows[len(game.pilot.rows) :] for game in begun])
+        values, noise = np.empty((len(begun), n)), np.empty((len(begun), n))
+        for g, (game, more) in enumerate(zip(begun, new, strict=True)):
+            values[g, by_name], noise[g, by_name] = game.solved(more, games.utility.empty)
+        return Solution(values, noise, evaluate.count)
+
+    def floats_per_game(self, n_providers: int) -> int:
+        """Floats in the rows of the coalitions, their copies, and the fits."""
+        return self.n_evaluations * (n_providers // 2 + 8) + 4 * n_providers**2
+
+
+class _Evaluation:
+    """Evaluates coalitions of several games at once, and counts them.
+
+    Rows are in the order of names; `rank` is the place of each provider in it.
+    """
+
+    def __init__(self, games: Games, rank: IntArray) -> None:
+        self._games = games
+        self._rank = rank
+        self.count = 0
+
+    def __call__(self, rows: list[MemberArray]) -> list[FloatArray]:
+        counts = [len(part) for part in rows]
+        of_game = np.repeat(np.arange(len(rows)), counts)
+        values = self._games.values(np.concatenate(rows)[:, self._rank], of_game)
+        self.count += len(values)
+        return np.split(values, np.cumsum(counts)[:-1])
+
+
+class _Game:
+    """One game: the pilot, then the sample, then the values."""
+
+    def __init__(self, sizes: Sizes, pilot: Sample, known: FloatArray) -> None:
+        self._sizes = sizes
+        self.pilot = self.sample = pilot
+        self._known = known  # values of the enumerated coalitions, then of the pilot
+        self._negligible = (_NEGLIGIBLE * np.abs(known).max()) ** 2 or 1.0
+        self._ridge = 1.0 / max(float(np.ptp(known)) ** 2, self._negligible)
+
+    def draw(self, seed: np.uint64) -> None:
+        """Estimate from the pilot how much values vary around the surrogate, and draw the rest."""
+        n, values = self._sizes.n, np.delete(self._known, 2 * self._sizes.n)
+        of_size = np.concatenate([np.repeat([1, n - 1], n), self.pilot.sizes])
+        means = _mean_by_size(values, of_size, n)
+        self._variances = self._spreads((values - means[of_size]) ** 2, of_size)
+        residuals, _, _ = self._fit(self.pilot, values)
+        self._variances = self._spreads(residuals**2, of_size)
+        drawn = residuals[2 * n :]
+        self.sample = self._sizes.sample(self.pilot, drawn, self._variances, seed)
+
+    def _spreads(self, squares: FloatArray, of_size: IntArray) -> FloatArray:
+        """Mean squares by size, averaged over neighbouring sizes where they were sampled."""
+        n = self._sizes.n
+        spreads = _mean_by_size(squares, of_size, n)
+        spreads[2 : n - 1] = self._sizes.smoothed(spreads[2 : n - 1])
+        return np.maximum(spreads, self._negligible)
+
+    def _fit(self, sample: Sample, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Residuals of the enumerated and the sampled coalitions, and the surrogates' numbers."""
+        n = self._sizes.n
+        rows = np.concatenate([self._sizes.enumerated[: 2 * n], sample.rows])
+        of_size = np.concatenate([np.repeat([1, n - 1], n), sample.sizes])
+        folds = np.concatenate([np.full(2 * n, -1), sample.units % _FOLDS])
+        fitted: tuple[FloatArray, FloatArray, FloatArray] = kernels.load("strata").cross_fit(
+            rows, of_size, values, 1.0 / self._variances, folds, _FOLDS, self._ridge
+        )
+        return fitted
+
+    def solved(self, more: FloatArray, empty: float) -> tuple[FloatArray, FloatArray]:
+        """Values and noise, given the values of the coalitions that were drawn after the pilot."""
+        sizes, sample, n = self._sizes, self.sample, self._sizes.n
+        values = np.concatenate([np.delete(self._known, 2 * n), more])
+        _, slopes, means = self._fit(sample, values)
+        phi, noise = kernels.load("strata").estimate(
+            sample.rows,
+            sample.sizes,
+            values[2 * n :],
+            sample.units % _FOLDS,
+            sample.mates,
+            slopes,
+            means,
+            sizes.joins,
+            sizes.leaves,
+            sizes.capacities,
+        )
+        return phi + self._enumerated(empty), noise
+
+    def _enumerated(self, empty: float) -> FloatArray:
+        """The part of the values that comes from nobody, one, all but one and all."""
+        n, joins, leaves = self._sizes.n, self._sizes.joins, self._sizes.leaves
+        single, without = self._known[:n], self._known[n : 2 * n]
+        # One coalition of a size 1 contains i, and one of a size n - 1 does not.
+        ones = (joins[1] + leaves[1]) * single - leaves[1] * single.sum()
+        others = joins[n - 1] * without.sum() - (joins[n - 1] + leaves[n - 1]) * without
+        whole = joins[n] * self._known[2 * n] - leaves[0] * empty
+        return np.asarray((ones + others) / n + whole)
+
+
+def _mean_by_size(values: FloatArray, of_size: IntArray, n: int) -> FloatArray:
+    sums = np.bincount(of_size, weights=values, minlength=n + 1)
+    return np.asarray(sums / np.maximum(np.bincount(of_size, minlength=n + 1), 1))
