@@ -16,7 +16,10 @@ from shapband.solvers.exact import MAX_PROVIDERS, Exact
 from shapband.solvers.sizes import Sample, Sizes
 
 _FOLDS = 4
+_RIDGE = 1e-6  # of the squared range of the values: enough to make the fit unique
 _NEGLIGIBLE = 1e-9  # spread, relative to the values, that is only rounding
+# How exactly the surrogate is fitted, in variances of a value in the pilot, of a residual later.
+_PILOT_TOLERANCE, _TOLERANCE = 1e-8, 1e-3
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,8 @@ class _Game:
         self.pilot = self.sample = pilot
         self._known = known  # values of the enumerated coalitions, then of the pilot
         self._negligible = (_NEGLIGIBLE * np.abs(known).max()) ** 2 or 1.0
-        self._ridge = 1.0 / max(float(np.ptp(known)) ** 2, self._negligible)
+        # The sum of a size's members is constant, so the fit is unique up to that only.
+        self._ridge = _RIDGE / max(float(np.ptp(known)) ** 2, self._negligible)
 
     def draw(self, seed: np.uint64) -> None:
         """Estimate from the pilot how much values vary around the surrogate, and draw the rest."""
@@ -122,7 +126,7 @@ class _Game:
         of_size = np.concatenate([np.repeat([1, n - 1], n), self.pilot.sizes])
         means = _mean_by_size(values, of_size, n)
         self._variances = self._spreads((values - means[of_size]) ** 2, of_size)
-        residuals, _, _ = self._fit(self.pilot, values)
+        residuals, _, _ = self._fit(self.pilot, values, _PILOT_TOLERANCE)
         self._variances = self._spreads(residuals**2, of_size)
         drawn = residuals[2 * n :]
         self.sample = self._sizes.sample(self.pilot, drawn, self._variances, seed)
@@ -134,14 +138,16 @@ class _Game:
         spreads[2 : n - 1] = self._sizes.smoothed(spreads[2 : n - 1])
         return np.maximum(spreads, self._negligible)
 
-    def _fit(self, sample: Sample, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _fit(
+        self, sample: Sample, values: FloatArray, tolerance: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Residuals of the enumerated and the sampled coalitions, and the surrogates' numbers."""
         n = self._sizes.n
         rows = np.concatenate([self._sizes.enumerated[: 2 * n], sample.rows])
         of_size = np.concatenate([np.repeat([1, n - 1], n), sample.sizes])
         folds = np.concatenate([np.full(2 * n, -1), sample.units % _FOLDS])
         fitted: tuple[FloatArray, FloatArray, FloatArray] = kernels.load("strata").cross_fit(
-            rows, of_size, values, 1.0 / self._variances, folds, _FOLDS, self._ridge
+            rows, of_size, values, 1.0 / self._variances, folds, _FOLDS, self._ridge, tolerance
         )
         return fitted
 
@@ -149,7 +155,7 @@ class _Game:
         """Values and noise, given the values of the coalitions that were drawn after the pilot."""
         sizes, sample, n = self._sizes, self.sample, self._sizes.n
         values = np.concatenate([np.delete(self._known, 2 * n), more])
-        _, slopes, means = self._fit(sample, values)
+        _, slopes, means = self._fit(sample, values, _TOLERANCE)
         phi, noise = kernels.load("strata").estimate(
             sample.rows,
             sample.sizes,

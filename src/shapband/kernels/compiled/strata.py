@@ -10,8 +10,7 @@ from numba import njit
 from shapband.kernels.compiled.lanes import OPTIONS
 
 _SUMS = {**OPTIONS, "fastmath": {"reassoc", "contract"}}
-_MOST_STEPS = 20  # of conjugate gradients; any surrogate leaves the estimate unbiased
-_CONVERGED = 1e-8  # squared relative residual
+_MOST_STEPS = 40  # of conjugate gradients; any surrogate leaves the estimate unbiased
 
 
 @njit(**OPTIONS)
@@ -86,48 +85,39 @@ def draw_rows(rows, start, size, paired, seed, marks):
 
 
 @njit(**_SUMS)
-def _predicted(inside, slopes, scale):
-    """The sum over the members of slope + scale × second slope."""
-    first = second = 0.0
-    for i in range(inside.size):
-        first += inside[i] * slopes[0, i]
-        second += inside[i] * slopes[1, i]
-    return first + scale * second
+def _predict(inside, sizes, slopes, out):
+    """Out = for every row the sum over its members of slope + 2 / size × second slope."""
+    for r in range(inside.shape[0]):
+        first = second = 0.0
+        for i in range(inside.shape[1]):
+            first += inside[r, i] * slopes[0, i]
+            second += inside[r, i] * slopes[1, i]
+        out[r] = first + 2.0 / sizes[r] * second
 
 
 @njit(**OPTIONS)
-def _apply(inside, sizes, weights, trained, slopes, ridge, fitted, sums, counts, out):
-    """Out = (Dᵀ W D + ridge) slopes, with D centred within each size."""
-    rows, n = inside.shape
-    sums[:] = 0.0
-    for r in range(rows):
-        if trained[r]:
-            fitted[r] = _predicted(inside[r], slopes, 2.0 / sizes[r])
-            sums[sizes[r]] += fitted[r]
-    for r in range(rows):
-        if trained[r]:
-            fitted[r] -= sums[sizes[r]] / counts[sizes[r]]
-    _transposed(inside, sizes, weights, trained, fitted, out)
-    for i in range(n):
-        out[0, i] += ridge * slopes[0, i]
-        out[1, i] += ridge * slopes[1, i]
+def _centre(values, sizes, trained, counts, means):
+    """Subtract from the values their means over the trained rows of each size."""
+    means[:] = 0.0
+    for r in range(values.size):
+        means[sizes[r]] += values[r] * trained[r]
+    for s in range(means.size):
+        means[s] /= max(counts[s], 1.0)
+    for r in range(values.size):
+        values[r] -= means[sizes[r]]
 
 
 @njit(**OPTIONS)
 def _transposed(inside, sizes, weights, trained, values, out):
-    """Out = Dᵀ W values, for values that are centred within each size."""
+    """Out = Dᵀ W values over the trained rows, for values that are centred within each size."""
     out[:] = 0.0
     for r in range(inside.shape[0]):
         if trained[r]:
             first = weights[sizes[r]] * values[r]
-            _scatter(inside[r], first, first * 2.0 / sizes[r], out)
-
-
-@njit(**OPTIONS)
-def _scatter(inside, first, second, out):
-    for i in range(inside.size):
-        out[0, i] += inside[i] * first
-        out[1, i] += inside[i] * second
+            second = first * 2.0 / sizes[r]
+            for i in range(inside.shape[1]):
+                out[0, i] += inside[r, i] * first
+                out[1, i] += inside[r, i] * second
 
 
 @njit(**OPTIONS)
@@ -150,80 +140,74 @@ def _block_inverse(sizes, weights, trained, n, ridge):
 
 
 @njit(**OPTIONS)
-def _dot(a, b):
-    total = 0.0
-    for i in range(a.shape[1]):
-        total += a[0, i] * b[0, i] + a[1, i] * b[1, i]
-    return total
+def _fit(inside, sizes, values, weights, trained, ridge, tolerance, slopes, means):
+    """Fit v ≈ means[size] + Σ over members (a_i + 2 b_i / size) by weighted least squares.
 
-
-@njit(**OPTIONS)
-def _fit(inside, sizes, values, weights, trained, ridge, slopes, means):
-    """Fit v ≈ means[size] + Σ over members (a_i + 2 b_i / size) by weighted least squares."""
+    Conjugate gradients, because a matrix of the products of all pairs would cost more than the
+    evaluations; preconditioned by what these products are for random coalitions.
+    """
     rows, n = inside.shape
-    counts, sums = np.zeros(n + 1), np.zeros(n + 1)
+    counts, spare = np.zeros(n + 1), np.empty(n + 1)
     for r in range(rows):
-        if trained[r]:
-            counts[sizes[r]] += 1.0
-            means[sizes[r]] += values[r]
-    for s in range(n + 1):
-        means[s] /= max(counts[s], 1.0)
-    fitted = np.zeros(rows)
-    for r in range(rows):
-        fitted[r] = values[r] - means[sizes[r]]
+        counts[sizes[r]] += trained[r]
+    fitted = values.copy()
+    _centre(fitted, sizes, trained, counts, means)
     residual, search, image = np.empty((2, n)), np.zeros((2, n)), np.empty((2, n))
     _transposed(inside, sizes, weights, trained, fitted, residual)
     p, q, t = _block_inverse(sizes, weights, trained, n, ridge)
-    begun = old = 0.0
+    old = 0.0
     for step in range(min(_MOST_STEPS, 2 * n)):
         new = 0.0
         for i in range(n):
             u, v = residual[0, i], residual[1, i]
             new += u * (p * u + q * v) + v * (q * u + t * v)
-        begun = new if step == 0 else begun
-        if new <= _CONVERGED * begun or new <= 0.0:
+        if new <= tolerance * rows:
             break
-        turn = new / old if step else 0.0
         for i in range(n):
             u, v = residual[0, i], residual[1, i]
-            search[0, i] = p * u + q * v + turn * search[0, i]
-            search[1, i] = q * u + t * v + turn * search[1, i]
-        _apply(inside, sizes, weights, trained, search, ridge, fitted, sums, counts, image)
-        length = new / _dot(search, image)
-        for i in range(n):
-            for half in range(2):
+            search[0, i] = p * u + q * v + (new / old * search[0, i] if step else 0.0)
+            search[1, i] = q * u + t * v + (new / old * search[1, i] if step else 0.0)
+        _predict(inside, sizes, search, fitted)
+        _centre(fitted, sizes, trained, counts, spare)
+        _transposed(inside, sizes, weights, trained, fitted, image)
+        length = new / ((search * image).sum() + ridge * (search**2).sum())
+        for half in range(2):
+            for i in range(n):
                 slopes[half, i] += length * search[half, i]
-                residual[half, i] -= length * image[half, i]
+                residual[half, i] -= length * (image[half, i] + ridge * search[half, i])
         old = new
-    # The mean of a size includes the mean of the slopes over its coalitions: take it out.
-    sums[:] = 0.0
-    for r in range(rows):
-        if trained[r]:
-            sums[sizes[r]] += _predicted(inside[r], slopes, 2.0 / sizes[r])
+    # The means of the values include those of the slopes: take them out.
+    _predict(inside, sizes, slopes, fitted)
+    _centre(fitted, sizes, trained, counts, spare)
     for s in range(n + 1):
-        means[s] -= sums[s] / max(counts[s], 1.0)
+        means[s] -= spare[s]
 
 
 @njit(**OPTIONS)
-def cross_fit(inside, sizes, values, weights, folds, n_folds, ridge):
+def cross_fit(inside, sizes, values, weights, folds, n_folds, ridge, tolerance):
     """Fit the surrogate without each fold in turn.
 
     Returns the residuals of every row from the fit without its fold, and the fits: slopes
     (n_folds, 2, n) and means (n_folds, n + 1). Rows with fold -1 are in every fit, and their
-    residuals are those of the first.
+    residuals are those of the first. A fit ends when its weighted squared distance from the best
+    one is below `tolerance` for each row.
     """
     rows, n = inside.shape
+    # Twice as fast as bytes, which the processor would convert in every pass.
+    inside = inside.astype(np.float64)
     slopes, means = np.zeros((n_folds, 2, n)), np.zeros((n_folds, n + 1))
     residuals = np.empty(rows)
     trained = np.empty(rows, np.bool_)
+    fitted = np.empty(rows)
     for fold in range(n_folds):
         for r in range(rows):
             trained[r] = folds[r] != fold
-        _fit(inside, sizes, values, weights, trained, ridge, slopes[fold], means[fold])
+        fit_to = slopes[fold], means[fold]
+        _fit(inside, sizes, values, weights, trained, ridge, tolerance, *fit_to)
+        _predict(inside, sizes, slopes[fold], fitted)
         for r in range(rows):
             if folds[r] == fold or (folds[r] < 0 and fold == 0):
-                fitted = means[fold, sizes[r]] + _predicted(inside[r], slopes[fold], 2.0 / sizes[r])
-                residuals[r] = values[r] - fitted
+                residuals[r] = values[r] - means[fold, sizes[r]] - fitted[r]
     return residuals, slopes, means
 
 

@@ -63,6 +63,7 @@ def cross_fit(
     folds: IntArray,
     n_folds: int,
     ridge: float,
+    tolerance: float,  # noqa: ARG001  solved directly
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Fit the surrogate without each fold in turn; see the compiled kernel."""
     n = inside.shape[1]
