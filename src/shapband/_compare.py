@@ -212,7 +212,7 @@ def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int
             "difference need not mean that a provider's worth differs"
         )
     for word, setting in one.setup.items():
-        if word != "index" and other.setup.get(word, setting) != setting:
+        if word not in ("index", "chosen") and other.setup.get(word, setting) != setting:
             yield f"note: the {word} differs: {setting} and {other.setup[word]}"
     for label, mine in (("first", one), ("second", other)):
         alone = [name for name in mine.names if name not in set(names)]

@@ -35,6 +35,7 @@ def valuation_text(valuation: Valuation) -> str:
             f"requests, total request time {valuation.access.seconds:.2f} s",
             f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
             f"method:  {printable(_method(valuation))}; seed {valuation.seed}",
+            *_reason(valuation),
         ]
     )
 
@@ -129,8 +130,15 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
 
 
 def _method(valuation: Valuation) -> str:
-    """Utility, v(∅), sampling and solver; the index is in the headline."""
-    return ", ".join(text for word, text in valuation.setup.items() if word != "index")
+    """Utility, v(∅), sampling and solver; the index and the reason have lines of their own."""
+    words = valuation.setup.items()
+    return ", ".join(text for word, text in words if word not in ("index", "chosen"))
+
+
+def _reason(valuation: Valuation) -> list[str]:
+    """Why the library took this solver, if the user named none."""
+    reason = valuation.setup.get("chosen")
+    return [f"solver:  chosen because {printable(reason)}"] if reason else []
 
 
 def _headline(valuation: Valuation) -> list[str]:

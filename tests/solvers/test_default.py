@@ -2,33 +2,56 @@
 
 import re
 
+import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 import shapband as sb
 from shapband.errors import InvalidInput
 from shapband.solvers.default import default_solver
 
-
-@pytest.mark.parametrize("n", [1, 2, 5, 10, 11])
-def test_small_games_are_solved_exactly(n):
-    assert default_solver(n) == sb.Exact()
+X, Y = np.arange(8.0).reshape(4, 2), np.arange(4.0)
+LINEAR = sb.LinearUtility(X, Y)
+NEAREST = sb.NeighborUtility(X, Y, task="regression")
+NEAR = sb.NeighborUtility(X, Y, k=3, task="regression")
+MODEL = sb.EstimatorUtility(Ridge(), X, Y)
+POOLED = sb.Pooled(20, 5)
 
 
 @pytest.mark.parametrize(
-    ("n", "n_iter"),
-    [(12, 204), (15, 210), (20, 200), (30, 210), (67, 201), (100, 200), (150, 300), (250, 500)],
+    ("utility", "most"),
+    [(LINEAR, 14), (NEAREST, 15), (NEAR, 11), (MODEL, 6), (sb.AdditiveUtility(), 11)],
+    ids=repr,
 )
-def test_larger_games_get_the_fewest_whole_blocks_of_about_200_permutations(n, n_iter):
-    solver = default_solver(n)
-    assert solver == sb.BalancedPermutation(n_iter)
-    solver.check(n)
+def test_small_games_are_solved_exactly_as_long_as_that_is_cheap(utility, most):
+    for n in range(1, most + 1):
+        solver, reason = default_solver(n, utility, POOLED)
+        assert solver == sb.Exact()
+        assert "all coalitions" in reason
+    assert isinstance(default_solver(most + 1, utility, POOLED)[0], sb.Strata)
 
 
-def test_the_default_costs_no_more_than_the_other_choice_would():
-    for n in range(1, 30):
-        blocks = max(2, -(-200 // n))
-        exact, walks = 2**n - 1, blocks * n * n
-        assert (default_solver(n) == sb.Exact()) is (exact <= walks)
+@pytest.mark.parametrize("n", [7, 8, 16, 30, 100, 1000])
+def test_models_are_fitted_less_often_if_games_cost_no_records(n):
+    for sampling, factor in ((POOLED, 10), (sb.Fresh(5), 20)):
+        solver, reason = default_solver(n, MODEL, sampling)
+        assert solver == sb.Strata(factor * n)
+        assert f"{factor * n:,}" in reason
+        solver.check(n)
+    assert default_solver(n + 10, LINEAR, POOLED)[0] == sb.Strata(20 * (n + 10))
+
+
+def test_the_result_says_what_was_chosen_and_why():
+    providers = [sb.Provider(name, sb.ArraySource(X, Y)) for name in "abcdefgh"]
+    arguments = {"sampling": sb.Pooled(4, 3), "n_games": 2, "seed": 0}
+    chosen = sb.value(providers, MODEL, **arguments)
+    assert "Strata(n_evaluations=80)" in str(chosen)
+    assert "chosen because 80 of the coalitions of 8 providers are enough" in str(chosen)
+    named = sb.value(providers, MODEL, solver=sb.Strata(80), **arguments)
+    assert "chosen because" not in str(named)
+    assert np.array_equal(named.games, chosen.games)
+    again = sb.Valuation.from_json(chosen.to_json())
+    assert "chosen because" in str(again)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +67,7 @@ def test_exact_solving_ends_at_20_providers(n, coalitions):
     sb.Exact().check(20)
     said = (
         f"Exact: {n} providers have {coalitions} coalitions a game, too many to evaluate (the "
-        "limit is 20 providers): use BalancedPermutation or Permutation"
+        "limit is 20 providers): use Strata, BalancedPermutation or Permutation"
     )
     with pytest.raises(InvalidInput, match=f"^{re.escape(said)}$"):
         sb.Exact().check(n)

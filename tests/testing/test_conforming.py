@@ -58,6 +58,7 @@ SOLVERS = [
     sb.BalancedPermutation(10),
     sb.BalancedPermutation(12),
     sb.BalancedPermutation(60),
+    sb.Strata(40),
 ]
 
 

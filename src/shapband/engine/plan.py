@@ -38,6 +38,7 @@ class Plan:
     concurrency: int = CONCURRENCY
     timeout: float = TIMEOUT
     index: Index = SHAPLEY
+    reason: str = ""  # for the solver, if the user named none
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,15 +47,19 @@ class Plan:
 
     @property
     def setup(self) -> dict[str, str]:
-        """Utility, value of the empty coalition, index, sampling and solver as text."""
+        """Utility, value of the empty coalition, index, sampling and solver as text.
+
+        "chosen" is the reason for the solver, if the user named none.
+        """
         source = " (a dummy model)" if self.utility.baseline else ""
-        return {
+        setup = {
             "utility": type(self.utility).__name__,
             "empty": f"v(∅) = {float(self.utility.empty):.6g}{source}",
             "index": repr(self.index),
             "sampling": repr(self.sampling),
             "solver": repr(self.solver),
         }
+        return {**setup, "chosen": self.reason} if self.reason else setup
 
 
 def make_plan(
@@ -81,7 +86,9 @@ def make_plan(
     """
     with locate("providers"):
         checked = check_providers(providers)
-    chosen = default_solver(len(checked)) if solver is None else solver
+    chosen, reason = solver, ""
+    if chosen is None:
+        chosen, reason = default_solver(len(checked), utility, sampling)
     _check_kinds(utility, sampling, chosen, stop)
     check_whole("n_games", n_games, 2, " (a variance needs two games)")
     if chunk_size is not None:
@@ -111,6 +118,7 @@ def make_plan(
         concurrency=concurrency,
         timeout=_check_timeout(timeout),
         index=weighing,
+        reason=reason,
     )
 
 

@@ -150,7 +150,7 @@ def _arguments(plan: Plan) -> dict[str, str]:
     return {
         "providers": ", ".join(map(repr, plan.names)),
         **data,
-        **plan.setup,
+        **{word: text for word, text in plan.setup.items() if word != "chosen"},
         "settings or validation rows of the utility": fingerprint_object(plan.utility),
         "n_games": str(plan.n_games),
         "budget": str(plan.budget),

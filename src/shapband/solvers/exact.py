@@ -36,7 +36,7 @@ class Exact(Solver):
             raise InvalidInput(
                 f"Exact: {n_providers} providers have {needed} coalitions a game, "
                 f"too many to evaluate (the limit is {MAX_PROVIDERS} providers): use "
-                "BalancedPermutation or Permutation"
+                "Strata, BalancedPermutation or Permutation"
             )
 
     def solve(self, games: Games) -> Solution:

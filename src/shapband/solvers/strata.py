@@ -36,9 +36,11 @@ class Strata(Solver):
     3. A surrogate, v(S) ≈ c_s + Σ (a_i + b_i / s) over the members i of S, is fitted to three
        quarters of the coalitions and corrected by the mean residuals of the last, in turns.
 
-    The correction makes the values unbiased whatever the surrogate is worth, and the residuals
-    are independent of it, so they give the solver's noise without bias too. If the evaluations
-    suffice for all coalitions, the values are exact.
+    The correction makes the values unbiased whatever the surrogate is worth, and the residuals,
+    which the surrogate was not fitted to, give the solver's noise. Both up to a little: that the
+    sizes follow the pilot leaves a squared bias of about 0.1 % of the squared error, and noise
+    estimates of 0.9 to 1.05 of it. If the evaluations suffice for all coalitions, the values are
+    exact.
 
     Parameters
     ----------

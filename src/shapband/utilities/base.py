@@ -46,6 +46,9 @@ class Utility(WithFacts, ABC):
         threads of one process; otherwise the workers are processes
     summaries_travel : whether summaries are sent to other processes instead of records if the
         summaries are smaller
+    exact_up_to : number of providers up to which all coalitions cost no more than a sample of
+        them that leaves little noise; decides between `Exact` and `Strata` if no solver is given.
+        By default 6, and 11 for mergeable utilities
     failures : coalitions so far whose evaluation failed and that were given a fixed value
 
     Examples
@@ -69,6 +72,10 @@ class Utility(WithFacts, ABC):
     summaries_travel: bool = False
     failures: int = 0
     _counters = ("failures", "_warned")  # change during a valuation, so not in fingerprints
+
+    @property
+    def exact_up_to(self) -> int:
+        return 11 if self.mergeable else 6
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Raise InvalidInput if this utility cannot value these providers."""

@@ -55,6 +55,7 @@ class LinearUtility(MergeableUtility):
     """
 
     schema: Schema
+    exact_up_to = 14
 
     def __init__(
         self,

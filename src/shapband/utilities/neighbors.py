@@ -95,6 +95,10 @@ class NeighborUtility(MergeableUtility):
         scored = {"task": task} if self._classify else {"score": score}
         self._about = facts(validation_facts(validation), k=k, **scored, empty=self.empty)
 
+    @property
+    def exact_up_to(self) -> int:
+        return 15 if self._k == 1 else 11
+
     def check_batch(self, batch: Batch) -> None:
         if batch.is_frame:
             batch.numeric()

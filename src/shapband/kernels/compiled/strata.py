@@ -246,13 +246,16 @@ def estimate(inside, sizes, values, folds, mates, slopes, means, joins, leaves, 
         same = mates[r] != r and sizes[mates[r]] == sizes[r]
         units[sizes[r]] += 0.5 if same else 1.0
     unseen = np.maximum(0.0, 1.0 - counts / capacities)
-    slopes, means = _between(slopes, means, unseen)
     terms = np.empty((rows, n))
-    _fill_terms(inside, sizes, values, folds, slopes, means, joins, leaves, terms)
-    centres = np.zeros((n + 1, n))
-    for r in range(rows):
-        for i in range(n):
-            centres[sizes[r], i] += terms[r, i] / counts[sizes[r]]
+    _fill_terms(
+        inside, sizes, values, folds, *_between(slopes, means, unseen), joins, leaves, terms
+    )
+    phi = _stratum_means(sizes, terms, counts).sum(axis=0)
+    # Residuals from a surrogate that they were fitted to would be too small.
+    _fill_terms(
+        inside, sizes, values, folds, *_between(slopes, means, np.ones(n + 1)), joins, leaves, terms
+    )
+    centres = _stratum_means(sizes, terms, counts)
     noise = np.zeros(n)
     scales = np.sqrt(unseen * units / np.maximum(units - 1.0, 1.0)) / np.maximum(counts, 1.0)
     for r in range(rows):
@@ -265,7 +268,18 @@ def estimate(inside, sizes, values, folds, mates, slopes, means, joins, leaves, 
             if mate != r:
                 deviation += scales[t] * (terms[mate, i] - centres[t, i])
             noise[i] += deviation * deviation
-    return centres.sum(axis=0), noise
+    return phi, noise
+
+
+@njit(**OPTIONS)
+def _stratum_means(sizes, terms, counts):
+    """Means of the terms over the rows of each size: (n + 1, n)."""
+    rows, n = terms.shape
+    means = np.zeros((n + 1, n))
+    for r in range(rows):
+        for i in range(n):
+            means[sizes[r], i] += terms[r, i] / counts[sizes[r]]
+    return means
 
 
 @njit(**OPTIONS)

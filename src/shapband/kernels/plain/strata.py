@@ -120,16 +120,22 @@ def estimate(
     unseen = np.maximum(0.0, 1.0 - counts / capacities)
     s = np.maximum(np.arange(n + 1), 1)
     by_size = slopes[:, None, 0] + 2.0 / s[:, None] * slopes[:, None, 1]
-    by_size = by_size.mean(0) + unseen[:, None] * (by_size - by_size.mean(0))
-    means = means.mean(0) + unseen * (means - means.mean(0))
-    terms = _terms(inside, sizes, values, by_size[folds, sizes], means[folds, sizes], joins, leaves)
     indicator = sizes[:, None] == np.arange(n + 1)
-    centres = (indicator.T @ terms) / np.maximum(counts, 1)[:, None]
+
+    def stratum_means(unseen: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Terms, and their means over each size, of surrogates moved towards their mean."""
+        own = by_size.mean(0) + unseen[:, None] * (by_size - by_size.mean(0))
+        level = means.mean(0) + unseen * (means - means.mean(0))
+        terms = _terms(inside, sizes, values, own[folds, sizes], level[folds, sizes], joins, leaves)
+        return terms, (indicator.T @ terms) / np.maximum(counts, 1)[:, None]
+
+    phi = stratum_means(unseen)[1].sum(axis=0)
+    terms, centres = stratum_means(np.ones(n + 1))
     scales = np.sqrt(unseen * units / np.maximum(units - 1, 1)) / np.maximum(counts, 1)
     deviations = scales[sizes, None] * (terms - centres[sizes])
     both = deviations + np.where(alone[:, None], 0.0, deviations[mates])
     noise = (both[mates >= np.arange(len(mates))] ** 2).sum(axis=0)
-    return centres.sum(axis=0), noise
+    return phi, noise
 
 
 def _terms(
