@@ -15,7 +15,7 @@ from shapband.execution.base import Workers
 from shapband.execution.local import LocalWorkers
 from shapband.moments.stopping import StoppingRule
 from shapband.progress import progress_display
-from shapband.providers import Provider
+from shapband.providers import Group, Provider
 from shapband.sampling.base import Sampling
 from shapband.solvers.base import Solver
 from shapband.utilities.base import Utility
@@ -23,7 +23,7 @@ from shapband.valuation import Valuation
 
 
 def value(
-    providers: Sequence[Provider],
+    providers: Sequence[Provider | Group],
     utility: Utility,
     *,
     sampling: Sampling,
@@ -45,7 +45,8 @@ def value(
 
     Parameters
     ----------
-    providers : who is valued; names must differ
+    providers : who is valued; names must differ. A `Group` takes part as one player, and its
+        members share its value
     utility : what a coalition of their draws is worth
     sampling : how games are realised: `Fresh`, `Pooled`, `Stratified` or `Blocks`
     solver : how a game is solved: `Exact`, `Permutation` or `BalancedPermutation`; None picks

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,11 +12,16 @@ from shapband._typing import AnyArray, FloatArray, IntArray
 from shapband.checks import error_line, one_line
 from shapband.coalitions import describe, prefix_masks
 from shapband.errors import EvaluationError
+from shapband.grouping import Grouping
 from shapband.kernels.walks import first_occurrences
 from shapband.seeds import Seeds
 from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility, check_values
 
 _TABLE_PROVIDERS = 20
+# A coalition in a table of all of them costs at most this part of one that is evaluated alone, if
+# the utility is mergeable.
+_CHEAP = 16
+_AT_ONCE = 4096  # coalitions evaluated in one call, so that what a utility makes of them fits
 _LARGEST = 1e75  # largest value accepted; its fourth power, used in the moments, is finite
 _Coalitions: TypeAlias = Callable[[int], Iterable[int]]  # game's position -> its coalitions
 
@@ -32,6 +37,8 @@ class Games:
     names : the providers
     indices : the numbers of these games in the valuation
     seeds : the valuation's random streams
+    grouping : the groups, of which at least one has two members or more; None if all providers
+        stand alone
 
     Examples
     --------
@@ -47,6 +54,7 @@ class Games:
     names: tuple[str, ...]
     indices: range
     seeds: Seeds
+    grouping: Grouping | None = None
 
     @property
     def n_providers(self) -> int:
@@ -56,7 +64,12 @@ class Games:
     def table(self) -> FloatArray:
         """Values of all coalitions: (n_games, 2**n), indexed by bitmask."""
         size = 2**self.n_providers
-        table = self._asked("evaluate_all", (size,), lambda _: range(1, size))
+        table = self._asked(
+            "evaluate_all",
+            lambda: self.utility.evaluate_all(self.summaries),
+            (size,),
+            lambda _: range(1, size),
+        )
         table[:, 0] = self.utility.empty
         if not _all_usable(table):
             g, mask = np.argwhere(~_usable(table))[0].tolist()
@@ -83,21 +96,67 @@ class Games:
             return found, n_games * (2**n - 1)
         first = first_occurrences(orders)
 
+        def ask() -> FloatArray:
+            return self.utility.evaluate_prefixes(self.summaries, orders, first)
+
         def coalitions(g: int) -> list[int]:
             return [mask for order in orders[g] for mask in prefix_masks(order)]
 
-        values = self._asked("evaluate_prefixes", (n_iter, n), coalitions, orders, first)
+        values = self._asked("evaluate_prefixes", ask, (n_iter, n), coalitions)
         if not _all_usable(values):
             g, t, k = np.argwhere(~_usable(values))[0].tolist()
             raise self._failed(prefix_masks(orders[g, t])[k], _complaint(values[g, t, k]))
         return values, int((first == np.arange(n_iter)[None, :, None]).sum())
 
+    def some(self, coalitions: Sequence[int]) -> tuple[FloatArray, int]:
+        """Values of some different coalitions, and how many coalitions were evaluated.
+
+        Parameters
+        ----------
+        coalitions : bitmasks, which may be larger than any integer of NumPy
+
+        Returns
+        -------
+        values : (n_games, n_coalitions)
+        evaluations : number of coalitions evaluated, over all games
+        """
+        n_games, n = len(self.indices), self.n_providers
+        if self.utility.mergeable and n <= _TABLE_PROVIDERS and 2**n <= _CHEAP * len(coalitions):
+            return self.table()[:, np.array(coalitions)], n_games * (2**n - 1)
+        wanted = [coalition for coalition in coalitions if coalition]
+
+        def ask() -> FloatArray:
+            parts = [wanted[at : at + _AT_ONCE] for at in range(0, len(wanted), _AT_ONCE)]
+            return np.stack(
+                [
+                    np.concatenate([self._evaluated(summaries, part) for part in parts])
+                    for summaries in self.summaries
+                ]
+            )
+
+        found = self._asked("evaluate", ask, (len(wanted),), lambda _: wanted)
+        if not _all_usable(found):
+            g, at = np.argwhere(~_usable(found))[0].tolist()
+            raise self._failed(wanted[at], _complaint(found[g, at]))
+        values = np.full((n_games, len(coalitions)), float(self.utility.empty))
+        values[:, [at for at, coalition in enumerate(coalitions) if coalition]] = found
+        return values, found.size
+
+    def _evaluated(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:
+        """Values of some coalitions of one game."""
+        owner = f"{type(self.utility).__name__}.evaluate"
+        return check_values(self.utility.evaluate(summaries, coalitions), (len(coalitions),), owner)
+
     def _asked(
-        self, method: str, shape: tuple[int, ...], coalitions: _Coalitions, *arguments: IntArray
+        self,
+        method: str,
+        ask: Callable[[], object],
+        shape: tuple[int, ...],
+        coalitions: _Coalitions,
     ) -> FloatArray:
         """Have the utility evaluate the coalitions of every game: (n_games, *shape)."""
         try:
-            values = getattr(self.utility, method)(self.summaries, *arguments)
+            values = ask()
         except MemoryError:
             raise
         except EvaluationError as cause:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
 
-from shapband._typing import BoolArray
+from shapband._typing import BoolArray, FloatArray
 from shapband.checks import printable
 from shapband.moments.errors import error_parts
 from shapband.moments.shapes import games_to_be_constant, maybe_constant, very_skewed
@@ -48,8 +48,10 @@ def valuation_html(valuation: Valuation) -> str:
     for tag, cells in [("th", header), *(("td", cells) for cells in rows)]:
         row = ElementTree.SubElement(table, "tr")
         for place, text in enumerate(cells):
-            align = "left" if place == 0 else "right"
-            cell = ElementTree.SubElement(row, tag, style=f"text-align: {align}")
+            style = f"text-align: {'left' if place == 0 else 'right'}"
+            if place == 0 and text.startswith("  "):
+                style += "; padding-left: 2em"  # a member of the group above
+            cell = ElementTree.SubElement(row, tag, style=style)
             cell.text = text.strip()
     for line in [*_caveats(valuation), *_on_pools(valuation)]:
         ElementTree.SubElement(division, "p").text = line
@@ -57,25 +59,66 @@ def valuation_html(valuation: Valuation) -> str:
 
 
 def valuation_table(valuation: Valuation) -> Table:
-    """Header and cells of a valuation's table, the largest expectation first."""
-    order = np.argsort(-valuation.expectation, kind="stable")
-    half = np.diff(valuation.interval(0.95), axis=1)[:, 0] / 2
+    """Header and cells of a valuation's table, the largest expectation first.
+
+    The members of a group are below it and indented.
+    """
+    rows = _Rows.of(valuation)
+    names, order = _listed(valuation, rows.expectation)
+    half = np.diff(rows.interval, axis=1)[:, 0] / 2
     total = float(valuation.expectation.sum())
-    deviation = valuation.standard_deviation
     with np.errstate(divide="ignore", invalid="ignore"):
-        deviation_error = valuation.variance_standard_error / (2 * deviation)
+        deviation_error = rows.variance_standard_error / (2 * rows.deviation)
     columns = [
-        with_digits(valuation.expectation[order], half[order]),
+        with_digits(rows.expectation[order], half[order]),
         with_digits(half[order], half[order]),
-        [
-            f"{100 * one / total:.1f} %" if total > 0 else "-"
-            for one in valuation.expectation[order]
-        ],
-        with_digits(deviation[order], np.fmin(deviation_error, deviation)[order]),
+        [f"{100 * one / total:.1f} %" if total > 0 else "-" for one in rows.expectation[order]],
+        with_digits(rows.deviation[order], np.fmin(deviation_error, rows.deviation)[order]),
     ]
-    names = [printable(valuation.names[place]) for place in order]
     header = ("provider", "expectation", "± 95 %", "share", "sd of value")
     return header, list(zip(names, *columns, strict=True))
+
+
+class _Rows(NamedTuple):
+    """What the table shows of the providers, and after them of the groups."""
+
+    expectation: FloatArray
+    interval: FloatArray
+    deviation: FloatArray
+    variance_standard_error: FloatArray
+
+    @staticmethod
+    def of(valuation: Valuation) -> _Rows:
+        parts = [
+            _Rows(
+                part.expectation,
+                part.interval(0.95),
+                part.standard_deviation,
+                part.variance_standard_error,
+            )
+            for part in (valuation, valuation.groups)
+            if part is not None
+        ]
+        return _Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _listed(valuation: Valuation, expectation: FloatArray) -> tuple[list[str], list[int]]:
+    """Names in the order of the table, and their rows: groups come after the providers."""
+    n, groups = len(valuation.names), valuation.groups
+    members = {} if groups is None else dict(enumerate(groups.grouping.members, start=n))
+    inside = {place for places in members.values() for place in places}
+    names = [*valuation.names, *(() if groups is None else groups.names)]
+
+    def sorted_by_value(rows: Iterable[int]) -> list[int]:
+        return sorted(rows, key=lambda row: -expectation[row])
+
+    listed: list[tuple[str, int]] = []
+    for row in sorted_by_value(row for row in range(len(names)) if row not in inside):
+        listed.append((printable(names[row]), row))
+        below = sorted_by_value(members.get(row, ()))
+        listed.extend((f"  {printable(names[member])}", member) for member in below)
+    shown, order = zip(*listed, strict=True)
+    return list(shown), list(order)
 
 
 def with_digits(values: Iterable[float], errors: Iterable[float]) -> list[str]:
@@ -128,9 +171,12 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
 
 
 def _headline(valuation: Valuation) -> list[str]:
-    n = len(valuation.names)
+    n, groups = len(valuation.names), valuation.groups
+    nested = (
+        "" if groups is None else f" in {len(groups.names)} group{'s' * (len(groups.names) > 1)}"
+    )
     return [
-        f"{n} provider{'s' * (n > 1)}, {valuation.n_games:,} games "
+        f"{n} provider{'s' * (n > 1)}{nested}, {valuation.n_games:,} games "
         f"({printable(valuation.stopped)})",
         f"of {printable(valuation.target)}",
     ]

@@ -13,6 +13,7 @@ from shapband.engine.plan import Plan
 from shapband.errors import EvaluationError, InvalidInput, SourceError
 from shapband.execution.local import single_threaded_blas
 from shapband.games import Games
+from shapband.grouping import Grouping
 from shapband.records import Batch
 from shapband.sampling.base import Realisation
 from shapband.seeds import Seeds
@@ -56,19 +57,28 @@ class Job:
     names: tuple[str, ...]
     seeds: Seeds
     summaries_travel: bool
+    grouping: Grouping | None = None
 
     @staticmethod
     def of(plan: Plan, realisation: Realisation) -> Job:
         """Make the job for a plan."""
         travel = _summaries_travel(plan.utility, realisation.draw_sizes.tolist())
-        return Job(plan.utility, plan.solver, plan.names, plan.seeds, travel)
+        grouping = plan.grouping
+        return Job(plan.utility, plan.solver, plan.names, plan.seeds, travel, grouping=grouping)
 
     def __call__(self, task: Chunk) -> Solution:
         """Summarise the games, unless they have summaries, and solve them."""
         summaries = self._summarised(task).summaries
-        games = Games(self.utility, summaries, self.names, task.indices, self.seeds)
+        grouping = self.grouping
+        # In groups of one the Owen values are the Shapley values, which any solver gives.
+        nested = grouping if grouping is not None and grouping.nested else None
+        games = Games(
+            self.utility, summaries, self.names, task.indices, self.seeds, grouping=nested
+        )
         before = self.utility.failures
         solution = check_solution(self.solver.solve(games), self.solver, games)
+        if grouping is not None and nested is None:
+            solution = replace(solution, group_noise=grouping.totals(solution.noise))
         return replace(solution, failures=self.utility.failures - before)
 
     def packed(self, task: Chunk) -> Chunk:

@@ -10,13 +10,14 @@ from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_number, check_whole, error_line, written
 from shapband.errors import InvalidInput, ShapbandError
+from shapband.grouping import Grouping
 from shapband.moments.stopping import StoppingRule
-from shapband.providers import Provider, check_providers
+from shapband.providers import Group, Provider, check_providers
 from shapband.records import Schema
 from shapband.sampling.base import Sampling
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
-from shapband.solvers.default import default_solver
+from shapband.solvers.default import default_group_solver, default_solver
 from shapband.utilities.base import Utility
 
 
@@ -36,6 +37,7 @@ class Plan:
     keep_games: int | None = None
     concurrency: int = CONCURRENCY
     timeout: float = TIMEOUT
+    grouping: Grouping | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,7 +57,7 @@ class Plan:
 
 
 def make_plan(
-    providers: Sequence[Provider],
+    providers: Sequence[Provider | Group],
     utility: Utility,
     *,
     sampling: Sampling,
@@ -76,8 +78,9 @@ def make_plan(
     an argument, such as the key in a configuration file, to its errors.
     """
     with locate("providers"):
-        checked = check_providers(providers)
-    chosen = default_solver(len(checked)) if solver is None else solver
+        checked, grouping = check_providers(providers)
+    sizes = _player_sizes(checked, grouping)
+    chosen = _default_solver(sizes) if solver is None else solver
     _check_kinds(utility, sampling, chosen, stop)
     check_whole("n_games", n_games, 2, " (a variance needs two games)")
     if chunk_size is not None:
@@ -86,7 +89,10 @@ def make_plan(
         check_whole("keep_games", keep_games, 0, ", or None for as many as fit in 40 MB")
     check_whole("concurrency", concurrency, 1)
     with locate("solver"):
-        chosen.check(len(checked))
+        if max(sizes) > 1:
+            chosen.check_groups(sizes)
+        else:
+            chosen.check(len(checked))
     with locate("sampling"):
         sampling.check(checked)
     with locate("utility"):
@@ -104,7 +110,20 @@ def make_plan(
         keep_games=keep_games,
         concurrency=concurrency,
         timeout=_check_timeout(timeout),
+        grouping=grouping,
     )
+
+
+def _player_sizes(providers: Sequence[Provider], grouping: Grouping | None) -> list[int]:
+    """Number of providers of every player of the game between groups."""
+    if grouping is None:
+        return [1] * len(providers)
+    players = grouping.players([provider.name for provider in providers])
+    return [len(members) for members in players.values()]
+
+
+def _default_solver(sizes: Sequence[int]) -> Solver:
+    return default_group_solver(sizes) if max(sizes) > 1 else default_solver(len(sizes))
 
 
 def _check_kinds(

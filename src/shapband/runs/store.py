@@ -63,7 +63,8 @@ class RunStore:
         self.ledger = Ledger(self.run, self._connection, self.start)
         self.ledger.check_first()
         n_providers = len(self.manifest["providers"])
-        self.games = StoredGames(self.run, self._connection, self.ledger, n_providers)
+        n_groups = len(set(self.manifest.get("groups") or ()) - {""})
+        self.games = StoredGames(self.run, self._connection, self.ledger, n_providers, n_groups)
 
     @staticmethod
     def create(run: Path, manifest: Mapping[str, Any]) -> RunStore:
