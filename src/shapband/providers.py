@@ -190,14 +190,16 @@ def _provider_of(table: nw.DataFrame[Any], target: str, mask: AnyArray, name: st
 def _label_of(column: nw.Series[Any], provider: str) -> str:
     """The group of one provider, from the values in its records; empty if all are missing."""
     missing = _missing(column)
-    found = set(np.asarray(column.to_numpy())[~missing].astype(str).tolist())
-    if len(found) > 1 or (found and missing.any()):
-        listed = sorted(map(repr, found)) + ["no group"] * bool(missing.any())
+    found: set[str] = set(np.asarray(column.to_numpy())[~missing].astype(str).tolist())
+    if missing.any():
+        found.add("")
+    if len(found) > 1:
+        listed = ", ".join(repr(label) if label else "no value" for label in sorted(found)[:5])
         raise InvalidInput(
-            f"providers_from_frame: provider {provider!r} must have one value in column "
-            f"{column.name!r}; received {', '.join(listed[:5])}"
+            f"providers_from_frame: all records of provider {provider!r} must have the same value "
+            f"in column {column.name!r}, because a provider is in one group; received {listed}"
         )
-    return found.pop() if found else ""
+    return found.pop()
 
 
 def _grouped(providers: Sequence[Provider], labels: Sequence[str]) -> list[Provider | Group]:

@@ -172,9 +172,10 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
 
 def _headline(valuation: Valuation) -> list[str]:
     n, groups = len(valuation.names), valuation.groups
-    nested = (
-        "" if groups is None else f" in {len(groups.names)} group{'s' * (len(groups.names) > 1)}"
-    )
+    nested = ""
+    if groups is not None:
+        inside, count = sum(map(len, groups.grouping.members)), len(groups.names)
+        nested = f", {inside} of them in {count} group{'s' * (count > 1)}"
     return [
         f"{n} provider{'s' * (n > 1)}{nested}, {valuation.n_games:,} games "
         f"({printable(valuation.stopped)})",

@@ -66,21 +66,19 @@ def _joined(one: Moments | PoolErrors, other: Moments | PoolErrors) -> dict[str,
 def _pool_errors(moments: Moments, providers: Moments, grouping: Grouping) -> PoolErrors:
     pools, correlation = providers.pools, providers.correlation
     assert pools is not None  # noqa: S101  for the type checker
+    members = [list(places) for places in grouping.members]
 
     def of_sums(variance: FloatArray) -> FloatArray:
         """Variance of the sum of the members' errors, given that of each."""
-        found = []
-        for places in map(list, grouping.members):
-            error = np.sqrt(variance[places])
-            if correlation is None:  # the sum bounds the error for any correlation
-                found.append(error.sum() ** 2)
-            else:
-                found.append(max(error @ correlation[np.ix_(places, places)] @ error, 0.0))
-        return np.array(found)
+        errors = [np.sqrt(variance[places]) for places in members]
+        if correlation is None:  # the sum bounds the error for any correlation
+            return np.array([error.sum() ** 2 for error in errors])
+        pairs = [correlation[np.ix_(places, places)] for places in members]
+        both = zip(errors, pairs, strict=True)
+        return np.array([max(error @ pair @ error, 0.0) for error, pair in both])
 
-    members = [list(places) for places in grouping.members]
     return PoolErrors(
-        games=spread_of(moments).of_mean,
+        games=spread_of(moments).of_mean if correlation is None else of_sums(pools.games),
         variance=of_sums(pools.variance),
         freedom=np.array([pools.freedom[places].min() for places in members]),
         hidden=of_sums(pools.hidden),
