@@ -33,7 +33,7 @@ def count_coalitions(sizes: Sequence[int]) -> int:
     return 2 * others - 1 + sum(others * ((1 << size) - 2) for size in sizes)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def needed_coalitions(
     players: tuple[tuple[int, ...], ...],
 ) -> tuple[tuple[int, ...], tuple[IntArray, ...]]:
