@@ -153,7 +153,9 @@ def providers_from_frame(
     providers = [_provider_of(features, target, owners == name, name) for name in names]
     if group is None:
         return providers
-    labels = [_label_of(table.get_column(group).filter((owners == name).tolist()), name) for name in names]
+    labels = [
+        _label_of(table.get_column(group).filter((owners == name).tolist()), name) for name in names
+    ]
     return _grouped(providers, labels)
 
 
