@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 import shapband as sb
-from shapband.errors import InvalidInput, RunError
+from shapband.errors import EvaluationError, InvalidInput, RunError
 from shapband.moments.accumulate import Moments
+from shapband.runs.plausible import check_manifest, check_valuation
 from shapband.runs.read import load
 from tests.bad_input import refused
 from tests.conftest import gaussian_providers, linear_providers, one_record_providers
@@ -190,6 +191,42 @@ def test_a_game_without_randomness_has_exact_groups():
         assert "unbounded" not in str(valuation)
 
 
+def test_a_group_that_never_changed_is_named_below_the_table():
+    """The whole is always worth 1, whatever its members are worth."""
+
+    def whole(X, y):
+        return 1.0 if len(y) == 6 else float(y.mean())
+
+    players = [sb.Group("all", gaussian_providers([0.5, 0.5], [0.1, 0.1]))]
+    options = {"sampling": sb.Fresh(3), "seed": 0}
+    few = sb.value(players, sb.FunctionUtility(whole), n_games=5, **options)
+    assert str(few).startswith("2 providers in 1 group, 5 games")
+    assert "unbounded: the values of all were the same in all 5 games" in str(few)
+    assert np.isinf(few.groups.interval()).all()
+    many = sb.value(players, sb.FunctionUtility(whole), n_games=40, **options)
+    np.testing.assert_allclose(many.groups.interval(), [[1.0, 1.0]], atol=1e-13)
+
+
+def test_a_coalition_that_fails_is_named():
+    a, b, c = one_record_providers(3)
+
+    def fails(X, y):
+        if sorted(X[:, 0]) == [0.0, 2.0]:
+            raise ValueError("no fit")
+        return 1.0
+
+    players, utility = [sb.Group("g", [a, b]), c], sb.FunctionUtility(fails)
+    with pytest.raises(EvaluationError, match=r"coalition \{'p0', 'p2'\} could not .* no fit"):
+        sb.value(players, utility, sampling=sb.Fresh(1), n_games=2, seed=0)
+
+
+def test_values_that_are_not_finite_are_refused():
+    a, b, c = one_record_providers(3)
+    utility = sb.FunctionUtility(lambda X, y: np.inf if len(y) == 2 else 1.0)
+    with pytest.raises(EvaluationError, match=r"coalition \{'p0', 'p1'\} .* returned inf"):
+        sb.value([sb.Group("g", [a, b]), c], utility, sampling=sb.Fresh(1), n_games=2, seed=0)
+
+
 def test_members_that_cancel_leave_a_group_that_is_constant_up_to_rounding():
     """Values of 1e9 and -1e9 add up to 1, with the rounding errors of 1e9."""
     a, b, c = gaussian_providers([1e9, -1e9, 0.0], [1e6, 1e6, 1.0])
@@ -253,6 +290,29 @@ def test_a_run_refuses_other_groups_by_name(tmp_path):
     run(linear_providers()[0], run=plain)
     with pytest.raises(RunError, match=r"the providers changed .*to group 'coast' \['site 0'"):
         run(in_groups(), run=plain)
+
+
+@pytest.mark.parametrize("groups", [["x"], [""] * 5, [1, 2, 3, 4, 5], "coast", {"a": "b"}])
+def test_altered_groups_of_a_manifest_are_refused(groups):
+    """Whoever alters a run can compute its hashes anew."""
+    names = [one.name for one in linear_providers()[0]]
+    check_manifest({"providers": names, "groups": None})
+    check_manifest({"providers": names, "groups": ["coast", "coast", "", "hills", "hills"]})
+    with pytest.raises(ValueError, match="groups"):
+        check_manifest({"providers": names, "groups": groups})
+
+
+def test_a_result_must_have_the_groups_of_its_run():
+    grouped, plain = run(in_groups()), run(linear_providers()[0])
+    names, labels = list(grouped.names), ["coast", "coast", "", "hills", "hills"]
+    check_valuation(grouped, {"providers": names, "groups": labels})
+    check_valuation(plain, {"providers": names})  # of a run that knows of no groups
+    for valuation, groups in ((grouped, None), (plain, labels), (grouped, labels[::-1])):
+        with pytest.raises(ValueError, match="its groups are not those of the run"):
+            check_valuation(valuation, {"providers": names, "groups": groups})
+    short = replace(grouped.groups, moments=plain.moments)
+    with pytest.raises(ValueError, match="one for each"):
+        check_valuation(replace(grouped, groups=short), {"providers": names, "groups": labels})
 
 
 def test_comparing_values_of_different_groups_warns():

@@ -71,6 +71,11 @@ class Groups:
         return self.grouping.labels(len(self.provider_names))
 
     @property
+    def all_moments(self) -> Moments:
+        """Moments of the providers, then of the groups; intervals are computed from these."""
+        return together(self.provider_moments, self.moments)
+
+    @property
     def expectation(self) -> FloatArray:
         """(n_groups,) estimate of the expectation."""
         return self.moments.expectation
@@ -97,11 +102,11 @@ class Groups:
 
     def interval(self, level: float = 0.95) -> FloatArray:
         """(n_groups, 2) confidence interval for the expectation."""
-        return intervals.expectation_interval(self._together, level)[-len(self.names) :]
+        return intervals.expectation_interval(self.all_moments, level)[-len(self.names) :]
 
     def variance_interval(self, level: float = 0.95) -> FloatArray:
         """(n_groups, 2) confidence interval for the variance."""
-        return intervals.variance_interval(self._together, level)[-len(self.names) :]
+        return intervals.variance_interval(self.all_moments, level)[-len(self.names) :]
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Return a data frame with one row per group."""
@@ -127,10 +132,6 @@ class Groups:
 
     def __repr__(self) -> str:
         return f"<Groups {', '.join(map(repr, self.names))}>"
-
-    @property
-    def _together(self) -> Moments:
-        return together(self.provider_moments, self.moments)
 
     def to_document(self) -> dict[str, Any]:
         """Write the groups for the JSON of a valuation."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from shapband._typing import BoolArray, FloatArray
 from shapband.checks import printable
+from shapband.moments.accumulate import Moments
 from shapband.moments.errors import error_parts
 from shapband.moments.shapes import games_to_be_constant, maybe_constant, very_skewed
 
@@ -175,7 +176,8 @@ def _headline(valuation: Valuation) -> list[str]:
     nested = ""
     if groups is not None:
         inside, count = sum(map(len, groups.grouping.members)), len(groups.names)
-        nested = f", {inside} of them in {count} group{'s' * (count > 1)}"
+        some = "" if inside == n else f", {inside} of them"
+        nested = f"{some} in {count} group{'s' * (count > 1)}"
     return [
         f"{n} provider{'s' * (n > 1)}{nested}, {valuation.n_games:,} games "
         f"({printable(valuation.stopped)})",
@@ -191,9 +193,12 @@ def _caveats(valuation: Valuation) -> list[str]:
             "evaluated and count with the value given by failed="
         )
     lines.extend(_shape_caveats(valuation))
-    if np.isnan(valuation.variance).any():
+    variance = valuation.variance
+    if valuation.groups is not None:
+        variance = np.concatenate([variance, valuation.groups.variance])
+    if np.isnan(variance).any():
         lines.append("not known: one permutation does not show the solver's noise; use two or more")
-    if valuation.negative_variance.any():
+    if (variance < 0).any():
         lines.append(
             "not known: the estimate of the variance is negative; play more games, or use more "
             "permutations"
@@ -226,24 +231,28 @@ def _on_pools(valuation: Valuation) -> list[str]:
 def _shape_caveats(valuation: Valuation) -> list[str]:
     """Say which intervals cannot be had or trusted yet, because of the values' distribution."""
     lines = []
-    same = maybe_constant(valuation.moments, 0.95)
-    if same.any():
+    same = _flagged(valuation, lambda moments: maybe_constant(moments, 0.95))
+    if same:
         lines.append(
-            f"unbounded: the values of {_some(valuation.names, same)} were the same in all "
+            f"unbounded: the values of {same} were the same in all "
             f"{valuation.n_games} games, which does not exclude a rare event; play "
             f"{games_to_be_constant(0.95)} games or more"
         )
-    skewed = very_skewed(valuation.moments)
-    if skewed.any():
+    skewed = _flagged(valuation, very_skewed)
+    if skewed:
         lines.append(
-            f"the values of {_some(valuation.names, skewed)} are very skewed for "
+            f"the values of {skewed} are very skewed for "
             f"{valuation.n_games:,} games: the intervals may hold too rarely; play more games"
         )
     return lines
 
 
-def _some(names: Sequence[str], wanted: BoolArray) -> str:
-    """Name up to three providers, and count the others."""
-    found = [printable(name) for name, one in zip(names, wanted, strict=True) if one]
+def _flagged(valuation: Valuation, test: Callable[[Moments], BoolArray]) -> str:
+    """Name up to three providers and groups for which a test is true, and count the others."""
+    flags, names, groups = test(valuation.moments), valuation.names, valuation.groups
+    if groups is not None:
+        flags = np.concatenate([flags, test(groups.all_moments)[len(names) :]])
+        names += groups.names
+    found = [printable(name) for name, one in zip(names, flags, strict=True) if one]
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     return ", ".join(found[:3]) + more

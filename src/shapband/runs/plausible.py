@@ -7,7 +7,7 @@ checked before they are used: a run that came from elsewhere may be refused, and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -96,10 +96,13 @@ def check_facts(facts: Mapping[str, Any], n_providers: int) -> None:
         raise ValueError("a draw is larger than its pool")
 
 
-def check_valuation(valuation: Valuation, names: Sequence[str]) -> None:
+def check_valuation(valuation: Valuation, manifest: Mapping[str, Any]) -> None:
     """Raise ValueError unless a valuation has the providers, types and shapes that it must have."""
+    names, groups = manifest["providers"], valuation.groups
     if valuation.names != tuple(names):
         raise ValueError("its providers are not those of the run")
+    if (None if groups is None else groups.labels) != manifest.get("groups"):
+        raise ValueError("its groups are not those of the run")
     setup = valuation.setup
     texts = (valuation.target, valuation.target_code, valuation.stopped, valuation.stopped_code)
     check_texts([*names, *texts, *setup, *setup.values()])
@@ -111,9 +114,8 @@ def check_valuation(valuation: Valuation, names: Sequence[str]) -> None:
     sizes = valuation.draw_sizes, valuation.pool_sizes
     _check_shapes(sizes, len(names))
     _check_moments(valuation.moments, len(names))
-    if valuation.groups is not None:
-        check_texts(valuation.groups.names)
-        _check_moments(valuation.groups.moments, len(valuation.groups.names))
+    if groups is not None:
+        _check_moments(groups.moments, len(groups.names))
 
 
 def _check_moments(moments: Moments, n: int) -> None:

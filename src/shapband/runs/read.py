@@ -193,7 +193,7 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         seconds=store.games.seconds(done),
         groups=groups,
     )
-    check_valuation(valuation, names)
+    check_valuation(valuation, store.manifest)
     return valuation
 
 

@@ -157,7 +157,7 @@ class RunStore:
             if last is None or row is None or _result_hash(*row) != last.note:
                 raise ValueError("it, or the end of the ledger, was altered or removed")
             valuation = Valuation.from_json(row[0])
-            check_valuation(valuation, self.manifest["providers"])
+            check_valuation(valuation, self.manifest)
             games, _ = self.games.read(range(row[1]))
             if len(games) < row[1]:
                 raise ValueError(f"the values of games from {len(games)} on are missing")
