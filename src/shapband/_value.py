@@ -49,8 +49,8 @@ def value(
         members share its value
     utility : what a coalition of their draws is worth
     sampling : how games are realised: `Fresh`, `Pooled`, `Stratified` or `Blocks`
-    solver : how a game is solved: `Exact`, `Permutation` or `BalancedPermutation`; None picks
-        exact values while they cost no more than permutations would
+    solver : how a game is solved: `Exact`, `Permutation` or `BalancedPermutation`, with groups one
+        of the first two; None picks exact values while they cost no more than permutations would
     n_games : games to play, at least 2; a budget may end the valuation sooner
     seed : a whole number that repeats the valuation bit for bit; None takes one from the
         operating system, and the valuation tells it

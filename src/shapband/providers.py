@@ -62,7 +62,7 @@ class Group:
 
     Parameters
     ----------
-    name : unique among the groups and providers of a valuation
+    name : unique among the groups and providers of a valuation; random orders depend on it
     providers : the members, at least one; a group cannot hold another group
 
     Examples

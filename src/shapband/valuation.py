@@ -39,6 +39,8 @@ class Stopped(NamedTuple):
 class Valuation:
     """The moments of every provider's Shapley value, and how they were obtained.
 
+    With groups of providers the values are Owen values, which add up to the values of the groups.
+
     Two uncertainties are kept apart: `variance` is the spread of the value from one data draw
     to the next, which is real and does not shrink with work; `standard_error` and the intervals
     say how well the estimates are known, which does.
