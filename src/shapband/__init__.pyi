@@ -11,10 +11,11 @@ from .draws import Draws
 from .execution.dask import DaskWorkers
 from .execution.ray import RayWorkers
 from .games import Games
+from .groups import Groups
 from .indices import Banzhaf, Beta, Index, Shapley
 from .moments.accumulate import Moments
 from .moments.stopping import Precision, Seconds, StableRanking, StoppingRule
-from .providers import Provider, providers_from_frame
+from .providers import Group, Provider, providers_from_frame
 from .records import Batch, Schema
 from .runs.read import Run, RunStatus, load
 from .sampling.base import Realisation, Sampling
@@ -78,6 +79,8 @@ __all__ = [
     "FunctionUtility",
     "Games",
     "GenerativeSource",
+    "Group",
+    "Groups",
     "Index",
     "LinearUtility",
     "Moments",

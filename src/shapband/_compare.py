@@ -195,6 +195,12 @@ def _rows(valuation: Valuation, names: tuple[str, ...]) -> list[int]:
     return [place[name] for name in names]
 
 
+def _groups_of(valuation: Valuation) -> set[frozenset[str]]:
+    """The members of every group of two or more, which change the values."""
+    groups = {} if valuation.groups is None else valuation.groups.members
+    return {frozenset(members) for members in groups.values() if len(members) > 1}
+
+
 def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int) -> Iterator[str]:
     if one.index != other.index:
         yield (
@@ -210,6 +216,11 @@ def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int
         yield (
             "warning: the runs draw different numbers of records, which changes the values: a "
             "difference need not mean that a provider's worth differs"
+        )
+    if _groups_of(one) != _groups_of(other):
+        yield (
+            "warning: the runs put the providers into different groups, which changes the values: "
+            "a difference need not mean that a provider's worth differs"
         )
     for word, setting in one.setup.items():
         if word not in ("index", "chosen") and other.setup.get(word, setting) != setting:

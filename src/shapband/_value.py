@@ -16,7 +16,7 @@ from shapband.execution.local import LocalWorkers
 from shapband.indices import Index
 from shapband.moments.stopping import StoppingRule
 from shapband.progress import progress_display
-from shapband.providers import Provider
+from shapband.providers import Group, Provider
 from shapband.sampling.base import Sampling
 from shapband.solvers.base import Solver
 from shapband.utilities.base import Utility
@@ -24,7 +24,7 @@ from shapband.valuation import Valuation
 
 
 def value(
-    providers: Sequence[Provider],
+    providers: Sequence[Provider | Group],
     utility: Utility,
     *,
     sampling: Sampling,
@@ -47,11 +47,13 @@ def value(
 
     Parameters
     ----------
-    providers : who is valued; names must differ
+    providers : who is valued; names must differ. A `Group` takes part as one player, and its
+        members share its value
     utility : what a coalition of their draws is worth
     sampling : how games are realised: `Fresh`, `Pooled`, `Stratified` or `Blocks`
-    solver : how a game is solved: `Exact`, `Permutation` or `BalancedPermutation`; None picks
-        exact values while they cost no more than permutations would
+    solver : how a game is solved: `Exact`, `Strata`, `Permutation` or `BalancedPermutation`, with
+        groups `Exact` or `Permutation`; None picks one by the number of providers and the kinds of
+        utility and sampling, and the valuation says which and why
     index : how much coalitions of each size count in a value: `Banzhaf()`, `Beta(alpha, beta)` or
         an `Index` of your own; None is `Shapley()`. It changes no request and no evaluation
     n_games : games to play, at least 2; a budget may end the valuation sooner

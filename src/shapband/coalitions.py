@@ -81,6 +81,19 @@ def row_masks(inside: MemberArray) -> list[int]:
     return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
 
+def mask_rows(masks: Sequence[int], n: int) -> MemberArray:
+    """Return coalitions given as bitmasks as rows (n_masks, n), 1 for members.
+
+    Examples
+    --------
+    >>> mask_rows([5, 4], n=3).tolist()
+    [[1, 0, 1], [0, 0, 1]]
+    """
+    width = -(-n // 8)
+    packed = np.frombuffer(b"".join(m.to_bytes(width, "little") for m in masks), dtype=np.uint8)
+    return np.unpackbits(packed.reshape(-1, width), axis=1, count=n, bitorder="little")
+
+
 def set_marks(n: int) -> NDArray[np.uint64]:
     """Return a number for each provider, (n,), such that sets of one size have different sums.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,14 +10,19 @@ import numpy as np
 
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import error_line, one_line
-from shapband.coalitions import describe, prefix_masks, row_masks
+from shapband.coalitions import describe, mask_rows, prefix_masks, row_masks
 from shapband.errors import EvaluationError
+from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY, Index
 from shapband.kernels.walks import first_occurrences
 from shapband.seeds import Seeds
 from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility, check_values
 
 _TABLE_PROVIDERS = 20
+# How many times as long a chosen coalition takes as one in a table of all of them, if the utility
+# is mergeable: about 4 with least squares, more with nearest neighbours.
+_CHEAP = 4
+_AT_ONCE = 4096  # coalitions evaluated in one call, so that what a utility makes of them fits
 _LARGEST = 1e75  # largest value accepted; its fourth power, used in the moments, is finite
 _Coalitions: TypeAlias = Callable[[int], Iterable[int]]  # game's position -> its coalitions
 
@@ -34,6 +39,8 @@ class Games:
     indices : the numbers of these games in the valuation
     seeds : the valuation's random streams
     index : how much coalitions of each size count in a value
+    grouping : the groups, of which at least one has two members or more; None if all providers
+        stand alone
 
     Examples
     --------
@@ -50,6 +57,7 @@ class Games:
     indices: range
     seeds: Seeds
     index: Index = SHAPLEY
+    grouping: Grouping | None = None
 
     @property
     def n_providers(self) -> int:
@@ -113,6 +121,30 @@ class Games:
             r = int(np.argmax(~_usable(values)))
             raise self._failed(row_masks(inside[r : r + 1])[0], _complaint(values[r]))
         return values
+
+    def some(self, coalitions: Sequence[int]) -> tuple[FloatArray, int]:
+        """Values of the same coalitions of every game, and how many coalitions were evaluated.
+
+        Parameters
+        ----------
+        coalitions : different bitmasks, which may be larger than any integer of NumPy
+
+        Returns
+        -------
+        values : (n_games, n_coalitions)
+        evaluations : number of coalitions evaluated, over all games
+        """
+        n_games, n = len(self.indices), self.n_providers
+        if self.utility.mergeable and n <= _TABLE_PROVIDERS and 2**n <= _CHEAP * len(coalitions):
+            return self.table()[:, np.array(coalitions)], n_games * (2**n - 1)
+        values = np.full((n_games, len(coalitions)), float(self.utility.empty))
+        places = np.flatnonzero([coalition > 0 for coalition in coalitions])
+        for at in range(0, len(places), _AT_ONCE):
+            part = places[at : at + _AT_ONCE]
+            inside = mask_rows([coalitions[place] for place in part], n)
+            for g in range(n_games):
+                values[g, part] = self.values(inside, np.full(len(part), g))
+        return values, n_games * len(places)
 
     def _asked(
         self, method: str, shape: tuple[int, ...], coalitions: _Coalitions, *arguments: AnyArray

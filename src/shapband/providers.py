@@ -1,16 +1,18 @@
-"""Providers: the named owners of data, who are the players of the games."""
+"""Providers: the named owners of data, who are the players of the games, alone or in groups."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from shapband._typing import AnyArray
 from shapband.checks import check_whole, concerning, described, error_line, printable, written
 from shapband.errors import InvalidInput, SourceError
+from shapband.grouping import Grouping
 from shapband.records import Batch, Schema
 from shapband.sources.base import FiniteSource, MemorySource, Source, check_features, check_targets
 from shapband.sources.frames import FrameSource, as_frame, check_infinite
@@ -50,7 +52,74 @@ class Provider:
             )
 
 
-def providers_from_frame(frame: Any, by: str, target: str) -> list[Provider]:
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Providers that take part as one player, such as the hospitals of one operator.
+
+    The group joins a coalition as a whole, so its value is that of one player. The members share
+    it by Owen values (Owen 1977): the mean of their marginal contributions over all orders in
+    which the members of every group stand together.
+
+    Parameters
+    ----------
+    name : unique among the groups and providers of a valuation; random orders depend on it
+    providers : the members, at least one; a group cannot hold another group
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> members = [sb.Provider(name, sb.ArraySource([[1.0]], [2.0])) for name in ("east", "west")]
+    >>> alone = sb.Provider("north", sb.ArraySource([[1.0]], [4.0]))
+    >>> valuation = sb.value([sb.Group("coast", members), alone], sb.AdditiveUtility(),
+    ...                      sampling=sb.Fresh(1), n_games=2, seed=0)
+    >>> valuation.names, valuation.groups.expectation.tolist()
+    (('east', 'west', 'north'), [4.0])
+    """
+
+    name: str
+    providers: Sequence[Provider]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InvalidInput(f"a group's name must be a non-empty string; received {self.name!r}")
+        owner = f"group {self.name!r}"
+        try:
+            members = tuple(self.providers)
+        except TypeError as cause:
+            raise InvalidInput(
+                f"{owner}: providers must be a list of Provider(name, source); received "
+                f"{type(self.providers).__name__}"
+            ) from cause
+        if not members:
+            raise InvalidInput(f"{owner}: providers is empty: pass at least one Provider")
+        for position, member in enumerate(members):
+            if isinstance(member, Group):
+                raise InvalidInput(
+                    f"{owner}: providers[{position}] is the group {member.name!r}, and groups "
+                    "cannot be nested: pass the providers of both as one group, or side by side "
+                    "as two"
+                )
+            if not isinstance(member, Provider):
+                raise InvalidInput(
+                    f"{owner}: providers[{position}] must be a Provider(name, source); received "
+                    f"{type(member).__name__}"
+                )
+        object.__setattr__(self, "providers", members)  # a list could change later
+
+
+@overload
+def providers_from_frame(frame: Any, by: str, target: str) -> list[Provider]: ...
+
+
+@overload
+def providers_from_frame(
+    frame: Any, by: str, target: str, group: str | None
+) -> list[Provider | Group]: ...
+
+
+def providers_from_frame(
+    frame: Any, by: str, target: str, group: str | None = None
+) -> list[Provider] | list[Provider | Group]:
     """Split a data frame into providers by the values of one column.
 
     Parameters
@@ -58,10 +127,13 @@ def providers_from_frame(frame: Any, by: str, target: str) -> list[Provider]:
     frame : a pandas or polars data frame
     by : the column that names the provider of each record; it is not a feature
     target : the column with the targets
+    group : the column that names the group of each provider, such as the region of a hospital; it
+        is not a feature. A provider whose records have no value in it stands alone
 
     Returns
     -------
-    One provider for each value of `by`, in sorted order.
+    One provider for each value of `by`, in sorted order. With `group`, the groups and the
+    providers that stand alone, sorted by name.
 
     Examples
     --------
@@ -71,57 +143,131 @@ def providers_from_frame(frame: Any, by: str, target: str) -> list[Provider]:
     [('a', 1), ('b', 2)]
     """
     table = as_frame(frame)
-    if by not in table.columns:
-        raise InvalidInput(
-            f"providers_from_frame: by={by!r} is not a column; there are "
-            f"{printable(', '.join(str(name) for name in table.columns))}"
-        )
-    if by == target:
-        raise InvalidInput(f"providers_from_frame: by and target are both {by!r}; they must differ")
+    _check_columns(table, by, target, group)
     owner_column = table[by]
-    missing = owner_column.is_null().any()
-    if missing or (owner_column.dtype.is_float() and owner_column.is_nan().any()):
+    if _missing(owner_column).any():
         raise InvalidInput(f"providers_from_frame: column {by!r} holds missing values: fill them")
     owners: AnyArray = np.asarray(owner_column.to_numpy()).astype(str)
-    return [_provider_of(table, by, target, owners == name, name) for name in np.unique(owners)]
+    names = [str(name) for name in np.unique(owners)]
+    features = table.drop(by) if group is None else table.drop(by, group)
+    providers = [_provider_of(features, target, owners == name, name) for name in names]
+    if group is None:
+        return providers
+    labels = [
+        _label_of(table.get_column(group).filter((owners == name).tolist()), name) for name in names
+    ]
+    return _grouped(providers, labels)
 
 
-def _provider_of(
-    table: nw.DataFrame[Any], by: str, target: str, mask: AnyArray, name: str
-) -> Provider:
-    rows = table[np.flatnonzero(mask)].drop(by).to_native()
-    with concerning(f"provider {str(name)!r}"):
-        return Provider(str(name), FrameSource(rows, target))
+def _check_columns(table: nw.DataFrame[Any], by: str, target: str, group: str | None) -> None:
+    roles = {"by": by} if group is None else {"by": by, "group": group}
+    for role, name in roles.items():
+        if name not in table.columns:
+            raise InvalidInput(
+                f"providers_from_frame: {role}={name!r} is not a column; there are "
+                f"{printable(', '.join(str(name) for name in table.columns))}"
+            )
+    roles["target"] = target
+    for one, other in combinations(roles, 2):
+        if roles[one] == roles[other]:
+            raise InvalidInput(
+                f"providers_from_frame: {one} and {other} are both {roles[one]!r}; they must differ"
+            )
 
 
-def check_providers(providers: Sequence[Provider]) -> tuple[Provider, ...]:
-    """Check that there are providers, with unique names and matching features."""
+def _missing(column: nw.Series[Any]) -> AnyArray:
+    """Whether each value is missing: null, or NaN in a column of floats."""
+    missing = column.is_null()
+    if column.dtype.is_float():
+        missing = missing | column.is_nan()
+    return np.asarray(missing.to_numpy())
+
+
+def _provider_of(table: nw.DataFrame[Any], target: str, mask: AnyArray, name: str) -> Provider:
+    rows = table[np.flatnonzero(mask)].to_native()
+    with concerning(f"provider {name!r}"):
+        return Provider(name, FrameSource(rows, target))
+
+
+def _label_of(column: nw.Series[Any], provider: str) -> str:
+    """The group of one provider, from the values in its records; empty if all are missing."""
+    missing = _missing(column)
+    found: set[str] = set(np.asarray(column.to_numpy())[~missing].astype(str).tolist())
+    if missing.any():
+        found.add("")
+    if len(found) > 1:
+        listed = ", ".join(repr(label) if label else "no value" for label in sorted(found)[:5])
+        raise InvalidInput(
+            f"providers_from_frame: all records of provider {provider!r} must have the same value "
+            f"in column {column.name!r}, because a provider is in one group; received {listed}"
+        )
+    return found.pop()
+
+
+def _grouped(providers: Sequence[Provider], labels: Sequence[str]) -> list[Provider | Group]:
+    """Join providers with the same label to groups, sorted by name; an empty label is none."""
+    members: dict[str, list[Provider]] = {}
+    players: list[Provider | Group] = []
+    for provider, label in zip(providers, labels, strict=True):
+        if label:
+            members.setdefault(label, []).append(provider)
+        else:
+            players.append(provider)
+    players += [Group(name, inside) for name, inside in members.items()]
+    return sorted(players, key=lambda player: player.name)
+
+
+def check_providers(
+    providers: Sequence[Provider | Group],
+) -> tuple[tuple[Provider, ...], Grouping | None]:
+    """Check that there are providers, with unique names and matching features.
+
+    Returns
+    -------
+    All providers, with the members of a group in its place, and the groups if there are any.
+    """
     try:
-        checked = tuple(providers)
+        players = tuple(providers)
     except TypeError as cause:
         raise InvalidInput(
-            "providers must be a list of Provider(name, source); received "
-            f"{type(providers).__name__}"
+            "providers must be a list of Provider(name, source) or Group(name, providers); "
+            f"received {type(providers).__name__}"
         ) from cause
-    if not checked:
+    if not players:
         raise InvalidInput("providers is empty: pass at least one Provider(name, source)")
-    for position, provider in enumerate(checked):
-        if not isinstance(provider, Provider):
+    for position, player in enumerate(players):
+        if not isinstance(player, Provider | Group):
             raise InvalidInput(
-                f"providers[{position}] must be a Provider(name, source); "
-                f"received {type(provider).__name__}"
+                f"providers[{position}] must be a Provider(name, source) or a Group(name, "
+                f"providers); received {type(player).__name__}"
             )
-    seen: set[str] = set()
+    checked: list[Provider] = []
+    labels: list[str] = []
+    for player in players:
+        members = player.providers if isinstance(player, Group) else (player,)
+        checked.extend(members)
+        labels.extend(player.name if isinstance(player, Group) else "" for _ in members)
+    _check_names(players, checked)
     for provider in checked:
-        if provider.name in seen:
-            raise InvalidInput(
-                f"two providers are named {provider.name!r}: names must differ, because they "
-                "address the random draws"
-            )
-        seen.add(provider.name)
         _check_answers(provider)
     _check_features(checked)
-    return checked
+    return tuple(checked), Grouping.of_labels(labels)
+
+
+def _check_names(players: Sequence[Provider | Group], providers: Sequence[Provider]) -> None:
+    """Check that the names of all groups and providers differ."""
+    kinds: dict[str, str] = {}
+    named: list[Provider | Group] = [*providers]
+    named += [player for player in players if isinstance(player, Group)]
+    for one in named:
+        kind = type(one).__name__.lower()
+        if one.name in kinds:
+            both = f"two {kind}s are" if kinds[one.name] == kind else "a provider and a group are"
+            raise InvalidInput(
+                f"{both} named {one.name!r}: names must differ, because they address the random "
+                "draws"
+            )
+        kinds[one.name] = kind
 
 
 def _check_answers(provider: Provider) -> None:

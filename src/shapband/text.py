@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
 
-from shapband._typing import BoolArray
+from shapband._typing import BoolArray, FloatArray
 from shapband.checks import printable
 from shapband.indices import SHAPLEY
+from shapband.moments.accumulate import Moments
 from shapband.moments.errors import error_parts
 from shapband.moments.shapes import games_to_be_constant, maybe_constant, very_skewed
 
@@ -50,8 +51,10 @@ def valuation_html(valuation: Valuation) -> str:
     for tag, cells in [("th", header), *(("td", cells) for cells in rows)]:
         row = ElementTree.SubElement(table, "tr")
         for place, text in enumerate(cells):
-            align = "left" if place == 0 else "right"
-            cell = ElementTree.SubElement(row, tag, style=f"text-align: {align}")
+            style = f"text-align: {'left' if place == 0 else 'right'}"
+            if place == 0 and text.startswith("  "):
+                style += "; padding-left: 2em"  # a member of the group above
+            cell = ElementTree.SubElement(row, tag, style=style)
             cell.text = text.strip()
     for line in [*_caveats(valuation), *_on_pools(valuation)]:
         ElementTree.SubElement(division, "p").text = line
@@ -59,25 +62,66 @@ def valuation_html(valuation: Valuation) -> str:
 
 
 def valuation_table(valuation: Valuation) -> Table:
-    """Header and cells of a valuation's table, the largest expectation first."""
-    order = np.argsort(-valuation.expectation, kind="stable")
-    half = np.diff(valuation.interval(0.95), axis=1)[:, 0] / 2
+    """Header and cells of a valuation's table, the largest expectation first.
+
+    The members of a group are below it and indented.
+    """
+    rows = _Rows.of(valuation)
+    names, order = _listed(valuation, rows.expectation)
+    half = np.diff(rows.interval, axis=1)[:, 0] / 2
     total = float(valuation.expectation.sum())
-    deviation = valuation.standard_deviation
     with np.errstate(divide="ignore", invalid="ignore"):
-        deviation_error = valuation.variance_standard_error / (2 * deviation)
+        deviation_error = rows.variance_standard_error / (2 * rows.deviation)
     columns = [
-        with_digits(valuation.expectation[order], half[order]),
+        with_digits(rows.expectation[order], half[order]),
         with_digits(half[order], half[order]),
-        [
-            f"{100 * one / total:.1f} %" if total > 0 else "-"
-            for one in valuation.expectation[order]
-        ],
-        with_digits(deviation[order], np.fmin(deviation_error, deviation)[order]),
+        [f"{100 * one / total:.1f} %" if total > 0 else "-" for one in rows.expectation[order]],
+        with_digits(rows.deviation[order], np.fmin(deviation_error, rows.deviation)[order]),
     ]
-    names = [printable(valuation.names[place]) for place in order]
     header = ("provider", "expectation", "± 95 %", "share", "sd of value")
     return header, list(zip(names, *columns, strict=True))
+
+
+class _Rows(NamedTuple):
+    """What the table shows of the providers, and after them of the groups."""
+
+    expectation: FloatArray
+    interval: FloatArray
+    deviation: FloatArray
+    variance_standard_error: FloatArray
+
+    @staticmethod
+    def of(valuation: Valuation) -> _Rows:
+        parts = [
+            _Rows(
+                part.expectation,
+                part.interval(0.95),
+                part.standard_deviation,
+                part.variance_standard_error,
+            )
+            for part in (valuation, valuation.groups)
+            if part is not None
+        ]
+        return _Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _listed(valuation: Valuation, expectation: FloatArray) -> tuple[list[str], list[int]]:
+    """Names in the order of the table, and their rows: groups come after the providers."""
+    n, groups = len(valuation.names), valuation.groups
+    members = {} if groups is None else dict(enumerate(groups.grouping.members, start=n))
+    inside = {place for places in members.values() for place in places}
+    names = [*valuation.names, *(() if groups is None else groups.names)]
+
+    def sorted_by_value(rows: Iterable[int]) -> list[int]:
+        return sorted(rows, key=lambda row: -expectation[row])
+
+    listed: list[tuple[str, int]] = []
+    for row in sorted_by_value(row for row in range(len(names)) if row not in inside):
+        listed.append((printable(names[row]), row))
+        below = sorted_by_value(members.get(row, ()))
+        listed.extend((f"  {printable(names[member])}", member) for member in below)
+    shown, order = zip(*listed, strict=True)
+    return list(shown), list(order)
 
 
 def with_digits(values: Iterable[float], errors: Iterable[float]) -> list[str]:
@@ -142,9 +186,14 @@ def _reason(valuation: Valuation) -> list[str]:
 
 
 def _headline(valuation: Valuation) -> list[str]:
-    n = len(valuation.names)
+    n, groups = len(valuation.names), valuation.groups
+    nested = ""
+    if groups is not None:
+        inside, count = sum(map(len, groups.grouping.members)), len(groups.names)
+        some = "" if inside == n else f", {inside} of them"
+        nested = f"{some} in {count} group{'s' * (count > 1)}"
     lines = [
-        f"{n} provider{'s' * (n > 1)}, {valuation.n_games:,} games "
+        f"{n} provider{'s' * (n > 1)}{nested}, {valuation.n_games:,} games "
         f"({printable(valuation.stopped)})",
         f"of {printable(valuation.target)}",
     ]
@@ -163,9 +212,12 @@ def _caveats(valuation: Valuation) -> list[str]:
             "evaluated and count with the value given by failed="
         )
     lines.extend(_shape_caveats(valuation))
-    if np.isnan(valuation.variance).any():
+    variance = valuation.variance
+    if valuation.groups is not None:
+        variance = np.concatenate([variance, valuation.groups.variance])
+    if np.isnan(variance).any():
         lines.append("not known: one permutation does not show the solver's noise; use two or more")
-    if valuation.negative_variance.any():
+    if (variance < 0).any():
         lines.append(
             "not known: the estimate of the variance is negative; play more games, or use more "
             "permutations"
@@ -198,24 +250,28 @@ def _on_pools(valuation: Valuation) -> list[str]:
 def _shape_caveats(valuation: Valuation) -> list[str]:
     """Say which intervals cannot be had or trusted yet, because of the values' distribution."""
     lines = []
-    same = maybe_constant(valuation.moments, 0.95)
-    if same.any():
+    same = _flagged(valuation, lambda moments: maybe_constant(moments, 0.95))
+    if same:
         lines.append(
-            f"unbounded: the values of {_some(valuation.names, same)} were the same in all "
+            f"unbounded: the values of {same} were the same in all "
             f"{valuation.n_games} games, which does not exclude a rare event; play "
             f"{games_to_be_constant(0.95)} games or more"
         )
-    skewed = very_skewed(valuation.moments)
-    if skewed.any():
+    skewed = _flagged(valuation, very_skewed)
+    if skewed:
         lines.append(
-            f"the values of {_some(valuation.names, skewed)} are very skewed for "
+            f"the values of {skewed} are very skewed for "
             f"{valuation.n_games:,} games: the intervals may hold too rarely; play more games"
         )
     return lines
 
 
-def _some(names: Sequence[str], wanted: BoolArray) -> str:
-    """Name up to three providers, and count the others."""
-    found = [printable(name) for name, one in zip(names, wanted, strict=True) if one]
+def _flagged(valuation: Valuation, test: Callable[[Moments], BoolArray]) -> str:
+    """Name up to three providers and groups for which a test is true, and count the others."""
+    flags, names, groups = test(valuation.moments), valuation.names, valuation.groups
+    if groups is not None:
+        flags = np.concatenate([flags, test(groups.all_moments)[len(names) :]])
+        names += groups.names
+    found = [printable(name) for name, one in zip(names, flags, strict=True) if one]
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     return ", ".join(found[:3]) + more

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,11 +13,12 @@ from shapband import several, spread
 from shapband._typing import FloatArray, IntArray
 from shapband.access.meter import AccessReport, Usage
 from shapband.errors import InvalidInput
+from shapband.groups import Groups
 from shapband.indices import SHAPLEY
 from shapband.moments import intervals, joint
 from shapband.moments.accumulate import Moments
+from shapband.moments.documents import moments_document, moments_of, to_array, to_numbers
 from shapband.moments.errors import error_parts
-from shapband.moments.pools import PoolErrors
 from shapband.text import valuation_html, valuation_text
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 _FORMAT = 3
 _READABLE = (2, 3)  # format 2 has no covariances, and no errors of pools and shuffles
-_ARRAYS = tuple(field.name for field in fields(Moments) if field.type == "FloatArray")
 StopCode = Literal["n_games", "budget", "rule", "pools", "unfinished"]
 
 
@@ -39,6 +39,8 @@ class Stopped(NamedTuple):
 @dataclass(frozen=True, eq=False, repr=False)
 class Valuation:
     """The moments of every provider's value, and how they were obtained.
+
+    With groups of providers the values are Owen values, which add up to the values of the groups.
 
     Two uncertainties are kept apart: `variance` is the spread of the value from one data draw
     to the next, which is real and does not shrink with work; `standard_error` and the intervals
@@ -62,6 +64,7 @@ class Valuation:
     seed : the seed; the same seed gives the same valuation
     setup : utility, v(∅), index, sampling and solver as text
     seconds : wall time with access; in a run, the sum over sessions, without the pauses
+    groups : what the groups of providers are worth, or None without groups
 
     Examples
     --------
@@ -88,6 +91,7 @@ class Valuation:
     seed: int
     setup: Mapping[str, str]
     seconds: float
+    groups: Groups | None = None
 
     @property
     def n_games(self) -> int:
@@ -228,7 +232,7 @@ class Valuation:
         low, high = self.interval(level).T
         variance_low, variance_high = self.variance_interval(level).T
         usage = [self.access.by_provider[name] for name in self.names]
-        columns = {
+        columns: dict[str, Any] = {
             "expectation": self.expectation,
             "standard_error": self.standard_error,
             "low": low,
@@ -247,19 +251,12 @@ class Valuation:
             "records": [used.records for used in usage],
             "access_seconds": [used.seconds for used in usage],
         }
+        if self.groups is not None:
+            columns["group"] = [label or None for label in self.groups.labels]
         return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
 
     def to_json(self) -> str:
         """Return the whole valuation as JSON; no digits are lost."""
-        products, pools = self.moments.products, self.moments.pools
-        moments = {
-            "n_games": self.moments.n_games,
-            "group": self.moments.group,
-            "n_groups": self.moments.n_groups,
-            **{name: _to_numbers(getattr(self.moments, name)) for name in _ARRAYS},
-            "products": None if products is None else _to_numbers(products),
-            "pools": None if pools is None else _lists_of(pools),
-        }
         access = {
             name: [used.requests, used.records, used.seconds]
             for name, used in self.access.by_provider.items()
@@ -267,8 +264,8 @@ class Valuation:
         document = {
             "format": _FORMAT,
             "names": list(self.names),
-            "moments": moments,
-            "games": _to_numbers(self.games),
+            "moments": moments_document(self.moments),
+            "games": to_numbers(self.games),
             "access": access,
             "evaluations": self.evaluations,
             "failures": self.failures,
@@ -281,6 +278,7 @@ class Valuation:
             "seed": self.seed,
             "setup": dict(self.setup),
             "seconds": self.seconds,
+            "groups": None if self.groups is None else self.groups.to_document(),
         }
         return json.dumps(document, allow_nan=False)
 
@@ -288,19 +286,13 @@ class Valuation:
     def from_json(text: str) -> Valuation:
         """Make a valuation from the text that `to_json` returned."""
         document = _parse(text)
-        n = len(document["names"])
-        moments = {"group_m2": [0.0] * n, **document["moments"]}
-        moments.update({name: _to_array(moments[name]) for name in _ARRAYS})
-        if moments.get("products") is not None:
-            moments["products"] = _to_array(moments["products"])
-        if moments.get("pools") is not None:
-            parts = {name: _to_array(part) for name, part in moments["pools"].items()}
-            moments["pools"] = PoolErrors(**parts)
+        names = tuple(document["names"])
+        moments, groups = moments_of(document["moments"]), document.get("groups")
         pools = document["pool_sizes"]
         return Valuation(
-            names=tuple(document["names"]),
-            moments=Moments(**moments),
-            games=_to_array(document["games"]).reshape(-1, n),
+            names=names,
+            moments=moments,
+            games=to_array(document["games"]).reshape(-1, len(names)),
             access=AccessReport({name: Usage(*used) for name, used in document["access"].items()}),
             evaluations=document["evaluations"],
             failures=document["failures"],
@@ -313,6 +305,7 @@ class Valuation:
             seed=document["seed"],
             setup=document["setup"],
             seconds=document["seconds"],
+            groups=None if groups is None else Groups.of_document(groups, names, moments),
         )
 
     def __str__(self) -> str:
@@ -327,23 +320,6 @@ class Valuation:
     def _repr_html_(self) -> str:
         """Show the table in a notebook."""
         return valuation_html(self)
-
-
-def _lists_of(pools: PoolErrors) -> dict[str, Any]:
-    return {field.name: _to_numbers(getattr(pools, field.name)) for field in fields(pools)}
-
-
-def _to_numbers(values: FloatArray) -> Any:
-    """Convert an array to nested lists, with NaN as None, because JSON has no NaN."""
-    if np.isinf(values).any():
-        raise InvalidInput("a valuation with infinite values cannot be written as JSON")
-    listed = values.astype(object)
-    listed[np.isnan(values)] = None
-    return listed.tolist()
-
-
-def _to_array(listed: Any) -> FloatArray:
-    return np.array(listed, dtype=np.float64)
 
 
 def _parse(text: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -620,10 +620,59 @@ class IgnoresIndex(Walks):
     any_index = True
 
 
+class WithGroups(Walks):
+    def check_groups(self, sizes):
+        """Accept them."""
+
+    def solve(self, games):
+        return self.grouped(games, sb.random_orders(games, self.n_iter))
+
+    def grouped(self, games, orders):
+        solution = self.walked(games, orders, games.utility.empty)
+        if games.grouping is None:
+            return solution
+        values, _ = games.prefixes(orders)
+        marginals = sb.marginal_contributions(orders, values, games.utility.empty)
+        noise = sb.variance_of_mean(games.grouping.totals(marginals))
+        return sb.Solution(**(vars(solution) | {"group_noise": noise}))
+
+
+class TearsGroupsApart(WithGroups):
+    def solve(self, games):
+        alone = replace(games, grouping=None)
+        return self.grouped(games, sb.random_orders(alone, self.n_iter))
+
+
+class NoGroupNoise(WithGroups):
+    def solve(self, games):
+        return self.walked(games, sb.random_orders(games, self.n_iter), games.utility.empty)
+
+
+class AddsNoise(WithGroups):
+    def solve(self, games):
+        solution = NoGroupNoise(self.n_iter).solve(games)
+        if games.grouping is None:
+            return solution
+        noise = 10 * games.grouping.totals(solution.noise)
+        return sb.Solution(**(vars(solution) | {"group_noise": noise}))
+
+
+class FailsInGroups(WithGroups):
+    def solve(self, games):
+        if games.grouping is not None:
+            raise KeyError("group")
+        return Walks(self.n_iter).solve(games)
+
+
 @pytest.mark.parametrize(
     ("solver", "said"),
     [
         (Walks, None),
+        (WithGroups, None),
+        (TearsGroupsApart, "must give the Owen values on average"),
+        (NoGroupNoise, "group_noise as a float64 array of shape (256, 1)"),
+        (AddsNoise, "the variance of the error of a group's sum as group_noise"),
+        (FailsInGroups, "of games with groups, which check_groups accepts, must not fail"),
         (RefusesAll, "check must accept some number of providers up to 12"),
         (RefusesBadly, "must return None or raise InvalidInput; it raised MemoryError: too many"),
         (NoFloats, "floats_per_game must return a whole number"),

@@ -10,7 +10,7 @@ import sys
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from shapband._compare import Comparison
 from shapband.checks import printable
@@ -18,6 +18,9 @@ from shapband.errors import InvalidInput
 from shapband.runs.read import Run, RunStatus
 from shapband.text import table_lines
 from shapband.valuation import Valuation
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _WIDTH = 80  # characters of a line of prose
 Format = Literal["csv", "json", "parquet", "valuation"]
@@ -78,14 +81,16 @@ def status_json(run: Path, status: RunStatus) -> str:
             "evaluations": valuation.evaluations,
             "failures": valuation.failures,
             "access": asdict(valuation.access.total),
-            "providers": rows_of(valuation),
+            "providers": rows_of(valuation.to_frame()),
         }
+        if valuation.groups is not None:
+            document["groups"] = rows_of(valuation.groups.to_frame())
     return _dumps(document)
 
 
-def rows_of(valuation: Valuation) -> list[dict[str, Any]]:
-    """One row per provider, of plain values; what is not known, or not bounded, is None."""
-    rows = valuation.to_frame().reset_index().to_dict(orient="records")
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame, of plain values; what is not known, or not bounded, is None."""
+    rows = frame.reset_index().to_dict(orient="records")
     return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
 
 
@@ -94,9 +99,11 @@ def exported(valuation: Valuation, form: Format) -> bytes:
     if form == "valuation":
         return (valuation.to_json() + "\n").encode()
     if form == "json":
-        return (_dumps(rows_of(valuation)) + "\n").encode()
+        return (_dumps(rows_of(valuation.to_frame())) + "\n").encode()
     frame = valuation.to_frame()
     if form == "csv":
+        if "group" in frame:
+            frame["group"] = frame["group"].map(_spreadsheet_text, na_action="ignore")
         return frame.rename(index=_spreadsheet_text).to_csv().encode()
     buffer = io.BytesIO()
     try:

@@ -18,14 +18,14 @@ from shapband.checks import MOST, concerning, one_line
 from shapband.config import tables
 from shapband.config.messages import format_error, format_value
 from shapband.config.parts import IndexTable, SamplingTable, SolverTable, check_part, make_part
-from shapband.config.sources import make_providers
+from shapband.config.sources import join_groups, make_providers
 from shapband.config.utilities import make_utility
 from shapband.engine.plan import Plan, make_plan
 from shapband.errors import InvalidInput
 from shapband.execution.base import Workers
 from shapband.execution.local import LocalWorkers
 from shapband.indices import Index
-from shapband.providers import Provider
+from shapband.providers import Group, Provider
 from shapband.sampling.base import Sampling
 from shapband.solvers.base import Solver
 from shapband.utilities.base import Utility
@@ -173,16 +173,16 @@ class Config(tables.Table):
         )
         return Built(plan, self._workers(utility))
 
-    def _providers(self, base: Path) -> tuple[list[Provider], dict[str, Task]]:
-        made: list[Provider] = []
+    def _providers(self, base: Path) -> tuple[list[Provider | Group], dict[str, Task]]:
+        made: list[tuple[str | None, list[Provider | Group]]] = []
         tasks: dict[str, Task] = {}
         for position, table in enumerate(self.providers):
             if isinstance(table.source, tables.TaskSource):
                 task = tasks[table.source.task] = _TASKS[table.source.task]()
-                made += task.providers
+                made.append((table.group, [*task.providers]))
             else:
-                made += make_providers(table, base, f"providers[{position}]")
-        return made, tasks
+                made.append((table.group, make_providers(table, base, f"providers[{position}]")))
+        return join_groups(made), tasks
 
     def _check_cluster(self) -> None:
         if isinstance(self.workers, int):

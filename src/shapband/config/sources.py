@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from shapband.checks import concerning, one_line
 from shapband.config import tables
 from shapband.config.imports import load_object
 from shapband.errors import InvalidInput
-from shapband.providers import Provider, providers_from_frame
+from shapband.providers import Group, Provider, providers_from_frame
 from shapband.records import Batch
 from shapband.sources.base import Source
 from shapband.sources.frames import FrameSource
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Provider]:
+def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Provider | Group]:
     """Make the provider, or the providers, of one `[[providers]]` table that is no task."""
     source = table.source
     with concerning(f"{key}.source"):
@@ -30,10 +30,28 @@ def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Pr
             return _from_object(table.name, source, base, key)
         if not isinstance(source, tables.FileTable) or not isinstance(source, tables.Split):
             raise TypeError(f"{type(source).__name__} is not a source of providers")
-        frame = read_frame(source, base, f"{key}.source", by=source.by)
+        frame = read_frame(source, base, f"{key}.source", by=source.by, group=source.group)
         if source.by is not None:
-            return providers_from_frame(frame, by=source.by, target=source.target)
+            return providers_from_frame(frame, source.by, source.target, source.group)
         return [Provider(str(table.name), FrameSource(frame, source.target))]
+
+
+def join_groups(
+    made: Sequence[tuple[str | None, Sequence[Provider | Group]]],
+) -> list[Provider | Group]:
+    """Join the providers of tables with the same group, at the place of the first of them."""
+    members: dict[str, list[Any]] = {}
+    for group, providers in made:
+        if group is not None:
+            members.setdefault(group, []).extend(providers)
+    players: list[Provider | Group] = []
+    for group, providers in made:
+        if group is None:
+            players.extend(providers)
+        elif group in members:
+            with concerning("providers"):
+                players.append(Group(group, members.pop(group)))
+    return players
 
 
 def make_rows(table: tables.CsvTable | tables.ParquetTable, base: Path, key: str) -> Batch:
@@ -43,18 +61,24 @@ def make_rows(table: tables.CsvTable | tables.ParquetTable, base: Path, key: str
 
 
 def read_frame(
-    table: tables.FileTable, base: Path, key: str, by: str | None = None
+    table: tables.FileTable,
+    base: Path,
+    key: str,
+    by: str | None = None,
+    group: str | None = None,
 ) -> pd.DataFrame:
     """Read a file, and keep the columns that are asked for.
 
-    `by` is the column that names the provider of each record, if there is one.
+    `by` and `group` are the columns that name the provider of each record and its group, if there
+    are any.
     """
+    owners = {role: name for role, name in (("by", by), ("group", group)) if name is not None}
     path = base / table.path
     if not path.is_file():
         raise InvalidInput(f"{key}.path: there is no file {path}")
     try:
         if isinstance(table, tables.CsvTable):
-            frame = _read_csv(path, table.separator, by, key)
+            frame = _read_csv(path, table.separator, list(owners.values()), key)
         else:
             frame = _read_parquet(path, key)
     except (OSError, ValueError) as cause:
@@ -63,28 +87,29 @@ def read_frame(
         raise InvalidInput(f"{key}.path: {path} cannot be read ({one_line(cause)})") from cause
     if frame.empty:
         raise InvalidInput(f"{key}.path: {path} holds no records: at least one is needed")
-    return frame[_columns(frame, table, path, key, by)]
+    return frame[_columns(frame, table, path, key, owners)]
 
 
 def _columns(
-    frame: pd.DataFrame, table: tables.FileTable, path: Path, key: str, by: str | None
+    frame: pd.DataFrame, table: tables.FileTable, path: Path, key: str, owners: Mapping[str, str]
 ) -> list[str]:
     """The columns to keep, after checking that they exist and that `by` has no empty cells."""
-    owners = [] if by is None else [(by, "by")]
-    features = [(name, "features") for name in table.features or ()]
-    for name, which in (*owners, (table.target, "target"), *features):
+    features = [("features", name) for name in table.features or ()]
+    for which, name in (*owners.items(), ("target", table.target), *features):
         if name not in frame.columns:
             raise InvalidInput(
                 f"{key}.{which}: {path} has no column {name!r}; there are "
                 f"{', '.join(map(str, frame.columns))}"
             )
-    if by == table.target:
-        raise InvalidInput(f"{key}.by: must not be the column of the targets, {by!r}")
+    for which, name in owners.items():
+        if name == table.target:
+            raise InvalidInput(f"{key}.{which}: must not be the column of the targets, {name!r}")
+    by = owners.get("by")
     if by is not None and (frame[by].isna() | (frame[by] == "")).any():
         raise InvalidInput(f"{key}.by: the column {by!r} of {path} has empty cells: fill them")
     if table.features is None:
         return list(frame.columns)
-    return list(dict.fromkeys([*table.features, table.target, *(name for name, _ in owners)]))
+    return list(dict.fromkeys([*table.features, table.target, *owners.values()]))
 
 
 def _check_header(path: Path, separator: str, key: str) -> None:
@@ -99,7 +124,7 @@ def _check_header(path: Path, separator: str, key: str) -> None:
         )
 
 
-def _read_csv(path: Path, separator: str, by: str | None, key: str) -> pd.DataFrame:
+def _read_csv(path: Path, separator: str, owners: Sequence[str], key: str) -> pd.DataFrame:
     import pandas as pd
 
     _check_header(path, separator, key)
@@ -114,11 +139,12 @@ def _read_csv(path: Path, separator: str, by: str | None, key: str) -> pd.DataFr
             raise InvalidInput(
                 f"{key}.path: {path} has rows with more cells than its header: name every column"
             ) from cause
-    if by in frame.columns:
+    names = [name for name in owners if name in frame.columns]
+    if names:
         # Names are kept as written: 01 is not 1, and NA is a name.
-        frame[by] = pd.read_csv(
-            path, sep=separator, index_col=False, usecols=[by], dtype=str, keep_default_na=False
-        )[by]
+        frame[names] = pd.read_csv(
+            path, sep=separator, index_col=False, usecols=names, dtype=str, keep_default_na=False
+        )[names]
     return frame
 
 
@@ -135,7 +161,7 @@ def _read_parquet(path: Path, key: str) -> pd.DataFrame:
 
 def _from_object(
     name: str | None, table: tables.ObjectSource, base: Path, key: str
-) -> list[Provider]:
+) -> list[Provider | Group]:
     where = f"{key}.source.object"
     made: Any = load_object(
         table.object, table.options, base, where, lambda kind: issubclass(kind, Source)
@@ -148,7 +174,7 @@ def _from_object(
             )
         return [Provider(name, made)]
     listed = list(made) if isinstance(made, Iterable) else [made]
-    if not listed or not all(isinstance(one, Provider) for one in listed):
+    if not listed or not all(isinstance(one, Provider | Group) for one in listed):
         raise InvalidInput(
             f"{where}: {table.object} must be a list of providers, or a source if the provider "
             f"is given a name; received {type(made).__name__}"

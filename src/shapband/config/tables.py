@@ -76,7 +76,7 @@ class FileTable(Table):
     path: Text = Field(description="Relative paths start at the folder of this file.")
     target: Text = Field(description="The column with the targets.")
     features: Annotated[list[Text], Field(min_length=1)] | None = Field(
-        None, description="The columns to use; all but `target` and `by` by default."
+        None, description="The columns to use; all but `target`, `by` and `group` by default."
     )
 
 
@@ -100,6 +100,11 @@ class Split(Table):
         None,
         description="The column that names the provider of each record: one provider for each "
         "of its values. Leave it out if the whole file is one provider's.",
+    )
+    group: Text | None = Field(
+        None,
+        description="The column that names the group of each provider; those whose cells are "
+        "empty stand alone. By default no provider of the file has a group.",
     )
 
 
@@ -127,6 +132,11 @@ class ProviderTable(Table):
     name: Text | None = Field(
         None, description="Needed unless the source brings the names of its providers."
     )
+    group: Text | None = Field(
+        None,
+        description="The group that the provider, or all providers of the source, are members of. "
+        "A group takes part as one player. Tables with the same group are one group.",
+    )
     source: SourceTable
 
     @model_validator(mode="after")
@@ -141,6 +151,10 @@ class ProviderTable(Table):
                 )
             if self.name is not None and source.by is not None:
                 raise broken("must be left out: the column source.by has the names", "name")
+            if source.group is not None and source.by is None:
+                raise broken("must be left out without source.by: use group", "source.group")
+            if source.group is not None and self.group is not None:
+                raise broken("must be left out: the column source.group has the groups", "group")
         return self
 
 

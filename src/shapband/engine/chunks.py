@@ -13,6 +13,7 @@ from shapband.engine.plan import Plan
 from shapband.errors import EvaluationError, InvalidInput, SourceError
 from shapband.execution.local import single_threaded_blas
 from shapband.games import Games
+from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY, Index
 from shapband.records import Batch
 from shapband.sampling.base import Realisation
@@ -58,19 +59,35 @@ class Job:
     seeds: Seeds
     summaries_travel: bool
     index: Index = SHAPLEY
+    grouping: Grouping | None = None
 
     @staticmethod
     def of(plan: Plan, realisation: Realisation) -> Job:
         """Make the job for a plan."""
         travel = _summaries_travel(plan.utility, realisation.draw_sizes.tolist())
-        return Job(plan.utility, plan.solver, plan.names, plan.seeds, travel, plan.index)
+        return Job(
+            plan.utility,
+            plan.solver,
+            plan.names,
+            plan.seeds,
+            travel,
+            plan.index,
+            plan.grouping,
+        )
 
     def __call__(self, task: Chunk) -> Solution:
         """Summarise the games, unless they have summaries, and solve them."""
         summaries = self._summarised(task).summaries
-        games = Games(self.utility, summaries, self.names, task.indices, self.seeds, self.index)
+        grouping = self.grouping
+        # In groups of one the Owen values are the Shapley values, which any solver gives.
+        nested = grouping if grouping is not None and grouping.nested else None
+        games = Games(
+            self.utility, summaries, self.names, task.indices, self.seeds, self.index, nested
+        )
         before = self.utility.failures
         solution = check_solution(self.solver.solve(games), self.solver, games)
+        if grouping is not None and nested is None:
+            solution = replace(solution, group_noise=grouping.totals(solution.noise))
         return replace(solution, failures=self.utility.failures - before)
 
     def packed(self, task: Chunk) -> Chunk:

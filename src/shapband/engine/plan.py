@@ -10,14 +10,15 @@ from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_number, check_whole, error_line, written
 from shapband.errors import InvalidInput, ShapbandError
+from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY, Index, check_index
 from shapband.moments.stopping import StoppingRule
-from shapband.providers import Provider, check_providers
+from shapband.providers import Group, Provider, check_providers
 from shapband.records import Schema
 from shapband.sampling.base import Sampling
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
-from shapband.solvers.default import default_solver
+from shapband.solvers.default import default_group_solver, default_solver
 from shapband.utilities.base import Utility
 
 
@@ -39,6 +40,7 @@ class Plan:
     timeout: float = TIMEOUT
     index: Index = SHAPLEY
     reason: str = ""  # for the solver, if the user named none
+    grouping: Grouping | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,7 +65,7 @@ class Plan:
 
 
 def make_plan(
-    providers: Sequence[Provider],
+    providers: Sequence[Provider | Group],
     utility: Utility,
     *,
     sampling: Sampling,
@@ -85,10 +87,11 @@ def make_plan(
     an argument, such as the key in a configuration file, to its errors.
     """
     with locate("providers"):
-        checked = check_providers(providers)
+        checked, grouping = check_providers(providers)
+    sizes = _player_sizes(checked, grouping)
     chosen, reason = solver, ""
     if chosen is None:
-        chosen, reason = default_solver(len(checked), utility, sampling)
+        chosen, reason = _default_solver(sizes, utility, sampling)
     _check_kinds(utility, sampling, chosen, stop)
     check_whole("n_games", n_games, 2, " (a variance needs two games)")
     if chunk_size is not None:
@@ -99,7 +102,11 @@ def make_plan(
     weighing = check_index(SHAPLEY if index is None else index, len(checked))
     with locate("solver"):
         _check_any_index(chosen, weighing)
-        chosen.check(len(checked))
+        if max(sizes) > 1:
+            _check_owen(weighing)
+            chosen.check_groups(sizes)
+        else:
+            chosen.check(len(checked))
     with locate("sampling"):
         sampling.check(checked)
     with locate("utility"):
@@ -119,7 +126,33 @@ def make_plan(
         timeout=_check_timeout(timeout),
         index=weighing,
         reason=reason,
+        grouping=grouping,
     )
+
+
+def _player_sizes(providers: Sequence[Provider], grouping: Grouping | None) -> list[int]:
+    """Number of providers of every player of the game between groups."""
+    if grouping is None:
+        return [1] * len(providers)
+    players = grouping.players([provider.name for provider in providers])
+    return [len(members) for members in players.values()]
+
+
+def _default_solver(
+    sizes: Sequence[int], utility: Utility, sampling: Sampling
+) -> tuple[Solver, str]:
+    if max(sizes) > 1:
+        return default_group_solver(sizes)
+    return default_solver(len(sizes), utility, sampling)
+
+
+def _check_owen(index: Index) -> None:
+    """Refuse other indices: members share the value of a group by Owen values."""
+    if index != SHAPLEY:
+        raise InvalidInput(
+            f"index: groups share their Shapley value among their members; received {index!r}: "
+            "leave index out, or value the providers without groups"
+        )
 
 
 def _check_kinds(

@@ -20,8 +20,10 @@ from shapband.engine.plan import Plan
 from shapband.errors import BudgetExceeded, EvaluationError, SourceError
 from shapband.execution.base import Workers
 from shapband.execution.local import single_threaded_blas
+from shapband.groups import Groups
 from shapband.moments.accumulate import Moments
 from shapband.moments.fold import Fold
+from shapband.moments.grouped import GroupFold
 from shapband.moments.stopping import StoppingRule
 from shapband.sampling.base import Realisation
 from shapband.solvers.base import Solution
@@ -95,9 +97,10 @@ def play(
         journal.begin(realisation)
         with single_threaded_blas(mergeable=plan.utility.mergeable):
             stopped = session.play(watch)
+    moments = session.fold.moments()
     return Valuation(
         names=plan.names,
-        moments=session.fold.moments(),
+        moments=moments,
         games=session.kept.values(),
         access=access.report,
         evaluations=session.evaluations,
@@ -111,6 +114,7 @@ def play(
         seed=plan.seeds.seed,
         setup=plan.setup,
         seconds=time.perf_counter() - started,
+        groups=session.groups(moments),
     )
 
 
@@ -127,6 +131,9 @@ class _Session:
         started: float,
     ) -> None:
         self.fold = Fold(len(plan.providers), realisation.group, realisation.design)
+        self._groups = None
+        if plan.grouping is not None:
+            self._groups = GroupFold(plan.grouping, realisation.group)
         self.kept = _KeptGames(len(plan.providers), plan.keep_games)
         self.evaluations = 0
         self.failures = 0
@@ -169,6 +176,13 @@ class _Session:
             return Stopped("n_games", "all that were asked for")
         budget = self._access.budget
         return Stopped("budget", f"the budget of {budget} ended it before {self._plan.n_games:,}")
+
+    def groups(self, moments: Moments) -> Groups | None:
+        """What the groups are worth, given the moments of the providers."""
+        grouping = self._plan.grouping
+        if grouping is None or self._groups is None:
+            return None
+        return Groups(grouping, self._plan.names, self._groups.moments(moments), moments)
 
     def _met(self, rule: StoppingRule) -> Stopped:
         return Stopped("rule", f"{rule!r} was met before {self._plan.n_games:,}")
@@ -245,6 +259,8 @@ class _Session:
 
     def _take(self, solution: Solution) -> None:
         self.fold.add(solution.values, solution.noise)
+        if self._groups is not None and solution.group_noise is not None:
+            self._groups.add(solution.values, solution.group_noise)
         self.kept.add(solution.values)
         self.evaluations += solution.evaluations
         self.failures += solution.failures

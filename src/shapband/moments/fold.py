@@ -106,9 +106,9 @@ class _PoolFold:
             influence = InfluenceFold(self._design)
             self._add(influence, _centre(self._waiting[: self._whole]))
         if influence.pairs > 0:
-            return pool_errors(_spread(moments), influence.influence(), self._design)
+            return pool_errors(spread_of(moments), influence.influence(), self._design)
         # The error of a single shuffle has that of the pools in it.
-        return None if moments.group else bound_errors(_spread(moments), self._design)
+        return None if moments.group else bound_errors(spread_of(moments), self._design)
 
     def _add_waiting(self, centre: tuple[FloatArray, FloatArray]) -> None:
         if self._whole:
@@ -124,7 +124,7 @@ class _PoolFold:
         influence.add((self._waiting[: self._whole] - mean) / scale)
 
 
-def _spread(moments: Moments) -> Spread:
+def spread_of(moments: Moments) -> Spread:
     """What games from pools vary by."""
     correlation, n_games = _mean_squared_correlation(moments), moments.n_games
     if moments.group is None:

@@ -7,7 +7,7 @@ checked before they are used: a run that came from elsewhere may be refused, and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -17,6 +17,7 @@ import numpy as np
 
 from shapband.checks import one_line
 from shapband.errors import InvalidInput, RunDamaged
+from shapband.moments.accumulate import Moments
 from shapband.runs import database
 from shapband.valuation import Valuation
 
@@ -28,6 +29,7 @@ _MOST = 2**63  # SQLite has no larger integers
 _MOST_POOLED = 10**8  # records of all pools, which a reader can still hold sums of
 _MANIFEST: dict[str, Any] = {
     "providers": list,
+    "groups": list | None,
     "seed": int,
     "n_games": int,
     "setup": dict,
@@ -60,6 +62,9 @@ def check_manifest(manifest: Mapping[str, Any]) -> None:
     check_texts(names)
     if not 0 < len(names) == len(set(names)):
         raise ValueError("providers without or with the same names")
+    groups = manifest.get("groups")
+    if groups is not None and (len(groups) != len(names) or not any(groups)):
+        raise ValueError("groups that are not of these providers")
 
 
 def _is_of(value: Any, kind: Any) -> bool:
@@ -91,32 +96,44 @@ def check_facts(facts: Mapping[str, Any], n_providers: int) -> None:
         raise ValueError("a draw is larger than its pool")
 
 
-def check_valuation(valuation: Valuation, names: Sequence[str]) -> None:
+def check_valuation(valuation: Valuation, manifest: Mapping[str, Any]) -> None:
     """Raise ValueError unless a valuation has the providers, types and shapes that it must have."""
+    names, groups = manifest["providers"], valuation.groups
     if valuation.names != tuple(names):
         raise ValueError("its providers are not those of the run")
+    if (None if groups is None else groups.labels) != manifest.get("groups"):
+        raise ValueError("its groups are not those of the run")
     setup = valuation.setup
     texts = (valuation.target, valuation.target_code, valuation.stopped, valuation.stopped_code)
     check_texts([*names, *texts, *setup, *setup.values()])
-    moments = valuation.moments
     _check_counts([valuation.evaluations, valuation.failures])
-    _check_counts([moments.n_groups], least=1)
-    _check_counts([moments.n_games], least=max(2, moments.n_groups + 1))
     _check_counts([valuation.seed], most=math.inf)
-    if moments.group is not None:
-        _check_counts([moments.group], least=2)
     used = [valuation.access.by_provider[name] for name in names]
     _check_counts(count for one in used for count in (one.requests, one.records))
     _check_seconds([valuation.seconds, *(one.seconds for one in used)])
     sizes = valuation.draw_sizes, valuation.pool_sizes
+    _check_shapes(sizes, len(names))
+    _check_moments(valuation.moments, len(names))
+    if groups is not None:
+        _check_moments(groups.moments, len(groups.names))
+
+
+def _check_moments(moments: Moments, n: int) -> None:
+    _check_counts([moments.n_groups], least=1)
+    _check_counts([moments.n_games], least=max(2, moments.n_groups + 1))
+    if moments.group is not None:
+        _check_counts([moments.group], least=2)
     parts = [getattr(moments, one.name) for one in fields(moments) if one.name != "products"]
     if moments.pools is not None:
         parts.extend(getattr(moments.pools, one.name) for one in fields(moments.pools))
-    arrays = [one for one in (*sizes, *parts) if isinstance(one, np.ndarray)]
-    if any(array.shape != (len(names),) for array in arrays):
-        raise ValueError("its numbers are not one for each provider")
-    if moments.products is not None and moments.products.shape != (len(names), len(names)):
+    _check_shapes(parts, n)
+    if moments.products is not None and moments.products.shape != (n, n):
         raise ValueError("its covariances are not one for each pair of providers")
+
+
+def _check_shapes(parts: Iterable[Any], n: int) -> None:
+    if any(part.shape != (n,) for part in parts if isinstance(part, np.ndarray)):
+        raise ValueError("its numbers are not one for each provider")
 
 
 def check_texts(texts: Iterable[Any]) -> None:

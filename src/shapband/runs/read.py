@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from shapband.access.meter import AccessReport, Usage
+from shapband.grouping import Grouping
+from shapband.groups import Groups
 from shapband.moments.fold import Fold
+from shapband.moments.grouped import GroupFold
 from shapband.runs.ledger import COLUMNS
 from shapband.runs.plausible import check_facts, check_valuation, readable
 from shapband.runs.store import RunStore
@@ -161,13 +164,20 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         return None
     check_facts(facts, len(names))
     fold = Fold(len(names), facts["group"], _design(store.manifest, facts))
-    for values, noise in store.games.solved_chunks():
-        fold.add(values, noise)
+    grouping = Grouping.of_labels(store.manifest.get("groups") or ())
+    group_fold = None if grouping is None else GroupFold(grouping, facts["group"])
+    for solution in store.games.solved_chunks():
+        fold.add(solution.values, solution.noise)
+        if group_fold is not None and solution.group_noise is not None:
+            group_fold.add(solution.values, solution.group_noise)
+    moments, groups = fold.moments(), None
+    if grouping is not None and group_fold is not None:
+        groups = Groups(grouping, tuple(names), group_fold.moments(moments), moments)
     pools = facts["pool_sizes"]
     evaluations, failures = store.games.counts(range(done))
     valuation = Valuation(
         names=tuple(names),
-        moments=fold.moments(),
+        moments=moments,
         games=np.empty((0, len(names))),
         access=access,
         evaluations=evaluations,
@@ -181,8 +191,9 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         seed=store.manifest["seed"],
         setup=store.manifest["setup"],
         seconds=store.games.seconds(done),
+        groups=groups,
     )
-    check_valuation(valuation, names)
+    check_valuation(valuation, store.manifest)
     return valuation
 
 

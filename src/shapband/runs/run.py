@@ -138,6 +138,7 @@ def _manifest(plan: Plan, config: StoredConfig | None) -> dict[str, Any]:
         "seed": plan.seeds.seed,
         "n_games": plan.n_games,
         "providers": list(plan.names),
+        "groups": None if plan.grouping is None else plan.grouping.labels(len(plan.names)),
         "setup": plan.setup,
         "arguments": _arguments(plan),
         "versions": versions(),
@@ -148,7 +149,7 @@ def _arguments(plan: Plan) -> dict[str, str]:
     """Everything that determines the result but the seed, by the words of an error."""
     data = {f"data of provider {one.name!r}": fingerprint(one.source) for one in plan.providers}
     return {
-        "providers": ", ".join(map(repr, plan.names)),
+        "providers": _players(plan),
         **data,
         **{word: text for word, text in plan.setup.items() if word != "chosen"},
         "settings or validation rows of the utility": fingerprint_object(plan.utility),
@@ -157,6 +158,16 @@ def _arguments(plan: Plan) -> dict[str, str]:
         "stop": repr(plan.stop),
         "keep_games": repr(plan.keep_games),
     }
+
+
+def _players(plan: Plan) -> str:
+    """All providers by name, those of a group in brackets behind its name."""
+    names = [repr(name) for name in plan.names]
+    if plan.grouping is not None:
+        for group, places in zip(plan.grouping.names, plan.grouping.members, strict=True):
+            names[places[0]] = f"group {group!r} [{names[places[0]]}"
+            names[places[-1]] += "]"
+    return ", ".join(names)
 
 
 def _check_same(store: RunStore, plan: Plan, *, seed_given: bool) -> None:

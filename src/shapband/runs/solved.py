@@ -29,7 +29,7 @@ _SELECT = "SELECT * FROM games WHERE first_game = ?"
 
 @dataclass(frozen=True, eq=False)
 class _Chunk:
-    """Consecutive games: values and noise, (n_games, n) each."""
+    """Consecutive games: values (n_games, n), and noise with a further column for each group."""
 
     games: range
     values: FloatArray
@@ -40,12 +40,18 @@ class StoredGames(GameJournal):
     """The solved games of one run. The ledger has an entry for each chunk, with its hash."""
 
     def __init__(
-        self, run: Path, connection: sqlite3.Connection, ledger: Ledger, n_providers: int
+        self,
+        run: Path,
+        connection: sqlite3.Connection,
+        ledger: Ledger,
+        n_providers: int,
+        n_groups: int = 0,
     ) -> None:
         self._run = run
         self._connection = connection
         self._ledger = ledger
         self._n_providers = n_providers
+        self._n_groups = n_groups
         self._last: _Chunk | None = None
         self._reread()
 
@@ -74,7 +80,7 @@ class StoredGames(GameJournal):
     def solutions(self, games: range) -> Solution:
         with self._ledger.lock:
             values, noise = self.read(games)
-            return Solution(values, noise, *self.counts(games))
+            return self._solution(values, noise, *self.counts(games))
 
     def seconds(self, games: int) -> float:
         with self._ledger.lock, database.errors(self._run):
@@ -85,7 +91,7 @@ class StoredGames(GameJournal):
         return 0.0 if row is None else float(row[0])
 
     def store_games(self, games: range, solution: Solution, seconds: float) -> None:
-        values, noise = _to_bytes(solution.values), _to_bytes(solution.noise)
+        values, noise = _to_bytes(solution.values), _to_bytes(_all_noise(solution))
         facts = (games.start, len(games), solution.evaluations, solution.failures, seconds)
 
         def write(connection: sqlite3.Connection) -> None:
@@ -109,8 +115,9 @@ class StoredGames(GameJournal):
         return int(evaluations), int(failures)
 
     def read(self, games: range) -> tuple[FloatArray, FloatArray]:
-        """Values and noise of stored games, (n_games, n) each."""
-        parts = [(np.empty((0, self._n_providers)), np.empty((0, self._n_providers)))]
+        """Values (n_games, n) and noise of stored games, with a further column for each group."""
+        n = self._n_providers
+        parts = [(np.empty((0, n)), np.empty((0, n + self._n_groups)))]
         for chunk in self._chunks(games):
             first = chunk.games.start
             rows = slice(max(games.start - first, 0), games.stop - first)
@@ -118,10 +125,10 @@ class StoredGames(GameJournal):
         values, noise = zip(*parts, strict=True)
         return np.concatenate(values), np.concatenate(noise)
 
-    def solved_chunks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Values and noise of all stored games, chunk by chunk."""
+    def solved_chunks(self) -> Iterator[Solution]:
+        """All stored games, chunk by chunk."""
         for chunk in self._chunks(range(self._count)):
-            yield chunk.values, chunk.noise
+            yield self._solution(chunk.values, chunk.noise, *self.counts(chunk.games))
 
     def verify(self, entry: LedgerEntry, due: int) -> int:
         """Raise RunDamaged unless the chunk of an entry is as it was stored.
@@ -164,16 +171,31 @@ class StoredGames(GameJournal):
             blobs = self._connection.execute(
                 'SELECT "values", noise FROM games WHERE first_game = ?', (games.start,)
             ).fetchone()
+        columns = (self._n_providers, self._n_providers + self._n_groups)
         if any(
-            not isinstance(blob, bytes) or len(blob) != 8 * len(games) * self._n_providers
-            for blob in blobs
+            not isinstance(blob, bytes) or len(blob) != 8 * len(games) * width
+            for blob, width in zip(blobs, columns, strict=True)
         ):
             raise RunDamaged(f"the values of games {games.start} to {games[-1]} were altered")
         values, noise = (
-            np.frombuffer(blob, "<f8").astype(np.float64, copy=False).reshape(-1, self._n_providers)
-            for blob in blobs
+            np.frombuffer(blob, "<f8").astype(np.float64, copy=False).reshape(-1, width)
+            for blob, width in zip(blobs, columns, strict=True)
         )
         return _Chunk(games, values, noise)
+
+    def _solution(
+        self, values: FloatArray, noise: FloatArray, evaluations: int, failures: int
+    ) -> Solution:
+        n = self._n_providers
+        group_noise = noise[:, n:] if self._n_groups else None
+        return Solution(values, noise[:, :n], evaluations, failures, group_noise)
+
+
+def _all_noise(solution: Solution) -> FloatArray:
+    """The noise of the providers, then that of the groups, if there are any."""
+    if solution.group_noise is None:
+        return solution.noise
+    return np.concatenate([solution.noise, solution.group_noise], axis=1)
 
 
 def _to_bytes(numbers: FloatArray) -> memoryview:

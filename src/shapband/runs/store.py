@@ -63,7 +63,8 @@ class RunStore:
         self.ledger = Ledger(self.run, self._connection, self.start)
         self.ledger.check_first()
         n_providers = len(self.manifest["providers"])
-        self.games = StoredGames(self.run, self._connection, self.ledger, n_providers)
+        n_groups = len(set(self.manifest.get("groups") or ()) - {""})
+        self.games = StoredGames(self.run, self._connection, self.ledger, n_providers, n_groups)
 
     @staticmethod
     def create(run: Path, manifest: Mapping[str, Any]) -> RunStore:
@@ -156,7 +157,7 @@ class RunStore:
             if last is None or row is None or _result_hash(*row) != last.note:
                 raise ValueError("it, or the end of the ledger, was altered or removed")
             valuation = Valuation.from_json(row[0])
-            check_valuation(valuation, self.manifest["providers"])
+            check_valuation(valuation, self.manifest)
             games, _ = self.games.read(range(row[1]))
             if len(games) < row[1]:
                 raise ValueError(f"the values of games from {len(games)} on are missing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,13 @@ class BalancedPermutation(Solver):
                 f"BalancedPermutation: n_iter must be a multiple of the {n_providers} providers "
                 f"and at least {2 * n_providers}; received {self.n_iter}: use {remedy}"
             )
+
+    def check_groups(self, sizes: Sequence[int]) -> None:  # noqa: ARG002
+        """Refuse groups: the permutations of a square tear the members of a group apart."""
+        raise InvalidInput(
+            "BalancedPermutation: the permutations of a square do not keep the members of a group "
+            "together: use Permutation or Exact, or value the providers without groups"
+        )
 
     def solve(self, games: Games) -> Solution:
         """Average the marginal contributions over the permutations of each block, then blocks."""

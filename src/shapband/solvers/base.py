@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.checks import described
-from shapband.errors import ConformanceError
+from shapband.errors import ConformanceError, InvalidInput
 from shapband.games import Games
 
 
@@ -26,6 +27,8 @@ class Solution:
     evaluations : distinct coalitions evaluated, over all games
     failures : number of evaluations that failed and were given a fixed value; counted by the
         library
+    group_noise : (n_games, n_groups) estimated variance of the solver's own error in the sum of
+        every group's values; None without groups
 
     Examples
     --------
@@ -38,6 +41,7 @@ class Solution:
     noise: FloatArray
     evaluations: int
     failures: int = 0
+    group_noise: FloatArray | None = None
 
 
 class Solver(ABC):
@@ -72,6 +76,21 @@ class Solver(ABC):
     def check(self, n_providers: int) -> None:
         """Raise InvalidInput if games of this size cannot be solved."""
 
+    def check_groups(self, sizes: Sequence[int]) -> None:
+        """Raise InvalidInput if games with groups cannot be solved; called in place of `check`.
+
+        A solver that gives Owen values and their `group_noise` if `games.grouping` is not None
+        overrides this. All others refuse groups, because they would give Shapley values.
+
+        Parameters
+        ----------
+        sizes : number of providers of every player: of each group, and 1 for those alone
+        """
+        raise InvalidInput(
+            f"{type(self).__name__} cannot solve games with groups of {max(sizes)} providers: use "
+            "Exact or Permutation, or value the providers without groups"
+        )
+
     @abstractmethod
     def solve(self, games: Games) -> Solution:
         """Solve every game of the chunk. Shapley values sum to v(N) − v(∅) in each of them."""
@@ -89,20 +108,34 @@ def check_solution(solution: object, solver: Solver, games: Games) -> Solution:
             f"{rule} a Solution(values, noise, evaluations); received {type(solution).__name__}"
         )
     shape = (len(games.indices), games.n_providers)
-    for name, array in (("values", solution.values), ("noise", solution.noise)):
-        if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
-            raise ConformanceError(
-                f"{rule} {name} as a float64 array of shape {shape}, one row for each game and one "
-                f"column for each provider; received {described(array)}"
-            )
+    _check_array(rule, "values", solution.values, shape, "provider")
     if not np.isfinite(solution.values).all():
         raise ConformanceError(f"{rule} finite values; received NaN or infinity")
-    if (solution.noise < 0).any():
-        raise ConformanceError(
-            f"{rule} noise of at least 0, the variance of the solver's own error, or NaN if it is "
-            f"not known; received {solution.noise.min()}"
-        )
+    _check_noise(rule, "noise", solution.noise, shape, "provider")
+    if games.grouping is not None:
+        shape = (len(games.indices), len(games.grouping.names))
+        _check_noise(rule, "group_noise", solution.group_noise, shape, "group")
     count: object = solution.evaluations
     if not isinstance(count, Integral):
         raise ConformanceError(f"{rule} evaluations as a whole number; received {count!r}")
-    return Solution(solution.values, solution.noise, int(count))
+    return Solution(solution.values, solution.noise, int(count), group_noise=solution.group_noise)
+
+
+def _check_array(
+    rule: str, name: str, array: object, shape: tuple[int, int], column: str
+) -> FloatArray:
+    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
+        raise ConformanceError(
+            f"{rule} {name} as a float64 array of shape {shape}, one row for each game and one "
+            f"column for each {column}; received {described(array)}"
+        )
+    return array
+
+
+def _check_noise(rule: str, name: str, array: object, shape: tuple[int, int], column: str) -> None:
+    noise = _check_array(rule, name, array, shape, column)
+    if (noise < 0).any():
+        raise ConformanceError(
+            f"{rule} {name} of at least 0, the variance of the solver's own error, or NaN if it is "
+            f"not known; received {noise.min()}"
+        )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from shapband.sampling.base import Sampling
 from shapband.sampling.fresh import Fresh
 from shapband.solvers.base import Solver
 from shapband.solvers.exact import Exact
+from shapband.solvers.owen import count_coalitions
+from shapband.solvers.permutation import Permutation
 from shapband.solvers.strata import Strata
 from shapband.utilities.base import Utility
 
@@ -13,6 +17,8 @@ from shapband.utilities.base import Utility
 # games in the games of the benchmarks, so that more games lower an error more than more evaluations
 # would. With 20 it was 0.1 to 10 %: better if games cost records, or if evaluations cost nothing.
 _FEW, _MORE = 10, 20
+_PERMUTATIONS = 200
+_ALL = "all coalitions cost no more than a sample of them would"
 
 
 def default_solver(
@@ -33,5 +39,22 @@ def default_solver(
     few = not utility.mergeable and not isinstance(sampling, Fresh)
     wanted = (_FEW if few else _MORE) * n_providers
     if n_providers <= utility.exact_up_to:
-        return Exact(), "all coalitions cost no more than a sample of them would"
+        return Exact(), _ALL
     return Strata(wanted), f"{wanted:,} of the coalitions of {n_providers:,} providers are enough"
+
+
+def default_group_solver(sizes: Sequence[int]) -> tuple[Solver, str]:
+    """Choose a solver for groups: exact if few coalitions matter, else permutations.
+
+    Parameters
+    ----------
+    sizes : number of providers of every player
+
+    Examples
+    --------
+    >>> default_group_solver([3, 3, 1])[0], default_group_solver([30, 30])[0]
+    (Exact(), Permutation(n_iter=200))
+    """
+    if count_coalitions(sizes) <= _PERMUTATIONS * sum(sizes):
+        return Exact(), _ALL
+    return Permutation(_PERMUTATIONS), "groups have too many coalitions to evaluate all of them"

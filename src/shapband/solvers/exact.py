@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,10 @@ from shapband._typing import FloatArray
 from shapband.coalitions import coalition_weights
 from shapband.errors import InvalidInput
 from shapband.games import Games
+from shapband.grouping import Grouping
 from shapband.indices import Index
 from shapband.solvers.base import Solution, Solver
+from shapband.solvers.owen import count_coalitions, inner_games, needed_coalitions
 
 MAX_PROVIDERS = 20
 
@@ -20,6 +23,9 @@ MAX_PROVIDERS = 20
 @dataclass(frozen=True)
 class Exact(Solver):
     """Exact values from all 2**n coalitions, for up to 20 providers.
+
+    With groups, exact Owen values from the coalitions of a part of one group and any whole others,
+    of which there may be as many as 20 providers alone have.
 
     Examples
     --------
@@ -39,7 +45,18 @@ class Exact(Solver):
                 "Strata, BalancedPermutation or Permutation"
             )
 
+    def check_groups(self, sizes: Sequence[int]) -> None:
+        needed = count_coalitions(sizes)
+        if needed >= 2**MAX_PROVIDERS:
+            raise InvalidInput(
+                f"Exact: {len(sizes)} players, the largest a group of {max(sizes)} providers, have "
+                f"at least 2**{needed.bit_length() - 1} coalitions a game that matter, too many to "
+                f"evaluate (the limit is {2**MAX_PROVIDERS - 1:,}): use Permutation"
+            )
+
     def solve(self, games: Games) -> Solution:
+        if games.grouping is not None:
+            return _owen_solution(games, games.grouping)
         table = games.table()
         values = index_values(table, games.index)
         return Solution(values, np.zeros_like(values), table.shape[0] * (table.shape[1] - 1))
@@ -47,6 +64,18 @@ class Exact(Solver):
     def floats_per_game(self, n_providers: int) -> int:
         """Floats in the table of all coalitions."""
         return 1 << n_providers
+
+
+def _owen_solution(games: Games, grouping: Grouping) -> Solution:
+    """Owen values: Shapley values of the game inside every group."""
+    players = tuple(grouping.players(games.names).values())
+    coalitions, places = needed_coalitions(players)
+    found, evaluations = games.some(coalitions)
+    values = np.empty((len(found), games.n_providers))
+    for providers, place in zip(players, places, strict=True):
+        values[:, list(providers)] = index_values(inner_games(found, place), games.index)
+    no_noise = np.zeros((len(found), len(grouping.names)))
+    return Solution(values, np.zeros_like(values), evaluations, group_noise=no_noise)
 
 
 def index_values(table: FloatArray, index: Index) -> FloatArray:

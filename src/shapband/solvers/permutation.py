@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_whole
@@ -18,7 +19,8 @@ from shapband.solvers.base import Solution, Solver
 class Permutation(Solver):
     """The mean of marginal contributions over `n_iter` random permutations (Algorithm 1).
 
-    With `n_iter` = 1 the solver's own noise cannot be estimated and is reported as NaN.
+    With `n_iter` = 1 the solver's own noise cannot be estimated and is reported as NaN. With
+    groups, the members of each group stand together in every permutation, which gives Owen values.
 
     Examples
     --------
@@ -36,11 +38,18 @@ class Permutation(Solver):
     def check(self, n_providers: int) -> None:
         """Accept any number of providers."""
 
+    def check_groups(self, sizes: Sequence[int]) -> None:
+        """Accept groups of any size."""
+
     def solve(self, games: Games) -> Solution:
         orders = random_orders(games, self.n_iter)
         prefix_values, evaluations = games.prefixes(orders)
         marginals = marginal_contributions(orders, prefix_values, games.utility.empty, games.index)
-        return Solution(marginals.mean(axis=1), variance_of_mean(marginals), evaluations)
+        values, noise = marginals.mean(axis=1), variance_of_mean(marginals)
+        if games.grouping is None:
+            return Solution(values, noise, evaluations)
+        group_noise = variance_of_mean(games.grouping.totals(marginals))
+        return Solution(values, noise, evaluations, group_noise=group_noise)
 
     def floats_per_game(self, n_providers: int) -> int:
         """Floats in orders, values, marginal contributions and temporary arrays."""
@@ -86,7 +95,9 @@ def random_orders(games: Games, n_iter: int) -> IntArray:
 
     Every provider draws a random key for every permutation from a stream of its own name; the
     sorted keys give the permutation. So the order of providers does not matter, and adding a
-    provider does not change the relative order of the others.
+    provider does not change the relative order of the others. With groups, the players of the
+    game between groups are sorted by keys of their own names, and the members of each group by
+    theirs: all permutations in which the members of every group stand together are as likely.
 
     Examples
     --------
@@ -96,11 +107,19 @@ def random_orders(games: Games, n_iter: int) -> IntArray:
     >>> sb.random_orders(games, n_iter=3).shape
     (1, 3, 2)
     """
-    keys = np.stack(
-        [games.seeds.words("permutation", name, games.indices, n_iter) for name in games.names],
-        axis=2,
-    )
-    return np.argsort(keys, axis=2)
+
+    def keys_of(names: Sequence[str]) -> NDArray[np.uint64]:
+        words = [games.seeds.words("permutation", name, games.indices, n_iter) for name in names]
+        return np.stack(words, axis=2)
+
+    keys = keys_of(games.names)
+    if games.grouping is None:
+        return np.argsort(keys, axis=2)
+    players = games.grouping.players(games.names)
+    player_of = np.empty(games.n_providers, dtype=np.int64)
+    for player, places in enumerate(players.values()):
+        player_of[list(places)] = player
+    return np.lexsort((keys, keys_of(list(players))[:, :, player_of]), axis=2)
 
 
 def variance_of_mean(samples: FloatArray) -> FloatArray:

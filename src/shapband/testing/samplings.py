@@ -41,7 +41,7 @@ def check_sampling(sampling: Sampling, providers: Sequence[Provider] | None = No
     name, asked = type(sampling).__name__, list[int]()
     require(isinstance(sampling, Sampling), f"{name} must be a subclass of Sampling")
     check_repr(sampling)
-    given = _providers(1000) if providers is None else check_providers(providers)
+    given = _providers(1000) if providers is None else check_providers(providers)[0]
     few, many = ([_watched(p, asked) for p in some] for some in (_providers(1), given))
     accepted = [p for p in (few, many) if accepts(name, sampling.check, p)]
     require(not asked, f"{name}.check must not ask the sources: ask in prepare, by access.fetch")

@@ -8,9 +8,11 @@ from shapband._typing import FloatArray
 from shapband.checks import check_whole
 from shapband.coalitions import members
 from shapband.games import Games
+from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY, Banzhaf, Beta, Index
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver, check_solution
+from shapband.solvers.exact import Exact
 from shapband.testing.rules import accepts, check_repr, during, require, travelled
 from shapband.utilities.additive import AdditiveUtility
 from shapband.utilities.base import Utility
@@ -21,6 +23,7 @@ _OTHERS: tuple[Index, ...] = (Banzhaf(), Beta(4, 1))  # for solvers with `any_in
 _SIZES = range(1, 13)  # numbers of providers: the first three that are accepted are solved
 _EMPTY = 2.0  # v(∅); a solver must not assume that it is 0
 _STANDARD_ERRORS = 6  # one false alarm in a billion normal means
+_TINY = 1e-9  # rounding in games with groups
 _NOISE_FACTOR = 3  # allowed factor between the stated noise and the mean squared error
 
 
@@ -31,7 +34,8 @@ def check_solver(solver: Solver) -> None:
     as the stated noise; Shapley values must add up to v(N) - v(∅) in each game. They must not
     depend on chunks or on the order of providers: random numbers must be drawn by game and
     provider, as in `random_orders`. A solver with `any_index` must keep these rules for `Banzhaf`
-    and `Beta` too.
+    and `Beta` too. A solver whose `check_groups` accepts groups must give Owen values and state
+    the noise of the groups.
 
     Examples
     --------
@@ -57,6 +61,8 @@ def check_solver(solver: Solver) -> None:
             _check_known(solver, index, "additive", AdditiveUtility(empty=_EMPTY), worth, worth)
             _check_known(solver, index, "airport", airport, worth, known)
         _check_independence(solver, costs)
+    if accepts(name, solver.check_groups, [2, 1]):
+        _check_groups(solver)
 
 
 def _check_known(
@@ -116,6 +122,38 @@ def _check_independence(solver: Solver, costs: FloatArray) -> None:
         np.allclose(turned.values[:, ::-1], whole.values, rtol=1e-9, atol=1e-9),
         f"{name}.solve must not depend on the order of the providers; in reverse order the values "
         "differ: take random numbers from games.seeds by the provider's name",
+    )
+
+
+def _check_groups(solver: Solver) -> None:
+    """Check the values of an airport game in which the first and the last provider are a group."""
+    games = Games(
+        _airport(np.array([1.0, 4.0, 9.0])),
+        np.zeros((_GAMES, 3)),
+        ("provider 0", "provider 1", "provider 2"),
+        range(_GAMES),
+        Seeds(0),
+        grouping=Grouping(("group",), ((0, 2),)),
+    )
+    rule = f"{type(solver).__name__}.solve of games with groups, which check_groups accepts, must"
+    with during(f"{rule} not fail"):
+        solution = check_solution(solver.solve(games), solver, games)
+    errors = solution.values - Exact().solve(games).values
+    bias = np.abs(errors.mean(axis=0)) - _TINY
+    require(
+        (bias <= _STANDARD_ERRORS * errors.std(axis=0) / np.sqrt(_GAMES - 1)).all(),
+        f"{rule} give the Owen values on average; they are off by {bias.max()}, more than "
+        f"{_STANDARD_ERRORS} standard errors: use orders in which the members of a group stand "
+        "together, as in random_orders, or refuse groups in check_groups",
+    )
+    stated = np.asarray(solution.group_noise, dtype=np.float64).mean()
+    seen = np.mean(errors[:, [0, 2]].sum(axis=1) ** 2)
+    low, high = sorted((stated, seen))
+    require(
+        np.isnan(stated) or high <= _NOISE_FACTOR * low + _TINY**2,
+        f"{rule} state the variance of the error of a group's sum as group_noise; received "
+        f"{stated} where the mean squared error is {seen}: add up the marginals of the members, "
+        "then use variance_of_mean",
     )
 
 

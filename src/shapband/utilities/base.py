@@ -151,7 +151,8 @@ class Utility(WithFacts, ABC):
         values = np.empty(len(inside))
         for g, summaries in enumerate(games):
             rows = slice(*np.searchsorted(of_game, [g, g + 1]))
-            values[rows] = self._values(summaries, row_masks(inside[rows]))
+            if rows.start < rows.stop:
+                values[rows] = self._values(summaries, row_masks(inside[rows]))
         return values
 
     def _values(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:

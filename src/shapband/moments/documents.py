@@ -1,0 +1,59 @@
+"""Moments as JSON documents; no digits are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.errors import InvalidInput
+from shapband.moments.accumulate import Moments
+from shapband.moments.pools import PoolErrors
+
+_ARRAYS = tuple(field.name for field in fields(Moments) if field.type == "FloatArray")
+
+
+def moments_document(moments: Moments) -> dict[str, Any]:
+    """Write moments as a document."""
+    products, pools = moments.products, moments.pools
+    return {
+        "n_games": moments.n_games,
+        "group": moments.group,
+        "n_groups": moments.n_groups,
+        **{name: to_numbers(getattr(moments, name)) for name in _ARRAYS},
+        "products": None if products is None else to_numbers(products),
+        "pools": None if pools is None else _lists_of(pools),
+    }
+
+
+def moments_of(document: Mapping[str, Any]) -> Moments:
+    """Read moments from a document."""
+    parts: dict[str, Any] = {"group_m2": [0.0] * len(document["mean"]), **document}
+    parts.update({name: to_array(parts[name]) for name in _ARRAYS})
+    if parts.get("products") is not None:
+        parts["products"] = to_array(parts["products"])
+    if parts.get("pools") is not None:
+        pools = {name: to_array(part) for name, part in parts["pools"].items()}
+        parts["pools"] = PoolErrors(**pools)
+    return Moments(**parts)
+
+
+def to_numbers(values: FloatArray) -> Any:
+    """Convert an array to nested lists, with NaN as None, because JSON has no NaN."""
+    if np.isinf(values).any():
+        raise InvalidInput("a valuation with infinite values cannot be written as JSON")
+    listed = values.astype(object)
+    listed[np.isnan(values)] = None
+    return listed.tolist()
+
+
+def to_array(listed: Any) -> FloatArray:
+    """Convert nested lists to an array, with None as NaN."""
+    return np.array(listed, dtype=np.float64)
+
+
+def _lists_of(pools: PoolErrors) -> dict[str, Any]:
+    return {field.name: to_numbers(getattr(pools, field.name)) for field in fields(pools)}
