@@ -51,6 +51,54 @@ def games_only(valuation):
     return np.stack([-half, half], axis=1)
 
 
+UNEQUAL = {"g0": 4, "g1": 12, "g2": 30}
+OWN_SIZES = [sb.Pooled(60, UNEQUAL), sb.Pooled(60, UNEQUAL, replace=False), sb.Blocks(60, UNEQUAL)]
+
+
+def pooled_mean_truth(means, sizes):
+    """Shapley values of the mean of a coalition's records, coalition by coalition."""
+    n, values = len(means), np.zeros(len(means))
+    worth = {(): 0.0}
+    for order in permutations(range(n)):
+        for at, i in enumerate(order):
+            inside = order[: at + 1]
+            weights = [sizes[j] for j in inside]
+            worth[inside] = np.average([means[j] for j in inside], weights=weights)
+            values[i] += worth[inside] - worth[order[:at]]
+    return values / math.factorial(n)
+
+
+@pytest.mark.parametrize("sampling", OWN_SIZES, ids=repr)
+@pytest.mark.parametrize("game", ["additive", "pooled mean"])
+def test_intervals_hold_where_every_provider_draws_its_own_number_of_records(game, sampling):
+    means = [0.0, 1.0, 3.0]
+    providers = gaussian_providers(means, [1.0, 1.5, 1.0])
+    utility, truth = sb.AdditiveUtility(), np.array(means)
+    if game == "pooled mean":
+        utility = sb.FunctionUtility(lambda X, y: float(np.mean(y)))
+        truth = pooled_mean_truth(means, list(UNEQUAL.values()))
+
+    @cache
+    def value(seed):
+        return sb.value(providers, utility, sampling=sampling, n_games=100, seed=seed)
+
+    found = covered(value, truth)
+    assert (found > 0.95 - ALLOWED).all(), found
+    control = covered(value, truth, lambda v: v.expectation[:, None] + games_only(v))
+    assert control.mean() < 0.95 - ALLOWED, control
+    if game == "additive":
+        spread = np.array([1.0, 1.5**2, 1.0]) / list(UNEQUAL.values())
+        if not sampling_repeats(sampling):
+            held = covered(value, spread, sb.Valuation.variance_interval)
+            assert (held > 0.95 - ALLOWED).all(), held
+            # The variances of another size are not held.
+            wrong = covered(value, spread[::-1], sb.Valuation.variance_interval)
+            assert (wrong[[0, 2]] < 0.5).all(), wrong
+    else:
+        other = covered(value, pooled_mean_truth(means, [1, 1, 1]))
+        assert (other < 0.95 - ALLOWED).any(), other
+
+
 @pytest.mark.parametrize(
     "sampling",
     [sb.Pooled(10, 5, replace=False), sb.Blocks(10, 5), sb.Pooled(40, 20, replace=False)],

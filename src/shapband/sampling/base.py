@@ -11,13 +11,11 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
-from shapband.checks import check_whole
 from shapband.draws import BlockRows, Choice, Draws, RandomRows, Stream
-from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch
+from shapband.sampling.sizes import stock_of
 from shapband.seeds import Seeds
-from shapband.sources.base import FiniteSource
 
 
 class Sampling(ABC):
@@ -125,27 +123,6 @@ class Realisation(ABC):
         """Return every provider's draws for these consecutive games."""
 
 
-def check_count(owner: str, **counts: int) -> None:
-    """Check that each named argument is an integer of at least 1."""
-    for name, count in counts.items():
-        check_whole(f"{owner}: {name}", count, 1)
-
-
-def check_sizes(
-    owner: str, providers: Sequence[Provider], size: int, argument: str, draws: int = 1
-) -> None:
-    """Check that every finite source has enough records for the draws."""
-    needed = draws * size
-    asked = f"{argument}={size}" if draws == 1 else f"{draws} draws of {argument}={size}"
-    for provider in providers:
-        source = provider.source
-        if isinstance(source, FiniteSource) and not source.replace and source.size < needed:
-            raise InvalidInput(
-                f"{owner}: provider {provider.name!r} has {source.size} records, fewer than "
-                f"{asked}: lower {argument}, or leave the provider out"
-            )
-
-
 def buy_pools(access: Access, n_pool: int) -> list[Batch]:
     """Buy the pools, one request per provider; a provider with fewer records gives all of them."""
     sizes = [pool_size(provider, n_pool) for provider in access.providers]
@@ -155,10 +132,8 @@ def buy_pools(access: Access, n_pool: int) -> list[Batch]:
 
 def pool_size(provider: Provider, n_pool: int) -> int:
     """Number of records of a provider's pool: `n_pool`, or all records if there are fewer."""
-    source = provider.source
-    if isinstance(source, FiniteSource) and not source.replace:
-        return min(n_pool, source.size)
-    return n_pool
+    stock = stock_of(provider)
+    return n_pool if stock is None else min(n_pool, stock)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -208,16 +183,8 @@ class PoolGames(Realisation):
 
 
 def _unseen(provider: Provider, pool: int) -> float:
-    source = provider.source
-    if isinstance(source, FiniteSource) and not source.replace:
-        return 1.0 - pool / source.size
-    return 1.0
-
-
-def format_sizes(sizes: IntArray) -> str:
-    """Return sizes as text: "60", or "30 to 90" if providers differ."""
-    low, high = int(sizes.min()), int(sizes.max())
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    stock = stock_of(provider)
+    return 1.0 if stock is None else 1.0 - pool / stock
 
 
 def sizes_of(pools: Sequence[Batch]) -> IntArray:
