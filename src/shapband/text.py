@@ -13,6 +13,7 @@ from shapband._typing import BoolArray
 from shapband.checks import printable
 from shapband.moments.errors import error_parts
 from shapband.moments.shapes import games_to_be_constant, maybe_constant, very_skewed
+from shapband.sampling.distinct import REMEDY, format_repeats
 
 if TYPE_CHECKING:
     from shapband.valuation import Valuation
@@ -143,6 +144,11 @@ def _caveats(valuation: Valuation) -> list[str]:
             f"{valuation.failures:,} of {valuation.evaluations:,} coalitions could not be "
             "evaluated and count with the value given by failed="
         )
+    repeats = format_repeats(
+        valuation.names, valuation.distinct_records, valuation.draw_sizes, valuation.pool_sizes
+    )
+    if repeats:
+        lines += [repeats, REMEDY]
     lines.extend(_shape_caveats(valuation))
     if np.isnan(valuation.variance).any():
         lines.append("not known: one permutation does not show the solver's noise; use two or more")

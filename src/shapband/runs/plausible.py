@@ -108,13 +108,16 @@ def check_valuation(valuation: Valuation, names: Sequence[str]) -> None:
     used = [valuation.access.by_provider[name] for name in names]
     _check_counts(count for one in used for count in (one.requests, one.records))
     _check_seconds([valuation.seconds, *(one.seconds for one in used)])
-    sizes = valuation.draw_sizes, valuation.pool_sizes
+    sizes = valuation.draw_sizes, valuation.pool_sizes, valuation.distinct_records
     parts = [getattr(moments, one.name) for one in fields(moments) if one.name != "products"]
     if moments.pools is not None:
         parts.extend(getattr(moments.pools, one.name) for one in fields(moments.pools))
     arrays = [one for one in (*sizes, *parts) if isinstance(one, np.ndarray)]
     if any(array.shape != (len(names),) for array in arrays):
         raise ValueError("its numbers are not one for each provider")
+    known = valuation.distinct_records
+    if known is not None and not (np.isnan(known) | ((known >= 1) & (known < _MOST))).all():
+        raise ValueError("a number of distinct records is out of bounds")
     if moments.products is not None and moments.products.shape != (len(names), len(names)):
         raise ValueError("its covariances are not one for each pair of providers")
 

@@ -163,7 +163,7 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     fold = Fold(len(names), facts["group"], _design(store.manifest, facts))
     for values, noise in store.games.solved_chunks():
         fold.add(values, noise)
-    pools = facts["pool_sizes"]
+    pools, distinct = facts["pool_sizes"], facts.get("distinct_records")
     evaluations, failures = store.games.counts(range(done))
     valuation = Valuation(
         names=tuple(names),
@@ -181,6 +181,7 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         seed=store.manifest["seed"],
         setup=store.manifest["setup"],
         seconds=store.games.seconds(done),
+        distinct_records=None if distinct is None else np.array(distinct, dtype=np.float64),
     )
     check_valuation(valuation, names)
     return valuation

@@ -51,9 +51,11 @@ class StoredGames(GameJournal):
 
     def begin(self, realisation: Realisation) -> None:
         pools, design = realisation.pool_sizes, realisation.design
+        distinct = realisation.distinct_records
         facts = {
             "draw_sizes": realisation.draw_sizes.tolist(),
             "pool_sizes": None if pools is None else pools.tolist(),
+            "distinct_records": None if distinct is None else _or_none(distinct),
             "target": realisation.target,
             "target_code": realisation.target_code,
             "group": realisation.group,
@@ -174,6 +176,11 @@ class StoredGames(GameJournal):
             for blob in blobs
         )
         return _Chunk(games, values, noise)
+
+
+def _or_none(numbers: FloatArray) -> list[float | None]:
+    """List numbers with NaN as None, because JSON has no NaN."""
+    return [None if np.isnan(number) else number for number in numbers.tolist()]
 
 
 def _to_bytes(numbers: FloatArray) -> memoryview:

@@ -14,6 +14,7 @@ from shapband.access.budget import Cost
 from shapband.draws import BlockRows, Choice, Draws, RandomRows, Stream
 from shapband.providers import Provider
 from shapband.records import Batch
+from shapband.sampling.distinct import count_distinct
 from shapband.sampling.sizes import stock_of
 from shapband.seeds import Seeds
 
@@ -94,6 +95,8 @@ class Realisation(ABC):
     ----------
     draw_sizes : (n,) records of each provider in a game
     pool_sizes : (n,) records in each provider's pool, or None without pools
+    distinct_records : (n,) different records in each provider's pool, or without pools in its
+        stock, counted up to the size of a draw; NaN where they are not known, None if none are
     target : what the moments across these games estimate, as a sentence
     target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     group : games that share one shuffle of the pools, or None if there are no shuffles
@@ -112,6 +115,7 @@ class Realisation(ABC):
 
     draw_sizes: IntArray
     pool_sizes: IntArray | None
+    distinct_records: FloatArray | None = None
     target: str
     target_code: str = "other"
     group: int | None = None
@@ -168,6 +172,7 @@ class PoolGames(Realisation):
         return PoolGames(
             draw_sizes=draw_sizes,
             pool_sizes=sizes,
+            distinct_records=np.array([count_distinct(pool) for pool in pools], dtype=np.float64),
             target=target,
             target_code=target_code,
             group=per_shuffle,

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
 from shapband.draws import Draws
 from shapband.providers import Provider
 from shapband.sampling.base import Realisation, Sampling
+from shapband.sampling.distinct import count_up_to
 from shapband.sampling.sizes import (
     DrawSize,
     check_draw_size,
@@ -17,6 +21,7 @@ from shapband.sampling.sizes import (
     draw_sizes,
     format_draws,
 )
+from shapband.sources.base import FiniteSource
 
 
 @dataclass(frozen=True)
@@ -51,11 +56,22 @@ class Fresh(Sampling):
         return _FreshGames(
             draw_sizes=sizes,
             pool_sizes=None,
+            distinct_records=_distinct_records(access.providers, sizes),
             target=f"draws of {format_draws(self.n_sample, sizes)} from the sources",
             target_code="sources",
             cost=Cost(requests=len(sizes), records=int(sizes.sum())),
             access=access,
         )
+
+
+def _distinct_records(providers: Sequence[Provider], sizes: IntArray) -> FloatArray:
+    """Different records in the stocks that are in memory, up to the size of a draw."""
+    found = np.full(len(providers), np.nan)
+    for at, provider in enumerate(providers):
+        source = provider.source
+        if isinstance(source, FiniteSource) and source.records is not None:
+            found[at] = count_up_to(source.records, int(sizes[at]))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
