@@ -106,7 +106,7 @@ def providers(**rows):
 HONEST = providers(north=range(100), south=range(100, 160))
 TINY = providers(tiny=range(3))
 PADDED = providers(padded=[*range(30)] * 4)
-THIRD = providers(third=[*range(80)] * 2)  # half of its records are copies
+HALF = providers(half=[*range(80)] * 2)
 
 
 def valued(given, sampling, **changes):
@@ -123,10 +123,10 @@ def valued(given, sampling, **changes):
         (PADDED, sb.Blocks(120, 20), "padded has 30 different ones in a pool of 120"),
         (PADDED, sb.Fresh(50), "padded has 30 different ones for draws of 50"),
         (
-            [*TINY, *PADDED, *THIRD, *providers(last=[1] * 90)],
+            [*TINY, *PADDED, *HALF, *providers(last=[1] * 90)],
             sb.Pooled(200, 20),
-            "tiny has 3 different ones for draws of 20, padded 30 in a pool of 120, third 80 in a "
-            "pool of 160, and 1 more",
+            "tiny has 3 different ones for draws of 20, padded has 30 different ones in a pool of "
+            "120, half has 80 different ones in a pool of 160, and 1 more",
         ),
     ],
     ids=lambda one: repr(one) if isinstance(one, sb.Sampling) else None,
@@ -154,7 +154,7 @@ def test_repeats_are_told(more, sampling, told):
         (HONEST, sb.Pooled(200, 60), [100, 60]),
         (HONEST, sb.Pooled(50, 75), [50, 50]),  # exactly two thirds
         ([*HONEST, *PADDED], sb.Fresh(25), [25, 25, 25]),
-        (providers(half=[*range(60), *range(30)]), sb.Pooled(90, 20), [60]),
+        (providers(third=[*range(60), *range(30)]), sb.Pooled(90, 20), [60]),
     ],
     ids=lambda one: repr(one) if isinstance(one, sb.Sampling) else None,
 )

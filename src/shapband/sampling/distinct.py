@@ -119,22 +119,17 @@ def format_repeats(
 
     Examples
     --------
-    >>> format_repeats(["a", "b"], np.array([3.0, 40.0]), np.array([20, 20]), np.array([3, 90]))
-    'records repeat: a has 3 different ones for draws of 20, b 40 in a pool of 90'
+    >>> format_repeats(["a", "b"], np.array([3.0, 90.0]), np.array([20, 20]), np.array([3, 90]))
+    'records repeat: a has 3 different ones for draws of 20'
     """
     if distinct is None:
         return ""
     found = np.flatnonzero(repeated(distinct, draw_sizes, pool_sizes)).tolist()
-    if not found:
-        return ""
     told = []
     for at in found[:_NAMED]:
-        pool = 0 if pool_sizes is None else int(pool_sizes[at])
         where = f"for draws of {draw_sizes[at]:,}"
-        if pool > draw_sizes[at]:
-            where = f"in a pool of {pool:,}"
-        ones = "different ones " if at == found[0] else ""
-        verb = "has " if at == found[0] else ""
-        told.append(f"{printable(names[at])} {verb}{int(distinct[at]):,} {ones}{where}")
+        if pool_sizes is not None and pool_sizes[at] > draw_sizes[at]:
+            where = f"in a pool of {pool_sizes[at]:,}"
+        told.append(f"{printable(names[at])} has {int(distinct[at]):,} different ones {where}")
     more = f", and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return f"records repeat: {', '.join(told)}{more}"
+    return f"records repeat: {', '.join(told)}{more}" if told else ""
