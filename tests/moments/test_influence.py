@@ -141,7 +141,7 @@ def test_memory_is_64_bytes_a_pooled_record_for_many_providers():
     "sampling", [sb.Pooled(30, 30), sb.Pooled(2, 1), sb.Pooled(30, 12, replace=False)], ids=repr
 )
 def test_constant_values_have_no_error(sampling):
-    source = sb.ArraySource(np.ones((60, 1)), np.ones(60))
+    source = sb.ArraySource(np.arange(60.0), np.ones(60))
     providers = [sb.Provider("a", source), sb.Provider("b", source)]
     valuation = sb.value(
         providers, sb.FunctionUtility(lambda X, y: 1.0), sampling=sampling, n_games=5, seed=0
