@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cache
 
@@ -58,7 +59,10 @@ class Digits(Experiment):
     def measure(self, cell: Cell) -> list[Record]:
         if cell["kind"] == "digits-accuracy":
             return [{"accuracy": _accuracy()}]
-        return valued(cell, _providers(cell["classes"]), self.n_jobs)
+        with warnings.catch_warnings():
+            # Draws with replacement repeat the images of a class; the page says so.
+            warnings.simplefilter("ignore", sb.errors.RepeatedRecords)
+            return valued(cell, _providers(cell["classes"]), self.n_jobs)
 
     def conclude(self, frame: pd.DataFrame) -> Findings:
         valuations = select(frame, kind="valuation")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from numbers import Integral, Real
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 
+_LISTED = 12  # known words that an error lists
 _LONGEST_TEXT = 4_000  # characters kept of another library's error message
 censors: list[Callable[[str], str]] = []  # applied to a text before it is cut
 _UNSAFE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # control, format, private, surrogate, separators
@@ -77,6 +79,21 @@ def described(thing: object) -> str:
     if isinstance(thing, np.ndarray):
         return f"an array of shape {thing.shape} and dtype {thing.dtype}"
     return f"a {type(thing).__name__}" + (f" of {len(thing)}" if isinstance(thing, tuple) else "")
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Suggest the known word that is most like one, or list the first of them.
+
+    Examples
+    --------
+    >>> nearest("nroth", ["north", "south"]), nearest("x", ["north", "south"])
+    ('did you mean north?', 'known are north, south')
+    """
+    close = get_close_matches(word, known, n=1)
+    if close:
+        return f"did you mean {printable(close[0])}?"
+    more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    return f"known are {printable(', '.join(known[:_LISTED]))}{more}"
 
 
 def one_line(text: object) -> str:

@@ -16,6 +16,7 @@
         └── RunLocked                    another process is at work in it
 
     VersionsChanged (RuntimeWarning)     a run is resumed with other versions
+    RepeatedRecords (UserWarning)        a provider's draws hold many records more than once
 """
 
 
@@ -69,3 +70,7 @@ class RunLocked(RunError):
 
 class VersionsChanged(RuntimeWarning):
     """A run is resumed with other versions than it began with; its last bits may differ."""
+
+
+class RepeatedRecords(UserWarning):
+    """A provider has few different records for its draws, or many copies in its pool."""

@@ -15,6 +15,7 @@ from shapband.indices import SHAPLEY
 from shapband.moments.accumulate import Moments
 from shapband.moments.errors import error_parts
 from shapband.moments.shapes import games_to_be_constant, maybe_constant, very_skewed
+from shapband.sampling.distinct import REMEDY, format_repeats
 
 if TYPE_CHECKING:
     from shapband.valuation import Valuation
@@ -211,6 +212,11 @@ def _caveats(valuation: Valuation) -> list[str]:
             f"{valuation.failures:,} of {valuation.evaluations:,} coalitions could not be "
             "evaluated and count with the value given by failed="
         )
+    repeats = format_repeats(
+        valuation.names, valuation.distinct_records, valuation.draw_sizes, valuation.pool_sizes
+    )
+    if repeats:
+        lines += [repeats, REMEDY]
     lines.extend(_shape_caveats(valuation))
     variance = valuation.variance
     if valuation.groups is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from shapband import several, spread
-from shapband._typing import FloatArray, IntArray
+from shapband._typing import BoolArray, FloatArray, IntArray
 from shapband.access.meter import AccessReport, Usage
 from shapband.errors import InvalidInput
 from shapband.groups import Groups
@@ -19,13 +19,16 @@ from shapband.moments import intervals, joint
 from shapband.moments.accumulate import Moments
 from shapband.moments.documents import moments_document, moments_of, to_array, to_numbers
 from shapband.moments.errors import error_parts
+from shapband.sampling.distinct import repeated
 from shapband.text import valuation_html, valuation_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _FORMAT = 3
-_READABLE = (2, 3)  # format 2 has no covariances, and no errors of pools and shuffles
+# Format 2 has no covariances, and no errors of pools and shuffles; early texts of format 3 do not
+# tell the distinct records.
+_READABLE = (2, 3)
 StopCode = Literal["n_games", "budget", "rule", "pools", "unfinished"]
 
 
@@ -56,6 +59,8 @@ class Valuation:
     failures : how many evaluations failed and were given the utility's `failed` value
     draw_sizes : (n,) records of each provider in a game
     pool_sizes : (n,) records in each provider's pool, or None without pools
+    distinct_records : (n,) different records in each provider's pool, or without pools in its
+        stock, counted up to the size of a draw; NaN where they are not known, None if none are
     target : what the moments are moments of
     target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     stopped : why no further games were played
@@ -92,6 +97,7 @@ class Valuation:
     setup: Mapping[str, str]
     seconds: float
     groups: Groups | None = None
+    distinct_records: FloatArray | None = None
 
     @property
     def n_games(self) -> int:
@@ -127,6 +133,13 @@ class Valuation:
     def negative_variance(self) -> FloatArray:
         """(n,) flags: the estimate is negative, so the variance is small against its error."""
         return np.asarray(self.variance < 0)
+
+    @property
+    def repeated_records(self) -> BoolArray:
+        """(n,) flags: more than a third of a pool, or of a draw larger than that, are repeats."""
+        if self.distinct_records is None:
+            return np.zeros(len(self.names), dtype=bool)
+        return repeated(self.distinct_records, self.draw_sizes, self.pool_sizes)
 
     @property
     def standard_deviation(self) -> FloatArray:
@@ -247,6 +260,7 @@ class Valuation:
             "negative_variance": self.negative_variance,
             "index": self.index,
             "draw_size": self.draw_sizes,
+            "distinct_records": np.nan if self.distinct_records is None else self.distinct_records,
             "requests": [used.requests for used in usage],
             "records": [used.records for used in usage],
             "access_seconds": [used.seconds for used in usage],
@@ -257,6 +271,7 @@ class Valuation:
 
     def to_json(self) -> str:
         """Return the whole valuation as JSON; no digits are lost."""
+        distinct = self.distinct_records
         access = {
             name: [used.requests, used.records, used.seconds]
             for name, used in self.access.by_provider.items()
@@ -271,6 +286,7 @@ class Valuation:
             "failures": self.failures,
             "draw_sizes": self.draw_sizes.tolist(),
             "pool_sizes": None if self.pool_sizes is None else self.pool_sizes.tolist(),
+            "distinct_records": None if distinct is None else to_numbers(distinct),
             "target": self.target,
             "target_code": self.target_code,
             "stopped": self.stopped,
@@ -288,7 +304,7 @@ class Valuation:
         document = _parse(text)
         names = tuple(document["names"])
         moments, groups = moments_of(document["moments"]), document.get("groups")
-        pools = document["pool_sizes"]
+        pools, distinct = document["pool_sizes"], document.get("distinct_records")
         return Valuation(
             names=names,
             moments=moments,
@@ -306,6 +322,7 @@ class Valuation:
             setup=document["setup"],
             seconds=document["seconds"],
             groups=None if groups is None else Groups.of_document(groups, names, moments),
+            distinct_records=None if distinct is None else to_array(distinct),
         )
 
     def __str__(self) -> str:

@@ -22,6 +22,9 @@ DESIGNS = {
     "shuffles": replace(
         PoolDesign(3, ("a", "b", "c"), **SIZES), draw_sizes=(10, 10, 10), per_shuffle=4
     ),
+    "unequal shuffles": replace(
+        PoolDesign(3, ("a", "b", "c"), **SIZES), draw_sizes=(10, 4, 8), per_shuffle=4
+    ),
 }
 
 
@@ -42,7 +45,16 @@ def used(design, i, n_games):
     p = 1 - (1 - 1 / m) ** size if bootstrap else size / m
     line = np.zeros((n_games, m))
     np.put_along_axis(line, design.choices(range(n_games))[i].rows(), 1.0, axis=1)
-    return line - p, (m - 1) / m / (1 - p) ** 2 / (size / m)
+    return line - p, (m - 1) / m / (1 - p) ** 2 / (size / m) / scale(design, i)
+
+
+def scale(design, i):
+    """The largest share of the pool of i, relative to the mean, where draws differ in size."""
+    h = np.array(design.draw_sizes) / np.array(design.pool_sizes)
+    bootstrap = design.replace and design.per_shuffle is None
+    if bootstrap or len(set(design.draw_sizes)) == 1:
+        return 1.0
+    return (1 / (1 - h))[i] / np.mean(1 / (1 - h))
 
 
 def defined(design, i, y):
@@ -129,7 +141,7 @@ def test_memory_is_64_bytes_a_pooled_record_for_many_providers():
     "sampling", [sb.Pooled(30, 30), sb.Pooled(2, 1), sb.Pooled(30, 12, replace=False)], ids=repr
 )
 def test_constant_values_have_no_error(sampling):
-    source = sb.ArraySource(np.ones((60, 1)), np.ones(60))
+    source = sb.ArraySource(np.arange(60.0), np.ones(60))
     providers = [sb.Provider("a", source), sb.Provider("b", source)]
     valuation = sb.value(
         providers, sb.FunctionUtility(lambda X, y: 1.0), sampling=sampling, n_games=5, seed=0

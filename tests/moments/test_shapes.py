@@ -142,7 +142,7 @@ def test_a_game_without_randomness_is_constant_at_once():
 def test_the_interval_of_constants_holds_in_spite_of_rounding(n, scale):
     rng = np.random.default_rng(n)
     worth = rng.uniform(-scale, scale, n)
-    sources = [sb.ArraySource(np.zeros((5, 1)), np.full(5, one)) for one in worth]
+    sources = [sb.ArraySource(np.arange(5.0), np.full(5, one)) for one in worth]
     providers = [sb.Provider(f"p{i}", source) for i, source in enumerate(sources)]
     for solver in (sb.Exact(), sb.Permutation(20)):
         valuation = sb.value(

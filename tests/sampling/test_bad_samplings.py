@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from tests.bad_input import (
     few,
@@ -22,6 +22,16 @@ SIZES = [
     (sb.Permutation, {"n_iter": 4}),
     (sb.BalancedPermutation, {"n_iter": 4}),
 ]
+DRAW = ", a fraction of each stock between 0 and 1, or whole numbers by provider name"
+MEAN = " (the mean over providers, whose sizes follow their pools; Pooled takes others)"
+RULES = {
+    (sb.Fresh, "n_sample"): f"1{DRAW}",
+    (sb.Blocks, "n_sample"): f"1{DRAW}",
+    (sb.Pooled, "n_boot"): f"1{DRAW}",
+    (sb.Stratified, "n_boot"): f"1{MEAN}",
+    (sb.Pooled, "n_pool"): "2 (one record tells nothing)",
+    (sb.Stratified, "n_pool"): "2 (one record tells nothing)",
+}
 
 
 @pytest.mark.parametrize(
@@ -33,8 +43,9 @@ SIZES = [
 @example(0)
 def test_sizes_that_are_no_counts_are_refused(made_by, sizes, name, size):
     assert made_by(**sizes)
-    pool = name == "n_pool" and made_by is not sb.Blocks
-    least = "2 (one record tells nothing)" if pool else "1"
+    if DRAW in RULES.get((made_by, name), ""):
+        assume(not (isinstance(size, float) and 0 < size < 1))
+    least = RULES.get((made_by, name), "1")
     assert refused(made_by, **(sizes | {name: size})) == (
         f"{made_by.__name__}: {name} must be a whole number of at least {least}; received {size!r}"
     )
@@ -98,5 +109,5 @@ def test_stocks_that_are_too_small_are_refused(sampling, asked, size):
         return
     assert refused(sampling.check, providers=providers) == (
         f"{type(sampling).__name__}: provider 'small' has {size} records, fewer than {asked}: "
-        "lower n_sample, or leave the provider out"
+        "lower n_sample, give sizes by provider name, or leave the provider out"
     )

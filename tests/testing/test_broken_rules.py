@@ -421,6 +421,11 @@ class ListOfSizes(Five):
         return five_games(sizes, sb.Cost(3, 15), access, self)
 
 
+class OneCount(Five):
+    def prepare(self, access):
+        return replace(super().prepare(access), distinct_records=np.array([5.0]))
+
+
 class OtherSizes(Five):
     def draws(self, access, games, sizes):
         return access.fetch("draw", games, [4, 5, 6], "draws")
@@ -464,6 +469,7 @@ class ByPlace(Five):
         (Opaque, "must have a repr of one line that tells its parameters"),
         (NoRealisation, "prepare must return a Realisation; received Access"),
         (ListOfSizes, "draw_sizes as an array of 3 whole numbers; received [5, 5, 5]"),
+        (OneCount, "distinct_records as an array of 3 numbers, or None; received array([5.])"),
         (OtherSizes, "must draw draw_sizes=[5, 5, 5] records; received [{4}, {5}, {6}]"),
         (Cheap, "took 150 records in 30 requests where a game should take Cost(requests=0"),
         (BehindTheBack, "through access.fetch only; they gave 165 records, and access counted 150"),

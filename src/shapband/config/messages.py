@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
 
-from shapband.checks import one_line
+from shapband.checks import nearest, one_line
 from shapband.config.parts import IndexTable, SamplingTable, SolverTable
 from shapband.config.tables import RowsTable, SourceTable, UtilityTable, kinds_of
 
@@ -84,12 +83,6 @@ def key_path(loc: Sequence[int | str], document: Any) -> str:
         path += f"[{part}]" if isinstance(part, int) else f".{part}"
         at, tag_passed = _inside(at, part), False
     return path.lstrip(".")
-
-
-def nearest(word: str, known: Sequence[str]) -> str:
-    """Suggest the known word that is most like one, or list them all."""
-    close = get_close_matches(word, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
 
 
 def format_value(value: object) -> str:

@@ -13,15 +13,16 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-from pydantic import Field, create_model
+from pydantic import Field, WrapValidator, create_model
 
 from shapband.config.imports import load_object
-from shapband.config.tables import Above, Count, ObjectTable, Table
+from shapband.config.tables import Above, Count, ObjectTable, Part, Table, Text, broken
 from shapband.errors import InvalidInput
 from shapband.indices import Banzhaf, Beta, Shapley
 from shapband.sampling.blocks import Blocks
 from shapband.sampling.fresh import Fresh
 from shapband.sampling.pooled import Pooled
+from shapband.sampling.sizes import DrawSize, check_draw_size
 from shapband.sampling.stratified import Stratified
 from shapband.solvers.balanced import BalancedPermutation
 from shapband.solvers.exact import Exact
@@ -42,7 +43,25 @@ SOLVERS: dict[str, type] = {
 }
 INDICES: dict[str, type] = {"shapley": Shapley, "banzhaf": Banzhaf, "beta": Beta}
 _KINDS = {**SAMPLINGS, **SOLVERS, **INDICES}
-_TYPES: dict[Any, Any] = {int: Count, float: Above}  # what the numbers of a dataclass may be
+
+
+def _check_draw_size(given: Any, _: object) -> DrawSize:
+    """Check a draw size as the dataclasses do, with one sentence for its three forms."""
+    try:
+        return check_draw_size("draw", "size", given)
+    except InvalidInput as cause:
+        raise broken(str(cause).removeprefix("draw: size ")) from cause
+
+
+_SIZE = Field(
+    description="Records that a provider gives to a game: a number, a fraction of each stock, or a "
+    "table of numbers by provider name."
+)
+_TYPES: dict[Any, Any] = {  # what the numbers of a dataclass may be
+    int: Count,
+    float: Above,
+    DrawSize: Annotated[Count | Part | dict[Text, Count], WrapValidator(_check_draw_size), _SIZE],
+}
 
 
 class ObjectPart(ObjectTable):

@@ -20,6 +20,7 @@ from shapband.utilities.scores import Score
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
 Above = Annotated[float, Field(gt=0)]
+Part = Annotated[float, Field(gt=0, lt=1)]
 Text = Annotated[str, Field(min_length=1)]
 ObjectName = Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$", examples=["my_module:my_object"])]
 Options = Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from shapband.access.meter import AccessReport
 from shapband.engine.chunks import Chunk, Job, chunk_size, fetched_ahead
 from shapband.engine.journal import GameJournal, NullGames
 from shapband.engine.plan import Plan
-from shapband.errors import BudgetExceeded, EvaluationError, SourceError
+from shapband.errors import BudgetExceeded, EvaluationError, RepeatedRecords, SourceError
 from shapband.execution.base import Workers
 from shapband.execution.local import single_threaded_blas
 from shapband.groups import Groups
@@ -26,6 +27,7 @@ from shapband.moments.fold import Fold
 from shapband.moments.grouped import GroupFold
 from shapband.moments.stopping import StoppingRule
 from shapband.sampling.base import Realisation
+from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.solvers.base import Solution
 from shapband.valuation import Stopped, Valuation
 
@@ -93,6 +95,7 @@ def play(
         limit - before,
     ) as access:
         realisation = plan.sampling.prepare(access)
+        _warn_of_repeats(plan, realisation)
         session = _Session(plan, realisation, access, journal, workers, started)
         journal.begin(realisation)
         with single_threaded_blas(mergeable=plan.utility.mergeable):
@@ -107,6 +110,7 @@ def play(
         failures=session.failures,
         draw_sizes=realisation.draw_sizes,
         pool_sizes=realisation.pool_sizes,
+        distinct_records=realisation.distinct_records,
         target=realisation.target,
         target_code=realisation.target_code,
         stopped=stopped.reason,
@@ -116,6 +120,13 @@ def play(
         seconds=time.perf_counter() - started,
         groups=session.groups(moments),
     )
+
+
+def _warn_of_repeats(plan: Plan, realisation: Realisation) -> None:
+    sizes = realisation.draw_sizes, realisation.pool_sizes
+    told = format_repeats(plan.names, realisation.distinct_records, *sizes)
+    if told:
+        warnings.warn(f"{told}; {REMEDY}", RepeatedRecords, stacklevel=4)
 
 
 class _Session:

@@ -14,7 +14,8 @@ The influence of provider i's pool on the value of k, as a share of the variance
 
 with y_gk the value of k in game g minus its mean, and V_k its variance. D_gij is 1 - p if game g
 used record j of provider i and -p if not; p is the probability of that. Repeats of a record count
-once, because some models ignore them. m is the size of the pool, h the draw divided by it. Where
+once, because some models ignore them. m is the size of the pool, h the draw divided by it. Without
+repeats and with draws of different sizes, a_ik is also divided by the scale of its pool. Where
 games share shuffles, pairs are taken from different shuffles, because those of one are dependent;
 k² S (S - 1) such pairs from S shuffles of k games take the place of G (G - 2).
 """
@@ -117,8 +118,10 @@ class InfluenceFold:
         """Compute the influences from the sums; three games are the least."""
         chances = self._design.chances.tolist()
         pools = list(zip(self._pools, self._design.draw_sizes, chances, strict=True))
-        shares = np.array([self._shares(*pool) for pool in pools])
+        scale = scales(self._design)
+        shares = np.array([self._shares(*pool) for pool in pools]) / scale[:, None]
         square, variance = np.array([self._square(*pool) for pool in pools]).T
+        square = square / scale
         own, groups = shares[:, 0], shares[:, 2:]
         # A provider alone in its group has no other member for its own pool to move.
         rest = groups.sum(axis=0)[self._group] - groups[np.arange(len(own)), self._group]
@@ -169,6 +172,26 @@ class InfluenceFold:
     def _factor(self, m: int, size: int, p: float) -> float:
         """The factor of a pool's sums; 0 if every game uses the whole pool."""
         return 0.0 if p == 1 else (m - 1) / m / (1 - p) ** 2 / self.pairs / (size / m)
+
+
+def scales(design: PoolDesign) -> FloatArray:
+    """(n,) the largest share that each pool can have, divided by the mean of these.
+
+    A draw of a fraction h without repeats varies by only 1 - h of what fresh draws would, so the
+    share of its pool may be 1 / (1 - h). Shares are divided by their scale, so that those of draws
+    of different sizes can be compared. With draws of one size the scale is 1, also if pools differ:
+    the levels in docs/coverage.md were measured so.
+    """
+    if design.repeats or len(set(design.draw_sizes)) == 1:
+        return np.ones(len(design.names))
+    most = largest_shares(design)
+    return np.asarray(most / most.mean())
+
+
+def largest_shares(design: PoolDesign) -> FloatArray:
+    """(n,) the largest share of the variance across games that each pool can have."""
+    used = np.array(design.draw_sizes) / np.array(design.pool_sizes)
+    return np.ones_like(used) if design.repeats else 1 / np.maximum(1 - used, 1e-9)
 
 
 def _ratio(above: FloatArray | float, below: FloatArray | float) -> FloatArray:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.moments.influence import Influence
+from shapband.moments.influence import Influence, largest_shares, scales
 from shapband.sampling.base import PoolDesign
 
 _FREEDOM = 25.0  # most degrees of freedom: the share of the pools is itself uncertain
@@ -196,9 +196,10 @@ class _Sizes(NamedTuple):
         h = b / m
         used = design.chances
         idle = np.maximum(1 - used, 1e-9)
-        noise = 2 * m * (used / (idle * h)) ** 2 / n_games**2
-        top = 1.0 if design.repeats else float(np.mean(1 / np.maximum(1 - h, 1e-9)))
-        return _Sizes(h * np.array(design.unseen), noise, top)
+        scale = scales(design)
+        noise = 2 * m * (used / (idle * h)) ** 2 / n_games**2 / scale**2
+        top = float(np.mean(largest_shares(design)))
+        return _Sizes(h * np.array(design.unseen) * scale, noise, top)
 
 
 class _Level(NamedTuple):

@@ -111,8 +111,11 @@ def check_valuation(valuation: Valuation, manifest: Mapping[str, Any]) -> None:
     used = [valuation.access.by_provider[name] for name in names]
     _check_counts(count for one in used for count in (one.requests, one.records))
     _check_seconds([valuation.seconds, *(one.seconds for one in used)])
-    sizes = valuation.draw_sizes, valuation.pool_sizes
+    sizes = valuation.draw_sizes, valuation.pool_sizes, valuation.distinct_records
     _check_shapes(sizes, len(names))
+    known = valuation.distinct_records
+    if known is not None and not (np.isnan(known) | ((known >= 1) & (known < _MOST))).all():
+        raise ValueError("a number of distinct records is out of bounds")
     _check_moments(valuation.moments, len(names))
     if groups is not None:
         _check_moments(groups.moments, len(groups.names))

@@ -173,7 +173,7 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     moments, groups = fold.moments(), None
     if grouping is not None and group_fold is not None:
         groups = Groups(grouping, tuple(names), group_fold.moments(moments), moments)
-    pools = facts["pool_sizes"]
+    pools, distinct = facts["pool_sizes"], facts.get("distinct_records")
     evaluations, failures = store.games.counts(range(done))
     valuation = Valuation(
         names=tuple(names),
@@ -192,6 +192,7 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         setup=store.manifest["setup"],
         seconds=store.games.seconds(done),
         groups=groups,
+        distinct_records=None if distinct is None else np.array(distinct, dtype=np.float64),
     )
     check_valuation(valuation, store.manifest)
     return valuation

@@ -57,9 +57,11 @@ class StoredGames(GameJournal):
 
     def begin(self, realisation: Realisation) -> None:
         pools, design = realisation.pool_sizes, realisation.design
+        distinct = realisation.distinct_records
         facts = {
             "draw_sizes": realisation.draw_sizes.tolist(),
             "pool_sizes": None if pools is None else pools.tolist(),
+            "distinct_records": None if distinct is None else _or_none(distinct),
             "target": realisation.target,
             "target_code": realisation.target_code,
             "group": realisation.group,
@@ -196,6 +198,11 @@ def _all_noise(solution: Solution) -> FloatArray:
     if solution.group_noise is None:
         return solution.noise
     return np.concatenate([solution.noise, solution.group_noise], axis=1)
+
+
+def _or_none(numbers: FloatArray) -> list[float | None]:
+    """List numbers with NaN as None, because JSON has no NaN."""
+    return [None if np.isnan(number) else number for number in numbers.tolist()]
 
 
 def _to_bytes(numbers: FloatArray) -> memoryview:

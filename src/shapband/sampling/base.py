@@ -11,13 +11,12 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
-from shapband.checks import check_whole
 from shapband.draws import BlockRows, Choice, Draws, RandomRows, Stream
-from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch
+from shapband.sampling.distinct import count_distinct
+from shapband.sampling.sizes import stock_of
 from shapband.seeds import Seeds
-from shapband.sources.base import FiniteSource
 
 
 class Sampling(ABC):
@@ -96,6 +95,8 @@ class Realisation(ABC):
     ----------
     draw_sizes : (n,) records of each provider in a game
     pool_sizes : (n,) records in each provider's pool, or None without pools
+    distinct_records : (n,) different records in each provider's pool, or without pools in its
+        stock, counted up to the size of a draw; NaN where they are not known, None if none are
     target : what the moments across these games estimate, as a sentence
     target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     group : games that share one shuffle of the pools, or None if there are no shuffles
@@ -114,6 +115,7 @@ class Realisation(ABC):
 
     draw_sizes: IntArray
     pool_sizes: IntArray | None
+    distinct_records: FloatArray | None = None
     target: str
     target_code: str = "other"
     group: int | None = None
@@ -125,27 +127,6 @@ class Realisation(ABC):
         """Return every provider's draws for these consecutive games."""
 
 
-def check_count(owner: str, **counts: int) -> None:
-    """Check that each named argument is an integer of at least 1."""
-    for name, count in counts.items():
-        check_whole(f"{owner}: {name}", count, 1)
-
-
-def check_sizes(
-    owner: str, providers: Sequence[Provider], size: int, argument: str, draws: int = 1
-) -> None:
-    """Check that every finite source has enough records for the draws."""
-    needed = draws * size
-    asked = f"{argument}={size}" if draws == 1 else f"{draws} draws of {argument}={size}"
-    for provider in providers:
-        source = provider.source
-        if isinstance(source, FiniteSource) and not source.replace and source.size < needed:
-            raise InvalidInput(
-                f"{owner}: provider {provider.name!r} has {source.size} records, fewer than "
-                f"{asked}: lower {argument}, or leave the provider out"
-            )
-
-
 def buy_pools(access: Access, n_pool: int) -> list[Batch]:
     """Buy the pools, one request per provider; a provider with fewer records gives all of them."""
     sizes = [pool_size(provider, n_pool) for provider in access.providers]
@@ -155,10 +136,8 @@ def buy_pools(access: Access, n_pool: int) -> list[Batch]:
 
 def pool_size(provider: Provider, n_pool: int) -> int:
     """Number of records of a provider's pool: `n_pool`, or all records if there are fewer."""
-    source = provider.source
-    if isinstance(source, FiniteSource) and not source.replace:
-        return min(n_pool, source.size)
-    return n_pool
+    stock = stock_of(provider)
+    return n_pool if stock is None else min(n_pool, stock)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -193,6 +172,7 @@ class PoolGames(Realisation):
         return PoolGames(
             draw_sizes=draw_sizes,
             pool_sizes=sizes,
+            distinct_records=np.array([count_distinct(pool) for pool in pools], dtype=np.float64),
             target=target,
             target_code=target_code,
             group=per_shuffle,
@@ -208,16 +188,8 @@ class PoolGames(Realisation):
 
 
 def _unseen(provider: Provider, pool: int) -> float:
-    source = provider.source
-    if isinstance(source, FiniteSource) and not source.replace:
-        return 1.0 - pool / source.size
-    return 1.0
-
-
-def format_sizes(sizes: IntArray) -> str:
-    """Return sizes as text: "60", or "30 to 90" if providers differ."""
-    low, high = int(sizes.min()), int(sizes.max())
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    stock = stock_of(provider)
+    return 1.0 if stock is None else 1.0 - pool / stock
 
 
 def sizes_of(pools: Sequence[Batch]) -> IntArray:

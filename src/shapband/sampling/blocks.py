@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from shapband.access.access import Access
+from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.sampling.base import (
@@ -15,11 +14,17 @@ from shapband.sampling.base import (
     Realisation,
     Sampling,
     buy_pools,
-    check_count,
-    check_sizes,
-    format_sizes,
     pool_size,
     sizes_of,
+)
+from shapband.sampling.sizes import (
+    DrawSize,
+    check_draw_size,
+    check_pools,
+    draw_sizes,
+    format_draws,
+    format_sizes,
+    largest,
 )
 
 
@@ -32,6 +37,13 @@ class Blocks(Sampling):
     population's variance, unlike that of a bootstrap. When a shuffle is used up, the pools are
     shuffled again; variances are taken within shuffles and averaged over them. More shuffles
     reduce the noise of the shuffling, but not that of the pools; the standard errors include both.
+    One shuffle gives as many games as the pool that holds the fewest draws.
+
+    Parameters
+    ----------
+    n_pool : records bought from every provider, once
+    n_sample : records that a provider gives to a game: a number, a fraction of each stock (not of
+        the pool), or numbers by provider name. Every pool must hold two draws
 
     Examples
     --------
@@ -41,28 +53,31 @@ class Blocks(Sampling):
     """
 
     n_pool: int
-    n_sample: int
+    n_sample: DrawSize
 
     def __post_init__(self) -> None:
-        check_count("Blocks", n_pool=self.n_pool, n_sample=self.n_sample)
-        if self.n_pool < 2 * self.n_sample:
+        check_whole("Blocks: n_pool", self.n_pool, 1)
+        size = check_draw_size("Blocks", "n_sample", self.n_sample)
+        object.__setattr__(self, "n_sample", size)
+        most = largest(size)
+        if most is not None and self.n_pool < 2 * most:
             raise InvalidInput(
                 f"Blocks: n_pool={self.n_pool} must hold at least two draws of "
-                f"n_sample={self.n_sample}: raise n_pool to {2 * self.n_sample}, or lower n_sample"
+                f"n_sample={most}: raise n_pool to {2 * most}, or lower n_sample"
             )
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Check that every pool can be cut into two draws."""
-        check_sizes("Blocks", providers, self.n_sample, "n_sample", draws=2)
+        check_pools("Blocks", "n_sample", self.n_sample, providers, self.n_pool)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""
-        smallest = min(pool_size(provider, self.n_pool) for provider in access.providers)
-        per_shuffle = smallest // self.n_sample
+        sizes = draw_sizes("Blocks", "n_sample", self.n_sample, access.providers)
+        each = zip(access.providers, sizes.tolist(), strict=True)
+        per_shuffle = min(pool_size(provider, self.n_pool) // size for provider, size in each)
         pools = buy_pools(access, self.n_pool)
-        sizes = np.full(len(pools), self.n_sample, dtype=np.int64)
         target = (
-            f"draws of {self.n_sample:,} records from the population that the pools of "
+            f"draws of {format_draws(self.n_sample, sizes)} from the population that the pools of "
             f"{format_sizes(sizes_of(pools))} were drawn from"
         )
         return PoolGames.of(access, pools, sizes, target, "population", per_shuffle=per_shuffle)

@@ -7,44 +7,71 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
 from shapband.draws import Draws
 from shapband.providers import Provider
-from shapband.sampling.base import Realisation, Sampling, check_count, check_sizes
+from shapband.sampling.base import Realisation, Sampling
+from shapband.sampling.distinct import count_up_to
+from shapband.sampling.sizes import (
+    DrawSize,
+    check_draw_size,
+    check_stocks,
+    draw_sizes,
+    format_draws,
+)
+from shapband.sources.base import FiniteSource
 
 
 @dataclass(frozen=True)
 class Fresh(Sampling):
     """Fresh draws of `n_sample` records from every source in every game (Algorithm 2).
 
+    Parameters
+    ----------
+    n_sample : records that a provider gives to a game: a number, a fraction of each stock, or
+        numbers by provider name. A fraction is rounded down, and gives at least one record
+
     Examples
     --------
     >>> import shapband as sb
-    >>> sb.Fresh(60)
-    Fresh(n_sample=60)
+    >>> sb.Fresh(60), sb.Fresh(0.3), sb.Fresh({"north": 60, "south": 18})
+    (Fresh(n_sample=60), Fresh(n_sample=0.3), Fresh(n_sample={'north': 60, 'south': 18}))
     """
 
-    n_sample: int
+    n_sample: DrawSize
 
     def __post_init__(self) -> None:
-        check_count("Fresh", n_sample=self.n_sample)
+        size = check_draw_size("Fresh", "n_sample", self.n_sample)
+        object.__setattr__(self, "n_sample", size)
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Check that every finite source has enough records for one draw."""
-        check_sizes("Fresh", providers, self.n_sample, "n_sample")
+        check_stocks("Fresh", "n_sample", self.n_sample, providers)
 
     def prepare(self, access: Access) -> Realisation:
         """Return the realisation; no records are bought in advance."""
-        n = len(access.providers)
+        sizes = draw_sizes("Fresh", "n_sample", self.n_sample, access.providers)
         return _FreshGames(
-            draw_sizes=np.full(n, self.n_sample, dtype=np.int64),
+            draw_sizes=sizes,
             pool_sizes=None,
-            target=f"draws of {self.n_sample:,} records from the sources",
+            distinct_records=_distinct_records(access.providers, sizes),
+            target=f"draws of {format_draws(self.n_sample, sizes)} from the sources",
             target_code="sources",
-            cost=Cost(requests=n, records=n * self.n_sample),
+            cost=Cost(requests=len(sizes), records=int(sizes.sum())),
             access=access,
         )
+
+
+def _distinct_records(providers: Sequence[Provider], sizes: IntArray) -> FloatArray:
+    """Different records in the stocks that are in memory, up to the size of a draw."""
+    found = np.full(len(providers), np.nan)
+    for at, provider in enumerate(providers):
+        source = provider.source
+        if isinstance(source, FiniteSource) and source.records is not None:
+            found[at] = count_up_to(source.records, int(sizes[at]))
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from shapband.access.access import Access
 from shapband.checks import check_whole
 from shapband.errors import InvalidInput
@@ -16,10 +14,16 @@ from shapband.sampling.base import (
     Realisation,
     Sampling,
     buy_pools,
-    check_count,
-    check_sizes,
-    format_sizes,
     sizes_of,
+)
+from shapband.sampling.sizes import (
+    DrawSize,
+    check_draw_size,
+    check_pools,
+    draw_sizes,
+    format_draws,
+    format_sizes,
+    largest,
 )
 
 
@@ -37,7 +41,8 @@ class Pooled(Sampling):
     Parameters
     ----------
     n_pool : records bought from every provider, once
-    n_boot : records that a provider gives to a game
+    n_boot : records that a provider gives to a game: a number, a fraction of each stock (not of
+        the pool), or numbers by provider name
     replace : whether a game may draw a record of the pool twice
 
     Examples
@@ -48,19 +53,21 @@ class Pooled(Sampling):
     """
 
     n_pool: int
-    n_boot: int
+    n_boot: DrawSize
     replace: bool = True
 
     def __post_init__(self) -> None:
         check_whole("Pooled: n_pool", self.n_pool, 2, " (one record tells nothing)")
-        check_count("Pooled", n_boot=self.n_boot)
+        size = check_draw_size("Pooled", "n_boot", self.n_boot)
+        object.__setattr__(self, "n_boot", size)
         if not isinstance(self.replace, bool):
             raise InvalidInput(f"Pooled: replace must be True or False; received {self.replace!r}")
-        if not self.replace and self.n_boot > self.n_pool // 2:
+        most = largest(size)
+        if not self.replace and most is not None and most > self.n_pool // 2:
             raise InvalidInput(
-                f"Pooled: without replacement n_boot={self.n_boot} must be at most half of "
+                f"Pooled: without replacement n_boot={most} must be at most half of "
                 f"n_pool={self.n_pool}, because larger draws tell too little of other pools: raise "
-                f"n_pool to {2 * self.n_boot}, or lower n_boot"
+                f"n_pool to {2 * most}, or lower n_boot"
             )
 
     def __repr__(self) -> str:
@@ -68,19 +75,19 @@ class Pooled(Sampling):
         return f"Pooled(n_pool={self.n_pool}, n_boot={self.n_boot}{how})"
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Accept all providers with replacement; without it, those with twice the draw."""
-        if not self.replace:
-            check_sizes("Pooled", providers, self.n_boot, "n_boot", draws=2)
+        """Check that there is a size for every provider; without replacement, twice the draw."""
+        if self.replace:
+            draw_sizes("Pooled", "n_boot", self.n_boot, providers)
+        else:
+            check_pools("Pooled", "n_boot", self.n_boot, providers, self.n_pool)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""
         pools = buy_pools(access, self.n_pool)
-        sizes = np.full(len(pools), self.n_boot, dtype=np.int64)
-        pooled = format_sizes(sizes_of(pools))
-        target = f"draws of {self.n_boot:,} records with replacement from pools of {pooled}"
+        sizes = draw_sizes("Pooled", "n_boot", self.n_boot, access.providers)
+        drawn, pooled = format_draws(self.n_boot, sizes), format_sizes(sizes_of(pools))
+        target = f"draws of {drawn} with replacement from pools of {pooled}"
         if not self.replace:
-            target = (
-                f"draws of {self.n_boot:,} records from the sources, by way of pools of {pooled}"
-            )
+            target = f"draws of {drawn} from the sources, by way of pools of {pooled}"
         code = "pools" if self.replace else "sources"
         return PoolGames.of(access, pools, sizes, target, code, replace=self.replace)

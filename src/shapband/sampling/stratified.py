@@ -16,10 +16,9 @@ from shapband.sampling.base import (
     Realisation,
     Sampling,
     buy_pools,
-    check_count,
-    format_sizes,
     sizes_of,
 )
+from shapband.sampling.sizes import format_sizes
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,8 @@ class Stratified(Sampling):
 
     def __post_init__(self) -> None:
         check_whole("Stratified: n_pool", self.n_pool, 2, " (one record tells nothing)")
-        check_count("Stratified", n_boot=self.n_boot)
+        average = " (the mean over providers, whose sizes follow their pools; Pooled takes others)"
+        check_whole("Stratified: n_boot", self.n_boot, 1, average)
         allocation_bounds(self.n_pool, self.n_boot, self.alpha)
 
     def check(self, providers: Sequence[Provider]) -> None:

@@ -105,6 +105,12 @@ def _check_realisation(realisation: Realisation, name: str, n: int) -> None:
         isinstance(sizes, np.ndarray) and sizes.shape == (n,) and sizes.dtype.kind in "iu",
         f"{name}.prepare must give draw_sizes as an array of {n} whole numbers; received {sizes!r}",
     )
+    found = realisation.distinct_records
+    require(
+        found is None or (isinstance(found, np.ndarray) and found.shape == (n,)),
+        f"{name}.prepare must give distinct_records as an array of {n} numbers, or None; received "
+        f"{found!r}",
+    )
 
 
 def _records(
