@@ -75,6 +75,7 @@ class Utility(WithFacts, ABC):
 
     @property
     def exact_up_to(self) -> int:
+        """Number of providers up to which `Exact` is the default solver."""
         return 11 if self.mergeable else 6
 
     def check(self, providers: Sequence[Provider]) -> None:
