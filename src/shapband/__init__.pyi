@@ -18,9 +18,13 @@ from .records import Batch, Schema
 from .runs.read import Run, RunStatus, load
 from .sampling.base import Realisation, Sampling
 from .sampling.blocks import Blocks
+from .sampling.cohort import Cohort
 from .sampling.fresh import Fresh
+from .sampling.independent import Independent
+from .sampling.markov import MarkovChain
 from .sampling.pooled import Pooled
 from .sampling.stratified import Stratified
+from .sampling.trace import Trace
 from .several import Difference, Ranks
 from .solvers.balanced import BalancedPermutation
 from .solvers.base import Solution, Solver
@@ -57,6 +61,7 @@ __all__ = [
     "Batch",
     "Blocks",
     "Budget",
+    "Cohort",
     "Comparison",
     "Correlation",
     "Cost",
@@ -74,7 +79,9 @@ __all__ = [
     "FunctionUtility",
     "Games",
     "GenerativeSource",
+    "Independent",
     "LinearUtility",
+    "MarkovChain",
     "Moments",
     "NeighborUtility",
     "Permutation",
@@ -96,6 +103,7 @@ __all__ = [
     "StoppingRule",
     "Stratified",
     "TableUtility",
+    "Trace",
     "Usage",
     "Utility",
     "Valuation",

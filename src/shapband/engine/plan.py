@@ -14,6 +14,8 @@ from shapband.moments.stopping import StoppingRule
 from shapband.providers import Provider, check_providers
 from shapband.records import Schema
 from shapband.sampling.base import Sampling
+from shapband.sampling.blocks import Blocks
+from shapband.sampling.participation import Participation, Presence
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
 from shapband.solvers.default import default_solver
@@ -36,6 +38,21 @@ class Plan:
     keep_games: int | None = None
     concurrency: int = CONCURRENCY
     timeout: float = TIMEOUT
+    participation: Participation | None = None
+
+    @property
+    def presence(self) -> Presence | None:
+        """Who takes part in which games, or None if everybody does in all."""
+        if self.participation is None:
+            return None
+        return Presence(self.participation, self.seeds, self.names)
+
+    @property
+    def most_present(self) -> int:
+        """Largest number of providers in a game."""
+        if self.participation is None:
+            return len(self.providers)
+        return max(self.participation.counts(self.names))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -51,6 +68,7 @@ class Plan:
             "empty": f"v(∅) = {float(self.utility.empty):.6g}{source}",
             "sampling": repr(self.sampling),
             "solver": repr(self.solver),
+            **_told(self.participation),
         }
 
 
@@ -68,6 +86,7 @@ def make_plan(
     keep_games: int | None = None,
     concurrency: int = CONCURRENCY,
     timeout: float = TIMEOUT,
+    participation: Participation | None = None,
     locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Plan:
     """Check all arguments of a valuation before any source is asked, and fill in the defaults.
@@ -77,7 +96,10 @@ def make_plan(
     """
     with locate("providers"):
         checked = check_providers(providers)
-    chosen = default_solver(len(checked)) if solver is None else solver
+    names = [provider.name for provider in checked]
+    with locate("participation"):
+        sizes = _present_counts(participation, sampling, names)
+    chosen = default_solver(max(sizes)) if solver is None else solver
     _check_kinds(utility, sampling, chosen, stop)
     check_whole("n_games", n_games, 2, " (a variance needs two games)")
     if chunk_size is not None:
@@ -86,7 +108,8 @@ def make_plan(
         check_whole("keep_games", keep_games, 0, ", or None for as many as fit in 40 MB")
     check_whole("concurrency", concurrency, 1)
     with locate("solver"):
-        chosen.check(len(checked))
+        for size in sizes:
+            (chosen if size == len(checked) else chosen.for_size(size)).check(size)
     with locate("sampling"):
         sampling.check(checked)
     with locate("utility"):
@@ -104,7 +127,33 @@ def make_plan(
         keep_games=keep_games,
         concurrency=concurrency,
         timeout=_check_timeout(timeout),
+        participation=participation,
     )
+
+
+def _told(participation: Participation | None) -> dict[str, str]:
+    return {} if participation is None else {"participation": repr(participation)}
+
+
+def _present_counts(
+    participation: Participation | None, sampling: Sampling, names: Sequence[str]
+) -> Sequence[int]:
+    """Check the participation, and return how many providers may be in one game."""
+    if participation is None:
+        return [len(names)]
+    if not isinstance(participation, Participation):
+        raise InvalidInput(
+            "participation must be Independent(...), Cohort(...), MarkovChain(...), Trace(...) or "
+            f"None; received {type(participation).__name__}"
+        )
+    if isinstance(sampling, Blocks):
+        raise InvalidInput(
+            "participation: Blocks compares whole shuffles of the pools, in which everybody must "
+            "take part: use Pooled(..., replace=False), which also estimates the variance of the "
+            "sources"
+        )
+    participation.check(names)
+    return participation.counts(names)
 
 
 def _check_kinds(

@@ -114,6 +114,8 @@ def two_values(moments: Moments) -> TwoValues:
     count = np.clip(np.rint(n * share), 1, max(n - 1, 1))
     found = np.abs(kurtosis - skew**2 - 1) <= _SAME * kurtosis
     found &= ~never_changed(moments) & (moments.m2 > 0) & (n > 2) & (moments.group is None)
+    if moments.presence is not None and moments.presence.of_mean is not None:
+        found &= False  # the interval is that of independent games with a random presence
     spread = np.sqrt(moments.m2 / n / np.maximum(share * (1 - share), 1 / n**2))
     return TwoValues(found, moments.mean - share * spread, spread, count)
 

@@ -23,6 +23,9 @@ from shapband.seeds import Seeds
 from shapband.valuation import Valuation
 
 
+_NOBODY_ABSENT = fingerprint_object(None)
+
+
 @dataclass(frozen=True)
 class StoredConfig:
     """The configuration that a run was begun from.
@@ -155,13 +158,17 @@ def _arguments(plan: Plan) -> dict[str, str]:
         "budget": str(plan.budget),
         "stop": repr(plan.stop),
         "keep_games": repr(plan.keep_games),
+        "participation": repr(plan.participation),
+        "settings of the participation": fingerprint_object(plan.participation),
     }
 
 
 def _check_same(store: RunStore, plan: Plan, *, seed_given: bool) -> None:
     """Raise RunError, naming the first argument that is not that of the run."""
     manifest = store.manifest
-    before: Mapping[str, str] = manifest["arguments"]
+    # Everybody took part in the runs of versions that did not say so.
+    everybody = {"participation": repr(None), "settings of the participation": _NOBODY_ABSENT}
+    before: Mapping[str, str] = {**everybody, **manifest["arguments"]}
     for what, found in _arguments(plan).items():
         if what not in before or before[what] == found:
             continue

@@ -24,7 +24,8 @@ class BalancedPermutation(Solver):
 
     Parameters
     ----------
-    n_iter : a multiple of the number of providers, at least twice that number
+    n_iter : a multiple of the number of providers, at least twice that number; rounded up in
+        games in which not all providers take part
 
     Examples
     --------
@@ -39,12 +40,16 @@ class BalancedPermutation(Solver):
         check_whole("BalancedPermutation: n_iter", self.n_iter, 1)
 
     def check(self, n_providers: int) -> None:
-        if self.n_iter % n_providers or self.n_iter < 2 * n_providers:
-            remedy = n_providers * max(2, -(-self.n_iter // n_providers))
+        if self.n_iter != _complete(self.n_iter, n_providers):
             raise InvalidInput(
                 f"BalancedPermutation: n_iter must be a multiple of the {n_providers} providers "
-                f"and at least {2 * n_providers}; received {self.n_iter}: use {remedy}"
+                f"and at least {2 * n_providers}; received {self.n_iter}: use "
+                f"{_complete(self.n_iter, n_providers)}"
             )
+
+    def for_size(self, n_providers: int) -> BalancedPermutation:
+        """Round `n_iter` up to complete blocks of so many providers."""
+        return BalancedPermutation(_complete(self.n_iter, n_providers))
 
     def solve(self, games: Games) -> Solution:
         """Average the marginal contributions over the shifts of each block, then over blocks."""
@@ -59,6 +64,11 @@ class BalancedPermutation(Solver):
     def floats_per_game(self, n_providers: int) -> int:
         """Floats in orders, values, marginal contributions and temporary arrays."""
         return 8 * self.n_iter * n_providers
+
+
+def _complete(n_iter: int, n_providers: int) -> int:
+    """Round a number of permutations up to complete blocks, at least two."""
+    return n_providers * max(2, -(-n_iter // n_providers))
 
 
 def _shifts(orders: IntArray) -> IntArray:

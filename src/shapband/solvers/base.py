@@ -65,6 +65,10 @@ class Solver(ABC):
     def check(self, n_providers: int) -> None:
         """Raise InvalidInput if games of this size cannot be solved."""
 
+    def for_size(self, n_providers: int) -> Solver:  # noqa: ARG002
+        """Return the solver for games in which so many of the providers take part."""
+        return self
+
     @abstractmethod
     def solve(self, games: Games) -> Solution:
         """Solve every game of the chunk; efficiency holds in each of them."""
