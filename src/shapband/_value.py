@@ -62,8 +62,8 @@ def value(
     stop : ends the valuation before `n_games` when it is met, such as
         ``Precision(absolute=0.01) | Seconds(600)``; looked at every 32 games, and `Seconds` after
         every chunk
-    participation : who takes part in a game: `Independent`, `Cohort`, `MarkovChain` or `Trace`; None
-        means everybody in every game. An absent provider is worth 0, and its source is not asked
+    participation : who takes part in a game: `Independent`, `Cohort`, `MarkovChain` or `Trace`;
+        None is everybody in every game. An absent provider is worth 0, and its source not asked
     chunk_size : games computed at once, by default as many as fit in memory comfortably; the
         result does not depend on it
     keep_games : how many games' values `valuation.games` holds, from the first on; no estimate

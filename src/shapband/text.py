@@ -12,6 +12,7 @@ import numpy as np
 from shapband._typing import BoolArray
 from shapband.checks import printable
 from shapband.moments.errors import error_parts
+from shapband.moments.participation import participation_parts
 from shapband.moments.shapes import games_to_be_constant, maybe_constant, very_skewed
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def valuation_text(valuation: Valuation) -> str:
             *table_lines(*valuation_table(valuation)),
             *_caveats(valuation),
             "",
+            *_on_participation(valuation),
             *_on_pools(valuation),
             f"sources: {valuation.access.records:,} records in {valuation.access.requests:,} "
             f"requests, total request time {valuation.access.seconds:.2f} s",
@@ -51,7 +53,8 @@ def valuation_html(valuation: Valuation) -> str:
             align = "left" if place == 0 else "right"
             cell = ElementTree.SubElement(row, tag, style=f"text-align: {align}")
             cell.text = text.strip()
-    for line in [*_caveats(valuation), *_on_pools(valuation)]:
+    notes = (_caveats, _on_participation, _on_pools)
+    for line in [line for note in notes for line in note(valuation)]:
         ElementTree.SubElement(division, "p").text = line
     return ElementTree.tostring(division, encoding="unicode", method="html")
 
@@ -74,7 +77,14 @@ def valuation_table(valuation: Valuation) -> Table:
         with_digits(deviation[order], np.fmin(deviation_error, deviation)[order]),
     ]
     names = [printable(valuation.names[place]) for place in order]
-    header = ("provider", "expectation", "± 95 %", "share", "sd of value")
+    header: tuple[str, ...] = ("provider", "expectation", "± 95 %", "share", "sd of value")
+    if valuation.moments.presence is not None:
+        parts = participation_parts(valuation.moments)
+        mean, error = parts["expectation_present"], parts["standard_error_present"]
+        columns.append([f"{100 * rate:.1f} %" for rate in parts["rate"][order]])
+        columns.append(with_digits(mean[order], error[order]))
+        columns.append(with_digits(error[order], error[order]))
+        header = (*header, "takes part", "if present", "std. error")
     return header, list(zip(names, *columns, strict=True))
 
 
@@ -152,6 +162,21 @@ def _caveats(valuation: Valuation) -> list[str]:
             "permutations"
         )
     return lines
+
+
+def _on_participation(valuation: Valuation) -> list[str]:
+    """Say what the variances are due to, over all providers."""
+    if valuation.moments.presence is None:
+        return []
+    parts = participation_parts(valuation.moments)
+    whole = float(valuation.variance.sum())
+    if not whole > 0:
+        return []
+    own = min(max(float(parts["variance_participation"].sum()) / whole, 0.0), 1.0)
+    return [
+        f"variance: {100 * own:.0f} % from the provider's own presence, {100 * (1 - own):.0f} % "
+        "from the data and the others"
+    ]
 
 
 def _on_pools(valuation: Valuation) -> list[str]:

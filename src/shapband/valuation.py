@@ -16,7 +16,9 @@ from shapband.errors import InvalidInput
 from shapband.moments import intervals, joint
 from shapband.moments.accumulate import Moments
 from shapband.moments.errors import error_parts
+from shapband.moments.participation import participation_parts
 from shapband.moments.pools import PoolErrors
+from shapband.moments.presence import PresenceMoments
 from shapband.text import valuation_html, valuation_text
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class Valuation:
     stopped_code : the same for programs: ``n_games``, ``budget``, ``rule``, ``pools`` if the
         rule cannot be met with these pools, or ``unfinished`` in a run that is not finished
     seed : the seed; the same seed gives the same valuation
-    setup : utility, sampling and solver as text
+    setup : utility, sampling, solver and participation as text
     seconds : wall time with access; in a run, the sum over sessions, without the pauses
 
     Examples
@@ -150,6 +152,21 @@ class Valuation:
             "pools": np.sqrt(parts.pools),
         }
         return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
+
+    @property
+    def participation(self) -> pd.DataFrame:
+        """How often every provider took part, its value if present, and its variance by cause.
+
+        `rate` is the share of games in which the provider was present. `expectation_present` and
+        `variance_present` are the moments of its value in these games, with the standard error of
+        the first. The variance over all games is the sum of `variance_participation`, which its own
+        presence and absence cause, and `variance_data`, which the data and the presence of the
+        others cause: p (1 - p) E[φ | present]² and p Var(φ | present).
+        """
+        import pandas as pd
+
+        parts = participation_parts(self.moments)
+        return pd.DataFrame(parts, index=pd.Index(self.names, name="provider"))
 
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> FloatArray:
         """(n, 2) confidence interval for the expectation.
@@ -253,6 +270,8 @@ class Valuation:
             "products": None if products is None else _to_numbers(products),
             "pools": None if pools is None else _lists_of(pools),
         }
+        if self.moments.presence is not None:
+            moments["presence"] = _lists_of(self.moments.presence)
         access = {
             name: [used.requests, used.records, used.seconds]
             for name, used in self.access.by_provider.items()
@@ -289,6 +308,10 @@ class Valuation:
         if moments.get("pools") is not None:
             parts = {name: _to_array(part) for name, part in moments["pools"].items()}
             moments["pools"] = PoolErrors(**parts)
+        if moments.get("presence") is not None:
+            known = {name: part for name, part in moments["presence"].items() if part is not None}
+            arrays = {name: _to_array(part) for name, part in known.items()}
+            moments["presence"] = PresenceMoments(**arrays)
         pools = document["pool_sizes"]
         return Valuation(
             names=tuple(document["names"]),
@@ -322,8 +345,9 @@ class Valuation:
         return valuation_html(self)
 
 
-def _lists_of(pools: PoolErrors) -> dict[str, Any]:
-    return {field.name: _to_numbers(getattr(pools, field.name)) for field in fields(pools)}
+def _lists_of(record: PoolErrors | PresenceMoments) -> dict[str, Any]:
+    parts = {field.name: getattr(record, field.name) for field in fields(record)}
+    return {name: None if part is None else _to_numbers(part) for name, part in parts.items()}
 
 
 def _to_numbers(values: FloatArray) -> Any:

@@ -132,9 +132,7 @@ class _Session:
         started: float,
     ) -> None:
         self._presence = plan.presence
-        self.fold = Fold(
-            len(plan.providers), realisation.group, realisation.design, self._presence
-        )
+        self.fold = Fold(len(plan.providers), realisation.group, realisation.design, self._presence)
         self.kept = _KeptGames(len(plan.providers), plan.keep_games)
         self.evaluations = 0
         self.failures = 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shapband._typing import FloatArray
+from shapband._typing import BoolArray, FloatArray
 from shapband.moments.accumulate import Moments
 from shapband.moments.errors import games_variance
 from shapband.moments.influence import InfluenceFold
@@ -120,7 +120,7 @@ class _PoolFold:
         """Add the next games. Many are added at once, because a call for every pool is slow."""
         self._waiting = np.concatenate([self._waiting, values])
         if len(self._waiting) >= _FOLD:
-            self._centre = self._centre or _centre(self._waiting[:_FOLD])
+            self._centre = self._centre or self._first_centre(_FOLD)
             self._add_waiting(self._centre)
 
     def errors(self, moments: Moments) -> PoolErrors | None:
@@ -130,7 +130,7 @@ class _PoolFold:
             self._add_waiting(self._centre)
         elif self._whole:
             influence = InfluenceFold(self._design, self._presence)
-            self._add(influence, _centre(self._waiting[: self._whole]))
+            self._add(influence, self._first_centre(self._whole))
         if influence.pairs > 0 and _somebody_is_absent(moments):
             found = pool_errors(_spread_if_present(moments), influence.influence(), self._design)
             return _of_all_games(found, moments)
@@ -150,7 +150,20 @@ class _PoolFold:
 
     def _add(self, influence: InfluenceFold, centre: tuple[FloatArray, FloatArray]) -> None:
         mean, scale = centre
-        influence.add((self._waiting[: self._whole] - mean) / scale)
+        scaled = (self._waiting[: self._whole] - mean) / scale
+        if self._presence is not None:
+            # Values of absence are 0 about the centre, so that presence itself is no noise.
+            games = range(influence.n_games, influence.n_games + len(scaled))
+            scaled = np.where(self._presence.table(games), scaled, 0.0)
+        influence.add(scaled)
+
+    def _first_centre(self, n_games: int) -> tuple[FloatArray, FloatArray]:
+        """A centre and a scale near which the values of present providers lie."""
+        values = self._waiting[:n_games]
+        if self._presence is None:
+            return _centre(values)
+        present = self._presence.table(range(n_games))
+        return _centre(values) if present.all() else _centre_of_present(values, present)
 
 
 def _spread(moments: Moments) -> Spread:
@@ -231,6 +244,14 @@ def _centre(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A centre and a scale near which the values lie."""
     scale = values.std(axis=0)
     return values.mean(axis=0), np.where(scale > 0, scale, 1.0)
+
+
+def _centre_of_present(values: FloatArray, present: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """The same from values of present providers only; 0 and 1 for one that was never present."""
+    count = np.maximum(present.sum(axis=0), 1)
+    mean = np.where(present, values, 0.0).sum(axis=0) / count
+    square = np.where(present, (values - mean) ** 2, 0.0).sum(axis=0) / count
+    return mean, np.where(square > 0, np.sqrt(square), 1.0)
 
 
 def _mean_squared_correlation(moments: Moments) -> float:

@@ -19,8 +19,9 @@ games share shuffles, pairs are taken from different shuffles, because those of 
 k² S (S - 1) such pairs from S shuffles of k games take the place of G (G - 2).
 
 A provider's pool can act only on games in which the provider takes part, so its influence is taken
-from these, with their own number and variance. It counts with the square of the rate q_i of these
-games, and is expressed as a share of q_k² times the variance of k's value if k is present.
+from these, with their own number and variance; the value of k is taken about its mean in presence,
+and is 0 if k is absent. The influence counts with the square of the rate q_i of these games, and is
+expressed as a share of q_k² times the variance of k's value if k is present.
 """
 
 from __future__ import annotations
@@ -89,12 +90,12 @@ class InfluenceFold:
         self._members = [np.flatnonzero(self._group == group) for group in range(groups)]
         self._pools = [_PoolSums(size, 2 + groups) for size in design.pool_sizes]
         self._per_shuffle = design.per_shuffle or 1
-        self._n_games = 0
+        self.n_games = 0
 
     @property
     def pairs(self) -> float:
         """Pairs of games that do not share a shuffle."""
-        return self._pairs_of(self._n_games)
+        return self._pairs_of(self.n_games)
 
     def _pairs_of(self, games: int) -> float:
         k = self._per_shuffle
@@ -102,8 +103,8 @@ class InfluenceFold:
 
     def add(self, values: FloatArray) -> None:
         """Add the next games: values about a fixed centre and in a fixed scale, (n_games, n)."""
-        games = range(self._n_games, self._n_games + len(values))
-        self._n_games = games.stop
+        games = range(self.n_games, self.n_games + len(values))
+        self.n_games = games.stop
         signed = values * self._sign
         groups = np.stack([signed[:, members].sum(axis=1) for members in self._members], axis=1)
         add_games = load("influence").add_games
@@ -132,7 +133,7 @@ class InfluenceFold:
         chances = self._design.chances.tolist()
         pools = list(zip(self._pools, self._design.draw_sizes, chances, strict=True))
         shares = np.array([self._shares(*pool) for pool in pools])
-        if any(pool.games < self._n_games for pool in self._pools):
+        if any(pool.games < self.n_games for pool in self._pools):
             shares[:, 2:] *= self._rescaled()
         square, variance = np.array([self._square(*pool) for pool in pools]).T
         own, groups = shares[:, 0], shares[:, 2:]
@@ -150,7 +151,7 @@ class InfluenceFold:
         Column k of a pool's games has a variance of its own; the common scale of a group is the
         sum over its members of the squared rate times the variance of the value if present.
         """
-        rate = np.array([pool.games / max(self._n_games, 1) for pool in self._pools])
+        rate = np.array([pool.games / max(self.n_games, 1) for pool in self._pools])
         variance = np.array([pool.variance() for pool in self._pools])
         scale = rate**2 * variance[:, 0]
         sums = np.array([scale[members].sum() for members in self._members])
@@ -165,7 +166,7 @@ class InfluenceFold:
             # Too few games to tell: the whole of the own value, and nothing of the others.
             return np.array([1.0, *np.zeros(pool.totals.shape[1] - 1)])
         factor = self._factor(m, size, p, games)
-        total, square, used, used_square, distinct = pool.totals[:5]
+        total, _, used, used_square, distinct = pool.totals[:5]
         mean = total / games
         variance = pool.variance()
         deviations = pool.sums.astype(np.float64) - mean * pool.counts[:, None]
@@ -226,7 +227,7 @@ class _PoolSums:
         """Variance of every column over the games: (n_columns,)."""
         games = max(self.games, 2)
         mean = self.totals[0] / games
-        return np.maximum(self.totals[1] - games * mean**2, 0.0) / (games - 1)
+        return np.asarray(np.maximum(self.totals[1] - games * mean**2, 0.0) / (games - 1))
 
 
 def _sign(name: str) -> float:

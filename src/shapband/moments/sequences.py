@@ -60,10 +60,10 @@ def sequence_quantile(moments: Moments, level: float) -> float:
     from scipy.special import ndtr, stdtrit
 
     boundary = mixture_boundary(moments.n_games, 1 - level)
-    freedom: float = moments.n_games - moments.n_groups
+    freedom = float(moments.n_games - moments.n_groups)
     if moments.presence is not None and moments.presence.freedom is not None:
         freedom = min(freedom, float(moments.presence.freedom.min()))
-    return float(-stdtrit(freedom, ndtr(-boundary)))
+    return float(-stdtrit(freedom, float(ndtr(-boundary))))
 
 
 def sequence_half_widths(moments: Moments, level: float) -> FloatArray:

@@ -17,6 +17,7 @@ import numpy as np
 
 from shapband.checks import one_line
 from shapband.errors import InvalidInput, RunDamaged
+from shapband.moments.presence import PresenceMoments
 from shapband.runs import database
 from shapband.valuation import Valuation
 
@@ -112,10 +113,15 @@ def check_valuation(valuation: Valuation, names: Sequence[str]) -> None:
     parts = [getattr(moments, one.name) for one in fields(moments) if one.name != "products"]
     if moments.pools is not None:
         parts.extend(getattr(moments.pools, one.name) for one in fields(moments.pools))
+    pairs = [moments.products]
+    if moments.presence is not None:
+        by_name = {one.name: getattr(moments.presence, one.name) for one in fields(PresenceMoments)}
+        pairs.append(by_name.pop("correlation"))
+        parts.extend(by_name.values())
     arrays = [one for one in (*sizes, *parts) if isinstance(one, np.ndarray)]
     if any(array.shape != (len(names),) for array in arrays):
         raise ValueError("its numbers are not one for each provider")
-    if moments.products is not None and moments.products.shape != (len(names), len(names)):
+    if any(one is not None and one.shape != (len(names), len(names)) for one in pairs):
         raise ValueError("its covariances are not one for each pair of providers")
 
 

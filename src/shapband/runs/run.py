@@ -22,7 +22,6 @@ from shapband.runs.versions import changes, versions
 from shapband.seeds import Seeds
 from shapband.valuation import Valuation
 
-
 _NOBODY_ABSENT = fingerprint_object(None)
 
 
