@@ -17,7 +17,14 @@ from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.checks import MOST, concerning, one_line
 from shapband.config import tables
 from shapband.config.messages import format_error, format_value
-from shapband.config.parts import SamplingTable, SolverTable, check_part, make_part
+from shapband.config.parts import (
+    ParticipationTable,
+    SamplingTable,
+    SolverTable,
+    check_part,
+    make_part,
+    make_participation,
+)
 from shapband.config.sources import make_providers
 from shapband.config.utilities import make_utility
 from shapband.engine.plan import Plan, make_plan
@@ -26,6 +33,7 @@ from shapband.execution.base import Workers
 from shapband.execution.local import LocalWorkers
 from shapband.providers import Provider
 from shapband.sampling.base import Sampling
+from shapband.sampling.participation import Participation
 from shapband.solvers.base import Solver
 from shapband.utilities.base import Utility
 
@@ -93,6 +101,9 @@ class Config(tables.Table):
     solver: SolverTable | None = Field(
         None, description="By default exact while that costs no more than permutations would."
     )
+    participation: ParticipationTable | None = Field(
+        None, description="Who takes part in a game; by default everybody in every game."
+    )
     stop: tables.StopTable | None = None
     budget: tables.BudgetTable | None = None
     _text: str = PrivateAttr("")
@@ -123,6 +134,7 @@ class Config(tables.Table):
             raise InvalidInput(format_error(error, document)) from None
         check_part(config.sampling, "sampling")
         check_part(config.solver, "solver")
+        check_part(config.participation, "participation")
         config._text = text
         return config
 
@@ -163,6 +175,7 @@ class Config(tables.Table):
             stop=None if self.stop is None else self.stop.make(),
             concurrency=self.concurrency,
             timeout=self.timeout,
+            participation=self._participation(base),
             locate=concerning,
         )
         return Built(plan, self._workers(utility))
@@ -177,6 +190,9 @@ class Config(tables.Table):
             else:
                 made += make_providers(table, base, f"providers[{position}]")
         return made, tasks
+
+    def _participation(self, base: Path) -> Participation | None:
+        return None if self.participation is None else make_participation(self.participation, base)
 
     def _check_cluster(self) -> None:
         if isinstance(self.workers, int):

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shapband.checks import one_line
-from shapband.config.parts import SamplingTable, SolverTable
+from shapband.config.parts import ParticipationTable, SamplingTable, SolverTable
 from shapband.config.tables import RowsTable, SourceTable, UtilityTable, kinds_of
 
 _KINDS = {
@@ -18,6 +18,7 @@ _KINDS = {
     "utility": UtilityTable,
     "sampling": SamplingTable,
     "solver": SolverTable,
+    "participation": ParticipationTable,
 }
 _LONGEST = 60  # characters of a received value that are shown
 _RULES = {

@@ -1,7 +1,7 @@
-"""Samplings and solvers in the file: their tables follow from the dataclasses.
+"""Samplings, solvers and participations in the file: their tables follow from the dataclasses.
 
 The keys of a table are the fields of the dataclass, with its defaults. A sampling or solver of the
-user's own is named by ``kind = "object"``.
+user's own is named by ``kind = "object"``, a recorded participation by its file.
 """
 
 from __future__ import annotations
@@ -15,13 +15,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from pydantic import Field, create_model
 
+from shapband.checks import concerning
 from shapband.config.imports import load_object
-from shapband.config.tables import Above, Count, ObjectTable, Table
+from shapband.config.sources import read_rounds
+from shapband.config.tables import Above, Count, NumberByName, ObjectTable, Table, TraceTable
 from shapband.errors import InvalidInput
 from shapband.sampling.blocks import Blocks
+from shapband.sampling.cohort import Cohort
 from shapband.sampling.fresh import Fresh
+from shapband.sampling.independent import Independent
+from shapband.sampling.markov import MarkovChain
+from shapband.sampling.participation import ByName, Participation
 from shapband.sampling.pooled import Pooled
 from shapband.sampling.stratified import Stratified
+from shapband.sampling.trace import Trace
 from shapband.solvers.balanced import BalancedPermutation
 from shapband.solvers.exact import Exact
 from shapband.solvers.permutation import Permutation
@@ -37,8 +44,14 @@ SOLVERS: dict[str, type] = {
     "permutation": Permutation,
     "balanced": BalancedPermutation,
 }
-_KINDS = {**SAMPLINGS, **SOLVERS}
-_TYPES: dict[Any, Any] = {int: Count, float: Above}  # what the numbers of a dataclass may be
+PARTICIPATIONS: dict[str, type] = {
+    "independent": Independent,
+    "cohort": Cohort,
+    "markov": MarkovChain,
+}
+_KINDS = {**SAMPLINGS, **SOLVERS, **PARTICIPATIONS}
+# What the numbers of a dataclass may be.
+_TYPES: dict[Any, Any] = {int: Count, float: Above, ByName: NumberByName}
 
 
 class ObjectPart(ObjectTable):
@@ -57,23 +70,34 @@ def _table_of(kind: str, made: type) -> type[Table]:
     return create_model(name, __base__=Table, __doc__=summary, **keys)
 
 
-def _union_of(kinds: Mapping[str, type]) -> Any:
+def _union_of(kinds: Mapping[str, type], other: type[Table]) -> Any:
     tables: list[Any] = [_table_of(kind, made) for kind, made in kinds.items()]
-    return Annotated[reduce(or_, [*tables, ObjectPart]), Field(discriminator="kind")]
+    return Annotated[reduce(or_, [*tables, other]), Field(discriminator="kind")]
 
 
 if TYPE_CHECKING:
     SamplingTable = Table
     SolverTable = Table
+    ParticipationTable = Table
 else:
-    SamplingTable = _union_of(SAMPLINGS)
-    SolverTable = _union_of(SOLVERS)
+    SamplingTable = _union_of(SAMPLINGS, ObjectPart)
+    SolverTable = _union_of(SOLVERS, ObjectPart)
+    ParticipationTable = _union_of(PARTICIPATIONS, TraceTable)
 
 
 def check_part(table: Table | None, key: str) -> None:
-    """Check the settings of a sampling or a solver of ours; one of the user's is not loaded yet."""
-    if table is not None and not isinstance(table, ObjectTable):
+    """Check the settings of a part of ours; one of the user's, or in a file, is not loaded yet."""
+    if table is not None and not isinstance(table, ObjectTable | TraceTable):
         _make(table, key)
+
+
+def make_participation(table: Table, base: Path) -> Participation:
+    """Make the participation of a table; a recorded one is read from its file."""
+    if isinstance(table, TraceTable):
+        with concerning("participation.path"):
+            return Trace(read_rounds(table, base, "participation"))
+    made: Participation = _make(table, "participation")
+    return made
 
 
 def make_part(table: Table, wanted: type[Any], key: str, base: Path) -> Any:

@@ -116,7 +116,7 @@ def check_probabilities(what: str, given: ByName, *, above_zero: bool = False) -
     for name, number in given.items() if isinstance(given, Mapping) else [(None, given)]:
         if not (name is None or isinstance(name, str)):
             raise InvalidInput(f"{what} must be by the names of providers; received {name!r}")
-        which = what if name is None else f"{what} of {name!r}"
+        which = what if name is None else f"{what}[{name!r}]"
         if not 0 <= check_number(which, number) <= 1:
             raise InvalidInput(f"{which} must lie between 0 and 1; received {number!r}")
         if above_zero and number == 0:
