@@ -25,20 +25,39 @@ def variance_of_rate(p: FloatArray, rho: FloatArray, n_games: int) -> FloatArray
     return np.asarray(p * (1 - p) / n_games * (1 + 2 * along))
 
 
-def largest_of_others(rho: FloatArray) -> FloatArray:
-    """Largest persistence, in absolute value, of all other providers; 0 for a single one.
+def long_run_variance(variance: FloatArray, after: FloatArray, rho: FloatArray) -> FloatArray:
+    """Bound on the number of games times the variance of a mean that others' presence moves: (n,).
+
+    The covariance at a distance of k games is Σ c λ^k, with c ≥ 0 and λ products of the
+    persistences of providers. If all λ are positive, Σ_k Σ c λ^k ≤ after / (1 - ρ'), with ρ' the
+    largest persistence of the others. Negative λ may hide positive ones in `after`, but not more
+    than the variance times the size of the most negative λ, which is added.
+
+    Parameters
+    ----------
+    variance : (n,) of single games
+    after : (n,) covariance of two consecutive games
+    rho : (n,) persistence of each provider
 
     Examples
     --------
-    >>> largest_of_others(np.array([0.9, 0.5, -0.1])).tolist()
-    [0.5, 0.9, 0.9]
+    >>> one, rho = np.ones(2), np.array([0.5, 0.5])
+    >>> long_run_variance(one, 0.5 * one, rho).tolist()
+    [3.0, 3.0]
     """
-    size = np.abs(rho)
-    if len(size) == 1:
+    high = np.maximum(_largest_of_others(rho), 0.0)
+    low = np.minimum(-_largest_of_others(-rho), rho * high)
+    hidden = np.where(high > 0, np.maximum(-low, 0.0), 0.0) * variance
+    return np.asarray(variance + 2 * (np.maximum(after, 0.0) + hidden) / (1 - high))
+
+
+def _largest_of_others(numbers: FloatArray) -> FloatArray:
+    """Largest number of all other providers; 0 for a single one: (n,)."""
+    if len(numbers) == 1:
         return np.zeros(1)
-    order = np.argsort(size)
-    others = np.full(len(size), size[order[-1]])
-    others[order[-1]] = size[order[-2]]
+    order = np.argsort(numbers)
+    others = np.full(len(numbers), numbers[order[-1]])
+    others[order[-1]] = numbers[order[-2]]
     return others
 
 

@@ -17,7 +17,8 @@ with z. Hence the variance of the mean of G games is
 
 with γ the covariance of z in two consecutive games and ρ' the largest persistence of all others.
 The last term is exact if the others are equally persistent and act on x one by one, and too large
-otherwise, because the covariances at longer distances then decay faster.
+otherwise, because the covariances at longer distances then decay faster (`dependence` has the rule
+for negative persistence).
 
 If the presence was recorded, B is not random: Var(B̄) = 0, and games are independent.
 """
@@ -31,7 +32,7 @@ import numpy as np
 from shapband._typing import BoolArray, FloatArray
 from shapband.moments.dependence import (
     correlation_of,
-    largest_of_others,
+    long_run_variance,
     square_factor,
     variance_of_rate,
 )
@@ -194,7 +195,7 @@ class PresenceFold:
         of_rate = variance_of_rate(p, self._persistence, games)
         after = (sums.lag_x - shift * sums.lag_bx + shift**2 * sums.lag_b) / max(games - 1, 1)
         of_z = rate * found.raw_variance
-        long_run = of_z + 2 * np.maximum(after, 0.0) / (1 - largest_of_others(self._persistence))
+        long_run = long_run_variance(of_z, after, self._persistence)
         slow = np.where(single > 0, games * of_rate / np.where(single > 0, single, 1.0), 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             of_present = long_run / games / rate**2
@@ -219,7 +220,7 @@ class PresenceFold:
         games, mean = overall.n_games, overall.mean
         steps = max(games - 1, 1)
         after = self._sums.pairs.lag / steps - np.outer(mean, mean)
-        decay = np.maximum(np.maximum.outer(self._persistence, self._persistence), 0.0)
+        decay = np.maximum.outer(self._persistence, self._persistence)
         return correlation_of(overall.products / steps + (after + after.T) / (1 - decay))
 
 
