@@ -276,6 +276,7 @@ def test_json_and_text_keep_the_participation(law, sampling):
     assert repr(law) in text
     assert valuation.target.endswith(law.target)
     assert "takes part" in valuation._repr_html_()
+    assert valuation.to_frame().columns[-6:].tolist() == valuation.participation.columns.tolist()
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)
@@ -297,7 +298,9 @@ def test_compare_warns_of_another_participation():
     assert sb.compare(run(LAWS[2]), run(LAWS[2])).paired_games == 0
 
 
-@pytest.mark.parametrize("law", [sb.Independent(0.5), sb.MarkovChain(0.5, 0.9), sb.Trace([[1], [0]])])
+@pytest.mark.parametrize(
+    "law", [sb.Independent(0.5), sb.MarkovChain(0.5, 0.9), sb.Trace([[1], [0]])]
+)
 def test_a_single_provider_may_come_and_go(law):
     valuation = sb.value(
         gaussian_providers([5.0], [1.0]), sb.AdditiveUtility(), sampling=sb.Fresh(3),
@@ -320,7 +323,10 @@ def test_own_samplings_ask_those_present_only():
     class TwiceGames(sb.Realisation):
         access: object
 
+        shared: object
+
         def draws(self, games):
+            assert [len(drawn.batch) for drawn in self.shared] == [40] * 5
             self.access.fetch("look", games, [1] * 5, "a look")
             return self.access.fetch("draw", games, self.draw_sizes.tolist(), "the draws")
 
@@ -333,8 +339,9 @@ def test_own_samplings_ask_those_present_only():
             return TwiceGames(
                 draw_sizes=np.full(5, 3), pool_sizes=None, target="two fetches",
                 cost=sb.Cost(requests=10, records=20), access=access,
+                shared=access.fetch("shared", range(1), [2] * 5, "what all games share"),
             )  # fmt: skip
 
-    valuation = run(sb.Cohort(2), sampling=Twice(), n_games=100, budget=sb.Budget(records=200))
+    valuation = run(sb.Cohort(2), sampling=Twice(), n_games=100, budget=sb.Budget(records=210))
     assert valuation.n_games == 10  # every game counts in full, so that no budget is exceeded
-    assert valuation.access.records == 10 * 2 * 4
+    assert valuation.access.records == 10 * 2 * 4 + 10

@@ -257,6 +257,8 @@ class Valuation:
             "records": [used.records for used in usage],
             "access_seconds": [used.seconds for used in usage],
         }
+        if self.moments.presence is not None:
+            columns |= participation_parts(self.moments)
         return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
 
     def to_json(self) -> str:

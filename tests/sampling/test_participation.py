@@ -73,7 +73,8 @@ def chain_by_hand(seed, name, n_games, join, stay):
 
 
 @pytest.mark.parametrize(
-    ("join", "stay"), [(0.1, 0.95), (0.9, 0.2), (0.3, 0.3), (0.001, 0.999), (0.999, 0.001), (0.5, 1)]
+    ("join", "stay"),
+    [(0.1, 0.95), (0.9, 0.2), (0.3, 0.3), (0.001, 0.999), (0.999, 0.001), (0.5, 1)],
 )
 def test_a_chain_is_that_of_its_definition(join, stay):
     law = sb.MarkovChain(join, stay)
@@ -92,7 +93,9 @@ def test_cohorts_have_exactly_k_members_and_all_are_equally_likely():
 
 
 def test_a_trace_repeats_its_rounds():
-    np.testing.assert_array_equal(present(sb.Trace(ROUNDS), range(7)), ROUNDS[[0, 1, 2, 0, 1, 2, 0]])
+    np.testing.assert_array_equal(
+        present(sb.Trace(ROUNDS), range(7)), ROUNDS[[0, 1, 2, 0, 1, 2, 0]]
+    )
 
 
 @pytest.mark.parametrize("library", [pd, pl])

@@ -37,8 +37,7 @@ class Access:
     One request fetches all records of one provider for one draw or one pool. The purpose, the
     provider's name and the game determine which records. Sources that wait are asked in
     parallel, so that a game takes the time of the slowest request, not the sum of all. When
-    `time_left` seconds are over, no request is made, and those under way are given up. `present`
-    says who takes part in which games, (n_games, n); the others are asked for pools only.
+    `time_left` seconds are over, no request is made, and those under way are given up.
 
     Examples
     --------
@@ -61,7 +60,6 @@ class Access:
         concurrency: int = CONCURRENCY,
         timeout: float = TIMEOUT,
         time_left: float = float("inf"),
-        present: Callable[[range], BoolArray] | None = None,
     ) -> None:
         self.providers = tuple(providers)
         self.seeds = seeds
@@ -71,7 +69,7 @@ class Access:
         self._concurrency = concurrency
         self._timeout = timeout
         self._deadline = time.monotonic() + time_left
-        self._present = present
+        self._present: Callable[[range], BoolArray] | None = None
         self._seen: dict[str, Schema] = {}
         before = self._journal.usage()
         self._usage = {p.name: before.get(p.name, Usage()) for p in providers}
@@ -113,6 +111,14 @@ class Access:
         """Whether a thread may fetch ahead: all sources that are not in memory have `waits` set."""
         bound = any(_is_distant(p) and not p.source.waits for p in self.providers)
         return self.waits and not bound and self._concurrency > 1
+
+    def ask_only(self, present: Callable[[range], BoolArray]) -> None:
+        """Ask from now on only those who take part in a game.
+
+        Called once the records that all games share are bought, of everybody. `present` says who
+        takes part in consecutive games: (n_games, n).
+        """
+        self._present = present
 
     def require(self, cost: Cost, what: str) -> None:
         """Raise BudgetExceeded unless the rest of the budget covers `cost`."""
@@ -170,10 +176,10 @@ class Access:
         return [draws for draws, _ in answers]
 
     def _orders(self, purpose: str, games: range, sizes: Sequence[int]) -> list[Order]:
-        """Order the draws of those who take part; all give their pools."""
+        """Order the draws of those who take part."""
         unpaid = self._journal.unpaid([p.name for p in self.providers], purpose, games)
         due: list[GameNumbers] = [games for _ in sizes]
-        if self._present is not None and purpose != "pool":
+        if self._present is not None:
             due = [_numbers(games, column) for column in self._present(games).T]
             unpaid = [_common(one, other) for one, other in zip(unpaid, due, strict=True)]
         parts = zip(self.providers, due, unpaid, sizes, strict=True)

@@ -92,9 +92,10 @@ def play(
         plan.concurrency,
         plan.timeout,
         limit - before,
-        None if plan.presence is None else plan.presence.table,
     ) as access:
         realisation = plan.sampling.prepare(access)
+        if plan.presence is not None:
+            access.ask_only(plan.presence.table)
         session = _Session(plan, realisation, access, journal, workers, started)
         target = described_target(realisation, plan.participation)
         journal.begin(realisation, target, plan.participation)

@@ -37,7 +37,7 @@ class Independent(Participation):
     >>> sb.Independent({"north": 0.9, "south": 0.5})
     Independent({'north': 0.9, 'south': 0.5})
     >>> sb.Independent(0.8).simulate(["north", "south"], n_rounds=1000, seed=0).mean().tolist()
-    [0.812, 0.801]
+    [0.812, 0.786]
     """
 
     probability: ByName
