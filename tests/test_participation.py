@@ -249,16 +249,30 @@ def test_without_a_participation_everybody_is_always_present():
     assert (frame.variance_participation == 0).all()
 
 
-def test_who_was_never_present_has_no_value_if_present():
-    law = sb.Independent({f"site {i}": 1e-6 if i == 2 else 0.9 for i in range(5)})
-    for sampling in POOLED:
-        valuation = run(law, sampling=sampling)
-        row = valuation.participation.iloc[2]
-        assert (row.rate, row.variance_participation, row.variance_data) == (0, 0, 0)
-        assert np.isnan([row.expectation_present, row.standard_error_present]).all()
-        assert valuation.expectation[2] == 0
-        assert np.isfinite(valuation.standard_error).all()
-        assert "not known" in str(valuation)
+RARE = {f"site {i}": 1e-6 if i == 2 else 0.9 for i in range(5)}
+
+
+@pytest.mark.parametrize("law", [sb.Independent(RARE), sb.MarkovChain(RARE, 0.2)], ids=repr)
+@pytest.mark.parametrize("sampling", POOLED, ids=repr)
+def test_who_was_never_present_has_no_value_if_present(law, sampling):
+    valuation = run(law, sampling=sampling)
+    row = valuation.participation.iloc[2]
+    assert (row.rate, row.variance_participation, row.variance_data) == (0, 0, 0)
+    assert np.isnan([row.expectation_present, row.standard_error_present]).all()
+    assert valuation.expectation[2] == 0
+    assert np.isfinite(valuation.standard_error).all()
+    assert np.isinf(valuation.interval()[2]).all()
+    assert np.isfinite(np.delete(valuation.interval(), 2, axis=0)).all()
+    assert "unbounded: site 2 took part in no game; play more games" in str(valuation)
+    assert valuation.ranks().to_frame().notna().all().all()
+
+
+def test_who_was_present_once_has_an_error():
+    once = np.ones((40, 5))
+    once[1:, 2] = 0
+    valuation = run(sb.Trace(once))
+    assert (valuation.standard_error > 0).all()
+    assert np.isnan(valuation.participation.standard_error_present.iloc[2])
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)

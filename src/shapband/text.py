@@ -13,7 +13,12 @@ from shapband._typing import BoolArray
 from shapband.checks import printable
 from shapband.moments.errors import error_parts
 from shapband.moments.participation import participation_parts
-from shapband.moments.shapes import games_to_be_constant, maybe_constant, very_skewed
+from shapband.moments.shapes import (
+    games_to_be_constant,
+    maybe_constant,
+    never_present,
+    very_skewed,
+)
 
 if TYPE_CHECKING:
     from shapband.valuation import Valuation
@@ -204,7 +209,12 @@ def _on_pools(valuation: Valuation) -> list[str]:
 def _shape_caveats(valuation: Valuation) -> list[str]:
     """Say which intervals cannot be had or trusted yet, because of the values' distribution."""
     lines = []
-    same = maybe_constant(valuation.moments, 0.95)
+    absent = never_present(valuation.moments)
+    if absent.any():
+        lines.append(
+            f"unbounded: {_some(valuation.names, absent)} took part in no game; play more games"
+        )
+    same = maybe_constant(valuation.moments, 0.95) & ~absent
     if same.any():
         lines.append(
             f"unbounded: the values of {_some(valuation.names, same)} were the same in all "

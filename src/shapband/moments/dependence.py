@@ -10,6 +10,8 @@ import numpy as np
 
 from shapband._typing import FloatArray
 
+_NEAR = 1e-4  # games times (1 - ρ) up to which ρ counts as 1, because differences would cancel
+
 
 def variance_of_rate(p: FloatArray, rho: FloatArray, n_games: int) -> FloatArray:
     """Variance of the share of games in which a provider is present.
@@ -21,34 +23,45 @@ def variance_of_rate(p: FloatArray, rho: FloatArray, n_games: int) -> FloatArray
     >>> variance_of_rate(np.array([0.5]), np.array([0.0]), 100)
     array([0.0025])
     """
-    along = rho / (1 - rho) - rho * (1 - rho**n_games) / (n_games * (1 - rho) ** 2)
-    return np.asarray(p * (1 - p) / n_games * (1 + 2 * along))
+    return np.asarray(p * (1 - p) / n_games * (1 + 2 * rho * _continued(rho, n_games)))
 
 
-def long_run_variance(variance: FloatArray, after: FloatArray, rho: FloatArray) -> FloatArray:
+def _continued(rho: FloatArray, n_games: int) -> FloatArray:
+    """Return Σ_k (1 - k / G) ρ^(k - 1), with the sum over k = 1 .. G - 1."""
+    apart = np.where(n_games * (1 - rho) > _NEAR, 1 - rho, 1.0)
+    found = 1 / apart - (1 - rho**n_games) / (n_games * apart**2)
+    return np.where(n_games * (1 - rho) > _NEAR, found, (n_games - 1) / 2)
+
+
+def long_run_variance(
+    variance: FloatArray, after: FloatArray, rho: FloatArray, n_games: int
+) -> FloatArray:
     """Bound on the number of games times the variance of a mean that others' presence moves: (n,).
 
     The covariance at a distance of k games is Σ c λ^k, with c ≥ 0 and λ products of the
-    persistences of providers. If all λ are positive, Σ_k Σ c λ^k ≤ after / (1 - ρ'), with ρ' the
-    largest persistence of the others. Negative λ may hide positive ones in `after`, but not more
-    than the variance times the size of the most negative λ, which is added.
+    persistences of providers. If all λ are positive, the sum over k is at most `after` times that
+    of ρ'^(k - 1), with ρ' the largest persistence of the others. Negative λ may hide positive ones
+    in `after`, but not more than the variance times the size of the most negative λ, which is
+    added.
 
     Parameters
     ----------
     variance : (n,) of single games
     after : (n,) covariance of two consecutive games
     rho : (n,) persistence of each provider
+    n_games : games of the mean
 
     Examples
     --------
     >>> one, rho = np.ones(2), np.array([0.5, 0.5])
-    >>> long_run_variance(one, 0.5 * one, rho).tolist()
+    >>> long_run_variance(one, 0.5 * one, rho, 10**6).round(3).tolist()
     [3.0, 3.0]
     """
     high = np.maximum(_largest_of_others(rho), 0.0)
     low = np.minimum(-_largest_of_others(-rho), rho * high)
     hidden = np.where(high > 0, np.maximum(-low, 0.0), 0.0) * variance
-    return np.asarray(variance + 2 * (np.maximum(after, 0.0) + hidden) / (1 - high))
+    raised = (np.maximum(after, 0.0) + hidden) * _continued(high, n_games)
+    return np.asarray(variance + 2 * raised)
 
 
 def _largest_of_others(numbers: FloatArray) -> FloatArray:

@@ -154,7 +154,9 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
     freedom = 2 / np.maximum(games + 2 * pools.square, 1e-12)
     whole = raw + pools.hidden
     tail = _upper_tail(level)
-    return whole * freedom / chdtri(freedom, 1 - tail), whole * freedom / chdtri(freedom, tail)
+    # With hardly any degree of freedom the upper end is infinite.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return whole * freedom / chdtri(freedom, 1 - tail), whole * freedom / chdtri(freedom, tail)
 
 
 def _kurtosis(moments: Moments) -> FloatArray:

@@ -95,6 +95,11 @@ class Overall:
     products: FloatArray | None
 
     @property
+    def of_mean(self) -> FloatArray:
+        """(n,) variance of the mean of independent games."""
+        return np.asarray(self.m2 / max(self.n_games - 1, 1) / self.n_games)
+
+    @property
     def spread(self) -> FloatArray:
         """(n,) variance of the squared deviations."""
         return np.maximum(self.m4 / self.n_games - (self.m2 / self.n_games) ** 2, 0.0)
@@ -152,7 +157,7 @@ class PresenceFold:
         if self._follows:
             return self._followed(found, shift, overall)
         if self._fixed:
-            return self._of_recorded(found, shift)
+            return self._of_recorded(found, shift, overall)
         return found
 
     def _set_centres(self, values: FloatArray, present: BoolArray) -> None:
@@ -175,13 +180,16 @@ class PresenceFold:
             whole = x + b * np.nan_to_num(self._centre)  # the values themselves
             sums.pairs.lag += whole[before].T @ whole[after]
 
-    def _of_recorded(self, found: PresenceMoments, shift: FloatArray) -> PresenceMoments:
+    def _of_recorded(
+        self, found: PresenceMoments, shift: FloatArray, overall: Overall
+    ) -> PresenceMoments:
         """Add the errors of games whose presence is not random."""
         rate = found.count / self._n_games
         pairs = self._sums.pairs
+        own = rate * found.raw_variance / self._n_games
         return replace(
             found,
-            of_mean=rate * found.raw_variance / self._n_games,
+            of_mean=np.where(found.count > 1, own, overall.of_mean),
             freedom=np.maximum(found.count - 1, 1.0),
             correlation=None if pairs is None else correlation_of(pairs.of_z(np.nan_to_num(shift))),
         )
@@ -195,7 +203,7 @@ class PresenceFold:
         of_rate = variance_of_rate(p, self._persistence, games)
         after = (sums.lag_x - shift * sums.lag_bx + shift**2 * sums.lag_b) / max(games - 1, 1)
         of_z = rate * found.raw_variance
-        long_run = long_run_variance(of_z, after, self._persistence)
+        long_run = long_run_variance(of_z, after, self._persistence, games)
         slow = np.where(single > 0, games * of_rate / np.where(single > 0, single, 1.0), 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             of_present = long_run / games / rate**2
@@ -203,7 +211,11 @@ class PresenceFold:
         return replace(
             found,
             of_present=of_present,
-            of_mean=found.mean**2 * of_rate + long_run / games,
+            of_mean=np.where(
+                found.count > 1,
+                found.mean**2 * of_rate + long_run / games,
+                overall.of_mean * slow,
+            ),
             freedom=np.maximum(np.minimum(found.count, games / slow) - 1, 1.0),
             square=square_factor(_own_square(found, single, overall), slow, raised, overall.spread),
             correlation=self._lagged_correlation(overall),

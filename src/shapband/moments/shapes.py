@@ -54,12 +54,22 @@ def games_to_be_constant(level: float) -> int:
 def maybe_constant(moments: Moments, level: float) -> BoolArray:
     """Whether a value never changed, in too few games to call it constant: (n,).
 
-    A game in which no provider's value ever changes has no randomness; its values are constant.
+    A game in which no provider's value ever changes has no randomness; its values are constant. A
+    provider that was never present may be worth anything.
     """
     same = never_changed(moments)
+    if never_present(moments).any():
+        return same
     if moments.n_games >= games_to_be_constant(level) or (len(same) > 1 and same.all()):
         return np.zeros_like(same)
     return same
+
+
+def never_present(moments: Moments) -> BoolArray:
+    """Whether a provider took part in none of the games: (n,)."""
+    if moments.presence is None:
+        return np.zeros(len(moments.mean), dtype=bool)
+    return np.asarray(moments.presence.count == 0)
 
 
 def skewness(moments: Moments) -> FloatArray:
