@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -74,7 +73,7 @@ class Fold:
 
     def _presence_moments(self, fold: PresenceFold, moments: Moments) -> PresenceMoments:
         if self._waiting.shape[1] > 0:
-            fold = deepcopy(fold)
+            fold = fold.copy()
             fold.add(*self._waiting)
         return fold.moments(
             Overall(moments.n_games, moments.mean, moments.m2, moments.m4, moments.products)

@@ -25,6 +25,7 @@ If the presence was recorded, B is not random: Var(B̄) = 0, and games are indep
 
 from __future__ import annotations
 
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -144,6 +145,12 @@ class PresenceFold:
             sums.pairs.bb += b.T @ b
         if self._follows:
             self._add_pairs(b, x)
+
+    def copy(self) -> PresenceFold:
+        """Return a fold to which games can be added without changing this one."""
+        twin = copy(self)
+        twin._centre, twin._sums = self._centre.copy(), deepcopy(self._sums)
+        return twin
 
     def moments(self, overall: Overall) -> PresenceMoments:
         """Compute the moments from the sums."""

@@ -82,7 +82,8 @@ class MarkovChain(Participation):
         return np.asarray(_stationary(numbers_of(self.join, names), numbers_of(self.stay, names)))
 
     def persistence(self, names: Sequence[str]) -> FloatArray:
-        return numbers_of(self.stay, names) - numbers_of(self.join, names)
+        apart = numbers_of(self.stay, names) - numbers_of(self.join, names)
+        return np.where(self.rates(names) < 1, apart, 0.0)
 
     @property
     def target(self) -> str:
