@@ -20,9 +20,13 @@ from .records import Batch, Schema
 from .runs.read import Run, RunStatus, load
 from .sampling.base import Realisation, Sampling
 from .sampling.blocks import Blocks
+from .sampling.cohort import Cohort
 from .sampling.fresh import Fresh
+from .sampling.independent import Independent
+from .sampling.markov import MarkovChain
 from .sampling.pooled import Pooled
 from .sampling.stratified import Stratified
+from .sampling.trace import Trace
 from .several import Difference, Ranks
 from .solvers.balanced import BalancedPermutation
 from .solvers.base import Solution, Solver
@@ -62,6 +66,7 @@ __all__ = [
     "Beta",
     "Blocks",
     "Budget",
+    "Cohort",
     "Comparison",
     "Correlation",
     "Cost",
@@ -81,8 +86,10 @@ __all__ = [
     "GenerativeSource",
     "Group",
     "Groups",
+    "Independent",
     "Index",
     "LinearUtility",
+    "MarkovChain",
     "Moments",
     "NeighborUtility",
     "Permutation",
@@ -106,6 +113,7 @@ __all__ = [
     "Strata",
     "Stratified",
     "TableUtility",
+    "Trace",
     "Usage",
     "Utility",
     "Valuation",

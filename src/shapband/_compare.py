@@ -163,9 +163,16 @@ def _paired_games(first: Valuation, second: Valuation) -> int:
         first.seed == second.seed
         and first.setup.get("sampling") == second.setup.get("sampling")
         and first.moments.group == second.moments.group
+        and not any(_games_depend(one) for one in (first, second))
     )
     both = min(first.n_games, second.n_games)
     return both if same and min(len(first.games), len(second.games)) >= both else 0
+
+
+def _games_depend(valuation: Valuation) -> bool:
+    """Whether the errors are not those of independent games with a random presence."""
+    presence = valuation.moments.presence
+    return presence is not None and presence.of_mean is not None
 
 
 def _paired(first: Valuation, second: Valuation, rows: Rows, n_games: int) -> Estimate:

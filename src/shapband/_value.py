@@ -18,6 +18,7 @@ from shapband.moments.stopping import StoppingRule
 from shapband.progress import progress_display
 from shapband.providers import Group, Provider
 from shapband.sampling.base import Sampling
+from shapband.sampling.participation import Participation
 from shapband.solvers.base import Solver
 from shapband.utilities.base import Utility
 from shapband.valuation import Valuation
@@ -36,6 +37,7 @@ def value(
     workers: Workers | None = None,
     budget: Budget | None = None,
     stop: StoppingRule | None = None,
+    participation: Participation | None = None,
     chunk_size: int | None = None,
     keep_games: int | None = None,
     concurrency: int = CONCURRENCY,
@@ -66,6 +68,8 @@ def value(
     stop : ends the valuation before `n_games` when it is met, such as
         ``Precision(absolute=0.01) | Seconds(600)``; looked at every 32 games, and `Seconds` after
         every chunk
+    participation : who takes part in a game: `Independent`, `Cohort`, `MarkovChain` or `Trace`;
+        None is everybody in every game. An absent provider is worth 0, and its source not asked
     chunk_size : games computed at once, by default as many as fit in memory comfortably; the
         result does not depend on it
     keep_games : how many games' values `valuation.games` holds, from the first on; no estimate
@@ -109,6 +113,7 @@ def value(
         keep_games=keep_games,
         concurrency=concurrency,
         timeout=timeout,
+        participation=participation,
     )
     chosen = _check_workers(workers) or LocalWorkers(n_jobs, threads=utility.threaded)
     with progress_display(progress) as watch:

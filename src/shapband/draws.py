@@ -9,7 +9,7 @@ and the workers compute the rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,10 @@ class Choice(ABC):
     def rows(self) -> IntArray:
         """Compute the rows: (n_games, draw_size)."""
 
+    @abstractmethod
+    def part(self, games: slice) -> Choice:
+        """Return the choice of some of the games, given by their positions."""
+
 
 @dataclass(frozen=True, eq=False)
 class FixedRows(Choice):
@@ -52,6 +56,9 @@ class FixedRows(Choice):
 
     def rows(self) -> IntArray:
         return self.known
+
+    def part(self, games: slice) -> Choice:
+        return FixedRows(self.known[games])
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,9 @@ class _Streamed(Choice):
     @property
     def n_games(self) -> int:
         return len(self.stream.games)
+
+    def part(self, games: slice) -> Choice:
+        return replace(self, stream=replace(self.stream, games=self.stream.games[games]))
 
     def _words(self, games: range, count: int) -> NDArray[np.uint64]:
         return self.stream.seeds.words(self.stream.purpose, self.stream.name, games, count)
@@ -136,6 +146,10 @@ class Draws:
     def batches(self) -> list[Batch]:
         """The records of every game."""
         return [self.batch.take(rows) for rows in self.rows]
+
+    def part(self, games: slice) -> Draws:
+        """Return the draws of some of the games, given by their positions."""
+        return Draws(self.batch, self.choice.part(games))
 
     def packed(self) -> Draws:
         """Return the same draws with only the records that they use, to send to another process."""

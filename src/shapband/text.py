@@ -14,7 +14,13 @@ from shapband.checks import printable
 from shapband.indices import SHAPLEY
 from shapband.moments.accumulate import Moments
 from shapband.moments.errors import error_parts
-from shapband.moments.shapes import games_to_be_constant, maybe_constant, very_skewed
+from shapband.moments.participation import participation_parts
+from shapband.moments.shapes import (
+    games_to_be_constant,
+    maybe_constant,
+    never_present,
+    very_skewed,
+)
 from shapband.sampling.distinct import REMEDY, format_repeats
 
 if TYPE_CHECKING:
@@ -32,6 +38,7 @@ def valuation_text(valuation: Valuation) -> str:
             *table_lines(*valuation_table(valuation)),
             *_caveats(valuation),
             "",
+            *_on_participation(valuation),
             *_on_pools(valuation),
             f"sources: {valuation.access.records:,} records in {valuation.access.requests:,} "
             f"requests, total request time {valuation.access.seconds:.2f} s",
@@ -57,7 +64,8 @@ def valuation_html(valuation: Valuation) -> str:
                 style += "; padding-left: 2em"  # a member of the group above
             cell = ElementTree.SubElement(row, tag, style=style)
             cell.text = text.strip()
-    for line in [*_caveats(valuation), *_on_pools(valuation)]:
+    notes = (_caveats, _on_participation, _on_pools)
+    for line in [line for note in notes for line in note(valuation)]:
         ElementTree.SubElement(division, "p").text = line
     return ElementTree.tostring(division, encoding="unicode", method="html")
 
@@ -79,7 +87,14 @@ def valuation_table(valuation: Valuation) -> Table:
         [f"{100 * one / total:.1f} %" if total > 0 else "-" for one in rows.expectation[order]],
         with_digits(rows.deviation[order], np.fmin(deviation_error, rows.deviation)[order]),
     ]
-    header = ("provider", "expectation", "± 95 %", "share", "sd of value")
+    header: tuple[str, ...] = ("provider", "expectation", "± 95 %", "share", "sd of value")
+    if valuation.moments.presence is not None:
+        parts = participation_parts(valuation.moments)
+        mean, error = parts["expectation_present"], parts["standard_error_present"]
+        columns.append([f"{100 * rate:.1f} %" for rate in parts["rate"][order]])
+        columns.append(with_digits(mean[order], error[order]))
+        columns.append(with_digits(error[order], error[order]))
+        header = (*header, "takes part", "if present", "std. error")
     return header, list(zip(names, *columns, strict=True))
 
 
@@ -231,6 +246,21 @@ def _caveats(valuation: Valuation) -> list[str]:
     return lines
 
 
+def _on_participation(valuation: Valuation) -> list[str]:
+    """Say what the variances are due to, over all providers."""
+    if valuation.moments.presence is None:
+        return []
+    parts = participation_parts(valuation.moments)
+    whole = float(valuation.variance.sum())
+    if not whole > 0:
+        return []
+    own = min(max(float(parts["variance_participation"].sum()) / whole, 0.0), 1.0)
+    return [
+        f"variance: {100 * own:.0f} % from the provider's own presence, {100 * (1 - own):.0f} % "
+        "from the data and the others"
+    ]
+
+
 def _on_pools(valuation: Valuation) -> list[str]:
     """Say where the errors of games from pools come from, what would lower them, and which sd."""
     if valuation.moments.pools is None:
@@ -238,7 +268,7 @@ def _on_pools(valuation: Valuation) -> list[str]:
     parts = error_parts(valuation.moments)
     causes = {
         "games": (parts.games, "more games would lower them"),
-        "solver": (parts.solver, "more permutations a game would lower them"),
+        "solver": (parts.solver, "more evaluations a game would lower them"),
         "pools": (parts.pools, "larger pools would lower them, more games hardly"),
     }
     total = float(parts.total.sum()) or 1.0
@@ -256,7 +286,12 @@ def _on_pools(valuation: Valuation) -> list[str]:
 def _shape_caveats(valuation: Valuation) -> list[str]:
     """Say which intervals cannot be had or trusted yet, because of the values' distribution."""
     lines = []
-    same = _flagged(valuation, lambda moments: maybe_constant(moments, 0.95))
+    absent = _flagged(valuation, never_present)
+    if absent:
+        lines.append(f"unbounded: {absent} took part in no game; play more games")
+    same = _flagged(
+        valuation, lambda moments: maybe_constant(moments, 0.95) & ~never_present(moments)
+    )
     if same:
         lines.append(
             f"unbounded: the values of {same} were the same in all "

@@ -5,7 +5,8 @@ additive game from those of the records (`additive_gaussian`). `allocate` is the
 Algorithm 4. The two corrections scale the pooled variance of an additive game to a common target:
 a bootstrap from a pool of m records has the pool's own variance, whose expectation is (m - 1) / m
 times that of the source; and a mean over k records has 1 / k of the variance of one record. Both
-factors are exact for additive games only.
+factors are exact for additive games only. `participation_matrix` and `random_participation` are
+those of providers that take part independently with known probabilities.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._typing import FloatArray
-from shapband.coalitions import coalition_weights
+from shapband.checks import check_row
+from shapband.coalitions import coalition_weights, members
 from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
 from shapband.sampling.allocation import allocate
+from shapband.solvers.exact import index_values
+from shapband.utilities.table import TableUtility
 
 __all__ = [
     "ClosedForm",
@@ -28,6 +32,8 @@ __all__ = [
     "closed_form",
     "finite_pool_correction",
     "normalise_draw_size",
+    "participation_matrix",
+    "random_participation",
     "shapley_matrix",
 ]
 
@@ -113,6 +119,94 @@ def additive_gaussian(
     mu, sd = np.asarray(means, dtype=np.float64), np.asarray(deviations, dtype=np.float64)
     w = np.asarray(weights, dtype=np.float64)
     return ClosedForm(w * mu, np.diag((w * sd) ** 2 / n_sample))  # Examples 2 and 3
+
+
+def participation_matrix(probabilities: ArrayLike) -> FloatArray:
+    """Return the linear map from 2**n utilities to expected Shapley values: (n, 2**n).
+
+    The expectation is over who takes part: provider i with probability p_i, independently of all
+    others, and worth 0 if not. Let every provider that takes part arrive at a random time between
+    0 and 1; a Shapley value is the expected gain at the own arrival. At time t another provider j
+    has taken part and arrived with probability t p_j, so
+
+        E φ_i = p_i ∫ Σ_{S∌i} Π_{j∈S} t p_j Π_{j∉S∪i} (1 - t p_j) (v(S ∪ i) - v(S)) dt,
+
+    over t from 0 to 1: a polynomial of t, which Gauss's quadrature integrates exactly.
+
+    Parameters
+    ----------
+    probabilities : (n,) of each provider to take part, for up to 20 providers
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> (sb.theory.participation_matrix([0.5, 1.0]) @ [0.0, 1.0, 2.0, 5.0]).tolist()
+    [1.0, 2.5]
+    """
+    p = check_row("participation_matrix: probabilities", probabilities)
+    if not 1 <= len(p) <= 20 or (p < 0).any() or (p > 1).any():
+        raise InvalidInput(
+            "participation_matrix: probabilities must be 1 to 20 numbers between 0 and 1; received "
+            f"{p.tolist()}"
+        )
+    nodes, weights = np.polynomial.legendre.leggauss(len(p) // 2 + 1)
+    matrix = np.zeros((len(p), 2 ** len(p)))
+    for t, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+        for i in range(len(p)):
+            matrix[i] += weight * p[i] * _gain_weights(t * p, i)
+    return matrix
+
+
+def _gain_weights(arrived: FloatArray, i: int) -> FloatArray:
+    """Weights of v(S) in the expected gain by i, if the others are there with these probabilities.
+
+    Returns
+    -------
+    (2**n,) positive for coalitions with i, negative for those without.
+    """
+    weights = np.ones(1)
+    for j, chance in enumerate(arrived.tolist()):
+        without, inside = (-1.0, 1.0) if j == i else (1 - chance, chance)
+        weights = np.concatenate([weights * without, weights * inside])
+    return weights
+
+
+def random_participation(values: ArrayLike, probabilities: ArrayLike) -> ClosedForm:
+    """Return both moments of the Shapley values of a game whose providers take part at random.
+
+    The expectation follows from `participation_matrix`, the covariance from all 2**n sets of
+    those who take part.
+
+    Parameters
+    ----------
+    values : (2**n,) utilities, indexed by bitmask, for up to 12 providers
+    probabilities : (n,) of each provider to take part, independently of all others
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> exact = sb.theory.random_participation([0.0, 1.0, 2.0, 5.0], [0.5, 1.0])
+    >>> exact.expectation.tolist(), exact.variance.tolist()
+    ([1.0, 2.5], [1.0, 0.25])
+    """
+    v = check_row("random_participation: values", values)
+    p = check_row("random_participation: probabilities", probabilities)
+    n = len(p)
+    if not 1 <= n <= 12 or v.shape != (2**n,):
+        raise InvalidInput(
+            "random_participation: values must be 2**n numbers for n = 1 to 12 probabilities; "
+            f"received the shapes {v.shape} and {p.shape}"
+        )
+    expectation = participation_matrix(p) @ v
+    table = TableUtility(v)
+    square = np.zeros((n, n))
+    for present in range(1, 2**n):
+        inside = np.array(members(present))
+        chance = np.prod(p[inside]) * np.prod(1 - np.delete(p, inside))
+        phi = np.zeros(n)
+        phi[inside] = index_values(table.restricted(inside.tolist()).values[None], SHAPLEY)[0]
+        square += chance * np.outer(phi, phi)
+    return ClosedForm(expectation, square - np.outer(expectation, expectation))
 
 
 def finite_pool_correction(variance: ArrayLike, pool_sizes: ArrayLike) -> FloatArray:

@@ -19,6 +19,7 @@ from shapband.moments import intervals, joint
 from shapband.moments.accumulate import Moments
 from shapband.moments.documents import moments_document, moments_of, to_array, to_numbers
 from shapband.moments.errors import error_parts
+from shapband.moments.participation import participation_parts
 from shapband.sampling.distinct import repeated
 from shapband.text import valuation_html, valuation_text
 
@@ -67,7 +68,7 @@ class Valuation:
     stopped_code : the same for programs: ``n_games``, ``budget``, ``rule``, ``pools`` if the
         rule cannot be met with these pools, or ``unfinished`` in a run that is not finished
     seed : the seed; the same seed gives the same valuation
-    setup : utility, v(∅), index, sampling and solver as text
+    setup : utility, v(∅), index, sampling, solver and participation as text
     seconds : wall time with access; in a run, the sum over sessions, without the pauses
     groups : what the groups of providers are worth, or None without groups
 
@@ -174,6 +175,21 @@ class Valuation:
         }
         return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
 
+    @property
+    def participation(self) -> pd.DataFrame:
+        """How often every provider took part, its value if present, and its variance by cause.
+
+        `rate` is the share of games in which the provider was present. `expectation_present` and
+        `variance_present` are the moments of its value in these games, with the standard error of
+        the first. The variance over all games is the sum of `variance_participation`, which its own
+        presence and absence cause, and `variance_data`, which the data and the presence of the
+        others cause: p (1 - p) E[φ | present]² and p Var(φ | present).
+        """
+        import pandas as pd
+
+        parts = participation_parts(self.moments)
+        return pd.DataFrame(parts, index=pd.Index(self.names, name="provider"))
+
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> FloatArray:
         """(n, 2) confidence interval for the expectation.
 
@@ -267,6 +283,8 @@ class Valuation:
         }
         if self.groups is not None:
             columns["group"] = [label or None for label in self.groups.labels]
+        if self.moments.presence is not None:
+            columns |= participation_parts(self.moments)
         return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
 
     def to_json(self) -> str:

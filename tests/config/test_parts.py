@@ -101,6 +101,63 @@ def test_an_index_of_ones_own(tmp_path, monkeypatch):
     assert config.build(tmp_path).plan.setup["index"] == "Alone()"
 
 
+FRESH = f"{WINE}sampling = {{ kind = 'fresh', n_sample = 20 }}\n"
+EACH = dict.fromkeys((p.name for p in sb.datasets.wine().providers), 0.5)
+IN_TOML = "{ " + ", ".join(f'"{name}" = 0.5' for name in EACH) + " }"
+
+
+@pytest.mark.parametrize(
+    ("table", "made"),
+    [
+        ("kind = 'independent', probability = 0.8", sb.Independent(0.8)),
+        ("kind = 'independent', probability = 1", sb.Independent(1.0)),
+        (f"kind = 'independent', probability = {IN_TOML}", sb.Independent(EACH)),
+        ("kind = 'cohort', k = 3", sb.Cohort(3)),
+        ("kind = 'markov', join = 0.2, stay = 0.9", sb.MarkovChain(0.2, 0.9)),
+        (f"kind = 'markov', join = {IN_TOML}, stay = 0.9", sb.MarkovChain(EACH, 0.9)),
+    ],
+)
+def test_every_participation_has_a_table(table, made):
+    config = Config.parse(f"{FRESH}participation = {{ {table} }}")
+    assert config.build(Path()).plan.participation == made
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("kind = 'independent', probability = 2", r"^participation.probability: must lie between"),
+        ("kind = 'independent', probability = 'x'", r"^participation.probability: must be a num"),
+        ("kind = 'independent', probability = true", r"^participation.probability: must be a num"),
+        ("kind = 'independent', probability = { a = 'x' }", r"^participation.probability: must be"),
+        ("kind = 'independent', probability = { a = 0.5 }", "^participation: .*no provider 'a'"),
+        ("kind = 'independent'", "^participation.probability: must be given$"),
+        ("kind = 'cohort', k = 0", "^participation.k: must be at least 1; received 0$"),
+        ("kind = 'cohort', k = 11", "^participation: Cohort: k must be at most"),
+        ("kind = 'markov', join = 0, stay = 0.5", "^participation.join: must be above 0"),
+        ("kind = 'random'", "^participation.kind: must be one of 'independent', 'cohort'"),
+        ("k = 3", "^participation.kind: must be given; it is one of independent, cohort, markov"),
+        ("kind = 'trace', path = 'no.csv'", "^participation.path: there is no file"),
+    ],
+)
+def test_a_broken_participation_names_its_key(table, message):
+    with pytest.raises(InvalidInput, match=message):
+        Config.parse(f"{FRESH}participation = {{ {table} }}").build(Path())
+
+
+def test_a_trace_is_read_from_its_file(tmp_path):
+    names = list(EACH)
+    trace = sb.MarkovChain(0.3, 0.8).simulate(names, 20, seed=0)
+    for cells in (trace, trace.astype(int)):
+        cells.to_csv(tmp_path / "rounds.csv", index=False)
+        text = f"{FRESH}participation = {{ kind = 'trace', path = 'rounds.csv' }}"
+        found = Config.parse(text).build(tmp_path).plan.participation
+        assert (found.rounds == trace.to_numpy()).all()
+        assert found.names == tuple(names)
+    (tmp_path / "rounds.csv").write_text("a,b\n1,maybe\n")
+    with pytest.raises(InvalidInput, match=r"^participation.path: Trace: rounds must be true or 1"):
+        Config.parse(text).build(tmp_path)
+
+
 def test_a_sampling_and_a_solver_of_ones_own(own, tmp_path):
     plan = own().build(tmp_path).plan
     assert plan.sampling == sb.Fresh(20)

@@ -47,6 +47,7 @@ OPTIONS: Mapping[str, Any] = {
     "seed": SEED,
     "log": "",
     "shift": 0.0,  # added to the records in memory: other data
+    "probability": None,  # to take part in a game
     "durable": True,  # False loses purchases with the power, for a control
 }
 
@@ -79,6 +80,7 @@ class SmallConfig:
             n_games=options["n_games"],
             seed=options["seed"],
             budget=budget(options),
+            participation=participation(options),
         )
         return Built(plan, workers(options["workers"]))
 
@@ -87,6 +89,11 @@ def budget(options: Mapping[str, Any]) -> sb.Budget:
     if options["sampling"] == "fresh":
         return sb.Budget(records=options["affordable"] * N * SIZE)
     return sb.Budget(records=N * POOL, requests=N)
+
+
+def participation(options: Mapping[str, Any]) -> sb.Independent | None:
+    probability = options["probability"]
+    return None if probability is None else sb.Independent(probability)
 
 
 def workers(kind: str) -> LocalWorkers:
@@ -236,6 +243,7 @@ def value_in(run: Path, options: Mapping[str, Any]) -> sb.Valuation:
         n_games=plan.n_games,
         seed=plan.seeds.seed,
         budget=plan.budget,
+        participation=plan.participation,
         workers=built.workers,
         run=run,
     )

@@ -153,6 +153,17 @@ def test_a_killed_run_from_python_resumes_with_the_same_bits(tmp_path, expected,
     assert victim.kills > 0
 
 
+@pytest.mark.parametrize("workers", ["here", "threads"])
+def test_so_does_a_run_of_providers_that_take_part_at_random(tmp_path, workers):
+    options = {**options_of("fresh", workers), "probability": 0.6}
+    began = time.perf_counter()
+    whole = start(SmallConfig.of(**options), tmp_path, tmp_path / "whole", ignore)
+    seconds = time.perf_counter() - began
+    assert whole.access.requests < whole.n_games * small.N
+    rng = random.Random(f"participation {workers}")  # noqa: S311
+    torment(Killed(tmp_path / "run", options), (whole, seconds), rng, 2)
+
+
 def test_a_run_with_worker_processes_resumes_with_the_same_bits(tmp_path, expected):
     victim = Killed(tmp_path / "run", options_of("fresh", "processes"))
     valuation, seconds = expected["fresh"]

@@ -82,6 +82,7 @@ CHANGES = {
     "budget": lambda a: {"budget": sb.Budget(records=10_001)},
     "stop": lambda a: {"stop": sb.Seconds(1000)},
     "keep_games": lambda a: {"keep_games": 3},
+    "participation": lambda a: {"participation": sb.Independent(0.8)},
     "seed": lambda a: {"seed": 5},
 }
 

@@ -233,9 +233,14 @@ def test_a_run_keeps_the_counts(sampling, tmp_path):
 @pytest.mark.parametrize("count", [0.0, -3.0, np.inf, 1e30])
 def test_counts_that_cannot_be_are_found_in_a_run(count):
     found = valued(HONEST, sb.Fresh(5))
-    check_valuation(found, {"providers": found.names})
-    check_valuation(replace(found, distinct_records=np.array([np.nan, 3.0])), {"providers": found.names})
+    manifest = {"providers": found.names}
+    check_valuation(found, manifest)
+    check_valuation(
+        replace(found, distinct_records=np.array([np.nan, 3.0])), {"providers": found.names}
+    )
     with pytest.raises(ValueError, match="distinct records"):
-        check_valuation(replace(found, distinct_records=np.array([count, 3.0])), {"providers": found.names})
+        check_valuation(
+            replace(found, distinct_records=np.array([count, 3.0])), {"providers": found.names}
+        )
     with pytest.raises(ValueError, match="one for each provider"):
-        check_valuation(replace(found, distinct_records=np.ones(3)), {"providers": found.names})
+        check_valuation(replace(found, distinct_records=np.ones(3)), manifest)

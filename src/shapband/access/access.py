@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
 import numpy as np
 
+from shapband._typing import BoolArray
 from shapband.access.answers import check_answer
 from shapband.access.budget import Budget, Cost
 from shapband.access.exchange import Delivery, Exchange, Order
@@ -25,6 +26,7 @@ from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource
 
 _Answer = tuple[Draws, Usage]
+_NOTHING = Batch(np.empty((0, 0)), np.empty(0))  # of a provider that is absent from all games
 CONCURRENCY = 256  # requests in parallel; each source answers one request at a time
 TIMEOUT = 600.0  # seconds that a request may take
 
@@ -67,6 +69,7 @@ class Access:
         self._concurrency = concurrency
         self._timeout = timeout
         self._deadline = time.monotonic() + time_left
+        self._present: Callable[[range], BoolArray] | None = None
         self._seen: dict[str, Schema] = {}
         before = self._journal.usage()
         self._usage = {p.name: before.get(p.name, Usage()) for p in providers}
@@ -109,6 +112,14 @@ class Access:
         bound = any(_is_distant(p) and not p.source.waits for p in self.providers)
         return self.waits and not bound and self._concurrency > 1
 
+    def ask_only(self, present: Callable[[range], BoolArray]) -> None:
+        """Ask from now on only those who take part in a game.
+
+        Called once the records that all games share are bought, of everybody. `present` says who
+        takes part in consecutive games: (n_games, n).
+        """
+        self._present = present
+
     def require(self, cost: Cost, what: str) -> None:
         """Raise BudgetExceeded unless the rest of the budget covers `cost`."""
         spent = self._spent
@@ -126,8 +137,22 @@ class Access:
         """
         return self.budget.games_within(self._pools, per_game)
 
+    def affordable_of(self, costs: Iterable[Cost]) -> int | None:
+        """Number of games, in their order, that the budget covers; None if there is no limit."""
+        if self.budget == Budget():
+            return None
+        spent, games = self._pools, 0
+        for cost in costs:
+            if not self.budget.allows(spent, cost):
+                break
+            spent, games = spent + cost, games + 1
+        return games
+
     def fetch(self, purpose: str, games: range, sizes: Sequence[int], what: str) -> list[Draws]:
         """Fetch every provider's draws for some games: one request per provider and game.
+
+        A provider is not asked for games in which it does not take part. Its draws have rows for
+        these games nevertheless, which mean nothing and must not be used.
 
         Parameters
         ----------
@@ -136,14 +161,10 @@ class Access:
         sizes : records in a draw of each provider
         what : name of the fetched records in error messages
         """
-        unpaid = self._journal.unpaid([p.name for p in self.providers], purpose, games)
-        requests = sum(len(due) for due in unpaid)
-        records = sum(len(due) * size for due, size in zip(unpaid, sizes, strict=True))
+        orders = self._orders(purpose, games, sizes)
+        requests = sum(len(order.unpaid) for order in orders)
+        records = sum(len(order.unpaid) * order.size for order in orders)
         self.require(Cost(requests, records), what)
-        orders = [
-            Order(provider, purpose, games, due, size, self.seeds)
-            for provider, due, size in zip(self.providers, unpaid, sizes, strict=True)
-        ]
         self._tell_taken(orders)
         with self.stopped_by_errors():
             answers = self._answers(orders)
@@ -154,13 +175,27 @@ class Access:
             self._pools += Cost(len(orders) * len(games), sum(sizes) * len(games))
         return [draws for draws, _ in answers]
 
+    def _orders(self, purpose: str, games: range, sizes: Sequence[int]) -> list[Order]:
+        """Order the draws of those who take part."""
+        unpaid = self._journal.unpaid([p.name for p in self.providers], purpose, games)
+        due: list[GameNumbers] = [games for _ in sizes]
+        if self._present is not None:
+            due = [_numbers(games, column) for column in self._present(games).T]
+            unpaid = [_common(one, other) for one, other in zip(unpaid, due, strict=True)]
+        parts = zip(self.providers, due, unpaid, sizes, strict=True)
+        return [
+            Order(provider, purpose, games, wanted, left, size, self.seeds)
+            for provider, wanted, left, size in parts
+        ]
+
     def _tell_taken(self, orders: Sequence[Order]) -> None:
         """Record the draws from memory in the journal, one entry for equal draws of providers."""
         alike: dict[tuple[str, GameNumbers, int], list[str]] = {}
         for order in orders:
             if order.unpaid and not _is_distant(order.provider):
-                key = (order.purpose, order.unpaid, order.size)
-                alike.setdefault(key, []).append(order.provider.name)
+                for games in _alike(order):
+                    key = (order.purpose, games, order.size)
+                    alike.setdefault(key, []).append(order.provider.name)
         for wanted, names in alike.items():
             self._journal.taken(names, *wanted)
 
@@ -209,6 +244,32 @@ class Access:
             raise SourceError(f"the source gave {schema} where {expected} were expected")
 
 
+def _numbers(games: range, wanted: BoolArray) -> GameNumbers:
+    """The numbers of the wanted games."""
+    if wanted.all():
+        return games
+    return tuple((np.flatnonzero(wanted) + games.start).tolist())
+
+
+def _common(one: GameNumbers, other: GameNumbers) -> GameNumbers:
+    """The games that are in both, in ascending order."""
+    if isinstance(other, range) and len(other) >= len(one):
+        return one
+    inside = one if isinstance(one, range) else set(one)
+    return tuple(game for game in other if game in inside)
+
+
+def _alike(order: Order) -> Iterable[GameNumbers]:
+    """The games of an order in parts that other providers may share.
+
+    If a provider misses some games, every game is a part of its own, so that the ledger has one
+    entry for all who take part in a game, and not one for each of them.
+    """
+    if len(order.due) == len(order.games):
+        return [order.unpaid]
+    return [(game,) for game in order.unpaid]
+
+
 def _is_distant(provider: Provider) -> bool:
     """Whether the records are not in memory."""
     source = provider.source
@@ -226,9 +287,13 @@ def _named(provider: Provider) -> Iterator[None]:
 
 def _stack(delivery: Delivery) -> Draws:
     """Join the draws of several games, which must have the same features."""
-    batches, size = delivery.batches, delivery.order.size
-    places = np.arange(len(batches) * size, dtype=np.int64).reshape(len(batches), size)
-    with _named(delivery.order.provider):
+    batches, order = delivery.batches, delivery.order
+    places = np.zeros((len(order.games), order.size), dtype=np.int64)
+    given = np.asarray(order.due, dtype=np.int64) - order.games.start
+    places[given] = np.arange(len(batches) * order.size).reshape(len(batches), order.size)
+    if not batches:
+        return Draws(_NOTHING, FixedRows(places))
+    with _named(order.provider):
         for batch in batches:
             if batch.schema != batches[0].schema:
                 raise SourceError(

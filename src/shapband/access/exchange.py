@@ -47,11 +47,22 @@ class OutOfTime(SourceError):
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """The draws to fetch from one provider."""
+    """The draws to fetch from one provider.
+
+    Attributes
+    ----------
+    provider, purpose : address the draws
+    games : the games of the order
+    due : those of the games in which the provider takes part
+    unpaid : those of them that were not bought before
+    size : records in a draw
+    seeds : the random streams
+    """
 
     provider: Provider
     purpose: str
     games: range
+    due: GameNumbers
     unpaid: GameNumbers
     size: int
     seeds: Seeds
@@ -83,7 +94,7 @@ class Delivery:
     @property
     def missing(self) -> int:
         """Games that are neither received nor asked for."""
-        return len(self.order.games) - len(self.batches) - self.asked
+        return len(self.order.due) - len(self.batches) - self.asked
 
     @property
     def waits(self) -> bool:
@@ -93,7 +104,7 @@ class Delivery:
     @property
     def next_game(self) -> int:
         """The game after those that were received."""
-        return self.order.games.start + len(self.batches)
+        return self.order.due[len(self.batches)]
 
     def address(self, game: int) -> tuple[str, str, int]:
         """What identifies the request for a game."""
@@ -246,9 +257,9 @@ class Exchange:
         """The games of a delivery that may be asked for now."""
         if self._is_late():
             return
-        first = delivery.next_game
-        last = min(first + (_AHEAD if delivery.waits else 1), delivery.order.games.stop)
-        for game in range(first + delivery.asked, last):
+        first = len(delivery.batches)
+        last = first + (_AHEAD if delivery.waits else 1)
+        for game in delivery.order.due[first + delivery.asked : last]:
             if game not in delivery.order.unpaid:
                 return  # it was bought before, and is recalled when it is next
             yield game

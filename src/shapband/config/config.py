@@ -17,7 +17,15 @@ from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.checks import MOST, concerning, one_line
 from shapband.config import tables
 from shapband.config.messages import format_error, format_value
-from shapband.config.parts import IndexTable, SamplingTable, SolverTable, check_part, make_part
+from shapband.config.parts import (
+    IndexTable,
+    ParticipationTable,
+    SamplingTable,
+    SolverTable,
+    check_part,
+    make_part,
+    make_participation,
+)
 from shapband.config.sources import join_groups, make_providers
 from shapband.config.utilities import make_utility
 from shapband.engine.plan import Plan, make_plan
@@ -27,6 +35,7 @@ from shapband.execution.local import LocalWorkers
 from shapband.indices import Index
 from shapband.providers import Group, Provider
 from shapband.sampling.base import Sampling
+from shapband.sampling.participation import Participation
 from shapband.solvers.base import Solver
 from shapband.utilities.base import Utility
 
@@ -97,6 +106,9 @@ class Config(tables.Table):
     index: IndexTable | None = Field(
         None, description="How much coalitions of each size count; by default Shapley values."
     )
+    participation: ParticipationTable | None = Field(
+        None, description="Who takes part in a game; by default everybody in every game."
+    )
     stop: tables.StopTable | None = None
     budget: tables.BudgetTable | None = None
     _text: str = PrivateAttr("")
@@ -128,6 +140,7 @@ class Config(tables.Table):
         check_part(config.sampling, "sampling")
         check_part(config.solver, "solver")
         check_part(config.index, "index")
+        check_part(config.participation, "participation")
         config._text = text
         return config
 
@@ -169,6 +182,7 @@ class Config(tables.Table):
             stop=None if self.stop is None else self.stop.make(),
             concurrency=self.concurrency,
             timeout=self.timeout,
+            participation=self._participation(base),
             locate=concerning,
         )
         return Built(plan, self._workers(utility))
@@ -183,6 +197,9 @@ class Config(tables.Table):
             else:
                 made.append((table.group, make_providers(table, base, f"providers[{position}]")))
         return join_groups(made), tasks
+
+    def _participation(self, base: Path) -> Participation | None:
+        return None if self.participation is None else make_participation(self.participation, base)
 
     def _check_cluster(self) -> None:
         if isinstance(self.workers, int):

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shapband.checks import nearest, one_line
-from shapband.config.parts import IndexTable, SamplingTable, SolverTable
+from shapband.config.parts import IndexTable, ParticipationTable, SamplingTable, SolverTable
 from shapband.config.tables import RowsTable, SourceTable, UtilityTable, kinds_of
 
 _KINDS = {
@@ -18,6 +18,7 @@ _KINDS = {
     "sampling": SamplingTable,
     "solver": SolverTable,
     "index": IndexTable,
+    "participation": ParticipationTable,
 }
 _LONGEST = 60  # characters of a received value that are shown
 _RULES = {

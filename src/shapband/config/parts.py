@@ -1,7 +1,7 @@
-"""Samplings, solvers and indices in the file: their tables follow from the dataclasses.
+"""Samplings, solvers, indices and participations: their tables follow from the dataclasses.
 
 The keys of a table are the fields of the dataclass, with its defaults. A part of the user's own is
-named by ``kind = "object"``.
+named by ``kind = "object"``, a recorded participation by its file.
 """
 
 from __future__ import annotations
@@ -15,15 +15,32 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from pydantic import Field, WrapValidator, create_model
 
+from shapband.checks import concerning
 from shapband.config.imports import load_object
-from shapband.config.tables import Above, Count, ObjectTable, Part, Table, Text, broken
+from shapband.config.sources import read_rounds
+from shapband.config.tables import (
+    Above,
+    Count,
+    NumberByName,
+    ObjectTable,
+    Part,
+    Table,
+    Text,
+    TraceTable,
+    broken,
+)
 from shapband.errors import InvalidInput
 from shapband.indices import Banzhaf, Beta, Shapley
 from shapband.sampling.blocks import Blocks
+from shapband.sampling.cohort import Cohort
 from shapband.sampling.fresh import Fresh
+from shapband.sampling.independent import Independent
+from shapband.sampling.markov import MarkovChain
+from shapband.sampling.participation import ByName, Participation
 from shapband.sampling.pooled import Pooled
 from shapband.sampling.sizes import DrawSize, check_draw_size
 from shapband.sampling.stratified import Stratified
+from shapband.sampling.trace import Trace
 from shapband.solvers.balanced import BalancedPermutation
 from shapband.solvers.exact import Exact
 from shapband.solvers.permutation import Permutation
@@ -42,7 +59,12 @@ SOLVERS: dict[str, type] = {
     "strata": Strata,
 }
 INDICES: dict[str, type] = {"shapley": Shapley, "banzhaf": Banzhaf, "beta": Beta}
-_KINDS = {**SAMPLINGS, **SOLVERS, **INDICES}
+PARTICIPATIONS: dict[str, type] = {
+    "independent": Independent,
+    "cohort": Cohort,
+    "markov": MarkovChain,
+}
+_KINDS = {**SAMPLINGS, **SOLVERS, **INDICES, **PARTICIPATIONS}
 
 
 def _check_draw_size(given: Any, _: object) -> DrawSize:
@@ -60,6 +82,7 @@ _SIZE = Field(
 _TYPES: dict[Any, Any] = {  # what the numbers of a dataclass may be
     int: Count,
     float: Above,
+    ByName: NumberByName,
     DrawSize: Annotated[Count | Part | dict[Text, Count], WrapValidator(_check_draw_size), _SIZE],
 }
 
@@ -80,25 +103,36 @@ def _table_of(kind: str, made: type) -> type[Table]:
     return create_model(name, __base__=Table, __doc__=summary, **keys)
 
 
-def _union_of(kinds: Mapping[str, type]) -> Any:
+def _union_of(kinds: Mapping[str, type], other: type[Table]) -> Any:
     tables: list[Any] = [_table_of(kind, made) for kind, made in kinds.items()]
-    return Annotated[reduce(or_, [*tables, ObjectPart]), Field(discriminator="kind")]
+    return Annotated[reduce(or_, [*tables, other]), Field(discriminator="kind")]
 
 
 if TYPE_CHECKING:
     SamplingTable = Table
     SolverTable = Table
     IndexTable = Table
+    ParticipationTable = Table
 else:
-    SamplingTable = _union_of(SAMPLINGS)
-    SolverTable = _union_of(SOLVERS)
-    IndexTable = _union_of(INDICES)
+    SamplingTable = _union_of(SAMPLINGS, ObjectPart)
+    SolverTable = _union_of(SOLVERS, ObjectPart)
+    IndexTable = _union_of(INDICES, ObjectPart)
+    ParticipationTable = _union_of(PARTICIPATIONS, TraceTable)
 
 
 def check_part(table: Table | None, key: str) -> None:
-    """Check the settings of a part of ours; one of the user's own is not loaded yet."""
-    if table is not None and not isinstance(table, ObjectTable):
+    """Check the settings of a part of ours; one of the user's, or in a file, is not loaded yet."""
+    if table is not None and not isinstance(table, ObjectTable | TraceTable):
         _make(table, key)
+
+
+def make_participation(table: Table, base: Path) -> Participation:
+    """Make the participation of a table; a recorded one is read from its file."""
+    if isinstance(table, TraceTable):
+        with concerning("participation.path"):
+            return Trace(read_rounds(table, base, "participation"))
+    made: Participation = _make(table, "participation")
+    return made
 
 
 def make_part(table: Table, wanted: type[Any], key: str, base: Path) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,20 +75,34 @@ def read_frame(
     """
     owners = {role: name for role, name in (("by", by), ("group", group)) if name is not None}
     path = base / table.path
-    if not path.is_file():
-        raise InvalidInput(f"{key}.path: there is no file {path}")
-    try:
+    with _reading(path, key):
         if isinstance(table, tables.CsvTable):
             frame = _read_csv(path, table.separator, list(owners.values()), key)
         else:
             frame = _read_parquet(path, key)
+    if frame.empty:
+        raise InvalidInput(f"{key}.path: {path} holds no records: at least one is needed")
+    return frame[_columns(frame, table, path, key, owners)]
+
+
+def read_rounds(table: tables.TraceTable, base: Path, key: str) -> pd.DataFrame:
+    """Read the file of a recorded participation."""
+    path = base / table.path
+    with _reading(path, key):
+        return _read_csv(path, table.separator, (), key)
+
+
+@contextmanager
+def _reading(path: Path, key: str) -> Iterator[None]:
+    """Name the key of a file that is missing or cannot be read."""
+    if not path.is_file():
+        raise InvalidInput(f"{key}.path: there is no file {path}")
+    try:
+        yield
     except (OSError, ValueError) as cause:
         if isinstance(cause, InvalidInput):
             raise
         raise InvalidInput(f"{key}.path: {path} cannot be read ({one_line(cause)})") from cause
-    if frame.empty:
-        raise InvalidInput(f"{key}.path: {path} holds no records: at least one is needed")
-    return frame[_columns(frame, table, path, key, owners)]
 
 
 def _columns(

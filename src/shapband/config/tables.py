@@ -10,7 +10,7 @@ from functools import reduce
 from operator import and_, or_
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from shapband.access.budget import Budget
@@ -51,6 +51,21 @@ class Table(BaseModel):
 def broken(rule: str, key: str = "") -> PydanticCustomError:
     """Say that a table breaks a rule, or one of its keys does."""
     return PydanticCustomError("rule", "{rule}", {"rule": rule, "key": key})
+
+
+def _check_number_by_name(given: Any) -> Any:
+    """Refuse all but a number and a table of numbers, in words of the file."""
+    numbers = given.values() if isinstance(given, dict) else [given]
+    if any(isinstance(one, bool) or not isinstance(one, int | float) for one in numbers):
+        raise broken("must be a number, or a table with a number for each provider")
+    return given
+
+
+NumberByName = Annotated[
+    float | dict[str, float],
+    BeforeValidator(_check_number_by_name),
+    Field(description="One number for all providers, or a table with one for each, by name."),
+]
 
 
 class ObjectTable(Table):
@@ -231,6 +246,18 @@ UtilityTable = Annotated[
     AdditiveTable | LinearTable | NeighborsTable | EstimatorTable | ValuesTable | ObjectUtility,
     Field(discriminator="kind"),
 ]
+
+
+class TraceTable(Table):
+    """Participation that was recorded: game g repeats round g modulo their number."""
+
+    kind: Literal["trace"]
+    path: Text = Field(
+        description="A CSV file with the names of the providers in its first line, and a line of "
+        "1 and 0, or true and false, for each round. Relative paths start at the folder of this "
+        "file."
+    )
+    separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
 
 
 # Stopping rules and the budget make what they describe: they need no data.

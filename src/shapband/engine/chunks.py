@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
+import numpy as np
+
+from shapband._typing import BoolArray
 from shapband.access.access import Access
 from shapband.checks import check_whole, described, error_line, one_line
 from shapband.draws import Draws
@@ -37,11 +41,38 @@ class Chunk:
     indices : the numbers of the games
     draws : one per provider, or None once they are summarised
     summaries : summaries[game][provider], or None before
+    places : which of the providers take part in all of these games, by position; draws and
+        summaries are theirs. None for all providers
     """
 
     indices: range
     draws: list[Draws] | None = field(default=None, repr=False)
     summaries: GameSummaries | None = field(default=None, repr=False)
+    places: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class MixedChunk:
+    """Consecutive games in which different providers take part.
+
+    Attributes
+    ----------
+    parts : chunks in the order of their games; the same providers take part in all games of one
+    """
+
+    parts: tuple[Chunk, ...]
+
+    @staticmethod
+    def of(chunk: Chunk, present: BoolArray) -> MixedChunk:
+        """Split a chunk with draws by who is present, (n_games, n), in its games."""
+        changes = np.flatnonzero((present[1:] != present[:-1]).any(axis=1)) + 1
+        edges = [0, *changes.tolist(), len(present)]
+        parts = []
+        for start, stop in pairwise(edges):
+            places = tuple(np.flatnonzero(present[start]).tolist())
+            draws = [(chunk.draws or [])[place].part(slice(start, stop)) for place in places]
+            parts.append(Chunk(chunk.indices[start:stop], draws, places=places))
+        return MixedChunk(tuple(parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,37 +106,64 @@ class Job:
             plan.grouping,
         )
 
-    def __call__(self, task: Chunk) -> Solution:
+    def __call__(self, task: Chunk | MixedChunk) -> Solution:
         """Summarise the games, unless they have summaries, and solve them."""
-        summaries = self._summarised(task).summaries
+        if isinstance(task, Chunk):
+            return self._solved(task, self.utility, self.solver)
+        return _joined([self._solved_part(part) for part in task.parts])
+
+    def packed(self, task: Chunk | MixedChunk) -> Chunk | MixedChunk:
+        """Reduce a chunk to the summaries, or to the records in use, to send to another process."""
+        if isinstance(task, MixedChunk):
+            return MixedChunk(tuple(self._packed(part) for part in task.parts))
+        return self._packed(task)
+
+    def _packed(self, chunk: Chunk) -> Chunk:
+        if self.summaries_travel or chunk.draws is None:
+            return self._summarised(chunk)
+        return replace(chunk, draws=[drawn.packed() for drawn in chunk.draws])
+
+    def _solved_part(self, part: Chunk) -> Solution:
+        """Solve the games among those who take part; all others are worth 0."""
+        places = list(part.places or ())
+        if len(places) == len(self.names):
+            return self._solved(part, self.utility, self.solver)
+        values, noise = np.zeros((2, len(part.indices), len(self.names)))
+        if not places:
+            return Solution(values, noise, 0)
+        utility, solver = self.utility.restricted(places), self.solver.for_size(len(places))
+        found = self._solved(part, utility, solver)
+        values[:, places], noise[:, places] = found.values, found.noise
+        return replace(found, values=values, noise=noise)
+
+    def _solved(self, chunk: Chunk, utility: Utility, solver: Solver) -> Solution:
+        summaries, names = self._summarised(chunk).summaries, self._names(chunk)
         grouping = self.grouping
         # In groups of one the Owen values are the Shapley values, which any solver gives.
         nested = grouping if grouping is not None and grouping.nested else None
-        games = Games(
-            self.utility, summaries, self.names, task.indices, self.seeds, self.index, nested
-        )
-        before = self.utility.failures
-        solution = check_solution(self.solver.solve(games), self.solver, games)
+        games = Games(utility, summaries, names, chunk.indices, self.seeds, self.index, nested)
+        before = utility.failures
+        solution = check_solution(solver.solve(games), solver, games)
         if grouping is not None and nested is None:
             solution = replace(solution, group_noise=grouping.totals(solution.noise))
-        return replace(solution, failures=self.utility.failures - before)
+        return replace(solution, failures=utility.failures - before)
 
-    def packed(self, task: Chunk) -> Chunk:
-        """Reduce a chunk to the summaries, or to the records in use, to send to another process."""
-        if self.summaries_travel or task.draws is None:
-            return self._summarised(task)
-        return Chunk(task.indices, [drawn.packed() for drawn in task.draws])
+    def _names(self, chunk: Chunk) -> tuple[str, ...]:
+        """The providers that take part in a chunk."""
+        if chunk.places is None:
+            return self.names
+        return tuple(self.names[place] for place in chunk.places)
 
     def set_up_worker(self) -> None:
         """Limit the linear algebra of a worker process to one thread."""
         single_threaded_blas(mergeable=self.utility.mergeable)
 
     def _summarised(self, chunk: Chunk) -> Chunk:
-        if chunk.draws is None:
+        if not chunk.draws:
             return chunk
-        for name, drawn in zip(self.names, chunk.draws, strict=True):
+        for name, drawn in zip(self._names(chunk), chunk.draws, strict=True):
             self._check_batch(name, drawn.batch)
-        return Chunk(chunk.indices, summaries=self._summaries(chunk, chunk.draws))
+        return replace(chunk, draws=None, summaries=self._summaries(chunk, chunk.draws))
 
     def _summaries(self, chunk: Chunk, draws: list[Draws]) -> GameSummaries:
         """Have the utility summarise the games, and check that there is a summary of each."""
@@ -137,6 +195,16 @@ class Job:
             ) from cause
 
 
+def _joined(parts: Sequence[Solution]) -> Solution:
+    """Join the solutions of consecutive games."""
+    return Solution(
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.noise for part in parts]),
+        sum(part.evaluations for part in parts),
+        sum(part.failures for part in parts),
+    )
+
+
 def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int) -> int:
     """Number of games in a chunk: few enough for the caches, enough to outweigh the overhead."""
     if plan.chunk_size is not None:
@@ -144,7 +212,7 @@ def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int
     if not plan.utility.mergeable:
         return 1
     summaries = _summary_floats(plan.utility, realisation.draw_sizes.tolist())
-    per_game: int = plan.solver.floats_per_game(len(plan.providers)) + summaries
+    per_game: int = plan.solver.floats_per_game(plan.most_present) + summaries
     near, most = _NEAR_FLOATS // per_game, _MOST_FLOATS // per_game
     size = max(1, near, min(most, _FEW_GAMES))
     if n_jobs > 1:
@@ -155,7 +223,9 @@ def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int
     return size
 
 
-def fetched_ahead(chunks: Iterator[Chunk], access: Access) -> Generator[Chunk, None, None]:
+def fetched_ahead(
+    chunks: Iterator[Chunk | MixedChunk], access: Access
+) -> Generator[Chunk | MixedChunk, None, None]:
     """Fetch the next chunk's draws while this one is being solved.
 
     When this generator is closed or interrupted, it stops the access and then waits for the

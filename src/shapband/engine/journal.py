@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from shapband.sampling.base import Realisation
+from shapband.sampling.participation import Participation
 from shapband.solvers.base import Solution
 
 
@@ -12,8 +13,17 @@ class GameJournal(ABC):
     """The solved games of a run."""
 
     @abstractmethod
-    def begin(self, realisation: Realisation) -> None:
-        """Record the attributes of the realisation, for readers of the unfinished run."""
+    def begin(
+        self, realisation: Realisation, target: str, participation: Participation | None
+    ) -> None:
+        """Record what the games are, for readers of the unfinished run.
+
+        Parameters
+        ----------
+        realisation : gives the draws
+        target : what the moments estimate
+        participation : who takes part, or None for everybody
+        """
 
     @abstractmethod
     def solved(self) -> int:
@@ -35,7 +45,9 @@ class GameJournal(ABC):
 class NullGames(GameJournal):
     """Stores nothing: the journal of a valuation outside a run."""
 
-    def begin(self, realisation: Realisation) -> None:
+    def begin(
+        self, realisation: Realisation, target: str, participation: Participation | None
+    ) -> None:
         """Do nothing."""
 
     def solved(self) -> int:

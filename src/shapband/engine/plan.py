@@ -16,6 +16,8 @@ from shapband.moments.stopping import StoppingRule
 from shapband.providers import Group, Provider, check_providers
 from shapband.records import Schema
 from shapband.sampling.base import Sampling
+from shapband.sampling.blocks import Blocks
+from shapband.sampling.participation import Participation, Presence
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
 from shapband.solvers.default import default_group_solver, default_solver
@@ -41,6 +43,21 @@ class Plan:
     index: Index = SHAPLEY
     reason: str = ""  # for the solver, if the user named none
     grouping: Grouping | None = None
+    participation: Participation | None = None
+
+    @property
+    def presence(self) -> Presence | None:
+        """Who takes part in which games, or None if everybody does in all."""
+        if self.participation is None:
+            return None
+        return Presence(self.participation, self.seeds, self.names)
+
+    @property
+    def most_present(self) -> int:
+        """Largest number of providers in a game."""
+        if self.participation is None:
+            return len(self.providers)
+        return max(self.participation.counts(self.names))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,6 +77,7 @@ class Plan:
             "index": repr(self.index),
             "sampling": repr(self.sampling),
             "solver": repr(self.solver),
+            **_told(self.participation),
         }
         return {**setup, "chosen": self.reason} if self.reason else setup
 
@@ -79,6 +97,7 @@ def make_plan(
     keep_games: int | None = None,
     concurrency: int = CONCURRENCY,
     timeout: float = TIMEOUT,
+    participation: Participation | None = None,
     locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Plan:
     """Check all arguments of a valuation before any source is asked, and fill in the defaults.
@@ -88,25 +107,29 @@ def make_plan(
     """
     with locate("providers"):
         checked, grouping = check_providers(providers)
-    sizes = _player_sizes(checked, grouping)
+    names = [provider.name for provider in checked]
+    with locate("participation"):
+        present = _present_counts(participation, sampling, names)
+    _check_kinds(utility, sampling, solver, stop)
+    weighing = check_index(SHAPLEY if index is None else index, len(checked))
+    players = _player_sizes(names, grouping)
+    _check_nested(players, weighing, participation)
     chosen, reason = solver, ""
     if chosen is None:
-        chosen, reason = _default_solver(sizes, utility, sampling)
-    _check_kinds(utility, sampling, chosen, stop)
+        chosen, reason = _default_solver(players, max(present), utility, sampling)
     check_whole("n_games", n_games, 2, " (a variance needs two games)")
     if chunk_size is not None:
         check_whole("chunk_size", chunk_size, 1, ", or None to let the library choose")
     if keep_games is not None:
         check_whole("keep_games", keep_games, 0, ", or None for as many as fit in 40 MB")
     check_whole("concurrency", concurrency, 1)
-    weighing = check_index(SHAPLEY if index is None else index, len(checked))
     with locate("solver"):
         _check_any_index(chosen, weighing)
-        if max(sizes) > 1:
-            _check_owen(weighing)
-            chosen.check_groups(sizes)
+        if max(players) > 1:
+            chosen.check_groups(players)
         else:
-            chosen.check(len(checked))
+            for size in present:
+                (chosen if size == len(checked) else chosen.for_size(size)).check(size)
     with locate("sampling"):
         sampling.check(checked)
     with locate("utility"):
@@ -127,41 +150,75 @@ def make_plan(
         index=weighing,
         reason=reason,
         grouping=grouping,
+        participation=participation,
     )
 
 
-def _player_sizes(providers: Sequence[Provider], grouping: Grouping | None) -> list[int]:
+def _player_sizes(names: Sequence[str], grouping: Grouping | None) -> list[int]:
     """Number of providers of every player of the game between groups."""
     if grouping is None:
-        return [1] * len(providers)
-    players = grouping.players([provider.name for provider in providers])
-    return [len(members) for members in players.values()]
+        return [1] * len(names)
+    return [len(members) for members in grouping.players(names).values()]
 
 
 def _default_solver(
-    sizes: Sequence[int], utility: Utility, sampling: Sampling
+    players: Sequence[int], most_present: int, utility: Utility, sampling: Sampling
 ) -> tuple[Solver, str]:
-    if max(sizes) > 1:
-        return default_group_solver(sizes)
-    return default_solver(len(sizes), utility, sampling)
+    if max(players) > 1:
+        return default_group_solver(players)
+    return default_solver(most_present, utility, sampling)
 
 
-def _check_owen(index: Index) -> None:
-    """Refuse other indices: members share the value of a group by Owen values."""
+def _check_nested(
+    players: Sequence[int], index: Index, participation: Participation | None
+) -> None:
+    """Refuse with groups what their Owen values are not defined for here."""
+    if max(players) == 1:
+        return
     if index != SHAPLEY:
         raise InvalidInput(
             f"index: groups share their Shapley value among their members; received {index!r}: "
             "leave index out, or value the providers without groups"
         )
+    if participation is not None:
+        raise InvalidInput(
+            "participation: with groups everybody must take part: leave participation out, or "
+            "value the providers without groups"
+        )
+
+
+def _told(participation: Participation | None) -> dict[str, str]:
+    return {} if participation is None else {"participation": repr(participation)}
+
+
+def _present_counts(
+    participation: Participation | None, sampling: Sampling, names: Sequence[str]
+) -> Sequence[int]:
+    """Check the participation, and return how many providers may be in one game."""
+    if participation is None:
+        return [len(names)]
+    if not isinstance(participation, Participation):
+        raise InvalidInput(
+            "participation must be Independent(...), Cohort(...), MarkovChain(...), Trace(...) or "
+            f"None; received {type(participation).__name__}"
+        )
+    if isinstance(sampling, Blocks):
+        raise InvalidInput(
+            "participation: Blocks compares whole shuffles of the pools, in which everybody must "
+            "take part: use Pooled(..., replace=False), which also estimates the variance of the "
+            "sources"
+        )
+    participation.check(names)
+    return participation.counts(names)
 
 
 def _check_kinds(
-    utility: Utility, sampling: Sampling, solver: Solver, stop: StoppingRule | None
+    utility: Utility, sampling: Sampling, solver: Solver | None, stop: StoppingRule | None
 ) -> None:
     for name, thing, kind in (
         ("utility", utility, Utility),
         ("sampling", sampling, Sampling),
-        ("solver", solver, Solver),
+        ("solver", solver, Solver | None),
     ):
         if not isinstance(thing, kind):
             raise InvalidInput(f"{name} must be a shapband {name}; received {type(thing).__name__}")

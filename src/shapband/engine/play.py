@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -12,10 +12,11 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.access.access import Access
+from shapband.access.budget import Cost
 from shapband.access.exchange import OutOfTime
 from shapband.access.journal import PurchaseJournal
 from shapband.access.meter import AccessReport
-from shapband.engine.chunks import Chunk, Job, chunk_size, fetched_ahead
+from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size, fetched_ahead
 from shapband.engine.journal import GameJournal, NullGames
 from shapband.engine.plan import Plan
 from shapband.errors import BudgetExceeded, EvaluationError, RepeatedRecords, SourceError
@@ -28,12 +29,14 @@ from shapband.moments.grouped import GroupFold
 from shapband.moments.stopping import StoppingRule
 from shapband.sampling.base import Realisation
 from shapband.sampling.distinct import REMEDY, format_repeats
+from shapband.sampling.participation import Participation, Presence
 from shapband.solvers.base import Solution
 from shapband.valuation import Stopped, Valuation
 
 _KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
 _LOOK = 32  # games between two checks of a stopping rule
 _CHUNK_SECONDS = 0.25  # seconds that a chunk may take before a time limit is looked at
+_COUNTED = 1024  # games whose cost is counted at once
 _ALL_FAILED = 100  # evaluations after which a valuation ends if all of them failed
 
 
@@ -96,8 +99,11 @@ def play(
     ) as access:
         realisation = plan.sampling.prepare(access)
         _warn_of_repeats(plan, realisation)
+        if plan.presence is not None:
+            access.ask_only(plan.presence.table)
         session = _Session(plan, realisation, access, journal, workers, started)
-        journal.begin(realisation)
+        target = described_target(realisation, plan.participation)
+        journal.begin(realisation, target, plan.participation)
         with single_threaded_blas(mergeable=plan.utility.mergeable):
             stopped = session.play(watch)
     moments = session.fold.moments()
@@ -111,7 +117,7 @@ def play(
         draw_sizes=realisation.draw_sizes,
         pool_sizes=realisation.pool_sizes,
         distinct_records=realisation.distinct_records,
-        target=realisation.target,
+        target=target,
         target_code=realisation.target_code,
         stopped=stopped.reason,
         stopped_code=stopped.code,
@@ -141,7 +147,8 @@ class _Session:
         workers: Workers,
         started: float,
     ) -> None:
-        self.fold = Fold(len(plan.providers), realisation.group, realisation.design)
+        self._presence = plan.presence
+        self.fold = Fold(len(plan.providers), realisation.group, realisation.design, self._presence)
         self._groups = None
         if plan.grouping is not None:
             self._groups = GroupFold(plan.grouping, realisation.group)
@@ -158,7 +165,7 @@ class _Session:
         self._late: OutOfTime | None = None
         self._job = Job.of(plan, realisation)
         self._stored = journal.solved()
-        self._n_games = _affordable_games(access, realisation, plan.n_games)
+        self._n_games = _affordable_games(access, realisation, plan)
         self._chunk = chunk_size(plan, realisation, access, workers.n_jobs)
 
     def play(self, watch: Watch) -> Stopped:
@@ -252,7 +259,7 @@ class _Session:
         pace = (time.perf_counter() - self._began) / played
         return max(1, min(self._chunk, int(_CHUNK_SECONDS / max(pace, 1e-9))))
 
-    def _tasks(self, games: range, size: int) -> Generator[Chunk, None, None]:
+    def _tasks(self, games: range, size: int) -> Generator[Chunk | MixedChunk, None, None]:
         """The chunks of a stage. They end early if the time is up before all records are there."""
         chunks = self._chunks(games, size)
         if self._access.fetches_ahead:
@@ -263,10 +270,14 @@ class _Session:
             except OutOfTime as late:
                 self._late = late
 
-    def _chunks(self, games: range, size: int) -> Generator[Chunk, None, None]:
+    def _chunks(self, games: range, size: int) -> Generator[Chunk | MixedChunk, None, None]:
         for start in range(games.start, games.stop, size):
             indices = range(start, min(start + size, games.stop))
-            yield Chunk(indices, self._realisation.draws(indices))
+            chunk = Chunk(indices, self._realisation.draws(indices))
+            if self._presence is None:
+                yield chunk
+            else:
+                yield MixedChunk.of(chunk, self._presence.table(indices))
 
     def _take(self, solution: Solution) -> None:
         self.fold.add(solution.values, solution.noise)
@@ -324,14 +335,37 @@ def _rounded(number: float) -> int:
     return int(np.ceil(number / unit - 1e-9)) * unit
 
 
-def _affordable_games(access: Access, realisation: Realisation, n_games: int) -> int:
+def described_target(realisation: Realisation, participation: Participation | None) -> str:
+    """What the moments across the games estimate, as a sentence."""
+    if participation is None:
+        return realisation.target
+    return f"{realisation.target}, {participation.target}"
+
+
+def _affordable_games(access: Access, realisation: Realisation, plan: Plan) -> int:
     """Number of games that the budget covers; only games that can be finished are started."""
-    limit = access.affordable_games(realisation.cost)
-    games = n_games if limit is None else min(n_games, limit)
+    cost = realisation.cost
+    one_each = Cost(len(plan.providers), int(realisation.draw_sizes.sum()))
+    if plan.presence is None or cost != one_each:
+        # A sampling of the user's own may ask differently: then every game counts in full.
+        limit = access.affordable_games(cost)
+    else:
+        limit = access.affordable_of(_real_costs(plan.presence, realisation, plan.n_games))
+    games = plan.n_games if limit is None else min(plan.n_games, limit)
     if games < 2:
         raise BudgetExceeded(
             f"the budget of {access.budget} pays for {games} of the games, which take "
-            f"{realisation.cost.records:,} records in {realisation.cost.requests:,} requests "
-            "each; a variance needs two: raise the budget, or use a pooled sampling"
+            f"{cost.records:,} records in {cost.requests:,} requests each"
+            f"{'' if plan.presence is None else ' if everybody takes part'}; a variance needs "
+            "two: raise the budget, or use a pooled sampling"
         )
     return games
+
+
+def _real_costs(presence: Presence, realisation: Realisation, n_games: int) -> Iterator[Cost]:
+    """What each game takes from the sources of those who take part, one request each."""
+    for start in range(0, n_games, _COUNTED):
+        present = presence.table(range(start, min(start + _COUNTED, n_games)))
+        requests, records = present.sum(axis=1), present @ realisation.draw_sizes
+        for asked, taken in zip(requests.tolist(), records.tolist(), strict=True):
+            yield Cost(asked, taken)

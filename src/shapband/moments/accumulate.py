@@ -16,6 +16,7 @@ from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 from shapband.moments import decompose
 from shapband.moments.pools import PoolErrors
+from shapband.moments.presence import PresenceMoments
 
 _MANY = 500  # providers up to which covariances are kept: 2 MB
 
@@ -39,6 +40,7 @@ class Moments:
     group_m2 : (n,) sum over games of the squared deviation of their group's mean from x̄
     products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
     pools : what the choice of the pools adds to the errors, or None without pools
+    presence : moments of the games in which each provider takes part, or None if all do in all
 
     Examples
     --------
@@ -62,6 +64,7 @@ class Moments:
     group_m2: FloatArray
     products: FloatArray | None = None
     pools: PoolErrors | None = None
+    presence: PresenceMoments | None = None
 
     @staticmethod
     def empty(n_providers: int, group: int | None = None) -> Moments:

@@ -12,6 +12,7 @@ from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 from shapband.moments.accumulate import Moments
 from shapband.moments.pools import PoolErrors
+from shapband.moments.presence import PresenceMoments
 
 _ARRAYS = tuple(field.name for field in fields(Moments) if field.type == "FloatArray")
 
@@ -19,7 +20,7 @@ _ARRAYS = tuple(field.name for field in fields(Moments) if field.type == "FloatA
 def moments_document(moments: Moments) -> dict[str, Any]:
     """Write moments as a document."""
     products, pools = moments.products, moments.pools
-    return {
+    document = {
         "n_games": moments.n_games,
         "group": moments.group,
         "n_groups": moments.n_groups,
@@ -27,6 +28,9 @@ def moments_document(moments: Moments) -> dict[str, Any]:
         "products": None if products is None else to_numbers(products),
         "pools": None if pools is None else _lists_of(pools),
     }
+    if moments.presence is not None:
+        document["presence"] = _lists_of(moments.presence)
+    return document
 
 
 def moments_of(document: Mapping[str, Any]) -> Moments:
@@ -38,6 +42,9 @@ def moments_of(document: Mapping[str, Any]) -> Moments:
     if parts.get("pools") is not None:
         pools = {name: to_array(part) for name, part in parts["pools"].items()}
         parts["pools"] = PoolErrors(**pools)
+    if parts.get("presence") is not None:
+        known = {name: part for name, part in parts["presence"].items() if part is not None}
+        parts["presence"] = PresenceMoments(**{name: to_array(known[name]) for name in known})
     return Moments(**parts)
 
 
@@ -55,5 +62,6 @@ def to_array(listed: Any) -> FloatArray:
     return np.array(listed, dtype=np.float64)
 
 
-def _lists_of(pools: PoolErrors) -> dict[str, Any]:
-    return {field.name: to_numbers(getattr(pools, field.name)) for field in fields(pools)}
+def _lists_of(record: PoolErrors | PresenceMoments) -> dict[str, Any]:
+    parts = {field.name: getattr(record, field.name) for field in fields(record)}
+    return {name: None if part is None else to_numbers(part) for name, part in parts.items()}

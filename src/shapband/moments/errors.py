@@ -31,7 +31,7 @@ class ErrorParts:
 def error_parts(moments: Moments) -> ErrorParts:
     """Split the error of the expectation by its causes."""
     if moments.pools is None:
-        whole = moments.raw_variance / moments.independent_games  # Eq. (9)
+        whole = games_variance(moments)
         pools = np.zeros_like(whole)
     else:
         whole, pools = moments.pools.games, moments.pools.variance
@@ -39,10 +39,29 @@ def error_parts(moments: Moments) -> ErrorParts:
     return ErrorParts(whole - solver, solver, pools, whole + pools)
 
 
+def games_variance(moments: Moments) -> FloatArray:
+    """Variance of every expectation over the choice of games, solver noise included: (n,)."""
+    if moments.presence is not None and moments.presence.of_mean is not None:
+        return moments.presence.of_mean
+    return np.asarray(moments.raw_variance / moments.independent_games)  # Eq. (9)
+
+
+def error_correlation(moments: Moments) -> FloatArray | None:
+    """Correlation of the errors of all expectations: (n, n), or None if it was not kept.
+
+    It is that of the values, unless games depend on each other or their presence was recorded.
+    """
+    if moments.presence is not None and moments.presence.of_mean is not None:
+        return moments.presence.correlation
+    return moments.correlation
+
+
 def error_freedom(moments: Moments) -> FloatArray:
     """Degrees of freedom of Student's quantile for the error of the expectation: (n,)."""
     if moments.pools is not None:
         return moments.pools.freedom
+    if moments.presence is not None and moments.presence.freedom is not None:
+        return moments.presence.freedom
     return np.full_like(moments.mean, moments.independent_games - 1)
 
 
@@ -52,7 +71,7 @@ def error_covariance(moments: Moments) -> FloatArray | None:
     The errors from the pools are given the correlations of the values: a pool moves the values
     of two providers together to the same degree as a single draw does. One game gives zeros.
     """
-    correlation = moments.correlation
+    correlation = error_correlation(moments)
     if correlation is None:
         return None
     if moments.n_games < 2:

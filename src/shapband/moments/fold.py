@@ -6,11 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from shapband._typing import FloatArray
+from shapband._typing import BoolArray, FloatArray
 from shapband.moments.accumulate import Moments
+from shapband.moments.errors import games_variance
 from shapband.moments.influence import InfluenceFold
 from shapband.moments.pools import PoolErrors, Spread, bound_errors, pool_errors
+from shapband.moments.presence import Overall, PresenceFold, PresenceMoments
 from shapband.sampling.base import PoolDesign
+from shapband.sampling.participation import Presence
 
 _FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
 
@@ -23,20 +26,31 @@ class Fold:
     n_providers : values in a game
     group : games that share a shuffle, or None
     design : how games choose records from pools, or None without pools
+    presence : who takes part in which games, or None if everybody does in all
     """
 
-    def __init__(self, n_providers: int, group: int | None, design: PoolDesign | None = None):
+    def __init__(
+        self,
+        n_providers: int,
+        group: int | None,
+        design: PoolDesign | None = None,
+        presence: Presence | None = None,
+    ) -> None:
         self._size = _FOLD if group is None else group
         self._folded = Moments.empty(n_providers, group)
         self._waiting = np.empty((2, 0, n_providers))
-        self._pools = None if design is None else _PoolFold(design)
+        self._pools = None if design is None else _PoolFold(design, presence)
+        self._presence = None if presence is None else PresenceFold(presence)
 
     def add(self, values: FloatArray, noise: FloatArray) -> None:
         """Add the next games: values and noise, (n_games, n) each."""
         rows = np.concatenate([self._waiting, np.stack([values, noise])], axis=1)
         whole = rows.shape[1] - rows.shape[1] % self._size
         for start in range(0, whole, self._size):
-            self._folded = self._folded.merge(self._block(rows[:, start : start + self._size]))
+            block = rows[:, start : start + self._size]
+            self._folded = self._folded.merge(self._block(block))
+            if self._presence is not None:
+                self._presence.add(*block)
         self._waiting = rows[:, whole:]
         if self._pools is not None:
             self._pools.add(values)
@@ -51,9 +65,19 @@ class Fold:
         moments = self._folded
         if self._waiting.shape[1] > 0:
             moments = moments.merge(self._block(self._waiting))
+        if self._presence is not None:
+            moments = replace(moments, presence=self._presence_moments(self._presence, moments))
         if self._pools is None or moments.n_games < 2:
             return moments
         return replace(moments, pools=self._pools.errors(moments))
+
+    def _presence_moments(self, fold: PresenceFold, moments: Moments) -> PresenceMoments:
+        if self._waiting.shape[1] > 0:
+            fold = fold.copy()
+            fold.add(*self._waiting)
+        return fold.moments(
+            Overall(moments.n_games, moments.mean, moments.m2, moments.m4, moments.products)
+        )
 
     def _block(self, rows: FloatArray) -> Moments:
         x, w = rows
@@ -83,18 +107,19 @@ class _PoolFold:
     Games are added in whole shuffles, if there are any.
     """
 
-    def __init__(self, design: PoolDesign) -> None:
+    def __init__(self, design: PoolDesign, presence: Presence | None) -> None:
         self._design = design
+        self._presence = presence
         self._step = design.per_shuffle or 1
         self._waiting = np.empty((0, len(design.names)))
         self._centre: tuple[FloatArray, FloatArray] | None = None
-        self._influence = InfluenceFold(design)
+        self._influence = InfluenceFold(design, presence)
 
     def add(self, values: FloatArray) -> None:
         """Add the next games. Many are added at once, because a call for every pool is slow."""
         self._waiting = np.concatenate([self._waiting, values])
         if len(self._waiting) >= _FOLD:
-            self._centre = self._centre or _centre(self._waiting[:_FOLD])
+            self._centre = self._centre or self._first_centre(_FOLD)
             self._add_waiting(self._centre)
 
     def errors(self, moments: Moments) -> PoolErrors | None:
@@ -103,8 +128,11 @@ class _PoolFold:
         if self._centre is not None:
             self._add_waiting(self._centre)
         elif self._whole:
-            influence = InfluenceFold(self._design)
-            self._add(influence, _centre(self._waiting[: self._whole]))
+            influence = InfluenceFold(self._design, self._presence)
+            self._add(influence, self._first_centre(self._whole))
+        if influence.pairs > 0 and _somebody_is_absent(moments):
+            found = pool_errors(_spread_if_present(moments), influence.influence(), self._design)
+            return _of_all_games(found, moments)
         if influence.pairs > 0:
             return pool_errors(spread_of(moments), influence.influence(), self._design)
         # The error of a single shuffle has that of the pools in it.
@@ -121,7 +149,20 @@ class _PoolFold:
 
     def _add(self, influence: InfluenceFold, centre: tuple[FloatArray, FloatArray]) -> None:
         mean, scale = centre
-        influence.add((self._waiting[: self._whole] - mean) / scale)
+        scaled = (self._waiting[: self._whole] - mean) / scale
+        if self._presence is not None:
+            # Values of absence are 0 about the centre, so that presence itself is no noise.
+            games = range(influence.n_games, influence.n_games + len(scaled))
+            scaled = np.where(self._presence.table(games), scaled, 0.0)
+        influence.add(scaled)
+
+    def _first_centre(self, n_games: int) -> tuple[FloatArray, FloatArray]:
+        """A centre and a scale near which the values of present providers lie."""
+        values = self._waiting[:n_games]
+        if self._presence is None:
+            return _centre(values)
+        present = self._presence.table(range(n_games))
+        return _centre(values) if present.all() else _centre_of_present(values, present)
 
 
 def spread_of(moments: Moments) -> Spread:
@@ -129,12 +170,55 @@ def spread_of(moments: Moments) -> Spread:
     correlation, n_games = _mean_squared_correlation(moments), moments.n_games
     if moments.group is None:
         raw = moments.raw_variance
-        return Spread(n_games, raw, moments.noise, raw / n_games, n_games - 1, correlation)
+        of_mean = games_variance(moments)
+        return Spread(n_games, raw, moments.noise, of_mean, n_games - 1, correlation)
     k, shuffles = moments.group, max(n_games // moments.group, 2)
     variance = (moments.m2 + moments.group_m2) / (n_games - 1)
     of_mean = _shuffle_variance(moments, shuffles) / shuffles
     effective = k * np.sqrt(shuffles * (shuffles - 1))
     return Spread(effective, variance, moments.noise, of_mean, shuffles * (k - 1), correlation)
+
+
+def _somebody_is_absent(moments: Moments) -> bool:
+    presence = moments.presence
+    return presence is not None and bool((presence.count < moments.n_games).any())
+
+
+def _spread_if_present(moments: Moments) -> Spread:
+    """What games from pools vary by while a provider is present, in the scale of all games.
+
+    A pool moves an expectation only through the games in which its provider takes part, which
+    are a fraction q of all: by q times what it moves their mean.
+    """
+    presence, plain = moments.presence, spread_of(moments)
+    assert presence is not None  # noqa: S101  for the type checker
+    square = (presence.count / moments.n_games) ** 2
+    known = presence.count > 1
+    return plain._replace(
+        n_games=float(max(presence.count.mean(), 3.0)),
+        variance=np.where(known, square * presence.raw_variance, plain.variance),
+        noise=np.where(known, square * presence.noise, plain.noise),
+    )
+
+
+def _of_all_games(found: PoolErrors, moments: Moments) -> PoolErrors:
+    """Turn the errors of the variance in presence to those of the variance over all games.
+
+    The variance over all games is q V + q (1 - q) μ², with V and μ those in presence, and a pool
+    moves both of them. Both errors are added, as if they were perfectly correlated.
+    """
+    presence = moments.presence
+    assert presence is not None  # noqa: S101  for the type checker
+    rate, mean = presence.count / moments.n_games, np.nan_to_num(presence.mean)
+    of_variance = rate * np.nan_to_num(presence.raw_variance) * np.sqrt(found.square)
+    of_mean = 2 * (1 - rate) * np.abs(mean) * np.sqrt(found.variance)
+    raw = moments.raw_variance
+    safe = np.where(raw > 0, raw, 1.0)
+    square = np.where(raw > 0, ((of_variance + of_mean) / safe) ** 2, found.square)
+    freedom = found.freedom
+    if presence.freedom is not None:
+        freedom = np.minimum(freedom, presence.freedom)
+    return replace(found, square=square, freedom=freedom)
 
 
 def _shuffle_variance(moments: Moments, shuffles: int) -> FloatArray:
@@ -159,6 +243,14 @@ def _centre(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A centre and a scale near which the values lie."""
     scale = values.std(axis=0)
     return values.mean(axis=0), np.where(scale > 0, scale, 1.0)
+
+
+def _centre_of_present(values: FloatArray, present: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """The same from values of present providers only; 0 and 1 for one that was never present."""
+    count = np.maximum(present.sum(axis=0), 1)
+    mean = np.where(present, values, 0.0).sum(axis=0) / count
+    square = np.where(present, (values - mean) ** 2, 0.0).sum(axis=0) / count
+    return mean, np.where(square > 0, np.sqrt(square), 1.0)
 
 
 def _mean_squared_correlation(moments: Moments) -> float:

@@ -18,6 +18,11 @@ once, because some models ignore them. m is the size of the pool, h the draw div
 repeats and with draws of different sizes, a_ik is also divided by the scale of its pool. Where
 games share shuffles, pairs are taken from different shuffles, because those of one are dependent;
 k² S (S - 1) such pairs from S shuffles of k games take the place of G (G - 2).
+
+A provider's pool can act only on games in which the provider takes part, so its influence is taken
+from these, with their own number and variance; the value of k is taken about its mean in presence,
+and is 0 if k is absent. The influence counts with the square of the rate q_i of these games, and is
+expressed as a share of q_k² times the variance of k's value if k is present.
 """
 
 from __future__ import annotations
@@ -30,6 +35,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.kernels import load
 from shapband.sampling.base import PoolDesign
+from shapband.sampling.participation import Presence
 
 # Numbers kept for every pooled record, beside two for its own provider: in single precision, and
 # with two counts, this makes 64 bytes.
@@ -70,10 +76,12 @@ class InfluenceFold:
     Parameters
     ----------
     design : how the games choose their records
+    presence : who takes part in which games, or None if everybody does in all
     """
 
-    def __init__(self, design: PoolDesign) -> None:
+    def __init__(self, design: PoolDesign, presence: Presence | None = None) -> None:
         self._design = design
+        self._presence = presence
         n = len(design.names)
         groups = min(n, _GROUPS)
         self._group = np.empty(n, dtype=np.int64)
@@ -83,36 +91,43 @@ class InfluenceFold:
         self._members = [np.flatnonzero(self._group == group) for group in range(groups)]
         self._pools = [_PoolSums(size, 2 + groups) for size in design.pool_sizes]
         self._per_shuffle = design.per_shuffle or 1
-        self._n_games = 0
+        self.n_games = 0
 
     @property
     def pairs(self) -> float:
         """Pairs of games that do not share a shuffle."""
+        return self._pairs_of(self.n_games)
+
+    def _pairs_of(self, games: int) -> float:
         k = self._per_shuffle
-        return float(self._n_games * (self._n_games - (k if k > 1 else 2)))
+        return float(games * (games - (k if k > 1 else 2)))
 
     def add(self, values: FloatArray) -> None:
         """Add the next games: values about a fixed centre and in a fixed scale, (n_games, n)."""
-        games = range(self._n_games, self._n_games + len(values))
-        self._n_games = games.stop
+        games = range(self.n_games, self.n_games + len(values))
+        self.n_games = games.stop
         signed = values * self._sign
         groups = np.stack([signed[:, members].sum(axis=1) for members in self._members], axis=1)
         add_games = load("influence").add_games
+        present = None if self._presence is None else self._presence.table(games)
         for i, choice in enumerate(self._design.choices(games)):
             own = values[:, i : i + 1]
             columns = np.concatenate([own, own * own, groups], axis=1)
             columns[:, 2 + self._group[i]] -= signed[:, i]
-            pool = self._pools[i]
+            pool, rows = self._pools[i], choice.rows()
+            if present is not None and not present[:, i].all():
+                rows, columns = rows[present[:, i]], columns[present[:, i]]
             add_games(
-                choice.rows(),
+                rows,
                 columns,
-                games.start,
+                pool.games,
                 self._per_shuffle,
                 pool.seen,
                 pool.counts,
                 pool.sums,
                 pool.totals,
             )
+            pool.games += len(rows)
 
     def influence(self) -> Influence:
         """Compute the influences from the sums; three games are the least."""
@@ -120,6 +135,8 @@ class InfluenceFold:
         pools = list(zip(self._pools, self._design.draw_sizes, chances, strict=True))
         scale = scales(self._design)
         shares = np.array([self._shares(*pool) for pool in pools]) / scale[:, None]
+        if any(pool.games < self.n_games for pool in self._pools):
+            shares[:, 2:] *= self._rescaled()
         square, variance = np.array([self._square(*pool) for pool in pools]).T
         square = square / scale
         own, groups = shares[:, 0], shares[:, 2:]
@@ -131,13 +148,30 @@ class InfluenceFold:
             np.fill_diagonal(pairs, own)
         return Influence(own, rest, pairs, square, variance, len(own) / groups.shape[1])
 
+    def _rescaled(self) -> FloatArray:
+        """What turns shares of the variance in a pool's own games to the common scale: (n, groups).
+
+        Column k of a pool's games has a variance of its own; the common scale of a group is the
+        sum over its members of the squared rate times the variance of the value if present.
+        """
+        rate = np.array([pool.games / max(self.n_games, 1) for pool in self._pools])
+        variance = np.array([pool.variance() for pool in self._pools])
+        scale = rate**2 * variance[:, 0]
+        sums = np.array([scale[members].sum() for members in self._members])
+        common = np.tile(sums, (len(scale), 1))
+        common[np.arange(len(scale)), self._group] -= scale
+        return _ratio(rate[:, None] ** 2 * variance[:, 2:], common)
+
     def _shares(self, pool: _PoolSums, size: int, p: float) -> FloatArray:
         """Shares of the variance of every column that are due to one pool."""
-        games, m = self._n_games, len(pool.counts)
-        factor = self._factor(m, size, p)
-        total, square, used, used_square, distinct = pool.totals[:5]
+        games, m = pool.games, len(pool.counts)
+        if self._pairs_of(games) <= 0:
+            # Too few games to tell: the whole of the own value, and nothing of the others.
+            return np.array([1.0, *np.zeros(pool.totals.shape[1] - 1)])
+        factor = self._factor(m, size, p, games)
+        total, _, used, used_square, distinct = pool.totals[:5]
         mean = total / games
-        variance = np.maximum(square - games * mean**2, 0.0) / (games - 1)
+        variance = pool.variance()
         deviations = pool.sums.astype(np.float64) - mean * pool.counts[:, None]
         together = (deviations**2).sum(axis=0)
         if self._per_shuffle == 1:
@@ -150,8 +184,10 @@ class InfluenceFold:
 
     def _square(self, pool: _PoolSums, size: int, p: float) -> tuple[float, float]:
         """Share of the own pool in the variance of squared deviations, and that variance."""
-        games, m, k = self._n_games, len(pool.counts), self._per_shuffle
-        factor = self._factor(m, size, p)
+        games, m, k = pool.games, len(pool.counts), self._per_shuffle
+        if self._pairs_of(games) <= 0:
+            return 1.0, 2.0  # the variance of squared deviations of normal values
+        factor = self._factor(m, size, p, games)
         one, two, three, four = pool.totals[[0, 1, 5, 6], 0] / games
         variance = max(two - one**2, 0.0)
         spread = four - 4 * one * three + 6 * one**2 * two - 3 * one**4 - variance**2
@@ -169,9 +205,9 @@ class InfluenceFold:
         influence = ((deviations**2).sum() - alone) * factor
         return float(_ratio(influence, spread)), float(_ratio(spread, variance**2))
 
-    def _factor(self, m: int, size: int, p: float) -> float:
+    def _factor(self, m: int, size: int, p: float, games: int) -> float:
         """The factor of a pool's sums; 0 if every game uses the whole pool."""
-        return 0.0 if p == 1 else (m - 1) / m / (1 - p) ** 2 / self.pairs / (size / m)
+        return 0.0 if p == 1 else (m - 1) / m / (1 - p) ** 2 / self._pairs_of(games) / (size / m)
 
 
 def scales(design: PoolDesign) -> FloatArray:
@@ -201,13 +237,20 @@ def _ratio(above: FloatArray | float, below: FloatArray | float) -> FloatArray:
 
 
 class _PoolSums:
-    """The sums of one pool; see the kernel."""
+    """The sums of one pool, over the games that use it; see the kernel."""
 
     def __init__(self, n_records: int, n_columns: int) -> None:
+        self.games = 0
         self.seen = np.zeros(n_records, dtype=np.int32)
         self.counts = np.zeros(n_records, dtype=np.int32)
         self.sums = np.zeros((n_records, n_columns), dtype=np.float32)
         self.totals = np.zeros((10, n_columns))
+
+    def variance(self) -> FloatArray:
+        """Variance of every column over the games: (n_columns,)."""
+        games = max(self.games, 2)
+        mean = self.totals[0] / games
+        return np.asarray(np.maximum(self.totals[1] - games * mean**2, 0.0) / (games - 1))
 
 
 def _sign(name: str) -> float:

@@ -46,7 +46,15 @@ def variance_standard_error(moments: Moments) -> FloatArray:
     per_game = moments.noise_m2 - 2 * moments.cross_21
     noise_part = per_game / (max(moments.n_games - moments.n_groups, 1) * n)
     pools = 0.0 if moments.pools is None else raw**2 * moments.pools.square
-    return np.sqrt(np.maximum(variance_of_variance(mu4, raw, n) + noise_part + pools, 0.0))
+    games = (variance_of_variance(mu4, raw, n) + noise_part) * _slow(moments)
+    return np.sqrt(np.maximum(games + pools, 0.0))
+
+
+def _slow(moments: Moments) -> FloatArray | float:
+    """Factor by which games that depend on each other raise the variance of the variance."""
+    if moments.presence is None or moments.presence.square is None:
+        return 1.0
+    return moments.presence.square
 
 
 def expectation_interval(moments: Moments, level: float) -> FloatArray:
@@ -123,7 +131,8 @@ def _bonett(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
     if n <= max(z, 1.0):
         return np.zeros_like(raw), np.full_like(raw, np.inf)
     c = n / (n - z)
-    error = c * np.sqrt(np.maximum(_kurtosis(moments) - (n - 3) / n, 0.0) / (n - 1))
+    spread = np.maximum(_kurtosis(moments) - (n - 3) / n, 0.0) * _slow(moments)
+    error = c * np.sqrt(spread / (n - 1))
     # With few or heavy-tailed games this may overflow; the upper end is then infinite.
     with np.errstate(over="ignore"):
         factor = np.exp(z * error)
@@ -141,11 +150,13 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
     pools, n = moments.pools, moments.n_games - moments.n_groups + 1
     assert pools is not None  # noqa: S101  for the type checker
     raw = moments.raw_variance
-    games = np.maximum(_kurtosis(moments) - (n - 3) / n, 0.0) / (n - 1)
+    games = np.maximum(_kurtosis(moments) - (n - 3) / n, 0.0) * _slow(moments) / (n - 1)
     freedom = 2 / np.maximum(games + 2 * pools.square, 1e-12)
     whole = raw + pools.hidden
     tail = _upper_tail(level)
-    return whole * freedom / chdtri(freedom, 1 - tail), whole * freedom / chdtri(freedom, tail)
+    # With hardly any degree of freedom the upper end is infinite.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return whole * freedom / chdtri(freedom, 1 - tail), whole * freedom / chdtri(freedom, tail)
 
 
 def _kurtosis(moments: Moments) -> FloatArray:

@@ -20,7 +20,7 @@ import numpy as np
 
 from shapband._typing import FloatArray, IntArray
 from shapband.moments.accumulate import Moments
-from shapband.moments.errors import error_freedom, error_parts
+from shapband.moments.errors import error_correlation, error_freedom, error_parts
 
 _TIGHTEST = 500  # games at which the sequence is narrowest relative to a fixed interval
 
@@ -60,7 +60,10 @@ def sequence_quantile(moments: Moments, level: float) -> float:
     from scipy.special import ndtr, stdtrit
 
     boundary = mixture_boundary(moments.n_games, 1 - level)
-    return float(-stdtrit(moments.n_games - moments.n_groups, ndtr(-boundary)))
+    freedom = float(moments.n_games - moments.n_groups)
+    if moments.presence is not None and moments.presence.freedom is not None:
+        freedom = min(freedom, float(moments.presence.freedom.min()))
+    return float(-stdtrit(freedom, float(ndtr(-boundary))))
 
 
 def sequence_half_widths(moments: Moments, level: float) -> FloatArray:
@@ -91,7 +94,7 @@ def difference_half_widths(
     one, other : (k,) the providers of every pair
     level : confidence level
     """
-    correlations = moments.correlation
+    correlations = error_correlation(moments)
     if correlations is None:
         half = sequence_half_widths(moments, level)
         return np.asarray(half[one] + half[other])

@@ -54,12 +54,22 @@ def games_to_be_constant(level: float) -> int:
 def maybe_constant(moments: Moments, level: float) -> BoolArray:
     """Whether a value never changed, in too few games to call it constant: (n,).
 
-    A game in which no provider's value ever changes has no randomness; its values are constant.
+    A game in which no provider's value ever changes has no randomness; its values are constant. A
+    provider that was never present may be worth anything.
     """
     same = never_changed(moments)
+    if never_present(moments).any():
+        return same
     if moments.n_games >= games_to_be_constant(level) or (len(same) > 1 and same.all()):
         return np.zeros_like(same)
     return same
+
+
+def never_present(moments: Moments) -> BoolArray:
+    """Whether a provider took part in none of the games: (n,)."""
+    if moments.presence is None:
+        return np.zeros(len(moments.mean), dtype=bool)
+    return np.asarray(moments.presence.count == 0)
 
 
 def skewness(moments: Moments) -> FloatArray:
@@ -114,6 +124,8 @@ def two_values(moments: Moments) -> TwoValues:
     count = np.clip(np.rint(n * share), 1, max(n - 1, 1))
     found = np.abs(kurtosis - skew**2 - 1) <= _SAME * kurtosis
     found &= ~never_changed(moments) & (moments.m2 > 0) & (n > 2) & (moments.group is None)
+    if moments.presence is not None and moments.presence.of_mean is not None:
+        found &= False  # the interval is that of independent games with a random presence
     spread = np.sqrt(moments.m2 / n / np.maximum(share * (1 - share), 1 / n**2))
     return TwoValues(found, moments.mean - share * spread, spread, count)
 

@@ -18,6 +18,7 @@ import numpy as np
 from shapband.checks import one_line
 from shapband.errors import InvalidInput, RunDamaged
 from shapband.moments.accumulate import Moments
+from shapband.moments.presence import PresenceMoments
 from shapband.runs import database
 from shapband.valuation import Valuation
 
@@ -129,8 +130,13 @@ def _check_moments(moments: Moments, n: int) -> None:
     parts = [getattr(moments, one.name) for one in fields(moments) if one.name != "products"]
     if moments.pools is not None:
         parts.extend(getattr(moments.pools, one.name) for one in fields(moments.pools))
+    pairs = [moments.products]
+    if moments.presence is not None:
+        by_name = {one.name: getattr(moments.presence, one.name) for one in fields(PresenceMoments)}
+        pairs.append(by_name.pop("correlation"))
+        parts.extend(by_name.values())
     _check_shapes(parts, n)
-    if moments.products is not None and moments.products.shape != (n, n):
+    if any(one is not None and one.shape != (n, n) for one in pairs):
         raise ValueError("its covariances are not one for each pair of providers")
 
 

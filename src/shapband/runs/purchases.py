@@ -249,18 +249,22 @@ def _paid(ledger: Ledger) -> defaultdict[tuple[str, str], PaidGames]:
 
 
 class PaidGames:
-    """A set of games: all games before one of them, and a few beyond it."""
+    """A set of games: all games before one of them, and some beyond it.
+
+    A provider that misses games leaves gaps, so those beyond the first gap are kept as bits.
+    """
 
     def __init__(self) -> None:
         self._until = 0
-        self._beyond: set[int] = set()
+        self._beyond = _Bits()
 
     def add(self, games: range) -> None:
         """Put games in."""
         if games.start <= self._until:
             self._until = max(self._until, games.stop)
         else:
-            self._beyond.update(games)
+            for game in games:
+                self._beyond.add(game)
         while self._beyond and self._until in self._beyond:
             self._beyond.remove(self._until)
             self._until += 1
@@ -271,6 +275,28 @@ class PaidGames:
         if not self._beyond:
             return rest
         return tuple(game for game in rest if game not in self._beyond)
+
+
+class _Bits:
+    """A set of whole numbers that takes little more than a bit for each."""
+
+    def __init__(self) -> None:
+        self._words: dict[int, int] = {}  # the bits of 1,024 numbers each
+
+    def __bool__(self) -> bool:
+        return bool(self._words)
+
+    def __contains__(self, number: int) -> bool:
+        return bool(self._words.get(number >> 10, 0) >> (number & 1023) & 1)
+
+    def add(self, number: int) -> None:
+        self._words[number >> 10] = self._words.get(number >> 10, 0) | 1 << (number & 1023)
+
+    def remove(self, number: int) -> None:
+        """Take out a number that is in the set."""
+        rest = self._words.pop(number >> 10) ^ 1 << (number & 1023)
+        if rest:
+            self._words[number >> 10] = rest
 
 
 def _consecutive(games: GameNumbers) -> list[range]:

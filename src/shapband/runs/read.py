@@ -19,6 +19,9 @@ from shapband.runs.ledger import COLUMNS
 from shapband.runs.plausible import check_facts, check_valuation, readable
 from shapband.runs.store import RunStore
 from shapband.sampling.base import PoolDesign
+from shapband.sampling.participation import Presence
+from shapband.sampling.participations import from_plain
+from shapband.seeds import Seeds
 from shapband.valuation import Valuation
 
 if TYPE_CHECKING:
@@ -163,7 +166,8 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     if facts is None or done < 2:
         return None
     check_facts(facts, len(names))
-    fold = Fold(len(names), facts["group"], _design(store.manifest, facts))
+    design, presence = _design(store.manifest, facts), _presence(store.manifest, facts)
+    fold = Fold(len(names), facts["group"], design, presence)
     grouping = Grouping.of_labels(store.manifest.get("groups") or ())
     group_fold = None if grouping is None else GroupFold(grouping, facts["group"])
     for solution in store.games.solved_chunks():
@@ -196,6 +200,16 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     )
     check_valuation(valuation, store.manifest)
     return valuation
+
+
+def _presence(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> Presence | None:
+    """Who takes part in which games, or None if everybody does."""
+    if facts.get("participation") is None:
+        return None
+    names = tuple(manifest["providers"])
+    participation = from_plain(facts["participation"])
+    participation.check(names)
+    return Presence(participation, Seeds(manifest["seed"]), names)
 
 
 def _design(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> PoolDesign | None:

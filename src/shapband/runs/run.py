@@ -23,6 +23,8 @@ from shapband.runs.versions import changes, versions
 from shapband.seeds import Seeds
 from shapband.valuation import Valuation
 
+_NOBODY_ABSENT = fingerprint_object(None)
+
 
 @dataclass(frozen=True)
 class StoredConfig:
@@ -157,6 +159,8 @@ def _arguments(plan: Plan) -> dict[str, str]:
         "budget": str(plan.budget),
         "stop": repr(plan.stop),
         "keep_games": repr(plan.keep_games),
+        "participation": repr(plan.participation),
+        "settings of the participation": fingerprint_object(plan.participation),
     }
 
 
@@ -173,8 +177,13 @@ def _players(plan: Plan) -> str:
 def _check_same(store: RunStore, plan: Plan, *, seed_given: bool) -> None:
     """Raise RunError, naming the first argument that is not that of the run."""
     manifest = store.manifest
-    # Runs that were begun before there were indices are of Shapley values.
-    before: Mapping[str, str] = {"index": repr(SHAPLEY), **manifest["arguments"]}
+    # Runs of versions that did not say so are of Shapley values of everybody.
+    unsaid = {
+        "index": repr(SHAPLEY),
+        "participation": repr(None),
+        "settings of the participation": _NOBODY_ABSENT,
+    }
+    before: Mapping[str, str] = {**unsaid, **manifest["arguments"]}
     for what, found in _arguments(plan).items():
         if what not in before or before[what] == found:
             continue

@@ -16,6 +16,8 @@ from shapband.errors import RunDamaged
 from shapband.runs import database
 from shapband.runs.ledger import Ledger, LedgerEntry, canonical, hash_of, stored
 from shapband.sampling.base import Realisation
+from shapband.sampling.participation import Participation
+from shapband.sampling.participations import to_plain
 from shapband.solvers.base import Solution
 
 TABLE = (
@@ -55,19 +57,23 @@ class StoredGames(GameJournal):
         self._last: _Chunk | None = None
         self._reread()
 
-    def begin(self, realisation: Realisation) -> None:
+    def begin(
+        self, realisation: Realisation, target: str, participation: Participation | None
+    ) -> None:
         pools, design = realisation.pool_sizes, realisation.design
         distinct = realisation.distinct_records
         facts = {
             "draw_sizes": realisation.draw_sizes.tolist(),
             "pool_sizes": None if pools is None else pools.tolist(),
             "distinct_records": None if distinct is None else _or_none(distinct),
-            "target": realisation.target,
+            "target": target,
             "target_code": realisation.target_code,
             "group": realisation.group,
             "unseen": None if design is None else list(design.unseen),
             "replace": None if design is None else design.replace,
         }
+        if participation is not None:
+            facts["participation"] = to_plain(participation)
         if self._ledger.noted("games") != facts:
             self._ledger.note("games", facts)
 

@@ -27,7 +27,8 @@ class BalancedPermutation(Solver):
 
     Parameters
     ----------
-    n_iter : a multiple of the number of providers, at least twice that number
+    n_iter : a multiple of the number of providers, at least twice that number; rounded up in
+        games in which not all providers take part
 
     Examples
     --------
@@ -43,11 +44,11 @@ class BalancedPermutation(Solver):
         check_whole("BalancedPermutation: n_iter", self.n_iter, 1)
 
     def check(self, n_providers: int) -> None:
-        if self.n_iter % n_providers or self.n_iter < 2 * n_providers:
-            remedy = n_providers * max(2, -(-self.n_iter // n_providers))
+        if self.n_iter != _complete(self.n_iter, n_providers):
             raise InvalidInput(
                 f"BalancedPermutation: n_iter must be a multiple of the {n_providers} providers "
-                f"and at least {2 * n_providers}; received {self.n_iter}: use {remedy}"
+                f"and at least {2 * n_providers}; received {self.n_iter}: use "
+                f"{_complete(self.n_iter, n_providers)}"
             )
 
     def check_groups(self, sizes: Sequence[int]) -> None:  # noqa: ARG002
@@ -56,6 +57,10 @@ class BalancedPermutation(Solver):
             "BalancedPermutation: the permutations of a square do not keep the members of a group "
             "together: use Permutation or Exact, or value the providers without groups"
         )
+
+    def for_size(self, n_providers: int) -> BalancedPermutation:
+        """Round `n_iter` up to complete blocks of so many providers."""
+        return BalancedPermutation(_complete(self.n_iter, n_providers))
 
     def solve(self, games: Games) -> Solution:
         """Average the marginal contributions over the permutations of each block, then blocks."""
@@ -72,6 +77,11 @@ class BalancedPermutation(Solver):
     def floats_per_game(self, n_providers: int) -> int:
         """Floats in orders, values, marginal contributions and temporary arrays."""
         return 8 * self.n_iter * n_providers
+
+
+def _complete(n_iter: int, n_providers: int) -> int:
+    """Round a number of permutations up to complete blocks, at least two."""
+    return n_providers * max(2, -(-n_iter // n_providers))
 
 
 def williams_square(n: int) -> IntArray:

@@ -91,6 +91,10 @@ class Solver(ABC):
             "Exact or Permutation, or value the providers without groups"
         )
 
+    def for_size(self, n_providers: int) -> Solver:  # noqa: ARG002
+        """Return the solver for games in which so many of the providers take part."""
+        return self
+
     @abstractmethod
     def solve(self, games: Games) -> Solution:
         """Solve every game of the chunk. Shapley values sum to v(N) − v(∅) in each of them."""

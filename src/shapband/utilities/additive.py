@@ -48,6 +48,12 @@ class AdditiveUtility(MergeableUtility):
             )
         super().check(providers)
 
+    def restricted(self, places: Sequence[int]) -> AdditiveUtility:
+        """Keep the weights of those who take part."""
+        if self.weights is None:
+            return self
+        return AdditiveUtility(self.weights[list(places)], empty=self.empty)
+
     def check_batch(self, batch: Batch) -> None:
         numeric_targets(batch.y)
 

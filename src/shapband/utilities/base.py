@@ -87,6 +87,13 @@ class Utility(WithFacts, ABC):
                 with concerning(f"provider {provider.name!r}"):
                     self.check_batch(source.records)
 
+    def restricted(self, places: Sequence[int]) -> Utility:  # noqa: ARG002
+        """Return the utility of games in which only the providers at these places take part.
+
+        It is the utility itself, unless that treats providers by their position.
+        """
+        return self
+
     def check_batch(self, batch: Batch) -> None:
         """Raise InvalidInput if these records are of a kind that this utility cannot use."""
 

@@ -49,6 +49,13 @@ class TableUtility(MergeableUtility):
                 f"there are {len(providers)}: pass 2**n values for n providers"
             )
 
+    def restricted(self, places: Sequence[int]) -> TableUtility:
+        """Keep the coalitions of those who take part."""
+        masks = np.zeros(1, dtype=np.int64)
+        for place in places:
+            masks = np.concatenate([masks, masks | 1 << place])
+        return TableUtility(self.values[masks])
+
     def summarise(self, batch: Batch) -> None:
         """Return None: the draw is not used."""
 

@@ -1,0 +1,41 @@
+"""The value of a provider that takes part at random, split by its own presence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.moments.accumulate import Moments
+from shapband.moments.errors import error_parts
+
+
+def participation_parts(moments: Moments) -> dict[str, FloatArray]:
+    """Rate, moments if present, and the variance by its causes: (n,) each, by name.
+
+    Without a participation everybody is present in all games.
+    """
+    presence, pools = moments.presence, moments.pools
+    if presence is None or (presence.count == moments.n_games).all():
+        rate = np.ones_like(moments.mean)
+        mean, variance = moments.expectation, moments.variance
+        error = np.sqrt(error_parts(moments).total)
+        of_data = variance
+    else:
+        rate = presence.count / moments.n_games
+        mean, square = presence.mean, presence.of_present
+        of_data = rate * presence.variance
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if pools is not None:
+                square = square + pools.variance / rate**2
+                of_data = of_data + pools.hidden / rate
+            error, variance = np.sqrt(square), of_data / rate
+        # A provider that was never present shows nothing of its data; its variance is 0 so far.
+        of_data = np.where(rate > 0, of_data, 0.0)
+    return {
+        "rate": rate,
+        "expectation_present": mean,
+        "standard_error_present": error,
+        "variance_present": variance,
+        "variance_participation": np.where(rate < 1, moments.variance - of_data, 0.0),
+        "variance_data": of_data,
+    }

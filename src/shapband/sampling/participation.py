@@ -1,0 +1,174 @@
+"""Who takes part in a game: the interface of a participation, and helpers that several share.
+
+A participation says which providers are present in each game. An absent provider is worth 0 in that
+game, its source is not asked, and the others play the game without it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from shapband._typing import BoolArray, FloatArray
+from shapband.checks import check_number, check_whole, printable
+from shapband.errors import InvalidInput
+from shapband.kernels.rows import uniforms
+from shapband.seeds import Seeds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ByName: TypeAlias = float | Mapping[str, float]  # one number for all providers, or one for each
+PURPOSE = "participation"  # of the random streams
+_SHOWN = 3  # numbers by name that a `repr` shows
+
+
+class Participation(ABC):
+    """Which providers are present in each game.
+
+    Attributes
+    ----------
+    recorded : whether the presence was recorded once, so that only the data vary
+    """
+
+    recorded: bool = False
+
+    @abstractmethod
+    def check(self, names: Sequence[str]) -> None:
+        """Raise InvalidInput unless this describes the participation of these providers."""
+
+    @abstractmethod
+    def present(self, seeds: Seeds, names: Sequence[str], games: range) -> BoolArray:
+        """Who is present in these consecutive games: (n_games, n)."""
+
+    @abstractmethod
+    def counts(self, names: Sequence[str]) -> Sequence[int]:
+        """Return the numbers of providers, from 1 on, that may be present in one game."""
+
+    @abstractmethod
+    def rates(self, names: Sequence[str]) -> FloatArray:
+        """Probability of each provider to be present in a game: (n,)."""
+
+    def persistence(self, names: Sequence[str]) -> FloatArray:
+        """Correlation of each provider's presence in two consecutive games: (n,)."""
+        return np.zeros(len(names))
+
+    @property
+    @abstractmethod
+    def target(self) -> str:
+        """How the providers take part, to follow the description of the draws."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor as plain values, to be stored in a run."""
+
+    def simulate(self, names: Sequence[str], n_rounds: int, seed: int) -> pd.DataFrame:
+        """Return who is present in some rounds: a frame with one column for each provider.
+
+        Parameters
+        ----------
+        names : the providers
+        n_rounds : number of rounds
+        seed : the rounds are those of the games of a valuation with this seed
+        """
+        import pandas as pd
+
+        check_whole("simulate: n_rounds", n_rounds, 1)
+        check_whole("simulate: seed", seed, 0, most=None)
+        listed = list(names)
+        self.check(listed)
+        return pd.DataFrame(self.present(Seeds(seed), listed, range(n_rounds)), columns=listed)
+
+
+@dataclass(frozen=True, eq=False)
+class Presence:
+    """Who is present in which games of one valuation.
+
+    Attributes
+    ----------
+    participation : decides it
+    seeds, names : address the random streams
+    """
+
+    participation: Participation
+    seeds: Seeds
+    names: tuple[str, ...]
+
+    def table(self, games: range) -> BoolArray:
+        """Who is present in these consecutive games: (n_games, n)."""
+        return self.participation.present(self.seeds, self.names, games)
+
+
+def uniform_numbers(seeds: Seeds, name: str, games: range) -> FloatArray:
+    """One number in [0, 1) for each game, from the provider's own stream: (n_games,)."""
+    return uniforms(seeds.words(PURPOSE, name, games, 1)[:, 0])
+
+
+def check_probabilities(what: str, given: ByName, *, above_zero: bool = False) -> None:
+    """Check that a setting is a probability, or a mapping of names to probabilities."""
+    if isinstance(given, Mapping) and not given:
+        raise InvalidInput(f"{what} is empty: give a probability for each provider")
+    for name, number in given.items() if isinstance(given, Mapping) else [(None, given)]:
+        if not (name is None or isinstance(name, str)):
+            raise InvalidInput(f"{what} must be by the names of providers; received {name!r}")
+        which = what if name is None else f"{what}[{name!r}]"
+        if not 0 <= check_number(which, number) <= 1:
+            raise InvalidInput(f"{which} must lie between 0 and 1; received {number!r}")
+        if above_zero and number == 0:
+            raise InvalidInput(
+                f"{which} must be above 0, because a provider that never takes part is worth 0: "
+                "leave it out"
+            )
+
+
+def check_names(what: str, given: Sequence[str], names: Sequence[str]) -> None:
+    """Check that there is one entry for each provider, and none for others."""
+    for name in given:
+        if name not in set(names):
+            close = get_close_matches(name, names, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else "leave it out"
+            raise InvalidInput(printable(f"{what}: there is no provider {name!r}: {hint}"))
+    for name in names:
+        if name not in set(given):
+            raise InvalidInput(printable(f"{what}: there is none for provider {name!r}: add it"))
+
+
+def check_by_name(what: str, given: ByName, names: Sequence[str]) -> None:
+    """Check that a mapping has one number for each provider."""
+    if isinstance(given, Mapping):
+        check_names(what, list(given), names)
+
+
+def numbers_of(given: ByName, names: Sequence[str]) -> FloatArray:
+    """The number of each provider: (n,)."""
+    if isinstance(given, Mapping):
+        return np.array([given[name] for name in names], dtype=np.float64)
+    return np.full(len(names), float(given))
+
+
+def plain(given: ByName) -> float | dict[str, float]:
+    """Return a setting as JSON can write it."""
+    if isinstance(given, Mapping):
+        return {name: float(number) for name, number in given.items()}
+    return float(given)
+
+
+def shown(given: ByName) -> str:
+    """Return a setting for a `repr`: the numbers, or how many there are."""
+    if not isinstance(given, Mapping):
+        return f"{given:g}"
+    if len(given) > _SHOWN:
+        return f"{len(given)} probabilities"
+    return "{" + ", ".join(f"{name!r}: {number:g}" for name, number in given.items()) + "}"
+
+
+def spelled(given: ByName) -> str:
+    """Return a setting for a sentence: the number, or the range of the numbers."""
+    numbers = list(given.values()) if isinstance(given, Mapping) else [given]
+    low, high = min(numbers), max(numbers)
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"

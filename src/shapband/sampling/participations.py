@@ -1,0 +1,44 @@
+"""Participations as plain values, as runs store them, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shapband.sampling.cohort import Cohort
+from shapband.sampling.independent import Independent
+from shapband.sampling.markov import MarkovChain
+from shapband.sampling.participation import Participation
+from shapband.sampling.trace import Trace, trace_from
+
+KINDS: dict[str, type[Participation]] = {
+    "independent": Independent,
+    "cohort": Cohort,
+    "markov": MarkovChain,
+    "trace": Trace,
+}
+
+
+def to_plain(participation: Participation) -> dict[str, Any]:
+    """Return the kind and the settings of a participation.
+
+    Examples
+    --------
+    >>> to_plain(Cohort(3))
+    {'kind': 'cohort', 'k': 3}
+    """
+    kind = next(kind for kind, made in KINDS.items() if isinstance(participation, made))
+    return {"kind": kind, **participation.settings()}
+
+
+def from_plain(document: Mapping[str, Any]) -> Participation:
+    """Make the participation that `to_plain` described.
+
+    Examples
+    --------
+    >>> from_plain({"kind": "independent", "probability": 0.5})
+    Independent(0.5)
+    """
+    settings = dict(document)
+    kind = KINDS[settings.pop("kind")]
+    return trace_from(settings) if kind is Trace else kind(**settings)

@@ -1,0 +1,134 @@
+"""Are the moments and errors of providers that take part at random right?
+
+In the additive game a value is the mean of the provider's draw if it is present, and 0 if not:
+E = p μ and Var = p σ²/m + p (1 - p) μ².
+"""
+
+import numpy as np
+import pytest
+
+import shapband as sb
+
+MEANS, DEVIATIONS = np.array([1.0, -2.0, 0.5]), np.array([1.0, 3.0, 0.5])
+NAMES = ["g0", "g1", "g2"]
+BY_NAME = {"g0": 0.9, "g1": 0.5, "g2": 0.2}
+SIZE = 4
+LAWS = [sb.Independent(0.8), sb.Independent(BY_NAME), sb.Cohort(2), sb.MarkovChain(0.2, 0.7)]
+
+
+def stocks():
+    """Providers in memory, which are fast, with exactly these means and deviations."""
+    rng = np.random.default_rng(0)
+    for name, mean, deviation in zip(NAMES, MEANS, DEVIATIONS, strict=True):
+        x = rng.normal(size=5000)
+        x = mean + deviation * (x - x.mean()) / x.std()
+        yield sb.Provider(name, sb.ArraySource(x[:, None], x, replace=True))
+
+
+PROVIDERS = list(stocks())
+
+
+def played(law, seed=0, n_games=400, sampling=None):
+    return sb.value(
+        PROVIDERS, sb.AdditiveUtility(), sampling=sampling or sb.Fresh(SIZE), n_games=n_games,
+        seed=seed, participation=law,
+    )  # fmt: skip
+
+
+def truth(p):
+    data, own = p * DEVIATIONS**2 / SIZE, p * (1 - p) * MEANS**2
+    return p * MEANS, data, own
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_moments_are_those_of_the_closed_form(law):
+    valuation = played(law, n_games=2000)
+    frame = valuation.participation
+    expectation, data, own = truth(law.rates(NAMES))
+    off = (valuation.expectation - expectation) / valuation.standard_error
+    assert (np.abs(off) < 4).all()
+    off = (valuation.variance - data - own) / valuation.variance_standard_error
+    assert (np.abs(off) < 4).all()
+    off = (frame.expectation_present - MEANS) / frame.standard_error_present
+    assert (np.abs(off) < 4).all()
+    np.testing.assert_allclose(frame.variance_data, data, rtol=0.25)
+    np.testing.assert_allclose(frame.variance_participation, own, rtol=0.25)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_the_moments_of_the_wrong_rate_are_noticed(law):
+    valuation = played(law, n_games=2000)
+    expectation, *_ = truth(0.7 * law.rates(NAMES))
+    assert (np.abs((valuation.expectation - expectation) / valuation.standard_error) > 4).any()
+
+
+def levels(law, target, n_repeats, **arguments):
+    """Part of the intervals that hold the target, and of those that naive errors would give."""
+    held = np.zeros(2)
+    for seed in range(n_repeats):
+        valuation = played(law, seed, **arguments)
+        low, high = valuation.interval(0.95).T
+        held[0] += np.mean((low <= target) & (target <= high))
+        naive = np.sqrt(valuation.raw_variance / valuation.n_games)
+        held[1] += np.mean(np.abs(valuation.expectation - target) <= 1.98 * naive)
+    return held / n_repeats
+
+
+def test_intervals_hold_for_games_of_a_chain_and_those_of_independent_games_do_not():
+    law = sb.MarkovChain(0.1, 0.9)
+    # 360 intervals: the standard error of a level of 0.95 is 0.0115.
+    found, naive = levels(law, law.rates(NAMES) * MEANS, 120, n_games=250)
+    assert found > 0.95 - 4 * 0.0115
+    assert naive < 0.85
+
+
+def test_intervals_of_a_trace_hold_for_its_rounds():
+    """Errors of independent games include the spread over rounds, so they hold far too often."""
+    trace = sb.MarkovChain(0.2, 0.9).simulate(NAMES, n_rounds=60, seed=1)
+    law, target = sb.Trace(trace), trace.to_numpy().mean(axis=0) * MEANS
+    found, naive = levels(law, target, 120, n_games=120)
+    assert abs(found - 0.95) < 4 * 0.0115
+    assert naive > 0.975
+    elsewhere, _ = levels(law, 2 / 3 * MEANS, 40, n_games=120)  # the rate of other traces
+    assert elsewhere < 0.7
+
+
+@pytest.mark.parametrize("sampling", [sb.Pooled(40, 8), sb.Pooled(40, 8, replace=False)], ids=repr)
+def test_intervals_hold_for_the_population_behind_pools(sampling):
+    """The spread of the games alone, without the error of the pools, does not hold."""
+    law = sb.Independent(0.8)
+    found, naive = levels(law, 0.8 * MEANS, 200, n_games=80, sampling=sampling)
+    assert found > 0.95 - 4 * np.sqrt(0.95 * 0.05 / 600)
+    assert naive < 0.85
+
+
+def test_the_variance_behind_pools_includes_that_between_pools():
+    law, sampling = sb.Independent(0.8), sb.Pooled(40, SIZE, replace=False)
+    found = [played(law, seed, n_games=80, sampling=sampling) for seed in range(100)]
+    _, data, own = truth(np.full(3, 0.8))
+    variances = np.array([one.variance for one in found])
+    error = variances.std(axis=0, ddof=1) / 10
+    assert (np.abs(variances.mean(axis=0) - data - own) < 4 * error).all()
+    frames = np.array([one.participation.variance_data for one in found])
+    error = frames.std(axis=0, ddof=1) / 10
+    assert (np.abs(frames.mean(axis=0) - data) < 4 * error).all()
+
+
+def test_differences_of_two_providers_hold_for_chains():
+    law, held = sb.MarkovChain(0.1, 0.9), 0
+    target = law.rates(NAMES)[0] * (MEANS[0] - MEANS[2])
+    for seed in range(120):
+        found = played(law, seed, n_games=250).difference("g0", "g2")
+        held += found.low <= target <= found.high
+    assert held / 120 > 0.95 - 4 * np.sqrt(0.95 * 0.05 / 120)
+
+
+def test_exact_and_sampled_solvers_agree(wine):
+    arguments = {"sampling": sb.Fresh(40), "n_games": 60, "seed": 0}
+    law = sb.Independent(0.7)
+    exact, sampled = (
+        sb.value(wine.providers, wine.utility, solver=solver, participation=law, **arguments)
+        for solver in (sb.Exact(), sb.Permutation(20))
+    )
+    error = np.sqrt(sampled.solver_variance / 60)
+    assert (np.abs(sampled.expectation - exact.expectation) < 4 * error).all()
