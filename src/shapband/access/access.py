@@ -137,21 +137,52 @@ class Access:
         what : name of the fetched records in error messages
         """
         unpaid = self._journal.unpaid([p.name for p in self.providers], purpose, games)
-        requests = sum(len(due) for due in unpaid)
-        records = sum(len(due) * size for due, size in zip(unpaid, sizes, strict=True))
-        self.require(Cost(requests, records), what)
         orders = [
             Order(provider, purpose, games, due, size, self.seeds)
             for provider, due, size in zip(self.providers, unpaid, sizes, strict=True)
         ]
+        draws = self._fill(orders, what)
+        if purpose == "pool":
+            self._pools += Cost(len(orders) * len(games), sum(sizes) * len(games))
+        return draws
+
+    def fetch_pools(self, sizes: Sequence[int]) -> list[Batch]:
+        """Fetch a pool of every provider; records bought for smaller pools are its first ones.
+
+        A finite source gives the records that a single request would have got.
+        """
+        parts = [self._parts(p, size) for p, size in zip(self.providers, sizes, strict=True)]
+        if all(len(orders) == 1 for orders in parts):
+            draws = self.fetch("pool", range(1), sizes, "the pools")
+            return [drawn.batches()[0] for drawn in draws]
+        orders = [order for one in parts for order in one]
+        filled = iter(self._fill(orders, "the pools"))
+        self._pools += Cost(len(orders), sum(sizes))
+        return [concat([next(filled).batches()[0] for _ in one]) for one in parts]
+
+    def _parts(self, provider: Provider, size: int) -> list[Order]:
+        """The orders of a pool: what was bought before, and the rest."""
+        held = self._journal.pool_parts(provider.name)
+        sizes = [*held, size - sum(held)] if sum(held) < size else held
+        orders, before = [], 0
+        for game, part in enumerate(sizes):
+            games = range(game, game + 1)
+            unpaid = games if game >= len(held) else range(0)
+            orders.append(Order(provider, "pool", games, unpaid, part, self.seeds, before))
+            before += part
+        return orders
+
+    def _fill(self, orders: Sequence[Order], what: str) -> list[Draws]:
+        """Fetch what the orders ask for, within the budget, and count it."""
+        requests = sum(len(order.unpaid) for order in orders)
+        records = sum(len(order.unpaid) * order.size for order in orders)
+        self.require(Cost(requests, records), what)
         self._tell_taken(orders)
         with self.stopped_by_errors():
             answers = self._answers(orders)
         for order, (_, usage) in zip(orders, answers, strict=True):
             self._usage[order.provider.name] += usage
         self._spent += Cost(requests, records)
-        if purpose == "pool":
-            self._pools += Cost(len(orders) * len(games), sum(sizes) * len(games))
         return [draws for draws, _ in answers]
 
     def _tell_taken(self, orders: Sequence[Order]) -> None:

@@ -149,8 +149,7 @@ def check_sizes(
 def buy_pools(access: Access, n_pool: int) -> list[Batch]:
     """Buy the pools, one request per provider; a provider with fewer records gives all of them."""
     sizes = [pool_size(provider, n_pool) for provider in access.providers]
-    bought = access.fetch("pool", range(1), sizes, "the pools")
-    return [drawn.batches()[0] for drawn in bought]
+    return access.fetch_pools(sizes)
 
 
 def pool_size(provider: Provider, n_pool: int) -> int:
