@@ -2,6 +2,7 @@
 
 from . import datasets, errors, testing, theory
 from ._compare import Comparison, compare
+from ._plan import plan
 from ._value import value
 from .access.access import Access
 from .access.budget import Budget, Cost
@@ -13,6 +14,8 @@ from .execution.ray import RayWorkers
 from .games import Games
 from .moments.accumulate import Moments
 from .moments.stopping import Precision, Seconds, StableRanking, StoppingRule
+from .planning.prices import Prices
+from .planning.proposals import Proposal, Proposals
 from .providers import Provider, providers_from_frame
 from .records import Batch, Schema
 from .runs.read import Run, RunStatus, load
@@ -80,6 +83,9 @@ __all__ = [
     "Permutation",
     "Pooled",
     "Precision",
+    "Prices",
+    "Proposal",
+    "Proposals",
     "Provider",
     "Ranks",
     "RayWorkers",
@@ -105,6 +111,7 @@ __all__ = [
     "load",
     "marginal_contributions",
     "members",
+    "plan",
     "providers_from_frame",
     "random_orders",
     "testing",
