@@ -1,6 +1,7 @@
 """The public names. `__init__.py` imports each of them when it is first used."""
 
 from . import datasets, errors, testing, theory
+from ._bill import bill
 from ._compare import Comparison, compare
 from ._plan import plan
 from ._value import value
@@ -14,12 +15,13 @@ from .execution.ray import RayWorkers
 from .games import Games
 from .moments.accumulate import Moments
 from .moments.stopping import Precision, Seconds, StableRanking, StoppingRule
+from .planning.bill import Bill
 from .planning.prices import Prices
 from .planning.proposals import Proposal, Proposals
 from .providers import Provider, providers_from_frame
 from .records import Batch, Schema
 from .runs.read import Run, RunStatus, load
-from .sampling.base import Realisation, Sampling
+from .sampling.base import Purchases, Realisation, Sampling
 from .sampling.blocks import Blocks
 from .sampling.fresh import Fresh
 from .sampling.pooled import Pooled
@@ -58,6 +60,7 @@ __all__ = [
     "ArraySource",
     "BalancedPermutation",
     "Batch",
+    "Bill",
     "Blocks",
     "Budget",
     "Comparison",
@@ -87,6 +90,7 @@ __all__ = [
     "Proposal",
     "Proposals",
     "Provider",
+    "Purchases",
     "Ranks",
     "RayWorkers",
     "Realisation",
@@ -105,6 +109,7 @@ __all__ = [
     "Usage",
     "Utility",
     "Valuation",
+    "bill",
     "compare",
     "datasets",
     "errors",

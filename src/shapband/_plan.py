@@ -11,7 +11,7 @@ from shapband.engine.plan import make_plan
 from shapband.errors import InvalidInput
 from shapband.execution.local import resolve_n_jobs
 from shapband.planning.pilot import pilot_sampling, run_pilot
-from shapband.planning.prices import Amount, Prices, check_amount
+from shapband.planning.prices import Amount, Prices, check_amount, check_prices
 from shapband.planning.proposals import Proposals
 from shapband.planning.propose import propose
 from shapband.planning.search import Limits
@@ -106,10 +106,6 @@ def _limits(
         raise InvalidInput(
             f"budget must be a Budget(records=..., requests=...); received {type(budget).__name__}"
         )
-    if prices is not None and not isinstance(prices, Prices):
-        raise InvalidInput(
-            f"prices must be Prices(record=..., request=...); received {type(prices).__name__}"
-        )
     if money is not None and prices is None:
         raise InvalidInput("money needs prices: pass prices=Prices(record=..., request=...)")
     for name, number in (("minutes", minutes), ("error", error)):
@@ -118,4 +114,4 @@ def _limits(
     amount = None if money is None else check_amount("money", money)
     if minutes is None and error is None:
         minutes = _MINUTES
-    return Limits(budget or Budget(), prices, amount, minutes, error)
+    return Limits(budget or Budget(), check_prices(prices), amount, minutes, error)

@@ -40,18 +40,24 @@ def valuation_text(valuation: Valuation) -> str:
 
 def valuation_html(valuation: Valuation) -> str:
     """Format a valuation as an HTML table for notebooks. All text in it is escaped."""
-    header, rows = valuation_table(valuation)
+    notes = [*_caveats(valuation), *_on_pools(valuation)]
+    return html_table(_headline(valuation), valuation_table(valuation), notes)
+
+
+def html_table(headline: Iterable[str], table: Table, notes: Iterable[str]) -> str:
+    """Format a table as HTML, with lines before and after it. All text in it is escaped."""
+    header, rows = table
     division = ElementTree.Element("div")
-    for line in _headline(valuation):
+    for line in headline:
         ElementTree.SubElement(division, "p").text = line
-    table = ElementTree.SubElement(division, "table")
+    body = ElementTree.SubElement(division, "table")
     for tag, cells in [("th", header), *(("td", cells) for cells in rows)]:
-        row = ElementTree.SubElement(table, "tr")
+        row = ElementTree.SubElement(body, "tr")
         for place, text in enumerate(cells):
             align = "left" if place == 0 else "right"
             cell = ElementTree.SubElement(row, tag, style=f"text-align: {align}")
             cell.text = text.strip()
-    for line in [*_caveats(valuation), *_on_pools(valuation)]:
+    for line in notes:
         ElementTree.SubElement(division, "p").text = line
     return ElementTree.tostring(division, encoding="unicode", method="html")
 

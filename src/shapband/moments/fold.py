@@ -12,7 +12,7 @@ from shapband.moments.influence import InfluenceFold
 from shapband.moments.pools import PoolErrors, Spread, bound_errors, pool_errors
 from shapband.sampling.base import PoolDesign
 
-_FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
+FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
 
 
 class Fold:
@@ -26,7 +26,7 @@ class Fold:
     """
 
     def __init__(self, n_providers: int, group: int | None, design: PoolDesign | None = None):
-        self._size = _FOLD if group is None else group
+        self._size = FOLD if group is None else group
         self._folded = Moments.empty(n_providers, group)
         self._waiting = np.empty((2, 0, n_providers))
         self._pools = None if design is None else _PoolFold(design)
@@ -93,8 +93,8 @@ class _PoolFold:
     def add(self, values: FloatArray) -> None:
         """Add the next games. Many are added at once, because a call for every pool is slow."""
         self._waiting = np.concatenate([self._waiting, values])
-        if len(self._waiting) >= _FOLD:
-            self._centre = self._centre or _centre(self._waiting[:_FOLD])
+        if len(self._waiting) >= FOLD:
+            self._centre = self._centre or _centre(self._waiting[:FOLD])
             self._add_waiting(self._centre)
 
     def errors(self, moments: Moments) -> PoolErrors | None:

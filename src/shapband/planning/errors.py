@@ -1,16 +1,24 @@
 """The errors that a method will reach, from what the pilot found.
 
-Let V be the variance of a value over draws from the sources, F the part of it that is a sum over
-single records, c / w the variance of the noise of a solver that does the work w, and b the records
-in a draw. The squared error of the expectation from G games is
+The variance of a value over draws from an endless population is a sum of parts: F is due to single
+records, S to pairs of them. A draw of b records from m has the variance
 
-    (V + c / w) / G                                        with fresh draws,
-    (V - B + c / w) / G + B                                with draws from pools,
-    (V' - F k b / m + c / w) / G + B                       with k disjoint draws a shuffle,
+    F (1 - x) + S (1 - x²)        with x = b / m,
 
-with V' = V + F b / N the variance in an endless population, and B = F b (1 / m - 1 / N) the
-variance between pools of m records from stocks of N. A bootstrap has V' in place of V - B.
-Most of B is due to the provider's own pool, the rest to the pools of the others.
+and what it lacks is the variance between such sets of m records. So draws from a stock of N have
+the variance V with x = b / N, and pools of m records from it have the variance between pools
+
+    B = F (b / m - b / N) + S (b² / m² - b² / N²).
+
+The squared error of the expectation from G games with solver noise C is
+
+    (V + C) / G                        with fresh draws,
+    (V - B + C) / G + B                with draws from pools,
+    (F + S - F k b / m + C) / G + B    with k disjoint draws a shuffle,
+    (F + S + C) / G + B                with a bootstrap.
+
+Most of B is due to the provider's own pool, the rest to the pools of the others. C is inversely
+proportional to the work of the solver.
 """
 
 from __future__ import annotations
@@ -21,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.moments.intervals import kurtosis
+from shapband.moments.intervals import kurtosis, variance_standard_error
 from shapband.planning.pilot import Pilot
 from shapband.planning.samplings import Method
 from shapband.planning.solvers import Family
@@ -58,7 +66,7 @@ class ErrorModel:
     n_sample : records in a draw
     stocks : (n,) records of the sources
     variance : (n,) V
-    first_order : (n,) F
+    single, pairs : (n,) F and S
     kurtosis : (n,) of the values
     square : (n,) relative variance of the variance over the choice of the pools, times their size
     noise : c of every family of solvers
@@ -67,7 +75,8 @@ class ErrorModel:
     n_sample: int
     stocks: FloatArray
     variance: FloatArray
-    first_order: FloatArray
+    single: FloatArray
+    pairs: FloatArray
     kurtosis: FloatArray
     square: FloatArray
     noise: dict[str, FloatArray]
@@ -77,28 +86,27 @@ class ErrorModel:
         """Estimate everything from the pilot's games."""
         moments = pilot.moments
         raw = moments.raw_variance
-        variance = np.maximum(np.nan_to_num(moments.variance), _LEAST * raw)
-        drawn = n_sample / pilot.stocks
-        # Without pools, as if values were sums over records: their pools have the largest error.
-        first_order = variance / np.maximum(1 - drawn, _LEAST)
-        square = np.full_like(variance, 2.0)
-        if moments.pools is not None and pilot.pool_sizes is not None:
+        found = np.maximum(raw - np.nan_to_num(moments.noise), _LEAST * raw)
+        within = _shrunk(found, variance_standard_error(moments))
+        least, square = n_sample / pilot.stocks, np.full_like(raw, 2.0)
+        if moments.pools is None or pilot.pool_sizes is None:
+            # All of it counts as due to single records: the error of pools is then the largest.
+            single, pairs = within / np.maximum(1 - least, _LEAST), np.zeros_like(raw)
+        else:
             sizes = pilot.pool_sizes.astype(np.float64)
-            reach = _mixed(_reach(n_sample, sizes, pilot.stocks))
-            found = moments.pools.variance / np.where(reach > 0, reach, 1.0)
-            bound = variance / np.maximum(1 - drawn, _LEAST)
-            first_order = np.where(reach > 0, np.minimum(found, bound), bound)
+            single, pairs = _parts(within, moments.pools.variance, n_sample / sizes, least)
             unseen = np.maximum(1 - sizes / pilot.stocks, _LEAST)
             square = np.maximum(moments.pools.square * sizes / unseen, 2.0)
+        variance = single * (1 - least) + pairs * (1 - least**2)
         noise = {one.family.name: _noise_of(pilot, one.family) for one in pilot.probes}
         shape = np.maximum(kurtosis(moments), 1.0)
-        return ErrorModel(
-            n_sample, pilot.stocks, variance, first_order, shape, square, noise
-        )
+        return ErrorModel(n_sample, pilot.stocks, variance, single, pairs, shape, square, noise)
 
     def between(self, sizes: FloatArray) -> FloatArray:
         """Variance between pools of these sizes: B."""
-        return self.first_order * _mixed(_reach(self.n_sample, sizes, self.stocks))
+        x, least = self.n_sample / sizes, self.n_sample / self.stocks
+        once, twice = np.maximum(x - least, 0.0), np.maximum(x**2 - least**2, 0.0)
+        return np.asarray(self.single * _mixed(once) + self.pairs * _mixed(twice))
 
     def solver_noise(self, family: Family, work: int) -> FloatArray:
         """Variance of the noise of a solver."""
@@ -109,10 +117,10 @@ class ErrorModel:
         if not method.pooled:
             return self.variance
         sizes = method.pool_sizes(n_pool, self.stocks)
-        endless = self.variance + self.first_order * self.n_sample / self.stocks
+        endless = self.single + self.pairs
         if method.per_shuffle(n_pool, self.stocks):
             used = method.per_shuffle(n_pool, self.stocks) * self.n_sample / sizes
-            left = endless - self.first_order * used
+            left = endless - self.single * used
         else:
             left = endless if method.replace else self.variance - self.between(sizes)
         return np.asarray(np.maximum(left, _LEAST * self.variance))
@@ -128,10 +136,10 @@ class ErrorModel:
         noise = self.solver_noise(family, work)
         games = (self.games_variance(method, n_pool) + noise) / n_games
         error = np.sqrt(games + pools)
-        half = stdtrit(self._freedom(method, n_pool, n_games), 0.975) * error
+        quantile: FloatArray = np.asarray(stdtrit(self._freedom(method, n_pool, n_games), 0.975))
         of_variance = self._variance_error(method, n_pool, noise, n_games)
         share = float(pools.sum() / max(float((games + pools).sum()), 1e-300))
-        return Errors(error, half, of_variance, _NORMAL * of_variance, share)
+        return Errors(error, quantile * error, of_variance, _NORMAL * of_variance, share)
 
     def _freedom(self, method: Method, n_pool: int, n_games: int) -> FloatArray:
         """Degrees of freedom of Student's quantile, as the valuation will have them."""
@@ -157,6 +165,19 @@ class ErrorModel:
         return np.asarray(raw * np.sqrt(np.maximum(games, 0.0) + pools))
 
 
+def _shrunk(variances: FloatArray, errors: FloatArray) -> FloatArray:
+    """Shrink the variances of single providers to their mean, by how uncertain they are.
+
+    The worst provider is looked for, and the largest of several uncertain numbers is too large.
+    """
+    n, mean = len(variances), variances.mean()
+    noise = float(np.nan_to_num(errors**2).mean())
+    if n == 1 or noise == 0:
+        return variances
+    spread = max(float(variances.var(ddof=1)) - noise, 0.0)
+    return np.asarray(mean + spread / (spread + noise) * (variances - mean))
+
+
 def _noise_of(pilot: Pilot, family: Family) -> FloatArray:
     """Variance of a family's noise for the work 1: the mean of its probes."""
     found = [one.noise.mean(axis=0) * one.work for one in pilot.probes if one.family == family]
@@ -164,9 +185,23 @@ def _noise_of(pilot: Pilot, family: Family) -> FloatArray:
     return np.asarray(np.average(np.nan_to_num(np.array(found)), axis=0, weights=games))
 
 
-def _reach(n_sample: int, sizes: FloatArray, stocks: FloatArray) -> FloatArray:
-    """What each pool adds, as a fraction of F: b (1 / m - 1 / N)."""
-    return np.asarray(n_sample * np.maximum(1 / sizes - 1 / stocks, 0.0))
+def _parts(
+    within: FloatArray, influence: FloatArray, x: FloatArray, least: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """F and S from the variance within the pilot's pools and the influence of their records.
+
+    The influence counts pairs of records twice (the inequality of Efron and Stein), so
+
+        within = F (1 - x) + S (1 - x²),    influence = F (x - n) + 2 S x (x - n),
+
+    with x = b / m and n = b / N. Neither part is negative.
+    """
+    once, twice = _mixed(x - least), _mixed(2 * x * (x - least))
+    determinant = (1 - x) * twice - (1 - x**2) * once
+    known = (once > 0) & (np.abs(determinant) > _LEAST * once)
+    pairs = ((1 - x) * influence - once * within) / np.where(known, determinant, np.inf)
+    pairs = np.clip(pairs, 0.0, within / (1 - x**2))
+    return np.asarray((within - pairs * (1 - x**2)) / (1 - x)), pairs
 
 
 def _mixed(reach: FloatArray) -> FloatArray:

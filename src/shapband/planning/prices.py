@@ -51,3 +51,12 @@ def check_amount(name: str, amount: Amount) -> Decimal:
             f"{written(amount)}"
         )
     return found
+
+
+def check_prices(prices: object) -> Prices | None:
+    """Check that an argument is `Prices` or None."""
+    if prices is not None and not isinstance(prices, Prices):
+        raise InvalidInput(
+            f"prices must be Prices(record=..., request=...); received {type(prices).__name__}"
+        )
+    return prices

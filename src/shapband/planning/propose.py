@@ -35,13 +35,13 @@ def propose(
                 found.append(best)
     if not found:
         raise _nothing_serves(refused, limits)
-    found.sort(key=search.rank)
+    found.sort(key=search.order)
     seed = pilot.plan.seeds.seed
     rows = {
         one: Proposal.of(one, times.evaluations(one.family, one.work), limits, seed)
         for one in found
     }
-    chosen = choose(found)
+    chosen = choose(found, search)
     return Proposals(
         rows=tuple(rows.values()),
         recommended=rows[chosen],
@@ -53,9 +53,9 @@ def propose(
     )
 
 
-def choose(found: Sequence[Candidate]) -> Candidate:
-    """The first whose draws are those of the sources; a bootstrap only if there is no other."""
-    return next((one for one in found if not one.method.replace), found[0])
+def choose(found: Sequence[Candidate], search: Search) -> Candidate:
+    """The best whose draws are those of the sources; a bootstrap only if there is no other."""
+    return search.pick([one for one in found if not one.method.replace] or found)
 
 
 def _reason(chosen: Candidate, limits: Limits) -> str:

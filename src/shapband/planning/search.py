@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil, inf
@@ -20,10 +20,11 @@ from shapband.planning.solvers import Family
 from shapband.progress import duration
 
 _ENOUGH = 0.02  # part of the games in the squared error below which more of them hardly help
-_MOST_DRAWS = 1000  # draws that a pool of an endless source holds at most
+_MOST_DRAWS = 300  # draws that a pool of an endless source holds at most
 _SHUFFLES = 4  # least number of shuffles, from which their variance is estimated
 _MOST_GAMES = 10**7
-_ALIKE = 1.005  # ratio of errors that counts as none
+_ALIKE = 1.02  # ratio of errors that counts as none
+_SOON = 10.0  # seconds that hardly matter
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,7 @@ class Search:
     limits : what may be taken
     """
 
-    def __init__(
-        self, pilot: Pilot, errors: ErrorModel, times: TimeModel, limits: Limits
-    ) -> None:
+    def __init__(self, pilot: Pilot, errors: ErrorModel, times: TimeModel, limits: Limits) -> None:
         self._pilot = pilot
         self._errors = errors
         self._times = times
@@ -104,18 +103,34 @@ class Search:
             return impossible
         self._why = {}
         found = list(self._candidates(method, family))
-        if found:
-            return min(found, key=self.rank)
-        return min(self._why, key=lambda why: self._why[why])
+        return self.pick(found) if found else min(self._why, key=lambda why: self._why[why])
 
-    def rank(self, candidate: Candidate) -> tuple[float, float]:
-        """What is to be small: the error, or the bill where an error is asked for; then time."""
+    def pick(self, found: Sequence[Candidate]) -> Candidate:
+        """The best of some candidates.
+
+        That is the one with the smallest error, or with the smallest bill and then the shortest
+        time where an error is asked for. Among those that are as good, it is the one with the
+        smallest error of the variance.
+        """
         if self._limits.error is None:
-            steps = np.log(max(candidate.worst, 1e-300)) / np.log(_ALIKE)
-            return round(float(steps)), candidate.seconds
+            least = min(one.worst for one in found)
+            alike = [one for one in found if one.worst <= _ALIKE * least]
+        else:
+            bill = min(self.bill(one) for one in found)
+            cheap = [one for one in found if self.bill(one) == bill]
+            quick = max(2 * min(one.seconds for one in cheap), _SOON)
+            alike = [one for one in cheap if one.seconds <= quick]
+        return min(alike, key=lambda one: float(one.errors.variance_standard_error.mean()))
+
+    def bill(self, candidate: Candidate) -> Decimal:
+        """What a candidate costs: money, or records without prices."""
         prices = self._limits.prices
-        bill = candidate.cost.records if prices is None else prices.of(candidate.cost)
-        return float(bill), candidate.seconds
+        return Decimal(candidate.cost.records) if prices is None else prices.of(candidate.cost)
+
+    def order(self, candidate: Candidate) -> tuple[float, float]:
+        """The place of a candidate in the table."""
+        first = candidate.worst if self._limits.error is None else float(self.bill(candidate))
+        return first, candidate.seconds
 
     def _candidates(self, method: Method, family: Family) -> Iterator[Candidate]:
         works = family.works(len(self._pilot.stocks))
@@ -165,7 +180,9 @@ class Search:
             fresh = Cost(n * n_games, n * n_games * draw)
             if pilot.pool_sizes is not None:
                 return pilot.cost + fresh
-            return Cost(max(fresh.requests, pilot.cost.requests), max(fresh.records, pilot.cost.records))
+            return Cost(
+                max(fresh.requests, pilot.cost.requests), max(fresh.records, pilot.cost.records)
+            )
         sizes = method.pool_sizes(n_pool, pilot.stocks)
         if pilot.pool_sizes is None:
             return pilot.cost + Cost(n, int(sizes.sum()))
@@ -205,15 +222,15 @@ class Search:
             wanted = min(self._enough(method, n_pool, family, work), most)
             games = wanted // group * group
         else:
-            wanted = self._needed(method, n_pool, family, work)
-            if wanted == inf:
+            needed = self._needed(method, n_pool, family, work)
+            if needed == inf:
                 made = self._make(method, n_pool, family, work, _MOST_GAMES)
                 self._fail(
                     f"pools of {n_pool:,} leave ±{made.worst:.2g}, however many games are played",
                     made.worst,
                 )
                 return 0
-            games = ceil(max(wanted, least) / group) * group
+            games = ceil(max(needed, least) / group) * group
         if games < least:
             self._fail(f"no more than {most:,} games fit in {self._limits}", -float(most))
             return 0
@@ -269,4 +286,3 @@ class Search:
         """Variance of the mean of games from given pools, times their number."""
         noise = self._errors.solver_noise(family, work)
         return self._errors.games_variance(method, n_pool) + noise
-

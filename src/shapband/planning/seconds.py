@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from shapband.engine.chunks import DISTANT_GAMES
+from shapband.moments.fold import FOLD
 from shapband.planning.pilot import Pilot
 from shapband.planning.requests import is_distant
 from shapband.planning.samplings import Method
@@ -48,10 +49,12 @@ class TimeModel:
             )
         return known[family.name, work]
 
-    def per_game(self, family: Family, work: int, method: Method) -> float:
+    def per_game(self, family: Family, work: int, method: Method, group: int = 0) -> float:
         """Seconds to solve a game with one worker, and to add it to the sums."""
         pilot = self.pilot
         fold = pilot.pool_fold_seconds if method.pooled else pilot.fold_seconds
+        if group:
+            fold += pilot.fold_seconds * max(FOLD / group - 1, 0.0)  # games are added by shuffles
         return self._solve_seconds(family, work) + fold
 
     def _solve_seconds(self, family: Family, work: int) -> float:
@@ -84,7 +87,8 @@ class TimeModel:
         self, method: Method, n_pool: int, family: Family, work: int, n_games: int
     ) -> float:
         """Wall time of the whole valuation, the pilot included."""
-        solve = self._shared(self.per_game(family, work, method) * n_games)
+        group = method.per_shuffle(n_pool, self.pilot.stocks)
+        solve = self._shared(self.per_game(family, work, method, group) * n_games)
         fetch = 0.0 if method.pooled else self._fetch * n_games
         both = max(fetch, solve) if self._overlaps else fetch + solve
         return self.fixed(method, n_pool) + both
@@ -94,7 +98,8 @@ class TimeModel:
     ) -> int:
         """Most games that can be played in this time."""
         left = seconds - self.fixed(method, n_pool)
-        pace = self.per_game(family, work, method)
+        group = method.per_shuffle(n_pool, self.pilot.stocks)
+        pace = self.per_game(family, work, method, group)
         fetch = 0.0 if method.pooled else self._fetch
         most = 0
         # Alone, and with all workers, which are started only if there is enough to do.
@@ -134,4 +139,3 @@ class TimeModel:
         plan = self.pilot.plan
         waits = any(one.source.waits for one in plan.providers)
         return waits and not self._bound and plan.concurrency > 1
-

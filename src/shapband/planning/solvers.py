@@ -109,6 +109,9 @@ class _Nothing(Utility):
         return np.zeros((len(games), 2 ** len(games[0])))
 
     def evaluate_prefixes(
-        self, games: GameSummaries, orders: IntArray, first: IntArray  # noqa: ARG002
+        self,
+        games: GameSummaries,  # noqa: ARG002
+        orders: IntArray,
+        first: IntArray,  # noqa: ARG002
     ) -> FloatArray:
         return np.zeros(orders.shape)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
 
 from shapband.checks import printable
 from shapband.progress import duration
-from shapband.text import Table, table_lines
+from shapband.text import Table, html_table, table_lines
 
 if TYPE_CHECKING:
     from shapband.planning.proposals import Proposal, Proposals
@@ -22,20 +21,7 @@ def proposals_text(found: Proposals) -> str:
 
 def proposals_html(found: Proposals) -> str:
     """Format the table as HTML for notebooks. All text in it is escaped."""
-    header, rows = _table(found)
-    division = ElementTree.Element("div")
-    for line in _headline(found):
-        ElementTree.SubElement(division, "p").text = line
-    table = ElementTree.SubElement(division, "table")
-    for tag, cells in [("th", header), *(("td", cells) for cells in rows)]:
-        line = ElementTree.SubElement(table, "tr")
-        for place, text in enumerate(cells):
-            align = "left" if place == 0 else "right"
-            cell = ElementTree.SubElement(line, tag, style=f"text-align: {align}")
-            cell.text = text.strip()
-    for note in _notes(found):
-        ElementTree.SubElement(division, "p").text = note
-    return ElementTree.tostring(division, encoding="unicode", method="html")
+    return html_table(_headline(found), _table(found), _notes(found))
 
 
 def _headline(found: Proposals) -> list[str]:
@@ -78,5 +64,7 @@ def _notes(found: Proposals) -> list[str]:
         f"pilot:   {pilot.cost.records:,} records in {pilot.cost.requests:,} requests, "
         f"{pilot.n_games:,} games, {pilot.seconds:.2f} s; included in every row"
     )
-    lines.append("± 95 %:  half width of the widest interval of an expectation, and the mean of all")
+    lines.append(
+        "± 95 %:  half width of the widest interval of an expectation, and the mean of all"
+    )
     return lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,19 @@ from shapband.providers import Provider
 from shapband.records import Batch
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource
+
+
+class Purchases(NamedTuple):
+    """Records that each provider is asked for, one request each; 0 asks nothing.
+
+    Attributes
+    ----------
+    once : before the first game
+    per_game : in every game
+    """
+
+    once: tuple[int, ...]
+    per_game: tuple[int, ...]
 
 
 class Sampling(ABC):
@@ -34,6 +48,10 @@ class Sampling(ABC):
     @abstractmethod
     def check(self, providers: Sequence[Provider]) -> None:
         """Raise InvalidInput if the providers cannot be sampled this way."""
+
+    def purchases(self, providers: Sequence[Provider]) -> Purchases | None:  # noqa: ARG002
+        """Say what will be asked of each provider, or None if that is not known beforehand."""
+        return None
 
     @abstractmethod
     def prepare(self, access: Access) -> Realisation:
@@ -150,6 +168,12 @@ def buy_pools(access: Access, n_pool: int) -> list[Batch]:
     """Buy the pools, one request per provider; a provider with fewer records gives all of them."""
     sizes = [pool_size(provider, n_pool) for provider in access.providers]
     return access.fetch_pools(sizes)
+
+
+def pool_purchases(providers: Sequence[Provider], n_pool: int) -> Purchases:
+    """What pools of `n_pool` ask of the providers."""
+    sizes = tuple(pool_size(provider, n_pool) for provider in providers)
+    return Purchases(sizes, (0,) * len(sizes))
 
 
 def pool_size(provider: Provider, n_pool: int) -> int:

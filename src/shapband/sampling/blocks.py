@@ -12,12 +12,14 @@ from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.sampling.base import (
     PoolGames,
+    Purchases,
     Realisation,
     Sampling,
     buy_pools,
     check_count,
     check_sizes,
     format_sizes,
+    pool_purchases,
     pool_size,
     sizes_of,
 )
@@ -54,6 +56,9 @@ class Blocks(Sampling):
     def check(self, providers: Sequence[Provider]) -> None:
         """Check that every pool can be cut into two draws."""
         check_sizes("Blocks", providers, self.n_sample, "n_sample", draws=2)
+
+    def purchases(self, providers: Sequence[Provider]) -> Purchases:
+        return pool_purchases(providers, self.n_pool)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""

@@ -11,7 +11,7 @@ from shapband.access.access import Access
 from shapband.access.budget import Cost
 from shapband.draws import Draws
 from shapband.providers import Provider
-from shapband.sampling.base import Realisation, Sampling, check_count, check_sizes
+from shapband.sampling.base import Purchases, Realisation, Sampling, check_count, check_sizes
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,9 @@ class Fresh(Sampling):
     def check(self, providers: Sequence[Provider]) -> None:
         """Check that every finite source has enough records for one draw."""
         check_sizes("Fresh", providers, self.n_sample, "n_sample")
+
+    def purchases(self, providers: Sequence[Provider]) -> Purchases:
+        return Purchases((0,) * len(providers), (self.n_sample,) * len(providers))
 
     def prepare(self, access: Access) -> Realisation:
         """Return the realisation; no records are bought in advance."""

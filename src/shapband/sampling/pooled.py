@@ -13,12 +13,14 @@ from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.sampling.base import (
     PoolGames,
+    Purchases,
     Realisation,
     Sampling,
     buy_pools,
     check_count,
     check_sizes,
     format_sizes,
+    pool_purchases,
     sizes_of,
 )
 
@@ -71,6 +73,9 @@ class Pooled(Sampling):
         """Accept all providers with replacement; without it, those with twice the draw."""
         if not self.replace:
             check_sizes("Pooled", providers, self.n_boot, "n_boot", draws=2)
+
+    def purchases(self, providers: Sequence[Provider]) -> Purchases:
+        return pool_purchases(providers, self.n_pool)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""
