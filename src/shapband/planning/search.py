@@ -55,7 +55,7 @@ class Limits:
         if self.money is not None:
             told.append(f"{self.money} of money")
         if self.minutes is not None:
-            told.append(f"{self.minutes:g} minutes")
+            told.append(f"{self.minutes:g} min")
         return " and ".join(told) or "no limit"
 
 
@@ -211,7 +211,11 @@ class Search:
             middle = (low + high) // 2
             fits = self._limits.allows(self.cost(method, middle, 0))
             low, high = (middle, high) if fits else (low, middle)
-        return pool_grid(least, low)
+        sizes = pool_grid(least, low)
+        if method.shuffles:  # whole numbers of draws leave no record unused
+            draws = {size // method.n_sample * method.n_sample for size in sizes}
+            sizes = sorted({*sizes, *(size for size in draws if size >= least)})
+        return sizes
 
     def _games(self, method: Method, n_pool: int, family: Family, work: int) -> int:
         """Games to play, or 0 if there is no number that serves."""
@@ -219,8 +223,8 @@ class Search:
         least = _SHUFFLES * group if group > 1 else 2
         most = self._most_games(method, n_pool, family, work)
         if self._limits.error is None:
-            wanted = min(self._enough(method, n_pool, family, work), most)
-            games = wanted // group * group
+            enough = max(self._enough(method, n_pool, family, work), least)
+            games = min(enough, most) // group * group
         else:
             needed = self._needed(method, n_pool, family, work)
             if needed == inf:

@@ -106,7 +106,7 @@ class TimeModel:
         for jobs, start in ((1, 0.0), (self.n_jobs, self._shared(_MUCH) - _MUCH / self.n_jobs)):
             both = max(fetch, pace / jobs) if self._overlaps else fetch + pace / jobs
             games = int(min(max(left - start, 0.0) / max(both, 1e-9), _MOST))
-            if self.seconds(method, n_pool, family, work, games) <= seconds:
+            if self.seconds(method, n_pool, family, work, games) <= seconds * (1 + 1e-9):
                 most = max(most, games)
         return most
 

@@ -28,6 +28,13 @@ class Purchases(NamedTuple):
     ----------
     once : before the first game
     per_game : in every game
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> providers = [sb.Provider("north", sb.ArraySource([[1.0], [2.0]], [0.0, 1.0]))]
+    >>> sb.Fresh(1).purchases(providers)
+    Purchases(once=(0,), per_game=(1,))
     """
 
     once: tuple[int, ...]
