@@ -167,8 +167,9 @@ def test_what_is_out_of_reach_says_why():
     assert "out of reach: Blocks" in str(tight)
     assert kinds(tight) == {"Fresh", "Pooled"}
     assert isinstance(tight.recommended.sampling, sb.Fresh)
-    valuation = tight.value()
-    assert valuation.access.records == tight.recommended.records
+    for row in tight.rows:
+        access = tight.value(row).access
+        assert (access.records, access.requests) == (row.records, row.requests)
 
 
 def test_pools_that_cannot_reach_an_error():
