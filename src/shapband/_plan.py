@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
@@ -10,7 +11,7 @@ from shapband.checks import check_number, check_whole
 from shapband.engine.plan import make_plan
 from shapband.errors import InvalidInput
 from shapband.execution.local import resolve_n_jobs
-from shapband.planning.pilot import pilot_sampling, run_pilot
+from shapband.planning.pilot import larger_sampling, pilot_sampling, run_pilot
 from shapband.planning.prices import Amount, Prices, check_amount, check_prices
 from shapband.planning.proposals import Proposals
 from shapband.planning.propose import propose
@@ -91,7 +92,13 @@ def plan(
     )
     with progress_display(progress) as watch:
         pilot = run_pilot(pilot_plan, families, limits.minutes, watch)
-    return propose(pilot, limits, families, n_sample, jobs)
+        found = propose(pilot, limits, families, n_sample, jobs)
+        larger = larger_sampling(pilot, getattr(found.recommended.sampling, "n_pool", 0))
+        if larger is not None:
+            second = replace(pilot_plan, sampling=larger)
+            pilot = run_pilot(second, families, limits.minutes, watch, before=pilot)
+            found = propose(pilot, limits, families, n_sample, jobs)
+    return found
 
 
 def _limits(

@@ -156,7 +156,7 @@ def test_a_sampling_of_ones_own_has_no_size(config, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "document",
     [
-        {"a": 1, "b": {"c d": [1.5, True, {"é": "x\"\\\n\x7f\x01😀"}]}, "empty": {}, "none": []},
+        {"a": 1, "b": {"c d": [1.5, True, {"é": 'x"\\\n\x7f\x01😀'}]}, "empty": {}, "none": []},
         {"big": 10**12, "small": 1e-300, "negative": -0.5, "nested": [[1], [2, 3]], "a.b": "x"},
         tomllib.loads("d = 2020-01-02\nt = 2020-01-02T03:04:05Z\n"),
     ],

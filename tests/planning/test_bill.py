@@ -4,11 +4,11 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from tests.conftest import linear_providers
-from tests.counted import Counted
 
 import shapband as sb
 from shapband.errors import BudgetExceeded, InvalidInput
+from tests.conftest import linear_providers
+from tests.counted import Counted
 
 SAMPLINGS = [
     sb.Fresh(7), sb.Pooled(30, 7), sb.Pooled(60, 7, replace=False), sb.Blocks(21, 7),

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.conftest import gaussian_providers
 
 import shapband as sb
 from shapband.planning.errors import ErrorModel, _mixed, _parts, _shrunk
@@ -13,6 +12,7 @@ from shapband.planning.samplings import methods_for, pool_grid
 from shapband.planning.search import Limits, Search
 from shapband.planning.seconds import TimeModel
 from shapband.planning.solvers import FAMILIES, families_for
+from tests.conftest import gaussian_providers
 
 SD = np.array([1.0, 2.0, 3.0])
 B = 20
@@ -67,7 +67,7 @@ def test_more_games_records_and_work_lower_the_error(model):
     assert (many.half_width < few.half_width).all()
 
 
-@pytest.mark.parametrize(("single", "pairs"), [(1.0, 0.0), (0.0, 1.0), (0.6, 0.4)])
+@pytest.mark.parametrize(("single", "pairs"), [(1.0, 0.0), (0.1, 0.9), (0.6, 0.4)])
 @pytest.mark.parametrize("stock", [np.inf, 1000.0])
 def test_the_parts_of_a_variance_are_found(single, pairs, stock):
     x, least = np.full(3, 0.4), np.full(3, 40 / stock)

@@ -4,12 +4,12 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from tests.conftest import gaussian_providers, linear_providers, one_record_providers
-from tests.counted import Counted, CountedDraws
 
 import shapband as sb
 from shapband.errors import BudgetExceeded, InvalidInput
 from shapband.planning.proposals import merged
+from tests.conftest import gaussian_providers, linear_providers, one_record_providers
+from tests.counted import Counted, CountedDraws
 
 QUICK = {"minutes": 0.05, "seed": 0}  # the pilot takes a second at most
 
@@ -185,9 +185,7 @@ def test_pools_that_cannot_reach_an_error():
 def test_nothing_serves():
     providers, utility = small()
     with pytest.raises(BudgetExceeded, match="raise the error or the limits"):
-        sb.plan(
-            providers, utility, n_sample=15, error=1e-5, budget=sb.Budget(records=300), **QUICK
-        )
+        sb.plan(providers, utility, n_sample=15, error=1e-5, budget=sb.Budget(records=300), **QUICK)
 
 
 def test_refusals_with_one_reason_are_joined():

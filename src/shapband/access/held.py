@@ -46,6 +46,12 @@ class HeldPurchases(PurchaseJournal):
         """Keep what is held, and nothing further."""
         self._closed = True
 
+    def reopened(self) -> HeldPurchases:
+        """The same purchases in a journal that keeps further ones."""
+        other = HeldPurchases()
+        self.copy_to(other)
+        return other
+
     def copy_to(self, journal: PurchaseJournal) -> None:
         """Enter everything in another journal, as if it had been asked for there."""
         for one in self._bought:

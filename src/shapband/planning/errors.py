@@ -36,6 +36,7 @@ from shapband.planning.solvers import Family
 
 _OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `moments.pools`
 _LEAST = 0.02  # least variance, as a part of the raw variance across the pilot's games
+_LEAST_SINGLE = 0.05  # least part of the variance that is due to single records
 _FREEDOM = 25.0  # most degrees of freedom where there are pools, as in `moments.pools`
 _NORMAL = 1.959964  # the 97.5 % quantile
 
@@ -194,13 +195,14 @@ def _parts(
 
         within = F (1 - x) + S (1 - x²),    influence = F (x - n) + 2 S x (x - n),
 
-    with x = b / m and n = b / N. Neither part is negative.
+    with x = b / m and n = b / N. Neither part is negative, and a little is always due to single
+    records: what is seen of them in small pools is uncertain, and decides on large ones.
     """
     once, twice = _mixed(x - least), _mixed(2 * x * (x - least))
     determinant = (1 - x) * twice - (1 - x**2) * once
     known = (once > 0) & (np.abs(determinant) > _LEAST * once)
     pairs = ((1 - x) * influence - once * within) / np.where(known, determinant, np.inf)
-    pairs = np.clip(pairs, 0.0, within / (1 - x**2))
+    pairs = np.clip(pairs, 0.0, (1 - _LEAST_SINGLE) * within / (1 - x**2))
     return np.asarray((within - pairs * (1 - x**2)) / (1 - x)), pairs
 
 

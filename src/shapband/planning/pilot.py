@@ -34,6 +34,8 @@ from shapband.sampling.pooled import Pooled
 from shapband.sources.base import FiniteSource
 
 _LEAST_POOL = 60  # records of a pool that show a variance to about a fifth
+_FAR = 4  # pools so many times as large need a second pilot
+_LARGEST_DRAWS = 20  # of the pools of a second pilot
 _LEAST_GAMES = 16  # from which the variance across games is estimated
 _TIME_SHARE = 0.2  # of the time limit
 _SHORTEST, _LONGEST = 1.0, 60.0  # seconds, however much time there is
@@ -110,10 +112,31 @@ def _pools_cost(providers: Sequence[Provider], n_pool: int) -> Cost:
     return Cost(requests, sum(pool_size(provider, n_pool) for provider in providers))
 
 
-def run_pilot(plan: Plan, families: Sequence[Family], minutes: float | None, watch: Watch) -> Pilot:
-    """Buy the pilot's records, play its games, and measure."""
+def larger_sampling(pilot: Pilot, n_pool: int) -> Sampling | None:
+    """How a second pilot draws, if pools of `n_pool` are too far from those of the first.
+
+    What the first pilot says of pools many times as large depends on how much of the variance is
+    due to single records, which small pools hardly show. Larger ones are bought anyway.
+    """
+    sampling = pilot.plan.sampling
+    if not isinstance(sampling, Pooled) or n_pool < _FAR * sampling.n_pool:
+        return None
+    return replace(sampling, n_pool=min(n_pool // 2, _LARGEST_DRAWS * sampling.n_boot))
+
+
+def run_pilot(
+    plan: Plan,
+    families: Sequence[Family],
+    minutes: float | None,
+    watch: Watch,
+    before: Pilot | None = None,
+) -> Pilot:
+    """Buy the pilot's records, play its games, and measure.
+
+    A pilot `before` this one, with smaller pools, is continued: its records are the first.
+    """
     began = time.perf_counter()
-    held = HeldPurchases()
+    held = HeldPurchases() if before is None else before.purchases.reopened()
     limit = _SECONDS
     if minutes is not None:
         limit = float(np.clip(60 * minutes * _TIME_SHARE, _SHORTEST, _LONGEST))
@@ -129,7 +152,7 @@ def run_pilot(plan: Plan, families: Sequence[Family], minutes: float | None, wat
         ) as access,
         single_threaded_blas(mergeable=plan.utility.mergeable),
     ):
-        times = _buy(plan, access)
+        times = _buy(plan, access) if before is None else before.requests
         realisation = plan.sampling.prepare(access)
         bench = Bench(plan, realisation, access)
         probes = probe(bench, families, limit / 2)
@@ -150,7 +173,7 @@ def run_pilot(plan: Plan, families: Sequence[Family], minutes: float | None, wat
         requests=replace(times, handling=handling),
         purchases=held,
         cost=Cost(access.report.requests, access.report.records),
-        seconds=time.perf_counter() - began,
+        seconds=time.perf_counter() - began + (0.0 if before is None else before.seconds),
     )
 
 
