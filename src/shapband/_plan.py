@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
-from shapband.access.budget import Budget
+from shapband.access.budget import Budget, Cost
 from shapband.checks import check_number, check_whole
 from shapband.engine.plan import make_plan
 from shapband.errors import InvalidInput
 from shapband.execution.local import resolve_n_jobs
-from shapband.planning.pilot import larger_sampling, pilot_sampling, run_pilot
+from shapband.planning.pilot import larger_sampling, pilot_design, run_pilot
 from shapband.planning.prices import Amount, Prices, check_amount, check_prices
-from shapband.planning.proposals import Proposals
+from shapband.planning.proposals import Proposal, Proposals
 from shapband.planning.propose import propose
 from shapband.planning.search import Limits
 from shapband.planning.solvers import families_for
@@ -79,12 +79,13 @@ def plan(
     limits = _limits(budget, prices, money, minutes, error)
     jobs = resolve_n_jobs(n_jobs)
     families = families_for(len(checked))
+    sampling, n_games = pilot_design(checked, n_sample, limits.allows)
     pilot_plan = make_plan(
         checked,
         utility,
-        sampling=pilot_sampling(checked, n_sample, limits.allows),
+        sampling=sampling,
         solver=families[0].make(families[0].works(len(checked))[0]),
-        n_games=2,
+        n_games=n_games,
         seed=seed,
         budget=limits.budget,
         concurrency=concurrency,
@@ -94,11 +95,16 @@ def plan(
         pilot = run_pilot(pilot_plan, families, limits.minutes, watch)
         found = propose(pilot, limits, families, n_sample, jobs)
         larger = larger_sampling(pilot, getattr(found.recommended.sampling, "n_pool", 0))
-        if larger is not None:
+        if larger is not None and limits.allows(_with_requests(found.recommended, len(checked))):
             second = replace(pilot_plan, sampling=larger)
             pilot = run_pilot(second, families, limits.minutes, watch, before=pilot)
             found = propose(pilot, limits, families, n_sample, jobs)
     return found
+
+
+def _with_requests(row: Proposal, requests: int) -> Cost:
+    """The bill of a row with some more requests."""
+    return Cost(row.requests + requests, row.records)
 
 
 def _limits(

@@ -196,6 +196,28 @@ def test_refusals_with_one_reason_are_joined():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("requests", [15, 20])
+def test_a_second_pilot_needs_requests_of_its_own(requests):
+    """Three requests a provider are those of the first pilot and the pool; a fourth is another."""
+    providers = gaussian_providers([1.0] * 5, [1.0] * 5)
+    budget = sb.Budget(records=10_000, requests=requests)
+    found = sb.plan(providers, sb.AdditiveUtility(), n_sample=10, budget=budget, **QUICK)
+    assert found.recommended.sampling.n_pool == 2000
+    assert found.pilot.cost.requests == requests - 5
+    access = found.value().access
+    assert (access.records, access.requests) == (10_000, requests)
+
+
+def test_a_pilot_of_fresh_draws_keeps_within_the_money():
+    providers, utility = small(records=40)
+    options = {"n_sample": 25, "prices": sb.Prices(record=1), **QUICK}
+    found = sb.plan(providers, utility, money=1700, **options)
+    assert found.pilot.cost.records == 400  # 4 of 17 games
+    assert found.recommended.money <= 1700
+    with pytest.raises(BudgetExceeded, match="the pilot takes 200 records in 8 requests"):
+        sb.plan(providers, utility, money=199, **options)
+
+
 # Odd sizes.
 
 

@@ -34,6 +34,7 @@ from shapband.sampling.pooled import Pooled
 from shapband.sources.base import FiniteSource
 
 _LEAST_POOL = 60  # records of a pool that show a variance to about a fifth
+_FRESH_GAMES = 32  # fresh draws, where stocks are too small for pools
 _FAR = 4  # pools so many times as large need a second pilot
 _LARGEST_DRAWS = 20  # of the pools of a second pilot
 _LEAST_GAMES = 16  # from which the variance across games is estimated
@@ -87,20 +88,32 @@ def stock(provider: Provider) -> float:
     return float("inf")
 
 
-def pilot_sampling(
+def pilot_design(
     providers: Sequence[Provider], n_sample: int, allows: Callable[[Cost], bool]
-) -> Sampling:
-    """How the pilot draws: from pools of at least two draws if the stocks have as many.
+) -> tuple[Sampling, int]:
+    """How the pilot draws, and the most games it plays.
 
-    `allows` tells whether the limits pay for some requests and records.
+    It draws from pools of at least two draws if the stocks have as many. Fresh draws are at most
+    a quarter of what the limits pay for; `allows` tells whether they pay for something.
     """
-    if min(map(stock, providers)) < 2 * n_sample:
-        return Fresh(n_sample)
-    for n_pool in (max(2 * n_sample, _LEAST_POOL), 2 * n_sample):
-        cost = _pools_cost(providers, n_pool)
-        if allows(cost):
-            return Pooled(n_pool, n_sample, replace=False)
-    raise BudgetExceeded(
+    n = len(providers)
+    if min(map(stock, providers)) >= 2 * n_sample:
+        for n_pool in (max(2 * n_sample, _LEAST_POOL), 2 * n_sample):
+            cost = _pools_cost(providers, n_pool)
+            if allows(cost):
+                return Pooled(n_pool, n_sample, replace=False), MOST_GAMES
+        raise _too_dear(cost)
+    games = _FRESH_GAMES
+    while games > 2 and not allows(Cost(4 * games * n, 4 * games * n * n_sample)):
+        games -= 1
+    cost = Cost(games * n, games * n * n_sample)
+    if not allows(cost):
+        raise _too_dear(cost)
+    return Fresh(n_sample), games
+
+
+def _too_dear(cost: Cost) -> BudgetExceeded:
+    return BudgetExceeded(
         f"the pilot takes {cost.records:,} records in {cost.requests:,} requests, which is beyond "
         "the limits: raise them, or lower n_sample"
     )

@@ -14,14 +14,12 @@ from shapband.draws import Draws, FixedRows
 from shapband.engine.chunks import Chunk, Job, chunk_size
 from shapband.engine.plan import Plan
 from shapband.engine.play import Progress, Watch
-from shapband.errors import BudgetExceeded
 from shapband.moments.fold import Fold
 from shapband.planning.solvers import Family, evaluations_per_game
 from shapband.sampling.base import Realisation
 from shapband.sampling.fresh import Fresh
 from shapband.solvers.base import Solution, Solver
 
-_FRESH_GAMES = 32  # fresh draws, where pools are too small
 MOST_GAMES = 2048  # of the main solver
 _PROBE_GAMES, _MOST_PROBED = 8, 128  # of every other one
 
@@ -67,8 +65,7 @@ class Bench:
         self.realisation = realisation
         self.access = access
         fresh = isinstance(plan.sampling, Fresh)
-        self.most = _affordable(access, realisation) if fresh else MOST_GAMES
-        self._bought = realisation.draws(range(self.most)) if fresh else None
+        self._bought = realisation.draws(range(plan.n_games)) if fresh else None
 
     def draws(self, games: range) -> Chunk:
         """The draws of some games."""
@@ -86,7 +83,7 @@ class Bench:
         plan = replace(self.plan, solver=solver, n_games=most)
         job = Job.of(plan, self.realisation)
         size = chunk_size(plan, self.realisation, self.access, 1)
-        most = min(most, self.most)
+        most = min(most, self.plan.n_games)
         if plan.utility.mergeable:
             job(self.draws(range(1)))  # kernels are compiled or loaded when they are first called
         solutions: list[Solution] = []
@@ -95,7 +92,7 @@ class Bench:
         fold = Fold(len(plan.names), None)
         while done < most:
             left = seconds - (time.perf_counter() - began)
-            step = least if done < least else int(min(left / paces[-1], size))
+            step = min(size, least - done) if done < least else int(min(left / paces[-1], size))
             if step < 1:
                 break
             games = range(done, min(done + step, most))
@@ -113,18 +110,6 @@ class Bench:
             sum(one.evaluations for one in solutions) / done,
             float(np.median(paces[1:] or paces)),
         )  # fmt: skip
-
-
-def _affordable(access: Access, realisation: Realisation) -> int:
-    """Fresh draws of the pilot: at most a quarter of what the budget pays for."""
-    limit = access.affordable_games(realisation.cost)
-    games = _FRESH_GAMES if limit is None else min(_FRESH_GAMES, max(limit // 4, 2))
-    if limit is not None and limit < games:
-        raise BudgetExceeded(
-            f"the budget of {access.budget} pays for {limit} games, and the pilot takes {games}: "
-            "raise the budget"
-        )
-    return games
 
 
 def probe(bench: Bench, families: Sequence[Family], seconds: float) -> list[Probe]:
