@@ -56,7 +56,7 @@ TASKS = {
     "wine": (_wine, 20_000, {"budget": sb.Budget(records=2500), "minutes": 0.5}, 24),
     "synthetic": (_synthetic, 4000, {"budget": sb.Budget(records=5000), "minutes": 0.3}, 12),
     "late": (_late, 10_000, {"budget": sb.Budget(records=8000), "minutes": 0.1}, 24),
-    "boosting": (_boosting, 500, {"budget": sb.Budget(records=1000), "minutes": 0.4}, 10),
+    "boosting": (_boosting, 500, {"budget": sb.Budget(records=1000), "minutes": 0.3}, 16),
 }
 
 
@@ -83,11 +83,11 @@ def test_a_plan_comes_true(name):
         reached.append(valuation.expectation - long.expectation)
         reported.append(valuation.standard_error)
         pace.append(row.seconds / seconds)
-    error, truth = _deviation(promised), _deviation(reached)
-    print(f"{name}: promised {error:.3g}, reached {truth:.3g}, reported {_deviation(reported):.3g}")  # noqa: T201
+    error, truth, told = np.mean(promised), _deviation(reached), np.mean(reported)
+    print(f"{name}: promised {error:.3g}, reached {truth:.3g}, reported {told:.3g}")  # noqa: T201
     print(f"{name}: promised time / taken {np.quantile(pace, [0.1, 0.5, 0.9]).round(2)}")  # noqa: T201
     assert 0.75 < error / truth < 1.25
-    assert 0.75 < error / _deviation(reported) < 1.25
+    assert 0.75 < error / told < 1.25
     assert not 0.75 < 2 * error / truth < 1.25  # the control: twice the error is not a match
     if os.getloadavg()[0] < len(os.sched_getaffinity(0)):  # others must not use the machine
         assert 1 / 1.4 < np.median(pace) < 1.4
