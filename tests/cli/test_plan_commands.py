@@ -111,6 +111,7 @@ def test_what_a_plan_refuses(config, tmp_path):
     other.mkdir()
     assert "must be in the folder of" in refused("plan", config, "--write", other / "new.toml")
     assert "exists" in refused("plan", config, "--write", config)
+    assert "name a new or empty directory" in refused("plan", config, "--out", tmp_path)
     assert "minutes must be above 0" in refused("plan", config, "--minutes", "0")
     assert "money must be an amount" in refused("plan", config, "--money", "much")
     config.write_text(CONFIG.replace("prices", "# prices"))

@@ -239,6 +239,7 @@ def plan(
     from shapband.cli.views import proposals_json
     from shapband.config.config import Config
     from shapband.config.planned import (
+        check_new_run,
         check_place,
         draw_size,
         local_workers,
@@ -250,6 +251,8 @@ def plan(
     n_jobs = local_workers(described)
     if write is not None:
         check_place(write, config)
+    if out is not None:
+        check_new_run(out)
     given = described.build(config.parent).plan
     limit = None if given.stop is None else given.stop.time_limit / 60
     found = make_proposals(

@@ -60,6 +60,12 @@ def write_planned(text: str, path: Path, config: Path) -> None:
         raise InvalidInput(f"--write {path} cannot be written: {reason}") from cause
 
 
+def check_new_run(out: Path) -> None:
+    """Check, before anything is bought, that a run can be begun in a directory."""
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise InvalidInput(f"--out {out} exists: name a new or empty directory")
+
+
 def check_place(path: Path, config: Path) -> None:
     """Check, before anything is bought, that the file can be written."""
     if path.resolve().parent != config.resolve().parent:
