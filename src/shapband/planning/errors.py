@@ -1,9 +1,10 @@
 """The errors that a method will reach, from what the pilot found.
 
 The variance of a value over draws from an endless population is a sum of parts: F is due to single
-records, S to pairs of them. A draw of b records from m has the variance
+records, S to pairs of them, and H to more of them together, which pools hardly share. A draw of b
+records from m has the variance
 
-    F (1 - x) + S (1 - x²)        with x = b / m,
+    F (1 - x) + S (1 - x²) + H        with x = b / m,
 
 and what it lacks is the variance between such sets of m records. So draws from a stock of N have
 the variance V with x = b / N, and pools of m records from it have the variance between pools
@@ -14,8 +15,8 @@ The squared error of the expectation from G games with solver noise C is
 
     (V + C) / G                        with fresh draws,
     (V - B + C) / G + B                with draws from pools,
-    (F + S - F k b / m + C) / G + B    with k disjoint draws a shuffle,
-    (F + S + C) / G + B                with a bootstrap.
+    (F + S + H - F k b / m + C) / G + B    with k disjoint draws a shuffle,
+    (F + S + H + C) / G + B                with a bootstrap.
 
 Most of B is due to the provider's own pool, the rest to the pools of the others. C is inversely
 proportional to the work of the solver.
@@ -36,7 +37,7 @@ from shapband.planning.solvers import Family
 
 _OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `moments.pools`
 _LEAST = 0.02  # least variance, as a part of the raw variance across the pilot's games
-_LEAST_SINGLE = 0.05  # least part of the variance that is due to single records
+_LEAST_SINGLE = 0.1  # least part of the influence that is due to single records
 _FREEDOM = 25.0  # most degrees of freedom where there are pools, as in `moments.pools`
 _NORMAL = 1.959964  # the 97.5 % quantile
 
@@ -67,7 +68,7 @@ class ErrorModel:
     n_sample : records in a draw
     stocks : (n,) records of the sources
     variance : (n,) V
-    single, pairs : (n,) F and S
+    single, pairs, rest : (n,) F, S and H
     kurtosis : (n,) of the values
     square : (n,) relative variance of the variance over the choice of the pools, times their size
     noise : c of every family of solvers
@@ -78,6 +79,7 @@ class ErrorModel:
     variance: FloatArray
     single: FloatArray
     pairs: FloatArray
+    rest: FloatArray
     kurtosis: FloatArray
     square: FloatArray
     noise: dict[str, FloatArray]
@@ -92,16 +94,19 @@ class ErrorModel:
         least, square = n_sample / pilot.stocks, np.full_like(raw, 2.0)
         if moments.pools is None or pilot.pool_sizes is None:
             # All of it counts as due to single records: the error of pools is then the largest.
-            single, pairs = within / np.maximum(1 - least, _LEAST), np.zeros_like(raw)
+            single = within / np.maximum(1 - least, _LEAST)
+            pairs = rest = np.zeros_like(raw)
         else:
             sizes = pilot.pool_sizes.astype(np.float64)
-            single, pairs = _parts(within, moments.pools.variance, n_sample / sizes, least)
+            single, pairs, rest = _parts(within, moments.pools.variance, n_sample / sizes, least)
             unseen = np.maximum(1 - sizes / pilot.stocks, _LEAST)
             square = np.maximum(moments.pools.square * sizes / unseen, 2.0)
-        variance = single * (1 - least) + pairs * (1 - least**2)
+        variance = single * (1 - least) + pairs * (1 - least**2) + rest
         noise = {one.family.name: _noise_of(pilot, one.family) for one in pilot.probes}
         shape = np.maximum(kurtosis(moments), 1.0)
-        return ErrorModel(n_sample, pilot.stocks, variance, single, pairs, shape, square, noise)
+        return ErrorModel(
+            n_sample, pilot.stocks, variance, single, pairs, rest, shape, square, noise
+        )
 
     def between(self, sizes: FloatArray) -> FloatArray:
         """Variance between pools of these sizes: B."""
@@ -118,7 +123,7 @@ class ErrorModel:
         if not method.pooled:
             return self.variance
         sizes = method.pool_sizes(n_pool, self.stocks)
-        endless = self.single + self.pairs
+        endless = self.single + self.pairs + self.rest
         if method.per_shuffle(n_pool, self.stocks):
             used = method.per_shuffle(n_pool, self.stocks) * self.n_sample / sizes
             left = endless - self.single * used
@@ -188,22 +193,28 @@ def _noise_of(pilot: Pilot, family: Family) -> FloatArray:
 
 def _parts(
     within: FloatArray, influence: FloatArray, x: FloatArray, least: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """F and S from the variance within the pilot's pools and the influence of their records.
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """F, S and H from the variance within the pilot's pools and the influence of their records.
 
     The influence counts pairs of records twice (the inequality of Efron and Stein), so
 
-        within = F (1 - x) + S (1 - x²),    influence = F (x - n) + 2 S x (x - n),
+        within = F (1 - x) + S (1 - x²) + H,    influence = F (x - n) + 2 S x (x - n),
 
-    with x = b / m and n = b / N. Neither part is negative, and a little is always due to single
-    records: what is seen of them in small pools is uncertain, and decides on large ones.
+    with x = b / m and n = b / N. H is what is left of the variance if F and S cannot explain all of
+    it. A tenth of the influence at least counts as F, because large pools show little else.
     """
     once, twice = _mixed(x - least), _mixed(2 * x * (x - least))
     determinant = (1 - x) * twice - (1 - x**2) * once
     known = (once > 0) & (np.abs(determinant) > _LEAST * once)
+    safe_once, safe_twice = np.where(known, once, 1.0), np.where(known, twice, 1.0)
     pairs = ((1 - x) * influence - once * within) / np.where(known, determinant, np.inf)
-    pairs = np.clip(pairs, 0.0, (1 - _LEAST_SINGLE) * within / (1 - x**2))
-    return np.asarray((within - pairs * (1 - x**2)) / (1 - x)), pairs
+    sums = ~known | (pairs <= 0)  # the influence is as large as that of sums over records
+    least_single = _LEAST_SINGLE * influence / safe_once
+    single = np.maximum((within - pairs * (1 - x**2)) / (1 - x), least_single)
+    pairs = np.where(sums, 0.0, np.maximum(influence - single * safe_once, 0.0) / safe_twice)
+    single = np.where(sums, within / (1 - x), single)
+    rest = np.maximum(within - single * (1 - x) - pairs * (1 - x**2), 0.0)
+    return single, pairs, rest
 
 
 def _mixed(reach: FloatArray) -> FloatArray:
