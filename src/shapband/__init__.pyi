@@ -1,7 +1,9 @@
 """The public names. `__init__.py` imports each of them when it is first used."""
 
 from . import datasets, errors, testing, theory
+from ._bill import bill
 from ._compare import Comparison, compare
+from ._plan import plan
 from ._value import value
 from .access.access import Access
 from .access.budget import Budget, Cost
@@ -15,10 +17,13 @@ from .groups import Groups
 from .indices import Banzhaf, Beta, Index, Shapley
 from .moments.accumulate import Moments
 from .moments.stopping import Precision, Seconds, StableRanking, StoppingRule
+from .planning.bill import Bill
+from .planning.prices import Prices
+from .planning.proposals import Proposal, Proposals
 from .providers import Group, Provider, providers_from_frame
 from .records import Batch, Schema
 from .runs.read import Run, RunStatus, load
-from .sampling.base import Realisation, Sampling
+from .sampling.base import Purchases, Realisation, Sampling
 from .sampling.blocks import Blocks
 from .sampling.cohort import Cohort
 from .sampling.fresh import Fresh
@@ -64,6 +69,7 @@ __all__ = [
     "Banzhaf",
     "Batch",
     "Beta",
+    "Bill",
     "Blocks",
     "Budget",
     "Cohort",
@@ -95,7 +101,11 @@ __all__ = [
     "Permutation",
     "Pooled",
     "Precision",
+    "Prices",
+    "Proposal",
+    "Proposals",
     "Provider",
+    "Purchases",
     "Ranks",
     "RayWorkers",
     "Realisation",
@@ -117,12 +127,14 @@ __all__ = [
     "Usage",
     "Utility",
     "Valuation",
+    "bill",
     "compare",
     "datasets",
     "errors",
     "load",
     "marginal_contributions",
     "members",
+    "plan",
     "providers_from_frame",
     "random_orders",
     "testing",

@@ -51,21 +51,26 @@ def valuation_text(valuation: Valuation) -> str:
 
 def valuation_html(valuation: Valuation) -> str:
     """Format a valuation as an HTML table for notebooks. All text in it is escaped."""
-    header, rows = valuation_table(valuation)
+    notes = [*_caveats(valuation), *_on_participation(valuation), *_on_pools(valuation)]
+    return html_table(_headline(valuation), valuation_table(valuation), notes)
+
+
+def html_table(headline: Iterable[str], table: Table, notes: Iterable[str]) -> str:
+    """Format a table as HTML, with lines before and after it. All text in it is escaped."""
+    header, rows = table
     division = ElementTree.Element("div")
-    for line in _headline(valuation):
+    for line in headline:
         ElementTree.SubElement(division, "p").text = line
-    table = ElementTree.SubElement(division, "table")
+    body = ElementTree.SubElement(division, "table")
     for tag, cells in [("th", header), *(("td", cells) for cells in rows)]:
-        row = ElementTree.SubElement(table, "tr")
+        row = ElementTree.SubElement(body, "tr")
         for place, text in enumerate(cells):
             style = f"text-align: {'left' if place == 0 else 'right'}"
             if place == 0 and text.startswith("  "):
                 style += "; padding-left: 2em"  # a member of the group above
             cell = ElementTree.SubElement(row, tag, style=style)
             cell.text = text.strip()
-    notes = (_caveats, _on_participation, _on_pools)
-    for line in [line for note in notes for line in note(valuation)]:
+    for line in notes:
         ElementTree.SubElement(division, "p").text = line
     return ElementTree.tostring(division, encoding="unicode", method="html")
 

@@ -162,6 +162,42 @@ class Access:
         what : name of the fetched records in error messages
         """
         orders = self._orders(purpose, games, sizes)
+        draws = self._fill(orders, what)
+        if purpose == "pool":
+            self._pools += Cost(len(orders) * len(games), sum(sizes) * len(games))
+        return draws
+
+    def fetch_pools(self, sizes: Sequence[int]) -> list[Batch]:
+        """Fetch a pool of every provider; records bought for smaller pools are its first ones.
+
+        A finite source gives the records that a single request would have got.
+        """
+        parts = [self._parts(p, size) for p, size in zip(self.providers, sizes, strict=True)]
+        if all(
+            [part.size for part in one] == [size] for one, size in zip(parts, sizes, strict=True)
+        ):
+            draws = self.fetch("pool", range(1), sizes, "the pools")
+            return [drawn.batches()[0] for drawn in draws]
+        orders = [order for one in parts for order in one]
+        filled = iter(self._fill(orders, "the pools"))
+        self._pools += Cost(len(orders), sum(order.size for order in orders))
+        pools = [concat([next(filled).batches()[0] for _ in one]) for one in parts]
+        return [pool.take(np.arange(size)) for pool, size in zip(pools, sizes, strict=True)]
+
+    def _parts(self, provider: Provider, size: int) -> list[Order]:
+        """The orders of a pool: what was bought before, and the rest."""
+        held = self._journal.pool_parts(provider.name)
+        sizes = [*held, size - sum(held)] if sum(held) < size else held
+        orders, before = [], 0
+        for game, part in enumerate(sizes):
+            games = range(game, game + 1)
+            unpaid = games if game >= len(held) else range(0)
+            orders.append(Order(provider, "pool", games, games, unpaid, part, self.seeds, before))
+            before += part
+        return orders
+
+    def _fill(self, orders: Sequence[Order], what: str) -> list[Draws]:
+        """Fetch what the orders ask for, within the budget, and count it."""
         requests = sum(len(order.unpaid) for order in orders)
         records = sum(len(order.unpaid) * order.size for order in orders)
         self.require(Cost(requests, records), what)
@@ -171,8 +207,6 @@ class Access:
         for order, (_, usage) in zip(orders, answers, strict=True):
             self._usage[order.provider.name] += usage
         self._spent += Cost(requests, records)
-        if purpose == "pool":
-            self._pools += Cost(len(orders) * len(games), sum(sizes) * len(games))
         return [draws for draws, _ in answers]
 
     def _orders(self, purpose: str, games: range, sizes: Sequence[int]) -> list[Order]:

@@ -22,7 +22,7 @@ from shapband.access.journal import Asked, Event, Failed, GameNumbers, PurchaseJ
 from shapband.access.meter import Usage
 from shapband.access.threads import RequestThreads
 from shapband.checks import error_line, one_line
-from shapband.draws import Choice, RandomRows, Stream
+from shapband.draws import Choice, FixedRows, RandomRows, Stream
 from shapband.errors import RunError, ShapbandError, SourceError
 from shapband.providers import Provider
 from shapband.records import Batch
@@ -52,11 +52,12 @@ class Order:
     Attributes
     ----------
     provider, purpose : address the draws
-    games : the games of the order
+    games : the games of the order; a pool that is bought in several requests has one for each
     due : those of the games in which the provider takes part
     unpaid : those of them that were not bought before
     size : records in a draw
     seeds : the random streams
+    before : records in the parts of a pool before this one
     """
 
     provider: Provider
@@ -66,9 +67,17 @@ class Order:
     unpaid: GameNumbers
     size: int
     seeds: Seeds
+    before: int = 0
 
     def choice(self, source: FiniteSource) -> Choice:
-        """Return the rows of a finite source that the games use."""
+        """Return the rows of a finite source that the games use.
+
+        The rows of a pool are the first of one shuffle, so a part continues those before it.
+        """
+        if self.before:
+            stream = Stream(self.seeds, self.purpose, self.provider.name, range(1))
+            whole = RandomRows(stream, self.before + self.size, source.size, source.replace)
+            return FixedRows(whole.rows()[:, self.before :])
         stream = Stream(self.seeds, self.purpose, self.provider.name, self.games)
         return RandomRows(stream, self.size, source.size, source.replace)
 

@@ -63,6 +63,10 @@ class PurchaseJournal(ABC):
         """For each provider, the games whose draws it has not yet given for this purpose."""
 
     @abstractmethod
+    def pool_parts(self, name: str) -> list[int]:
+        """Records of each request by which a provider's pool was bought so far."""
+
+    @abstractmethod
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:
         """Return records bought before from a source that is not in memory, or None."""
 
@@ -85,6 +89,10 @@ class NullPurchases(PurchaseJournal):
     def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[GameNumbers]:  # noqa: ARG002
         """Return all games for every provider."""
         return [games for _ in names]
+
+    def pool_parts(self, name: str) -> list[int]:  # noqa: ARG002
+        """Return an empty list: nothing was bought before."""
+        return []
 
     def recall(self, name: str, purpose: str, game: int) -> None:
         """Return None: nothing was bought before."""

@@ -13,7 +13,9 @@ from typer.core import TyperGroup
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from shapband.config.config import Config
     from shapband.engine.play import Watch
+    from shapband.planning.proposals import Proposals
     from shapband.valuation import Valuation
 
 
@@ -119,6 +121,9 @@ Debug = Annotated[
 ]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The directory of the run.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress and no result.")]
+Out = Annotated[
+    Path | None, typer.Option(metavar="RUN", help="The directory to keep the run in: a new one.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
@@ -156,9 +161,11 @@ def init(
 @app.command()
 def run(
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file.")],
-    out: Annotated[
-        Path, typer.Option(metavar="RUN", help="The directory to keep the run in: a new one.")
-    ],
+    out: Out = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what would be asked of the sources, and ask nothing."),
+    ] = False,
     quiet: Quiet = False,
     json: Json = False,
     debug: Debug = False,
@@ -167,11 +174,17 @@ def run(
 
     Everything that is bought and found out is kept in the directory of the run, so that nothing
     is lost if it is interrupted. Progress goes to standard error, the result to standard output.
+    With `--dry-run` the requests, records and coalitions of the run are counted instead.
     """
     from shapband.config.config import Config
     from shapband.runs.run import StoredConfig, begin
 
+    if not dry_run and out is None:
+        raise typer.BadParameter("is needed, unless --dry-run is given", param_hint="--out")
     described = Config.read(config)
+    if dry_run or out is None:
+        _print_bill(described, config.parent, json=json)
+        return
 
     def play(watch: Watch) -> None:
         built = described.build(config.parent)
@@ -179,6 +192,91 @@ def run(
         begin(out, built.plan, built.workers, watch, stored)
 
     _play(out, play, quiet=quiet, json=json)
+
+
+@app.command()
+def plan(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file.")],
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            help="Time limit; by default stop.seconds of the file, or 10 without --error.",
+        ),
+    ] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(
+            metavar="ERROR", help="Half width that the 95 % interval of every value must reach."
+        ),
+    ] = None,
+    money: Annotated[
+        str | None,
+        typer.Option(metavar="AMOUNT", help="What may be paid, with the [prices] of the file."),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the configuration of the recommended row."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="Play the recommended row in this new directory, with the pilot's records.",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Say what each method would reach and cost.
+
+    A pilot buys a few records and plays some games. The table shows the errors, the bill and the
+    time of each method within the budget of the configuration and the limits given here, and
+    recommends one. Draws have the size of the sampling in the configuration.
+    """
+    from shapband._plan import plan as make_proposals
+    from shapband.cli.views import proposals_json
+    from shapband.config.config import Config
+    from shapband.config.planned import (
+        check_new_run,
+        check_place,
+        draw_size,
+        local_workers,
+        planned_text,
+        write_planned,
+    )
+
+    described = Config.read(config)
+    n_jobs = local_workers(described)
+    if write is not None:
+        check_place(write, config)
+    if out is not None:
+        check_new_run(out)
+    given = described.build(config.parent).plan
+    limit = None if given.stop is None else given.stop.time_limit / 60
+    found = make_proposals(
+        given.providers,
+        given.utility,
+        n_sample=draw_size(given.sampling),
+        budget=given.budget,
+        minutes=limit if minutes is None and limit != float("inf") else minutes,
+        prices=None if described.prices is None else described.prices.make(),
+        money=money,
+        error=error,
+        seed=described.seed,
+        n_jobs=n_jobs,
+        concurrency=given.concurrency,
+        timeout=given.timeout,
+        progress=False if quiet else None,
+    )
+    if json or not quiet:
+        typer.echo(proposals_json(found) if json else found)
+    text = planned_text(described, found.recommended)
+    if write is not None:
+        write_planned(text, write, config)
+    if out is not None:
+        _play_planned(found, text, config.parent, out, quiet=quiet)
 
 
 @app.command()
@@ -281,6 +379,28 @@ def export(
     from shapband.cli.views import exported, write_export
 
     write_export(exported(_valuation(run), format.value), format.value, out)
+
+
+def _play_planned(found: Proposals, text: str, base: Path, out: Path, *, quiet: bool) -> None:
+    """Begin the run of the recommended row with what the pilot bought."""
+    from shapband.config.config import Config
+    from shapband.runs.run import StoredConfig, begin
+
+    def play(watch: Watch) -> None:
+        built = Config.parse(text).build(base)
+        stored = StoredConfig(text, base)
+        begin(out, built.plan, built.workers, watch, stored, found.pilot.purchases)
+
+    _play(out, play, quiet=quiet, json=False)
+
+
+def _print_bill(described: Config, base: Path, *, json: bool) -> None:
+    from shapband.cli.views import bill_json
+    from shapband.planning.bill import foresee
+
+    prices = None if described.prices is None else described.prices.make()
+    bill = foresee(described.build(base).plan, prices)
+    typer.echo(bill_json(bill) if json else bill)
 
 
 def _play(run: Path, play: Callable[[Watch], None], *, quiet: bool, json: bool) -> None:

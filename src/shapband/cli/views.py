@@ -9,12 +9,15 @@ import shlex
 import sys
 import textwrap
 from dataclasses import asdict
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from shapband._compare import Comparison
 from shapband.checks import printable
 from shapband.errors import InvalidInput
+from shapband.planning.bill import Bill
+from shapband.planning.proposals import Proposals
 from shapband.runs.read import Run, RunStatus
 from shapband.text import table_lines
 from shapband.valuation import Valuation
@@ -179,6 +182,34 @@ def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
     return _dumps(document | {"paired_games": comparison.paired_games, "notes": notes})
 
 
+def proposals_json(found: Proposals) -> str:
+    """Show a plan to a program."""
+    rows = found.to_frame().to_dict(orient="records")
+    pilot = found.pilot
+    document = {
+        "rows": [{str(key): _plain(value) for key, value in row.items()} for row in rows],
+        "reason": found.reason,
+        "out_of_reach": [asdict(one) for one in found.out_of_reach],
+        "pilot": {**asdict(pilot.cost), "n_games": pilot.n_games, "seconds": pilot.seconds},
+        "seed": found.recommended.seed,
+    }
+    return _dumps(document)
+
+
+def bill_json(bill: Bill) -> str:
+    """Show what a run would take to a program."""
+    document = {
+        "n_games": bill.n_games,
+        "providers": bill.to_frame().reset_index().to_dict(orient="records"),
+        "requests": int(bill.requests.sum()),
+        "records": int(bill.records.sum()),
+        "evaluations": bill.evaluations,
+        "exactly": bill.exactly,
+        "money": None if bill.money is None else str(bill.money),
+    }
+    return _dumps(document)
+
+
 def _p_text(p_value: float) -> str:
     if math.isnan(p_value):
         return "not known"
@@ -190,6 +221,8 @@ def _wrapped(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return str(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

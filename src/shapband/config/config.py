@@ -111,6 +111,7 @@ class Config(tables.Table):
     )
     stop: tables.StopTable | None = None
     budget: tables.BudgetTable | None = None
+    prices: tables.PricesTable | None = None
     _text: str = PrivateAttr("")
 
     @staticmethod

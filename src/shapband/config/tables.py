@@ -15,13 +15,16 @@ from pydantic_core import PydanticCustomError
 
 from shapband.access.budget import Budget
 from shapband.checks import MOST
+from shapband.errors import InvalidInput
 from shapband.moments.stopping import Precision, Seconds, StableRanking, StoppingRule
+from shapband.planning.prices import Prices, check_amount
 from shapband.utilities.scores import Score
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
 Above = Annotated[float, Field(gt=0)]
 Part = Annotated[float, Field(gt=0, lt=1)]
 Text = Annotated[str, Field(min_length=1)]
+Price = Annotated[int | float | str, Field(examples=["0.02"])]
 ObjectName = Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$", examples=["my_module:my_object"])]
 Options = Annotated[
     dict[str, Any],
@@ -327,6 +330,26 @@ class BudgetTable(Table):
     def make(self) -> Budget:
         """Make the budget."""
         return Budget(self.records, self.requests)
+
+
+class PricesTable(Table):
+    """What the sources charge; `plan` and `run --dry-run` say what a run costs."""
+
+    record: Price = Field(0, description="For a record.")
+    request: Price = Field(0, description="For a request.")
+
+    @model_validator(mode="after")
+    def _be_amounts(self) -> PricesTable:
+        for key in ("record", "request"):
+            try:
+                check_amount(key, getattr(self, key))
+            except InvalidInput as cause:
+                raise broken(str(cause).removeprefix(f"{key} "), key) from None
+        return self
+
+    def make(self) -> Prices:
+        """Make the prices."""
+        return Prices(self.record, self.request)
 
 
 def kinds_of(table: Any) -> list[str]:

@@ -29,7 +29,7 @@ _NEAR_FLOATS = 250_000  # best size of a chunk, in numbers: 2 MB, which fit into
 _MOST_FLOATS = 8_000_000  # largest size, unless a single game holds more
 _FEW_GAMES = 128  # with fewer games per chunk, the overhead per provider and chunk dominates
 _SHARED_GAMES = 64  # fewest games in a chunk for another worker, unless memory limits it
-_DISTANT_GAMES = 8  # games fetched at once from slow sources, so that a run can be stopped soon
+DISTANT_GAMES = 8  # games fetched at once from slow sources, so that a run can be stopped soon
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +219,7 @@ def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int
         # Several chunks per worker, so that no worker waits long for the last chunk.
         size = min(size, max(_SHARED_GAMES, -(-plan.n_games // (4 * n_jobs))))
     if access.waits and realisation.cost.requests:
-        size = min(size, _DISTANT_GAMES)
+        size = min(size, DISTANT_GAMES)
     return size
 
 

@@ -15,7 +15,7 @@ from shapband.moments.presence import Overall, PresenceFold, PresenceMoments
 from shapband.sampling.base import PoolDesign
 from shapband.sampling.participation import Presence
 
-_FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
+FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
 
 
 class Fold:
@@ -36,7 +36,7 @@ class Fold:
         design: PoolDesign | None = None,
         presence: Presence | None = None,
     ) -> None:
-        self._size = _FOLD if group is None else group
+        self._size = FOLD if group is None else group
         self._folded = Moments.empty(n_providers, group)
         self._waiting = np.empty((2, 0, n_providers))
         self._pools = None if design is None else _PoolFold(design, presence)
@@ -118,8 +118,8 @@ class _PoolFold:
     def add(self, values: FloatArray) -> None:
         """Add the next games. Many are added at once, because a call for every pool is slow."""
         self._waiting = np.concatenate([self._waiting, values])
-        if len(self._waiting) >= _FOLD:
-            self._centre = self._centre or self._first_centre(_FOLD)
+        if len(self._waiting) >= FOLD:
+            self._centre = self._centre or self._first_centre(FOLD)
             self._add_waiting(self._centre)
 
     def errors(self, moments: Moments) -> PoolErrors | None:

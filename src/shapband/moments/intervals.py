@@ -131,7 +131,7 @@ def _bonett(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
     if n <= max(z, 1.0):
         return np.zeros_like(raw), np.full_like(raw, np.inf)
     c = n / (n - z)
-    spread = np.maximum(_kurtosis(moments) - (n - 3) / n, 0.0) * _slow(moments)
+    spread = np.maximum(kurtosis(moments) - (n - 3) / n, 0.0) * _slow(moments)
     error = c * np.sqrt(spread / (n - 1))
     # With few or heavy-tailed games this may overflow; the upper end is then infinite.
     with np.errstate(over="ignore"):
@@ -150,7 +150,7 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
     pools, n = moments.pools, moments.n_games - moments.n_groups + 1
     assert pools is not None  # noqa: S101  for the type checker
     raw = moments.raw_variance
-    games = np.maximum(_kurtosis(moments) - (n - 3) / n, 0.0) * _slow(moments) / (n - 1)
+    games = np.maximum(kurtosis(moments) - (n - 3) / n, 0.0) * _slow(moments) / (n - 1)
     freedom = 2 / np.maximum(games + 2 * pools.square, 1e-12)
     whole = raw + pools.hidden
     tail = _upper_tail(level)
@@ -159,7 +159,7 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
         return whole * freedom / chdtri(freedom, 1 - tail), whole * freedom / chdtri(freedom, tail)
 
 
-def _kurtosis(moments: Moments) -> FloatArray:
+def kurtosis(moments: Moments) -> FloatArray:
     """Kurtosis of the values: the plain one, or with groups that of the corrected moments.
 
     The plain kurtosis is too small in few games, and the interval holds its level with it: the

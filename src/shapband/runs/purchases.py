@@ -64,6 +64,7 @@ class StoredPurchases(PurchaseJournal):
         self._connection = connection
         self._ledger = ledger
         self._paid = _paid(ledger)
+        self._pool_parts = _pool_parts(ledger)
         self._reserve = Reserve(run)
         self._asked: dict[_Address, int] = {}  # requests under way, with their records
         self._full: RunFull | None = None
@@ -76,6 +77,10 @@ class StoredPurchases(PurchaseJournal):
     def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[GameNumbers]:
         """For each provider, the games whose draws it has not yet given for this purpose."""
         return [self._paid[name, purpose].missing(games) for name in names]
+
+    def pool_parts(self, name: str) -> list[int]:
+        """Records of each request by which a provider's pool was bought so far."""
+        return list(self._pool_parts[name])
 
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:
         """Records already bought from a distant source, or None."""
@@ -117,6 +122,8 @@ class StoredPurchases(PurchaseJournal):
                 )
                 for name in names:
                     self._paid[name, purpose].add(run)
+                    if purpose == "pool":
+                        self._pool_parts[name] += [size] * count
 
     def close(self) -> None:
         """Release the space that was set aside."""
@@ -157,6 +164,8 @@ class StoredPurchases(PurchaseJournal):
             self._asked.pop(_address(event), None)
         for event in bought:
             self._paid[event.name, event.purpose].add(range(event.game, event.game + 1))
+            if isinstance(event, Received) and event.purpose == "pool":
+                self._pool_parts[event.name].append(len(event.batch))
         for event, (request, _) in zip(events, entered, strict=True):
             if isinstance(event, Received) and request.outcome == "failed":
                 raise RunError(f"provider {event.name!r}: {request.note}")
@@ -246,6 +255,18 @@ def _paid(ledger: Ledger) -> defaultdict[tuple[str, str], PaidGames]:
         for name in names:
             games[name, purpose].add(range(first, first + count))
     return games
+
+
+def _pool_parts(ledger: Ledger) -> defaultdict[str, list[int]]:
+    """Records of each request for a pool, by provider."""
+    parts: defaultdict[str, list[int]] = defaultdict(list)
+    for names, (requests, records) in ledger.select(
+        "SELECT providers, requests, records FROM ledger "
+        "WHERE purpose = 'pool' AND outcome IN ('received', 'taken') ORDER BY id"
+    ):
+        for name in names:
+            parts[name] += [records // requests] * requests
+    return parts
 
 
 class PaidGames:

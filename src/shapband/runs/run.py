@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shapband.access.held import HeldPurchases
 from shapband.engine.plan import Plan
 from shapband.engine.play import Watch, play
 from shapband.errors import BudgetExceeded, InvalidInput, RunDamaged, RunError, VersionsChanged
@@ -43,17 +44,25 @@ class StoredConfig:
 
 
 def begin(
-    run: Path, plan: Plan, workers: Workers, watch: Watch, config: StoredConfig | None = None
+    run: Path,
+    plan: Plan,
+    workers: Workers,
+    watch: Watch,
+    config: StoredConfig | None = None,
+    held: HeldPurchases | None = None,
 ) -> Valuation:
     """Begin a run in a new or empty directory, and play it to its end.
 
     `watch` is called with the progress after every chunk; `config` is the configuration that the
-    plan was made from, if it was.
+    plan was made from, if it was; `held` was bought before and is stored first.
     """
     existed = run.exists()
     try:
         with RunStore.create(run, _manifest(plan, config)) as store, store.lock():
             remember(store.start)
+            if held is not None:
+                held.copy_to(store.purchases())
+                store.ledger.enter()  # so that they are counted from the beginning
             return _play(store, plan, workers, watch)
     except (BudgetExceeded, InvalidInput):
         # Remove the empty run directory, so that the corrected call can use the same name.
@@ -87,12 +96,18 @@ def resume(
 
 
 def value_in_run(
-    run: Path, plan: Plan, workers: Workers, watch: Watch, *, seed_given: bool
+    run: Path,
+    plan: Plan,
+    workers: Workers,
+    watch: Watch,
+    *,
+    seed_given: bool,
+    held: HeldPurchases | None = None,
 ) -> Valuation:
     """Begin a run, or resume it if the directory holds one."""
     if (run / database.NAME).exists():
         return resume(run, plan, workers, watch, seed_given=seed_given)
-    return begin(run, plan, workers, watch)
+    return begin(run, plan, workers, watch, held=held)
 
 
 def stored_config(run: Path) -> StoredConfig:

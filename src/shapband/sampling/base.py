@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,26 @@ from shapband.records import Batch
 from shapband.sampling.distinct import count_distinct
 from shapband.sampling.sizes import stock_of
 from shapband.seeds import Seeds
+
+
+class Purchases(NamedTuple):
+    """Records that each provider is asked for, one request each; 0 asks nothing.
+
+    Attributes
+    ----------
+    once : before the first game
+    per_game : in every game
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> providers = [sb.Provider("north", sb.ArraySource([[1.0], [2.0]], [0.0, 1.0]))]
+    >>> sb.Fresh(1).purchases(providers)
+    Purchases(once=(0,), per_game=(1,))
+    """
+
+    once: tuple[int, ...]
+    per_game: tuple[int, ...]
 
 
 class Sampling(ABC):
@@ -33,6 +54,10 @@ class Sampling(ABC):
     @abstractmethod
     def check(self, providers: Sequence[Provider]) -> None:
         """Raise InvalidInput if the providers cannot be sampled this way."""
+
+    def purchases(self, providers: Sequence[Provider]) -> Purchases | None:  # noqa: ARG002
+        """Say what will be asked of each provider, or None if that is not known beforehand."""
+        return None
 
     @abstractmethod
     def prepare(self, access: Access) -> Realisation:
@@ -130,8 +155,13 @@ class Realisation(ABC):
 def buy_pools(access: Access, n_pool: int) -> list[Batch]:
     """Buy the pools, one request per provider; a provider with fewer records gives all of them."""
     sizes = [pool_size(provider, n_pool) for provider in access.providers]
-    bought = access.fetch("pool", range(1), sizes, "the pools")
-    return [drawn.batches()[0] for drawn in bought]
+    return access.fetch_pools(sizes)
+
+
+def pool_purchases(providers: Sequence[Provider], n_pool: int) -> Purchases:
+    """What pools of `n_pool` ask of the providers."""
+    sizes = tuple(pool_size(provider, n_pool) for provider in providers)
+    return Purchases(sizes, (0,) * len(sizes))
 
 
 def pool_size(provider: Provider, n_pool: int) -> int:

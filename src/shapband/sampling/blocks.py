@@ -11,9 +11,11 @@ from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.sampling.base import (
     PoolGames,
+    Purchases,
     Realisation,
     Sampling,
     buy_pools,
+    pool_purchases,
     pool_size,
     sizes_of,
 )
@@ -69,6 +71,9 @@ class Blocks(Sampling):
     def check(self, providers: Sequence[Provider]) -> None:
         """Check that every pool can be cut into two draws."""
         check_pools("Blocks", "n_sample", self.n_sample, providers, self.n_pool)
+
+    def purchases(self, providers: Sequence[Provider]) -> Purchases:
+        return pool_purchases(providers, self.n_pool)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""

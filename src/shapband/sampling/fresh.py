@@ -12,7 +12,7 @@ from shapband.access.access import Access
 from shapband.access.budget import Cost
 from shapband.draws import Draws
 from shapband.providers import Provider
-from shapband.sampling.base import Realisation, Sampling
+from shapband.sampling.base import Purchases, Realisation, Sampling
 from shapband.sampling.distinct import count_up_to
 from shapband.sampling.sizes import (
     DrawSize,
@@ -49,6 +49,10 @@ class Fresh(Sampling):
     def check(self, providers: Sequence[Provider]) -> None:
         """Check that every finite source has enough records for one draw."""
         check_stocks("Fresh", "n_sample", self.n_sample, providers)
+
+    def purchases(self, providers: Sequence[Provider]) -> Purchases:
+        sizes = draw_sizes("Fresh", "n_sample", self.n_sample, providers)
+        return Purchases((0,) * len(providers), tuple(sizes.tolist()))
 
     def prepare(self, access: Access) -> Realisation:
         """Return the realisation; no records are bought in advance."""

@@ -11,9 +11,11 @@ from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.sampling.base import (
     PoolGames,
+    Purchases,
     Realisation,
     Sampling,
     buy_pools,
+    pool_purchases,
     sizes_of,
 )
 from shapband.sampling.sizes import (
@@ -80,6 +82,9 @@ class Pooled(Sampling):
             draw_sizes("Pooled", "n_boot", self.n_boot, providers)
         else:
             check_pools("Pooled", "n_boot", self.n_boot, providers, self.n_pool)
+
+    def purchases(self, providers: Sequence[Provider]) -> Purchases:
+        return pool_purchases(providers, self.n_pool)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""

@@ -13,9 +13,11 @@ from shapband.providers import Provider
 from shapband.sampling.allocation import allocate, allocation_bounds, variability_scores
 from shapband.sampling.base import (
     PoolGames,
+    Purchases,
     Realisation,
     Sampling,
     buy_pools,
+    pool_purchases,
     sizes_of,
 )
 from shapband.sampling.sizes import format_sizes
@@ -53,6 +55,9 @@ class Stratified(Sampling):
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Accept all providers."""
+
+    def purchases(self, providers: Sequence[Provider]) -> Purchases:
+        return pool_purchases(providers, self.n_pool)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools and allocate the draw sizes."""

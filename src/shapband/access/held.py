@@ -1,0 +1,102 @@
+"""Purchases held in memory, such as those of a pilot, so that a valuation need not buy them again.
+
+A valuation that is given them finds its first draws, or the first records of its pools, paid for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from shapband.access.journal import Asked, Event, GameNumbers, PurchaseJournal, Received
+from shapband.access.meter import Usage
+from shapband.records import Batch
+
+
+class _Taken(NamedTuple):
+    """Draws from records in memory, which are not kept: they can be taken again."""
+
+    names: tuple[str, ...]
+    purpose: str
+    games: GameNumbers
+    size: int
+
+
+class HeldPurchases(PurchaseJournal):
+    """What was bought, in the order in which it was bought.
+
+    Examples
+    --------
+    >>> held = HeldPurchases()
+    >>> held.taken(["north"], "draw", range(2), 30)
+    >>> held.unpaid(["north"], "draw", range(3)), held.usage()["north"].records
+    ([(2,)], 60)
+    """
+
+    def __init__(self) -> None:
+        self._bought: list[Received | _Taken] = []
+        self._games: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+        self._batches: dict[tuple[str, str, int], Batch] = {}
+        self._pool_parts: defaultdict[str, list[int]] = defaultdict(list)
+        self._usage: defaultdict[str, Usage] = defaultdict(Usage)
+        self._closed = False
+
+    def close(self) -> None:
+        """Keep what is held, and nothing further."""
+        self._closed = True
+
+    def reopened(self) -> HeldPurchases:
+        """The same purchases in a journal that keeps further ones."""
+        other = HeldPurchases()
+        self.copy_to(other)
+        return other
+
+    def copy_to(self, journal: PurchaseJournal) -> None:
+        """Enter everything in another journal, as if it had been asked for there."""
+        for one in self._bought:
+            if isinstance(one, _Taken):
+                journal.taken(*one)
+            else:
+                journal.record([Asked(one.name, one.purpose, one.game, len(one.batch))])
+                journal.record([one])
+
+    def usage(self) -> Mapping[str, Usage]:
+        """What was received so far, by provider."""
+        return dict(self._usage)
+
+    def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[GameNumbers]:
+        """For each provider, the games whose draws are not held."""
+        held = [self._games[name, purpose] for name in names]
+        return [tuple(g for g in games if g not in some) if some else games for some in held]
+
+    def pool_parts(self, name: str) -> list[int]:
+        """Records of each request by which a provider's pool was bought so far."""
+        return list(self._pool_parts[name])
+
+    def recall(self, name: str, purpose: str, game: int) -> Batch | None:
+        """Return records that are held of a source that is not in memory, or None."""
+        return self._batches.get((name, purpose, game))
+
+    def record(self, events: Sequence[Event]) -> None:
+        """Keep the answers among the events, unless this is closed."""
+        for event in events:
+            if isinstance(event, Received) and not self._closed:
+                self._bought.append(event)
+                self._batches[event.name, event.purpose, event.game] = event.batch
+                used = Usage(1, len(event.batch), event.seconds)
+                self._count(event.name, event.purpose, (event.game,), used)
+
+    def taken(self, names: Sequence[str], purpose: str, games: GameNumbers, size: int) -> None:
+        """Note draws from records in memory, unless this is closed."""
+        if self._closed:
+            return
+        self._bought.append(_Taken(tuple(names), purpose, games, size))
+        for name in names:
+            self._count(name, purpose, games, Usage(len(games), len(games) * size))
+
+    def _count(self, name: str, purpose: str, games: GameNumbers, used: Usage) -> None:
+        self._games[name, purpose].update(games)
+        self._usage[name] += used
+        if purpose == "pool":
+            self._pool_parts[name] += [used.records // used.requests] * used.requests
