@@ -107,7 +107,7 @@ def test_uncertain_variances_are_shrunk():
 def test_the_noise_of_other_amounts_of_work_is_that_which_a_solver_reports(wine):
     found = sb.plan(wine.providers, wine.utility, n_sample=60, minutes=0.2, seed=0)
     model = ErrorModel.of(found.pilot, 60)
-    for name, work in (("Permutation", 16), ("BalancedPermutation", 40), ("Strata", 100)):
+    for name, work in (("Permutation", 16), ("BalancedPermutation", 40), ("Strata", 150)):
         family = solvers(name)
         valuation = sb.value(
             wine.providers, wine.utility, sampling=sb.Fresh(60), solver=family.make(work),

@@ -19,7 +19,7 @@ The squared error of the expectation from G games with solver noise C is
     (F + S + H + C) / G + B                with a bootstrap.
 
 Most of B is due to the provider's own pool, the rest to the pools of the others. C is measured at
-two amounts of work of the solver, and interpolated as a power of it.
+some amounts of work of the solver, and interpolated as a power of it.
 """
 
 from __future__ import annotations

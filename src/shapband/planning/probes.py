@@ -21,7 +21,7 @@ from shapband.sampling.fresh import Fresh
 from shapband.solvers.base import Solution, Solver
 
 MOST_GAMES = 2048  # of the main solver
-_FURTHER = 3  # which of the amounts of work is probed besides the least
+_PROBED = (0, 1, 3)  # which of the amounts of work, if evaluations are cheap
 _PROBE_GAMES, _MOST_PROBED = 8, 128  # of every other one
 
 
@@ -114,15 +114,14 @@ class Bench:
 
 
 def probe(bench: Bench, families: Sequence[Family], seconds: float) -> list[Probe]:
-    """Solve a few games with a quick and, where that is cheap, a slow solver of every family."""
+    """Solve a few games with a quick and, where that is cheap, slower solvers of every family."""
     plan, n = bench.plan, len(bench.plan.names)
     mergeable = plan.utility.mergeable
     probes: list[Probe] = []
-    each = seconds / (2 * len(families))
+    each = seconds / (len(_PROBED) * len(families))
     for family in sorted(families, key=lambda one: not one.noisy):  # the quick ones first
         works = family.works(n)
-        last = works[min(len(works) - 1, _FURTHER)]
-        chosen = sorted({works[0], last}) if mergeable else works[:1]
+        chosen = [works[at] for at in _PROBED if at < len(works)] if mergeable else works[:1]
         for work in chosen:
             if _too_slow(family, work, bench, probes, each):
                 continue

@@ -62,7 +62,7 @@ def _below_exact(permutations: Sequence[int], n: int) -> list[int]:
 
 def _strata_works(n: int) -> list[int]:
     most = 2**n - 2 if n <= MAX_PROVIDERS else _MOST_WORK * n
-    return [count * n for count in (6, 10, 20, 40, 80, 160) if count * n <= most] if n > 4 else []
+    return [count * n for count in (8, 12, 20, 40, 80, 160) if count * n <= most] if n > 4 else []
 
 
 FAMILIES = (
