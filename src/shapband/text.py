@@ -246,7 +246,7 @@ def _caveats(valuation: Valuation) -> list[str]:
     if (variance < 0).any():
         lines.append(
             "not known: the estimate of the variance is negative; play more games, or use more "
-            "permutations"
+            "evaluations"
         )
     return lines
 

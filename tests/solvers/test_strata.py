@@ -41,13 +41,34 @@ def test_values_are_unbiased_and_their_noise_is_the_noise(n, n_evaluations, inde
     solution = solved(table, n_evaluations, range(2000), index)
     errors = solution.values - index_values(table[None], index)
     standard = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
-    if index == sb.Shapley():
+    if n_evaluations > 4 * n:
         assert (np.abs(errors.mean(axis=0)) < 4.5 * standard + 1e-9).all()
-    # That the draws follow the pilot costs a little. Seen: 1.4 % and 0.80 for Beta, else 0.1 % and
-    # 0.89.
+    # With the fewest evaluations of few providers, sizes compete for what is left after the pilot.
     assert (errors.mean(axis=0) ** 2).sum() < 0.03 * (errors**2).mean(axis=0).sum()
     assert 0.75 < solution.noise.mean() / (errors**2).mean() < 1.3
     assert solution.evaluations <= 2000 * n_evaluations
+
+
+RARE = {
+    "dictator": lambda inside: inside[:, 0],
+    "veto": lambda inside: inside[:, 0] * np.sqrt(inside.sum(axis=1)),
+    "one dear": lambda inside: (inside * np.append(np.arange(9.0) ** 2, 3000.0)).max(axis=1),
+    "either": lambda inside: inside[:, :2].max(axis=1),
+    "both": lambda inside: inside[:, :2].min(axis=1),
+}
+
+
+@pytest.mark.parametrize("n_evaluations", [100, 200])
+@pytest.mark.parametrize("name", RARE)
+def test_ties_and_rare_values_neither_bias_the_values_nor_hide_the_noise(name, n_evaluations):
+    """Few coalitions of a size may differ from the others, and the pilot may miss them."""
+    inside = (np.arange(2**10)[:, None] >> np.arange(10) & 1).astype(float)
+    table = RARE[name](inside)
+    solution = solved(table, n_evaluations, range(1000))
+    errors = solution.values - index_values(table[None], sb.Shapley())
+    standard = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
+    assert (np.abs(errors.mean(axis=0)) < 4.5 * standard + 1e-6).all()
+    assert 0.8 < solution.noise.mean() / (errors**2).mean() < 1.4 or (errors**2).mean() < 1e-7
 
 
 def test_a_wrong_table_is_noticed_by_the_same_check():
@@ -159,7 +180,8 @@ def test_the_pilot_is_pairs_of_complements_and_the_sample_begins_with_it():
         residuals = np.random.default_rng(0).normal(size=len(pilot.rows))
         # Pairs help if the residuals of complements are alike.
         residuals[1::2] = correlated * residuals[0::2] + (1 - abs(correlated)) * residuals[1::2]
-        sample = sizes.sample(pilot, residuals, np.ones(10), np.uint64(5))
+        first = np.repeat([1.0, correlated], 9)
+        sample = sizes.sample(pilot, sizes.spreads(first, residuals), np.uint64(5))
         assert np.array_equal(sample.rows[: len(pilot.rows)], pilot.rows)
         assert len(set(row_masks(sample.rows))) == len(sample.rows) <= 150 - 19
         alone = (sample.mates == np.arange(len(sample.rows))).mean()

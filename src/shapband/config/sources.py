@@ -73,6 +73,10 @@ def read_frame(
     `by` and `group` are the columns that name the provider of each record and its group, if there
     are any.
     """
+    if group is not None and group == by:
+        raise InvalidInput(
+            f"{key}.group: must be another column than by, {by!r}, which names the providers"
+        )
     owners = {role: name for role, name in (("by", by), ("group", group)) if name is not None}
     path = base / table.path
     with _reading(path, key):

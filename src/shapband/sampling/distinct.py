@@ -21,10 +21,12 @@ _HALF = np.uint64(32)
 # More than a third of repeats is told. In real records without copies, such as the wines, equal
 # ones are up to 30 %; a stock that was copied once holds 50 %.
 _ENOUGH = 2 / 3
+_LOOKED_AT = 100_000  # records of a stock
+_DIGITS = 6  # of a mean number of records; the others are rounding
 _NAMED = 3  # providers that a text names
 REMEDY = (
-    "they are valued as if all were different: lower these draw sizes, or ask for records without "
-    "copies"
+    "they are valued as if all were different: ask for records without copies, or for fewer "
+    "than there are different ones"
 )
 
 
@@ -38,23 +40,45 @@ def count_distinct(batch: Batch) -> int:
     >>> count_distinct(Batch(np.array([[1.0], [2.0], [1.0]]), np.array([0.0, 0.0, 0.0])))
     2
     """
+    return len(_copies(batch))
+
+
+def expected_distinct(stock: Batch, draw: int, *, replace: bool) -> float:
+    """Mean number of different records in a random draw from a stock.
+
+    A record of which the stock of N holds c copies is missing from a draw of b with the probability
+    (1 - c/N)^b, or C(N-c, b) / C(N, b) without replacement. Of a large stock some rows are looked
+    at, evenly spaced, as if the others were like them.
+
+    Examples
+    --------
+    >>> stock = Batch(np.array([[1.0], [2.0], [1.0]]), np.array([0.0, 0.0, 0.0]))
+    >>> round(expected_distinct(stock, 2, replace=False), 4)
+    1.6667
+    """
+    from scipy.special import gammaln
+
+    if len(stock) > _LOOKED_AT:
+        rows = np.linspace(0, len(stock) - 1, _LOOKED_AT).astype(np.int64)
+        stock, replace = stock.take(rows), True
+    c, n = _copies(stock).astype(np.float64), len(stock)
+    if replace:
+        return round(float((1 - (1 - c / n) ** draw).sum()), _DIGITS)
+    left = np.maximum(n - c - draw, 0)
+    logs = gammaln(n - c + 1) + gammaln(n - draw + 1) - gammaln(left + 1) - gammaln(n + 1)
+    return round(float(np.where(n - c < draw, 1.0, 1 - np.exp(logs)).sum()), _DIGITS)
+
+
+def _copies(batch: Batch) -> IntArray:
+    """How often each of the different records occurs."""
     columns = _columns(batch)
     hashes = np.empty(len(batch), dtype=np.uint64)
     for start in range(0, len(batch), _BLOCK):
         rows = slice(start, start + _BLOCK)
         hashes[rows] = _hashes([column[rows] for column in columns])
     hashes.sort()
-    return 1 + int(np.count_nonzero(hashes[1:] != hashes[:-1]))
-
-
-def count_up_to(batch: Batch, enough: int) -> int:
-    """Number of different records, or `enough` if there are more; looks at no more than needed."""
-    size = 2 * enough
-    while size < len(batch):
-        if count_distinct(batch.take(np.arange(size, dtype=np.int64))) >= enough:
-            return enough
-        size *= 4
-    return min(count_distinct(batch), enough)
+    starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
+    return np.diff(starts, append=len(hashes))
 
 
 def _columns(batch: Batch) -> list[AnyArray]:
@@ -102,8 +126,8 @@ def _bits(column: AnyArray) -> NDArray[np.uint64]:
 def repeated(distinct: FloatArray, draw_sizes: IntArray, pool_sizes: IntArray | None) -> BoolArray:
     """(n,) flags: more than a third of a pool, or of a draw larger than that, are repeats.
 
-    Without pools the draw alone counts, because copies in a stock do no harm unless draws hold
-    them. Where the number of different records is not known (NaN), the flag is False.
+    Without pools `distinct` is the mean number of different records in a draw. Where it is not
+    known (NaN), the flag is False.
     """
     held = draw_sizes if pool_sizes is None else np.maximum(draw_sizes, pool_sizes)
     return np.asarray(distinct < _ENOUGH * held)
@@ -130,6 +154,7 @@ def format_repeats(
         where = f"for draws of {draw_sizes[at]:,}"
         if pool_sizes is not None and pool_sizes[at] > draw_sizes[at]:
             where = f"in a pool of {pool_sizes[at]:,}"
-        told.append(f"{printable(names[at])} has {int(distinct[at]):,} different ones {where}")
+        count = f"{distinct[at]:,.0f}" if pool_sizes is not None else f"about {distinct[at]:.2g}"
+        told.append(f"{printable(names[at])} has {count} different ones {where}")
     more = f", and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return f"records repeat: {', '.join(told)}{more}" if told else ""

@@ -13,7 +13,7 @@ from shapband.access.budget import Cost
 from shapband.draws import Draws
 from shapband.providers import Provider
 from shapband.sampling.base import Purchases, Realisation, Sampling
-from shapband.sampling.distinct import count_up_to
+from shapband.sampling.distinct import expected_distinct
 from shapband.sampling.sizes import (
     DrawSize,
     check_draw_size,
@@ -74,7 +74,7 @@ def _distinct_records(providers: Sequence[Provider], sizes: IntArray) -> FloatAr
     for at, provider in enumerate(providers):
         source = provider.source
         if isinstance(source, FiniteSource) and source.records is not None:
-            found[at] = count_up_to(source.records, int(sizes[at]))
+            found[at] = expected_distinct(source.records, int(sizes[at]), replace=source.replace)
     return found
 
 

@@ -38,9 +38,9 @@ def default_solver(
     """
     few = not utility.mergeable and not isinstance(sampling, Fresh)
     wanted = (_FEW if few else _MORE) * n_providers
-    if n_providers <= utility.exact_up_to:
+    if n_providers <= max(utility.exact_up_to, wanted.bit_length() - 1):
         return Exact(), _ALL
-    return Strata(wanted), f"{wanted:,} of the coalitions of {n_providers:,} providers are enough"
+    return Strata(wanted), f"all coalitions would cost more than a sample of {wanted:,} of them"
 
 
 def default_group_solver(sizes: Sequence[int]) -> tuple[Solver, str]:

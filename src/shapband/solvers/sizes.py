@@ -14,6 +14,7 @@ from shapband.indices import Index
 
 _FEWEST_PAIRS, _MOST_PAIRS = 2, 8  # of complements in the pilot of each size
 _SMOOTHED = 16  # residuals that a spread is estimated from
+_LEAST_SPREAD = 1e-6  # of the largest: a size whose pilot has equal values is not sure to be so
 _COUNTED = 30  # larger sizes have more coalitions than can be evaluated
 
 
@@ -40,6 +41,21 @@ class Sample:
         return Sample(rows, rows.sum(axis=1, dtype=np.int64), mates, units)
 
 
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """How much values vary around the surrogate.
+
+    Attributes
+    ----------
+    variances : (n + 1,) mean square of the residuals of each size; 1 for sizes 0 and n
+    paired : (n // 2,) mean square of what pairs of complements of sizes 1, 2, .. add to the
+        values, over that of independent residuals with a variance of 1
+    """
+
+    variances: FloatArray
+    paired: FloatArray
+
+
 class Sizes:
     """The strata of games of n > 3 providers: sizes 1, n - 1 and n whole, the others sampled.
 
@@ -62,6 +78,8 @@ class Sizes:
         q, s = index.size_weights(n), np.arange(1, n + 1)
         self.joins = np.concatenate([[0.0], n * q / s])
         self.leaves = np.concatenate([n * q / s[::-1], [0.0]])
+        sizes = np.arange(n + 1)
+        self._weights = sizes * self.joins**2 + (n - sizes) * self.leaves**2
         self._marks = set_marks(n)
         single = np.eye(n, dtype=np.uint8)
         self.enumerated: MemberArray = np.concatenate(
@@ -77,43 +95,68 @@ class Sizes:
         units = np.tile(np.arange(2 * self._pairs) // 2, len(self._halves))
         return Sample.of(rows.reshape(-1, self.n), mates, units)
 
-    def smoothed(self, by_size: FloatArray) -> FloatArray:
-        """Average over neighbouring sizes: the pilot of one size is too small to follow."""
-        width, at = max(1, _SMOOTHED // (2 * self._pairs)), np.arange(len(by_size))
-        low, high = np.maximum(at - width, 0), np.minimum(at + width + 1, len(at))
-        sums = np.concatenate([[0.0], np.cumsum(by_size)])
-        return np.asarray((sums[high] - sums[low]) / (high - low))
+    def spreads(self, enumerated: FloatArray, pilot: FloatArray) -> Spreads:
+        """Estimate from the residuals how much values vary around the surrogate.
 
-    def sample(
-        self, pilot: Sample, residuals: FloatArray, variances: FloatArray, seed: np.uint64
-    ) -> Sample:
+        The spread of a sampled size comes from its neighbours alone. If it came from its own pilot,
+        a size whose pilot misses a rare value would get few further coalitions, and the mean of
+        its values would be biased.
+
+        Parameters
+        ----------
+        enumerated : (2n,) residuals of all coalitions of one provider, then of all but one
+        pilot : residuals of the pilot
+        """
+        n = self.n
+        pairs = [enumerated.reshape(2, n).T, *pilot.reshape(len(self._halves), self._pairs, 2)]
+        squares = np.array([(one**2).mean(axis=0) for one in pairs])
+        if n % 2 == 0:
+            squares[-1] = squares[-1].mean()  # both of a pair are of one size
+        low, high = self._from_neighbours(squares).T
+        variances = np.ones(n + 1)
+        variances[1 : 1 + len(low)] = low
+        variances[n - len(high) : n] = high[::-1]
+        differences = np.array([[self._paired_term(one, at + 1)] for at, one in enumerate(pairs)])
+        return Spreads(variances, self._from_neighbours(differences)[:, 0])
+
+    def _paired_term(self, pairs: FloatArray, size: int) -> float:
+        """Mean square of what pairs of complements add to the values, over that of residuals of 1.
+
+        Parameters
+        ----------
+        pairs : (n_pairs, 2) residuals of coalitions of a size and of their complements
+        """
+        n, rest = self.n, self.n - size
+        inside = self.joins[size] * pairs[:, 0] - self.leaves[rest] * pairs[:, 1]
+        outside = self.joins[rest] * pairs[:, 1] - self.leaves[size] * pairs[:, 0]
+        terms = size * inside**2 + (n - size) * outside**2
+        weight = self._weights[size] + self._weights[rest]
+        return float(terms.mean() / weight) if weight > 0 else 0.0
+
+    def _from_neighbours(self, by_half: FloatArray) -> FloatArray:
+        """Replace all but the first row by the geometric mean of the rows beside it."""
+        logs = np.log(np.maximum(by_half, _LEAST_SPREAD * by_half.max() + 1e-300))
+        width = max(1, _SMOOTHED // (2 * self._pairs))
+        found = by_half.copy()
+        for at in range(1, len(by_half)):
+            near = [k for k in range(at - width, at + width + 1) if 0 <= k < len(logs) and k != at]
+            found[at] = np.exp(logs[near].mean(axis=0))
+        return found
+
+    def sample(self, pilot: Sample, spreads: Spreads, seed: np.uint64) -> Sample:
         """Add to the pilot what the evaluations allow, where it lowers the error most.
 
         A stratum adds the mean square of its terms, divided by its number of coalitions, to the
         error. So the best numbers are proportional to the root of the mean square.
-
-        Parameters
-        ----------
-        residuals : of the pilot's values from the surrogate
-        variances : (n + 1,) their mean square in each size
         """
-        n, s = self.n, np.arange(self.n + 1)
-        terms = variances * (s * self.joins**2 + (n - s) * self.leaves**2)
-        alone = np.sqrt(terms[2 : n - 1])
-        paired = np.sqrt(self.smoothed(self._paired_terms(residuals)))
-        # Two evaluations of one unit against one each; see the sums of squares in the docstring.
+        n, h = self.n, self._halves
+        alone = np.sqrt(spreads.variances * self._weights)[2 : n - 1]
+        paired = np.sqrt(spreads.paired[1:] * (self._weights[h] + self._weights[n - h]))
+        paired[2 * h == n] /= 2.0  # both of a pair are in one stratum
+        # A pair takes two evaluations.
         if np.sqrt(2.0) * paired.sum() < alone.sum():
             return self._paired_sample(pilot, paired, seed)
         return self._single_sample(pilot, alone, seed)
-
-    def _paired_terms(self, residuals: FloatArray) -> FloatArray:
-        """Mean square of the terms that pairs of complements add to the values: (n_halves,)."""
-        pairs = residuals.reshape(len(self._halves), self._pairs, 2)
-        h, rest = self._halves, self.n - self._halves
-        inside = self.joins[h, None] * pairs[:, :, 0] - self.leaves[rest, None] * pairs[:, :, 1]
-        outside = self.joins[rest, None] * pairs[:, :, 1] - self.leaves[h, None] * pairs[:, :, 0]
-        terms = (h[:, None] * inside**2 + rest[:, None] * outside**2).mean(axis=1)
-        return np.asarray(np.where(h == rest, terms / 4, terms))  # one stratum instead of two
 
     def _paired_sample(self, pilot: Sample, wanted: FloatArray, seed: np.uint64) -> Sample:
         most = self.capacities[self._halves] / np.where(2 * self._halves == self.n, 2, 1)

@@ -19,7 +19,7 @@ _FOLDS = 4
 _RIDGE = 1e-6  # of the squared range of the values: enough to make the fit unique
 _NEGLIGIBLE = 1e-9  # spread, relative to the values, that is only rounding
 # How exactly the surrogate is fitted, in variances of a value in the pilot, of a residual later.
-_PILOT_TOLERANCE, _TOLERANCE = 1e-8, 1e-3
+_PILOT_TOLERANCE, _TOLERANCE = 1e-8, 1e-5
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,9 @@ class Strata(Solver):
        quarters of the coalitions and corrected by the mean residuals of the last, in turns.
 
     The correction makes the values unbiased whatever the surrogate is worth, and the residuals,
-    which the surrogate was not fitted to, give the solver's noise. Both up to a little: that the
-    sizes follow the pilot leaves a squared bias of about 0.1 % of the squared error, and noise
-    estimates of 0.9 to 1.05 of it. If the evaluations suffice for all coalitions, the values are
-    exact.
+    which the surrogate was not fitted to, give the solver's noise. What a size gets follows from
+    the spread of its neighbours, so that a rare value in its own pilot does not decide how much
+    of it is seen. If the evaluations suffice for all coalitions, the values are exact.
 
     Parameters
     ----------
@@ -126,19 +125,11 @@ class _Game:
         """Estimate from the pilot how much values vary around the surrogate, and draw the rest."""
         n, values = self._sizes.n, np.delete(self._known, 2 * self._sizes.n)
         of_size = np.concatenate([np.repeat([1, n - 1], n), self.pilot.sizes])
-        means = _mean_by_size(values, of_size, n)
-        self._variances = self._spreads((values - means[of_size]) ** 2, of_size)
+        around = values - _mean_by_size(values, of_size, n)[of_size]
+        self._spreads = self._sizes.spreads(around[: 2 * n], around[2 * n :])
         residuals, _, _ = self._fit(self.pilot, values, _PILOT_TOLERANCE)
-        self._variances = self._spreads(residuals**2, of_size)
-        drawn = residuals[2 * n :]
-        self.sample = self._sizes.sample(self.pilot, drawn, self._variances, seed)
-
-    def _spreads(self, squares: FloatArray, of_size: IntArray) -> FloatArray:
-        """Mean squares by size, averaged over neighbouring sizes where they were sampled."""
-        n = self._sizes.n
-        spreads = _mean_by_size(squares, of_size, n)
-        spreads[2 : n - 1] = self._sizes.smoothed(spreads[2 : n - 1])
-        return np.maximum(spreads, self._negligible)
+        self._spreads = self._sizes.spreads(residuals[: 2 * n], residuals[2 * n :])
+        self.sample = self._sizes.sample(self.pilot, self._spreads, seed)
 
     def _fit(
         self, sample: Sample, values: FloatArray, tolerance: float
@@ -149,9 +140,14 @@ class _Game:
         of_size = np.concatenate([np.repeat([1, n - 1], n), sample.sizes])
         folds = np.concatenate([np.full(2 * n, -1), sample.units % _FOLDS])
         fitted: tuple[FloatArray, FloatArray, FloatArray] = kernels.load("strata").cross_fit(
-            rows, of_size, values, 1.0 / self._variances, folds, _FOLDS, self._ridge, tolerance
+            rows, of_size, values, self._weights, folds, _FOLDS, self._ridge, tolerance
         )
         return fitted
+
+    @property
+    def _weights(self) -> FloatArray:
+        """Weight of a coalition of each size in the fit."""
+        return 1.0 / np.maximum(self._spreads.variances, self._negligible)
 
     def solved(self, more: FloatArray, empty: float) -> tuple[FloatArray, FloatArray]:
         """Values and noise, given the values of the coalitions that were drawn after the pilot."""
