@@ -20,7 +20,7 @@ sampling = { kind = "pooled", n_pool = 200, n_boot = 40 }
 budget = { records = 2000 }
 prices = { record = "0.02", request = 1 }
 """
-QUICK = ("--minutes", "0.05")
+QUICK = ("--minutes", "0.3")
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_plan_is_printed_written_and_played(config, tmp_path):
     written, run, again = tmp_path / "new.toml", tmp_path / "run", tmp_path / "again"
     result = called("plan", config, *QUICK, "--write", written, "--out", run)
     assert result.exit_code == 0, result.output
-    assert "10 providers: the smallest error within 2,000 records and 0.05 min" in result.stdout
+    assert "10 providers: the smallest error within 2,000 records and 0.3 min" in result.stdout
     assert "\n→ " in result.stdout
     document = tomllib.loads(written.read_text())
     before = tomllib.loads(CONFIG)
