@@ -48,8 +48,9 @@ check: lint test  ## all that CI runs
 docs: .venv/installed  ## write the pages that follow from the code
 	$(BIN)/python docs/generate.py
 
+# ONLY=solvers measures some of the groups, and prints the page instead.
 bench:  ## measure beside the peers in .venv-bench, and write benchmarks/RESULTS.md
-	$(PYTHON) benchmarks/run.py
+	$(PYTHON) benchmarks/run.py $(ONLY)
 
 reproduce: .venv/installed  ## run the paper's experiments, and write docs/reproduction.md
 	$(BIN)/python -m reproduction --docs docs
@@ -61,4 +62,4 @@ coverage: .venv/installed  ## measure how often the intervals hold, and write do
 		--jobs $(JOBS) $(if $(ONLY),--only $(ONLY))
 
 clean:
-	rm -rf .venv .venv-bench .venv-mutants mutants
+	rm -rf .venv .venv-bench .venv-peers .venv-mutants mutants

@@ -15,6 +15,7 @@ from shapband.draws import Draws
 from shapband.seeds import Seeds
 
 Records = tuple[np.ndarray, np.ndarray]
+SPLIT_SEED = 1
 
 
 def draws_of(
@@ -29,6 +30,27 @@ def records_of(draws: Sequence[Draws], game: int) -> list[Records]:
     """Return the records (X, y) of every provider in one game."""
     batches = [drawn.batch.take(drawn.rows[game]) for drawn in draws]
     return [(batch.X, batch.y) for batch in batches]
+
+
+def split_wine(n: int, *, by_alcohol: bool, shared: int | None = None) -> list[sb.Provider]:
+    """Split the training wines into n providers, by their alcohol content or at random.
+
+    If `shared` is given, every provider has that many wines, those around its place in the order,
+    and neighbours share wines.
+    """
+    sources = [provider.source.records for provider in sb.datasets.wine().providers]
+    X = np.concatenate([batch.X for batch in sources])
+    y = np.concatenate([batch.y for batch in sources])
+    shuffled = np.random.default_rng(SPLIT_SEED).permutation(len(y))
+    order = np.argsort(X[:, -1], kind="stable") if by_alcohol else shuffled
+    if shared is None:
+        parts = np.array_split(order, n)
+    else:
+        starts = np.linspace(0, len(y) - shared, n).astype(int)
+        parts = [order[start : start + shared] for start in starts]
+    return [
+        sb.Provider(f"part {i}", sb.ArraySource(X[rows], y[rows])) for i, rows in enumerate(parts)
+    ]
 
 
 def refit_exact(records: Sequence[Records], model: Any, X_val: Any, y_val: Any) -> np.ndarray:

@@ -75,6 +75,24 @@ class Row:
     limit: str = ""
 
 
+@dataclass(frozen=True)
+class Table:
+    """Many numbers of one kind, which are read side by side.
+
+    Attributes
+    ----------
+    title : heading
+    text : what the numbers are, and how they were measured
+    header : names of the columns
+    lines : the entries, line by line
+    """
+
+    title: str
+    text: str
+    header: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+
+
 def seconds(function: Callable[[], object]) -> float:
     started = time.perf_counter()
     function()
@@ -119,6 +137,7 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def emit(rows: Sequence[Row]) -> None:
-    """Print the rows as JSON, for `run.py`."""
-    print(json.dumps([asdict(row) for row in rows]))
+def emit(rows: Sequence[Row], tables: Sequence[Table] = ()) -> None:
+    """Print the rows and tables as JSON, for `run.py`."""
+    parts = {"rows": rows, "tables": tables}
+    print(json.dumps({name: [asdict(item) for item in items] for name, items in parts.items()}))

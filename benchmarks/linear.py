@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 import shapband as sb
-from benchmarks.games import draws_of
+from benchmarks.games import draws_of, split_wine
 from benchmarks.harness import Row, Spread, emit, interleave, number, say
 from benchmarks.operations import prefix_operations, table_operations
 from shapband.kernels.compiled.linear import gram_summaries, linear_prefixes, linear_table
@@ -145,18 +145,6 @@ def kernel_rows() -> list[Row]:
             "its parts, each timed alone",
             parts,
         ),
-    ]
-
-
-def split_wine(n: int, *, by_alcohol: bool) -> list[sb.Provider]:
-    """Split the training wines into n providers, by their alcohol content or at random."""
-    sources = [provider.source.records for provider in sb.datasets.wine().providers]
-    X = np.concatenate([batch.X for batch in sources])
-    y = np.concatenate([batch.y for batch in sources])
-    shuffled = np.random.default_rng(SEED).permutation(len(y))
-    parts = np.array_split(np.argsort(X[:, -1], kind="stable") if by_alcohol else shuffled, n)
-    return [
-        sb.Provider(f"part {i}", sb.ArraySource(X[rows], y[rows])) for i, rows in enumerate(parts)
     ]
 
 

@@ -1,4 +1,7 @@
-"""`make bench`: make the environment, measure everything in it, write `RESULTS.md`."""
+"""`make bench`: make the environment, measure everything in it, write `RESULTS.md`.
+
+With the names of groups as arguments it measures only those, and prints the page instead.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "benchmarks"
@@ -24,24 +28,32 @@ GROUPS = (
     "memory",
     "startup",
     "blackbox",
+    "solvers",
 )
+Measured = dict[str, list[dict[str, Any]]]  # rows and tables of one group
 ONE_THREAD = {
     f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA")
 }
 VERSIONS = ("shapband", "pyDVL", "shapiq", "numpy", "scipy", "scikit-learn", "numba")
 
 
-def main() -> int:
+def main(chosen: list[str]) -> int:
+    unknown = [group for group in chosen if group not in GROUPS]
+    if unknown:
+        print(f"no group {', '.join(unknown)}: choose from {', '.join(GROUPS)}", file=sys.stderr)
+        return 2
     peers = make_environment()
     started, load_before = time.perf_counter(), os.getloadavg()[0]
-    measured = {group: measure(group) for group in GROUPS if peers or group != "peers"}
-    if not peers:
-        measured = {"peers": None} | measured
-    took = time.perf_counter() - started
-    results = HERE / "RESULTS.md"
-    results.write_text(document(measured, took, load_before), encoding="utf-8")
-    print(results.read_text(encoding="utf-8"))
-    return 1 if any(rows is None for rows in measured.values()) else 0
+    measured = {
+        group: measure(group) if peers or group != "peers" else None
+        for group in GROUPS
+        if group in chosen or not chosen
+    }
+    page = document(measured, time.perf_counter() - started, load_before)
+    if not chosen:
+        (HERE / "RESULTS.md").write_text(page, encoding="utf-8")
+    print(page)
+    return 1 if any(parts is None for parts in measured.values()) else 0
 
 
 def make_environment() -> bool:
@@ -63,7 +75,7 @@ def make_environment() -> bool:
     return True
 
 
-def measure(group: str) -> list[dict[str, object]] | None:
+def measure(group: str) -> Measured | None:
     """Run one group in a fresh process on one thread; None if it fails."""
     print(f"measuring {group} ...", flush=True)
     started = time.perf_counter()
@@ -79,15 +91,15 @@ def measure(group: str) -> list[dict[str, object]] | None:
     if done.returncode:
         print("!" * 72 + f"\n{group} FAILED: it is not measured.\n" + "!" * 72)
         return None
-    rows: list[dict[str, object]] = json.loads(done.stdout)
-    return rows
+    parts: Measured = json.loads(done.stdout)
+    return parts
 
 
-def document(
-    measured: dict[str, list[dict[str, object]] | None], took: float, load_before: float
-) -> str:
+def document(measured: dict[str, Measured | None], took: float, load_before: float) -> str:
     """Write the results as one page."""
-    rows = [row for part in measured.values() for row in part or ()]
+    found = [parts for parts in measured.values() if parts is not None]
+    rows = [row for parts in found for row in parts["rows"]]
+    tables = [table for parts in found for table in parts["tables"]]
     judged = [row for row in rows if row["met"] is not None]
     missed = [row for row in judged if not row["met"]]
     lines = [
@@ -120,19 +132,26 @@ def document(
         "| --- | --- | --- |",
         *(table_row(row) for row in rows if row["met"] is None),
         "",
+        *(line for table in tables for line in table_lines(table)),
     ]
     return "\n".join(lines)
 
 
-def table_row(row: dict[str, object], verdict: str | None = None) -> str:
+def table_lines(table: dict[str, Any]) -> list[str]:
+    cells = [table["header"], ["---"] * len(table["header"]), *table["lines"]]
+    lines = ["| " + " | ".join(line) + " |" for line in cells]
+    return [f"## {table['title']}", "", table["text"], "", *lines, ""]
+
+
+def table_row(row: dict[str, Any], verdict: str | None = None) -> str:
     cells = [row["work"], row["measured"], row["result"]]
     if verdict is not None:
         cells += [row["target"], verdict]
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
 
-def failures(measured: dict[str, list[dict[str, object]] | None]) -> list[str]:
-    failed = [group for group, rows in measured.items() if rows is None]
+def failures(measured: dict[str, Measured | None]) -> list[str]:
+    failed = [group for group, parts in measured.items() if parts is None]
     if not failed:
         return []
     return [f"**Not measured, because it failed: {', '.join(failed)}.**", ""]
@@ -160,4 +179,4 @@ def versions() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

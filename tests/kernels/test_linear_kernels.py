@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from benchmarks import operations
 
+from benchmarks import operations
 from shapband.kernels.compiled import linear as compiled
 from shapband.kernels.compiled import shuffle as compiled_shuffle
 from shapband.kernels.plain import linear as plain
