@@ -408,7 +408,7 @@ def test_a_whole_run_on_a_full_disk_can_be_resumed(small_disk, whole):
     rest = small_disk / "rest"  # of what the end of the run set free
     with contextlib.suppress(OSError):
         fill_up(rest)
-    with pytest.raises(RunError, match="full|disk I/O error"):  # SQLite may not get to open it
+    with pytest.raises(RunError, match=r"full|disk I/O error"):  # SQLite may not get to open it
         resume(run, ignore, SmallConfig)
     filler.unlink()
     rest.unlink()
