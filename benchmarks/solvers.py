@@ -143,8 +143,10 @@ class Comparison:
         peers = (
             f"those of shapiq {version}, SVARM, KernelSHAP and PolySHAP with pairs of complements"
             if version
-            else "none was installed"
+            else "none"
         )
+        missing = [method for method in PEERS if method not in self.results.methods]
+        peers += f" (**not installed: {', '.join(missing)}**)" if missing else ""
         uneven = [f"{method} {share:.3g} ×" for method, share in self.results.uneven().items()]
         return (
             "Root mean squared error over that of plain permutations in the same game, with the "
@@ -190,7 +192,8 @@ def main() -> None:
         python = newest_peers() or (Path(sys.executable) if find_spec("shapiq") else None)
         version = comparison.ask_peers(python) if python else None
     results = comparison.results
-    emit([*target_rows(results), *time_rows()], tables(results, comparison.text(version)))
+    rows = [*target_rows(results, version), *time_rows()]
+    emit(rows, tables(results, comparison.text(version)))
 
 
 if __name__ == "__main__":
