@@ -156,7 +156,7 @@ class Comparison:
             f"{LONG} × the most evaluations, whose own error is at most {self.truth_share():.2g} "
             f"of the least in the table. With n = {MANY} providers share wines, and there is no "
             f"truth: errors are the spread of {MANY_REPEATS} repetitions, our solvers being "
-            f"unbiased, with {MANY_BUDGET}n permutations. The peers would take too long for it. "
+            f"unbiased, with {MANY_BUDGET}n permutations. The peers would need up to a minute. "
             f"Evaluations that differ by more than 2 %, at most: {', '.join(uneven) or 'none'}."
         )
 
