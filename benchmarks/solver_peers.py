@@ -76,8 +76,9 @@ METHODS: dict[str, Callable[[int, int, int], Any]] = {
 def estimates_of(method: str, job: dict[str, Any], arrays: Arrays) -> tuple[np.ndarray, list[int]]:
     """Shapley values (repeats, n), and the numbers of distinct coalitions that they took."""
     values, evaluated = [], []
-    for seed in range(job["methods"][method]):
+    for repeat in range(job["methods"][method]):
         game = Counted(arrays)
+        seed = 1000 * job["seed"] + repeat  # games must not share coalitions: errors would agree
         solver = METHODS[method](job["n"], job["evaluations"], seed)
         budget = job["evaluations"] + 1  # shapiq counts nobody too
         found = solver.approximate(budget=budget, game=game)

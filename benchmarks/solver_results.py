@@ -163,12 +163,14 @@ def tables(results: Results, text: str) -> list[Table]:
     ]
 
 
-def target_rows(results: Results) -> list[Row]:
+def target_rows(results: Results, version: str | None) -> list[Row]:
+    """The targets of `Strata`; those beside peers only with a version of shapiq."""
     rows = [_wine_row(results, kind) for kind in WINE]
     rows.append(_worst_row(results))
-    if any(results.best_peer(setting) for setting in results.settings):
-        rows.append(_peer_row(results, "wine", 1.25, wine=True))
-        rows.append(_peer_row(results, "other games", 1.6, wine=False))
+    if version:
+        work = f"error of `Strata` over that of the best of shapiq {version}, "
+        rows.append(_peer_row(results, work + "wine", 1.25, wine=True))
+        rows.append(_peer_row(results, work + "other games", 1.6, wine=False))
     return rows
 
 
@@ -203,7 +205,7 @@ def _worst_row(results: Results) -> Row:
     )
 
 
-def _peer_row(results: Results, games: str, allowed: float, *, wine: bool) -> Row:
+def _peer_row(results: Results, work: str, allowed: float, *, wine: bool) -> Row:
     """The error of `Strata` over that of the best peer, where it is largest."""
     found = {}
     for setting in results.settings:
@@ -220,7 +222,7 @@ def _peer_row(results: Results, games: str, allowed: float, *, wine: bool) -> Ro
         return f"{setting.show()}: {times:.2f} × {method}"
 
     return Row(
-        f"error of `Strata` over that of the best of shapiq's, {games}",
+        work,
         f"ahead in {ahead} of {len(found)} entries; the largest: {show(worst)}",
         f"at most {found[worst][0]:.2f} ×",
         f"at most {allowed} ×",
