@@ -38,7 +38,7 @@ def solved(table, n_evaluations, games=range(1), index=INDICES[0], names=None, s
 @pytest.mark.parametrize(("n", "n_evaluations"), [(5, 20), (6, 24), (6, 40), (7, 28), (9, 100)])
 def test_values_are_unbiased_and_their_noise_is_the_noise(n, n_evaluations, index):
     table = table_of(n)
-    solution = solved(table, n_evaluations, range(2000), index)
+    solution = solved(table, n_evaluations, range(1200), index)
     errors = solution.values - index_values(table[None], index)
     standard = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
     if n_evaluations > 4 * n:
@@ -46,7 +46,7 @@ def test_values_are_unbiased_and_their_noise_is_the_noise(n, n_evaluations, inde
     # With the fewest evaluations of few providers, sizes compete for what is left after the pilot.
     assert (errors.mean(axis=0) ** 2).sum() < 0.03 * (errors**2).mean(axis=0).sum()
     assert 0.75 < solution.noise.mean() / (errors**2).mean() < 1.3
-    assert solution.evaluations <= 2000 * n_evaluations
+    assert solution.evaluations <= 1200 * n_evaluations
 
 
 RARE = {
@@ -64,7 +64,7 @@ def test_ties_and_rare_values_neither_bias_the_values_nor_hide_the_noise(name, n
     """Few coalitions of a size may differ from the others, and the pilot may miss them."""
     inside = (np.arange(2**10)[:, None] >> np.arange(10) & 1).astype(float)
     table = RARE[name](inside)
-    solution = solved(table, n_evaluations, range(1000))
+    solution = solved(table, n_evaluations, range(500))
     errors = solution.values - index_values(table[None], sb.Shapley())
     standard = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
     assert (np.abs(errors.mean(axis=0)) < 4.5 * standard + 1e-6).all()
