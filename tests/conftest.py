@@ -23,6 +23,13 @@ def state_directory(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def warm_kernels(wine):
+    """Compile what plans use before any time is measured."""
+    for solver in (sb.Exact(), sb.Strata(80), sb.Permutation(2), sb.BalancedPermutation(20)):
+        sb.value(wine.providers, wine.utility, sampling=sb.Fresh(60), solver=solver, n_games=2)
+
+
+@pytest.fixture(scope="session")
 def wine():
     return sb.datasets.wine()
 

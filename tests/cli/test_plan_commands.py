@@ -20,6 +20,7 @@ sampling = { kind = "pooled", n_pool = 200, n_boot = 40 }
 budget = { records = 2000 }
 prices = { record = "0.02", request = 1 }
 """
+pytestmark = pytest.mark.usefixtures("warm_kernels")
 QUICK = ("--minutes", "0.3")
 
 

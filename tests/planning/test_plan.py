@@ -11,6 +11,7 @@ from shapband.planning.proposals import merged
 from tests.conftest import gaussian_providers, linear_providers, one_record_providers
 from tests.counted import Counted, CountedDraws
 
+pytestmark = pytest.mark.usefixtures("warm_kernels")
 QUICK = {"minutes": 0.05, "seed": 0}  # the pilot takes a second at most
 
 

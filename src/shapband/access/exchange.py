@@ -74,6 +74,13 @@ class Order:
 
         The rows of a pool are the first of one shuffle, so a part continues those before it.
         """
+        asked = self.before + self.size
+        if asked > source.size and not source.replace:
+            # The kernel that chooses the rows would read past their end.
+            raise SourceError(
+                f"provider {self.provider.name!r} has {source.size:,} records, fewer than the "
+                f"{asked:,} that were asked for"
+            )
         if self.before:
             stream = Stream(self.seeds, self.purpose, self.provider.name, range(1))
             whole = RandomRows(stream, self.before + self.size, source.size, source.replace)
