@@ -109,7 +109,7 @@ class Access:
     @property
     def fetches_ahead(self) -> bool:
         """Whether a thread may fetch ahead: all sources that are not in memory have `waits` set."""
-        bound = any(_is_distant(p) and not p.source.waits for p in self.providers)
+        bound = any(is_distant(p) and not p.source.waits for p in self.providers)
         return self.waits and not bound and self._concurrency > 1
 
     def ask_only(self, present: Callable[[range], BoolArray]) -> None:
@@ -139,14 +139,7 @@ class Access:
 
     def affordable_of(self, costs: Iterable[Cost]) -> int | None:
         """Number of games, in their order, that the budget covers; None if there is no limit."""
-        if self.budget == Budget():
-            return None
-        spent, games = self._pools, 0
-        for cost in costs:
-            if not self.budget.allows(spent, cost):
-                break
-            spent, games = spent + cost, games + 1
-        return games
+        return self.budget.games_of(self._pools, costs)
 
     def fetch(self, purpose: str, games: range, sizes: Sequence[int], what: str) -> list[Draws]:
         """Fetch every provider's draws for some games: one request per provider and game.
@@ -226,7 +219,7 @@ class Access:
         """Record the draws from memory in the journal, one entry for equal draws of providers."""
         alike: dict[tuple[str, GameNumbers, int], list[str]] = {}
         for order in orders:
-            if order.unpaid and not _is_distant(order.provider):
+            if order.unpaid and not is_distant(order.provider):
                 for games in _alike(order):
                     key = (order.purpose, games, order.size)
                     alike.setdefault(key, []).append(order.provider.name)
@@ -235,7 +228,7 @@ class Access:
 
     def _answers(self, orders: Sequence[Order]) -> list[_Answer]:
         """Answer orders: those to distant sources by an exchange, the others from memory."""
-        answers = {o: self._take(o) for o in orders if not _is_distant(o.provider)}
+        answers = {o: self._take(o) for o in orders if not is_distant(o.provider)}
         distant = [order for order in orders if order not in answers]
         for delivery in self._exchange(distant).run():
             answers[delivery.order] = _stack(delivery), delivery.usage
@@ -304,8 +297,8 @@ def _alike(order: Order) -> Iterable[GameNumbers]:
     return [(game,) for game in order.unpaid]
 
 
-def _is_distant(provider: Provider) -> bool:
-    """Whether the records are not in memory."""
+def is_distant(provider: Provider) -> bool:
+    """Whether the records are not in memory, so that requests take time."""
     source = provider.source
     return not (isinstance(source, FiniteSource) and source.records is not None)
 

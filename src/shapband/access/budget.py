@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from shapband.checks import check_whole
@@ -61,6 +62,17 @@ class Budget:
             if limit is not None and each > 0
         ]
         return min(counts) if counts else None
+
+    def games_of(self, spent: Cost, costs: Iterable[Cost]) -> int | None:
+        """Number of games, in their order, that the rest covers; None if there is no limit."""
+        if self == Budget():
+            return None
+        games = 0
+        for cost in costs:
+            if not self.allows(spent, cost):
+                break
+            spent, games = spent + cost, games + 1
+        return games
 
     def __str__(self) -> str:
         limits = [

@@ -22,7 +22,7 @@ from shapband._typing import FloatArray
 from shapband.moments.influence import Influence, largest_shares, scales
 from shapband.sampling.base import PoolDesign
 
-_FREEDOM = 25.0  # most degrees of freedom: the share of the pools is itself uncertain
+FREEDOM = 25.0  # most degrees of freedom: the share of the pools is itself uncertain
 _LEAST_SHARE = 0.02
 _NOISE_SHARE = 0.05  # least share in the formula of the noise of a share
 _CORRELATION_FLOOR, _CORRELATION_SPREAD = 0.02, 0.5
@@ -88,11 +88,11 @@ def pool_errors(spread: Spread, influence: Influence, design: PoolDesign) -> Poo
     pools, unseen = np.array(design.pool_sizes), np.array(design.unseen)
     # At least as much as the variance of m normal records would differ.
     square = np.maximum(square_share * reach * influence.square_variance.mean(), 2 * unseen / pools)
-    freedom = np.where(unseen > 0, np.maximum(pools - 1.0, 1.0), _FREEDOM)
+    freedom = np.where(unseen > 0, np.maximum(pools - 1.0, 1.0), FREEDOM)
     return PoolErrors(
         games=spread.of_mean,
         variance=between,
-        freedom=np.minimum(freedom, min(float(spread.freedom), _FREEDOM)),
+        freedom=np.minimum(freedom, min(float(spread.freedom), FREEDOM)),
         hidden=np.zeros(n) if shows_all else between,
         square=square,
     )

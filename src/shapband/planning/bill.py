@@ -141,14 +141,11 @@ def _attended_games(
 ) -> BoolArray:
     """Who takes part in the games that the budget pays for, which follows from the seed."""
     present = presence.table(range(plan.n_games))
-    spent, games = _cost(once), 0
-    for row in present:
-        cost = _cost(per_game * row)
-        if not plan.budget.allows(spent, cost):
-            break
-        spent, games = spent + cost, games + 1
-    if games < 2:
-        raise _too_dear(plan, spent + cost)
+    games = plan.budget.games_of(_cost(once), (_cost(per_game * row) for row in present))
+    if games is not None and games < 2:
+        raise _too_dear(
+            plan, _cost(once) + _cost(per_game * present[0]) + _cost(per_game * present[1])
+        )
     return present[:games]
 
 

@@ -31,6 +31,7 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.moments.intervals import kurtosis, variance_standard_error
+from shapband.moments.pools import FREEDOM
 from shapband.planning.pilot import Pilot
 from shapband.planning.samplings import Method
 from shapband.planning.solvers import Family
@@ -38,7 +39,6 @@ from shapband.planning.solvers import Family
 _OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `moments.pools`
 _LEAST = 0.02  # least variance, as a part of the raw variance across the pilot's games
 _LEAST_SINGLE = 0.1  # least part of the influence that is due to single records
-_FREEDOM = 25.0  # most degrees of freedom where there are pools, as in `moments.pools`
 _NORMAL = 1.959964  # the 97.5 % quantile
 
 
@@ -166,8 +166,8 @@ class ErrorModel:
         sizes = method.pool_sizes(n_pool, self.stocks)
         group = method.per_shuffle(n_pool, self.stocks)
         games = n_games - (n_games // group if group else 1)
-        pools = np.where(sizes < self.stocks, np.maximum(sizes - 1.0, 1.0), _FREEDOM)
-        return np.asarray(np.minimum(pools, max(min(float(games), _FREEDOM), 1.0)))
+        pools = np.where(sizes < self.stocks, np.maximum(sizes - 1.0, 1.0), FREEDOM)
+        return np.asarray(np.minimum(pools, max(min(float(games), FREEDOM), 1.0)))
 
     def _variance_error(
         self, method: Method, n_pool: int, noise: FloatArray, n_games: int

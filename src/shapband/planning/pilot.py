@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray
-from shapband.access.access import Access
+from shapband.access.access import Access, is_distant
 from shapband.access.budget import Cost
 from shapband.access.held import HeldPurchases
 from shapband.engine.plan import Plan
@@ -25,13 +25,13 @@ from shapband.execution.local import single_threaded_blas
 from shapband.moments.accumulate import Moments
 from shapband.moments.fold import Fold
 from shapband.planning.probes import MOST_GAMES, Bench, Probe, main_solver, probe
-from shapband.planning.requests import RequestTimes, is_distant, time_handling
+from shapband.planning.requests import RequestTimes, time_handling
 from shapband.planning.solvers import Family
 from shapband.providers import Provider
 from shapband.sampling.base import Realisation, Sampling, pool_size
 from shapband.sampling.fresh import Fresh
 from shapband.sampling.pooled import Pooled
-from shapband.sources.base import FiniteSource
+from shapband.sampling.sizes import stock_of
 
 _LEAST_POOL = 60  # records of a pool that show a variance to about a fifth
 _FRESH_GAMES = 32  # fresh draws, where stocks are too small for pools
@@ -82,10 +82,8 @@ class Pilot:
 
 def stock(provider: Provider) -> float:
     """Records of a source; infinite for those without end and those drawn with replacement."""
-    source = provider.source
-    if isinstance(source, FiniteSource) and not source.replace:
-        return float(source.size)
-    return float("inf")
+    size = stock_of(provider)
+    return float("inf") if size is None else float(size)
 
 
 def pilot_design(

@@ -9,21 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shapband._typing import BoolArray, FloatArray
-from shapband.access.access import Access
+from shapband.access.access import Access, is_distant
 from shapband.access.budget import Budget
 from shapband.engine.chunks import Chunk
 from shapband.engine.plan import Plan
 from shapband.providers import Provider
 from shapband.records import Batch
-from shapband.sources.base import FiniteSource, GenerativeSource
+from shapband.sources.base import GenerativeSource
 
 _REHEARSED = 16  # games whose handling is timed
-
-
-def is_distant(provider: Provider) -> bool:
-    """Whether the records are not in memory, so that requests take time."""
-    source = provider.source
-    return not (isinstance(source, FiniteSource) and source.records is not None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from shapband.access.access import is_distant
 from shapband.engine.chunks import DISTANT_GAMES
 from shapband.moments.fold import FOLD
 from shapband.planning.pilot import Pilot
-from shapband.planning.requests import is_distant
 from shapband.planning.samplings import Method
 from shapband.planning.solvers import Family, evaluations_per_game
 

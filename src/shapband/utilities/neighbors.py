@@ -12,7 +12,7 @@ from shapband import kernels
 from shapband._facts import facts
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole
-from shapband.coalitions import members
+from shapband.coalitions import mask_rows
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema, numeric_targets, schema_of
@@ -110,7 +110,8 @@ class NeighborUtility(MergeableUtility):
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
-        return np.array([self._worth_of(summaries, mask) for mask in coalitions])
+        inside = mask_rows(coalitions, len(summaries))
+        return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
 
     def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
         """Return the number of distances and targets of k neighbours of all validation rows."""
@@ -149,14 +150,6 @@ class NeighborUtility(MergeableUtility):
         rows = kernels.load("neighbors").neighbor_rows
         stacked = np.ascontiguousarray(games)
         return self._worth(rows(stacked, inside, of_game, self._y, self._classify))
-
-    def _worth_of(self, summaries: Sequence[FloatArray], coalition: int) -> float:
-        inside = members(coalition)
-        if not inside:
-            return self.empty
-        one_game = np.stack([summaries[i] for i in inside])[None]
-        order = np.arange(len(inside), dtype=np.int64)[None, None]
-        return float(self.evaluate_prefixes(one_game, order, np.zeros_like(order))[0, 0, -1])
 
     def _worth(self, loss: FloatArray) -> FloatArray:
         """Score the losses; a coalition without records has a NaN loss and is worth `empty`."""
