@@ -166,16 +166,14 @@ class Access:
         A finite source gives the records that a single request would have got.
         """
         parts = [self._parts(p, size) for p, size in zip(self.providers, sizes, strict=True)]
-        if all(
-            [part.size for part in one] == [size] for one, size in zip(parts, sizes, strict=True)
-        ):
-            draws = self.fetch("pool", range(1), sizes, "the pools")
-            return [drawn.batches()[0] for drawn in draws]
         orders = [order for one in parts for order in one]
         filled = iter(self._fill(orders, "the pools"))
         self._pools += Cost(len(orders), sum(order.size for order in orders))
         pools = [concat([next(filled).batches()[0] for _ in one]) for one in parts]
-        return [pool.take(np.arange(size)) for pool, size in zip(pools, sizes, strict=True)]
+        return [
+            pool if len(pool) == size else pool.take(np.arange(size))
+            for pool, size in zip(pools, sizes, strict=True)
+        ]
 
     def _parts(self, provider: Provider, size: int) -> list[Order]:
         """The orders of a pool: what was bought before, and the rest."""

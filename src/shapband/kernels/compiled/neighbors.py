@@ -149,15 +149,11 @@ def _table_ranked(summary, y_val, classify, missing, loss):
     """Add up the losses of all coalitions of one game, any k."""
     n, _, k, m = summary.shape
     held = _records_held(summary)
-    width = _block_width(m)
-    ranks = np.full((n * k, width), missing)
-    members = ranks.reshape(n, k, width)
-    targets = np.zeros((width, n * k + 1))
     # A coalition stays in the slot of its lowest provider until all coalitions
     # that add lower providers are done; slot n holds the empty coalition.
-    slots = np.full((n + 1, k, width), missing)
+    width, ranks, targets, slots, work = _room(n, k, m, n + 1, missing)
+    members = ranks.reshape(n, k, width)
     found = np.zeros(n + 1, np.int64)
-    work = np.zeros((k + 3, width))
     for start in range(0, m, width):
         truth = y_val[start : start + width]
         _rank_records(summary, start, truth.size, ranks, targets)
@@ -167,6 +163,16 @@ def _table_ranked(summary, y_val, classify, missing, loss):
             _join(slots[rest], members[i], slots[i])
             found[i] = found[rest] + held[i]
             loss[mask] += _block_loss(slots[i], min(found[i], k), targets, truth, classify, work)
+
+
+@njit(**_OPTIONS)
+def _room(n, k, m, n_slots, missing):
+    """Width of a block, and room for its ranks, targets, coalitions in slots, and sums."""
+    width = _block_width(m)
+    ranks = np.full((n * k, width), missing)
+    targets = np.zeros((width, n * k + 1))
+    slots = np.full((n_slots, k, width), missing)
+    return width, ranks, targets, slots, np.zeros((k + 3, width))
 
 
 @njit(**_OPTIONS)
@@ -356,13 +362,9 @@ def _prefixes_ranked(summary, orders, first, y_val, classify, missing, loss):
     """Fill the losses of the prefixes of one game, any k."""
     n, _, k, m = summary.shape
     held = _records_held(summary)
-    width = _block_width(m)
-    ranks = np.full((n * k, width), missing)
-    members = ranks.reshape(n, k, width)
-    targets = np.zeros((width, n * k + 1))
     # The coalition alternates between two slots; slot 2 is the empty one.
-    slots = np.full((3, k, width), missing)
-    work = np.zeros((k + 3, width))
+    width, ranks, targets, slots, work = _room(n, k, m, 3, missing)
+    members = ranks.reshape(n, k, width)
     loss[:] = 0.0
     for start in range(0, m, width):
         truth = y_val[start : start + width]
@@ -411,13 +413,9 @@ def _rows_ranked(summary, inside, y_val, classify, missing, loss):
     """Fill the losses of chosen coalitions of one game, any k."""
     n, _, k, m = summary.shape
     held = _records_held(summary)
-    width = _block_width(m)
-    ranks = np.full((n * k, width), missing)
-    members = ranks.reshape(n, k, width)
-    targets = np.zeros((width, n * k + 1))
     # The coalition alternates between two slots; slot 2 is the empty one.
-    slots = np.full((3, k, width), missing)
-    work = np.zeros((k + 3, width))
+    width, ranks, targets, slots, work = _room(n, k, m, 3, missing)
+    members = ranks.reshape(n, k, width)
     for start in range(0, m, width):
         truth = y_val[start : start + width]
         _rank_records(summary, start, truth.size, ranks, targets)
