@@ -3,6 +3,7 @@
 from . import datasets, errors, testing, theory
 from ._bill import bill
 from ._compare import Comparison, compare
+from ._payouts import payouts
 from ._plan import plan
 from ._value import value
 from .access.access import Access
@@ -17,6 +18,7 @@ from .groups import Groups
 from .indices import Banzhaf, Beta, Index, Shapley
 from .moments.accumulate import Moments
 from .moments.stopping import Precision, Seconds, StableRanking, StoppingRule
+from .paying.payouts import Payouts
 from .planning.bill import Bill
 from .planning.prices import Prices
 from .planning.proposals import Proposal, Proposals
@@ -98,6 +100,7 @@ __all__ = [
     "MarkovChain",
     "Moments",
     "NeighborUtility",
+    "Payouts",
     "Permutation",
     "Pooled",
     "Precision",
@@ -134,6 +137,7 @@ __all__ = [
     "load",
     "marginal_contributions",
     "members",
+    "payouts",
     "plan",
     "providers_from_frame",
     "random_orders",

@@ -237,6 +237,31 @@ def test_export_to_a_folder_that_is_not_there(runs, tmp_path):
     assert "cannot be written" in line
 
 
+# payouts.
+
+
+def test_payouts_are_those_of_python(runs):
+    valuation = sb.load(runs / "one").valuation
+    paid = sb.payouts(valuation, "1000.01")
+    assert called("payouts", runs / "one", "--amount", "1000.01").stdout == f"{paid}\n"
+    options = ("--amount", "1000.01", "--statement", valuation.names[2])
+    assert called("payouts", runs / "one", *options).stdout == (
+        f"{paid.statement(valuation.names[2])}\n"
+    )
+
+
+def test_payouts_for_programs_sum_exactly(runs):
+    options = ("--amount", "999", "--currency", "JPY", "--policy", "floor", "--floor", "10")
+    document = json.loads(called("payouts", runs / "one", *options, "--json").stdout)
+    assert sum(int(row["amount"]) for row in document["providers"]) == 999
+    assert document["currency"] == "JPY"
+
+
+def test_payouts_of_a_wrong_policy_are_refused_in_one_line(runs):
+    line = refused("payouts", runs / "one", "--amount", "1", "--policy", "fair")
+    assert "policy must be one of proportional" in line
+
+
 # compare.
 
 

@@ -381,6 +381,57 @@ def export(
     write_export(exported(_valuation(run), format.value), format.value, out)
 
 
+@app.command()
+def payouts(
+    run: Run,
+    amount: Annotated[str, typer.Option(metavar="AMOUNT", help="What is divided, as 10000.00.")],
+    currency: Annotated[str, typer.Option(metavar="CODE", help="The currency.")] = "EUR",
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="proportional|risk|floor|lower_bound",
+            help="What payments are proportional to.",
+        ),
+    ] = "proportional",
+    risk_aversion: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="For risk: how much risk costs.")
+    ] = None,
+    floor: Annotated[
+        str | None, typer.Option(metavar="AMOUNT", help="For floor: what everybody gets.")
+    ] = None,
+    level: Annotated[
+        float, typer.Option(metavar="LEVEL", help="For lower_bound: of the intervals.")
+    ] = 0.95,
+    statement: Annotated[
+        str | None,
+        typer.Option(metavar="PROVIDER", help="Print the statement for one provider alone."),
+    ] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Divide an amount of money by the values of a run.
+
+    The amounts sum to what is divided, to the last cent, and do not depend on the order of the
+    providers. Values below zero are paid nothing.
+    """
+    from shapband._payouts import payouts as divide
+    from shapband.cli.views import payouts_json
+
+    paid = divide(
+        _valuation(run),
+        amount,
+        currency,
+        policy,
+        risk_aversion=risk_aversion,
+        floor=floor,
+        level=level,
+    )
+    if statement is not None:
+        typer.echo(paid.statement(statement))
+    else:
+        typer.echo(payouts_json(paid) if json else paid)
+
+
 def _play_planned(found: Proposals, text: str, base: Path, out: Path, *, quiet: bool) -> None:
     """Begin the run of the recommended row with what the pilot bought."""
     from shapband.config.config import Config

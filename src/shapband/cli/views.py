@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from shapband._compare import Comparison
 from shapband.checks import printable
 from shapband.errors import InvalidInput
+from shapband.paying.payouts import Payouts
 from shapband.planning.bill import Bill
 from shapband.planning.proposals import Proposals
 from shapband.runs.read import Run, RunStatus
@@ -206,6 +207,19 @@ def bill_json(bill: Bill) -> str:
         "evaluations": bill.evaluations,
         "exactly": bill.exactly,
         "money": None if bill.money is None else str(bill.money),
+    }
+    return _dumps(document)
+
+
+def payouts_json(paid: Payouts) -> str:
+    """Show payouts to a program; amounts are texts, so that no digit is lost."""
+    document = {
+        "amount": str(paid.amount),
+        "currency": paid.currency,
+        "policy": paid.policy,
+        "rule": paid.rule,
+        "providers": rows_of(paid.to_frame()),
+        "notes": list(paid.notes),
     }
     return _dumps(document)
 

@@ -18,7 +18,7 @@ from shapband.moments import decompose
 from shapband.moments.pools import PoolErrors
 from shapband.moments.presence import PresenceMoments
 
-_MANY = 500  # providers up to which covariances are kept: 2 MB
+MANY = 500  # providers up to which covariances are kept: 2 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Moments:
     def empty(n_providers: int, group: int | None = None) -> Moments:
         """Moments of no games."""
         sums: Any = {name: np.zeros(n_providers) for name in ("mean", "noise", *_SUMS)}
-        products = np.zeros((n_providers, n_providers)) if n_providers <= _MANY else None
+        products = np.zeros((n_providers, n_providers)) if n_providers <= MANY else None
         return Moments(0, group, 0, products=products, **sums)
 
     @staticmethod

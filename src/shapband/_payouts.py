@@ -1,0 +1,162 @@
+"""payouts(): an amount of money divided by the values of a valuation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+import numpy as np
+
+from shapband.checks import printable, written
+from shapband.errors import InvalidInput
+from shapband.indices import SHAPLEY
+from shapband.paying.apportion import apportion
+from shapband.paying.currencies import decimals_of
+from shapband.paying.payouts import Payouts
+from shapband.paying.policies import (
+    Weights,
+    check_policy,
+    lower_bound_weights,
+    proportional_weights,
+    risk_weights,
+)
+from shapband.planning.prices import Amount, check_amount
+from shapband.sampling.distinct import format_repeats
+from shapband.valuation import Valuation
+
+_NAMED = 3  # providers that a note names
+
+
+def payouts(
+    valuation: Valuation,
+    amount: Amount,
+    currency: str = "EUR",
+    policy: str = "proportional",
+    *,
+    risk_aversion: float | None = None,
+    floor: Amount | None = None,
+    level: float = 0.95,
+) -> Payouts:
+    """Divide an amount of money among the providers by what their data is worth.
+
+    The amounts are exact decimals and sum to `amount`: every provider gets its part, rounded down
+    to the smallest unit of the currency, and the units that are left go to the largest remainders.
+    Equal remainders are ordered by a hash of the name, so the order of the providers moves no cent.
+    Nobody pays in: a weight below zero counts as zero, and the others share the amount.
+
+    Parameters
+    ----------
+    valuation : the values
+    amount : what is divided: a Decimal, a text, a whole number, or a float as it is printed
+    currency : its code in ISO 4217, which sets the decimals: 2 for EUR, 0 for JPY, 3 for KWD
+    policy : what the payments are proportional to
+
+        - "proportional": the expected values
+        - "risk": the expected values minus `risk_aversion` × the covariance of the value with the
+          sum of all values; the covariances add up to the variance of the sum, so the providers
+          bear exactly the risk of the whole
+        - "floor": everybody gets `floor`, and the rest is proportional to the expected values
+        - "lower_bound": the lower ends of the intervals of the expectations at `level`, so that
+          what is not known well is not paid for
+    risk_aversion : 0 or more, in one over the unit of the values; needed for "risk"
+    floor : what everybody gets at least; needed for "floor"
+    level : confidence level of the intervals for "lower_bound"
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> task = sb.datasets.wine()
+    >>> valuation = sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=50,
+    ...                      seed=0)
+    >>> paid = sb.payouts(valuation, "10000", policy="floor", floor=100)
+    >>> min(paid.amounts.values()) >= 100, sum(paid.amounts.values())
+    (True, Decimal('10000.00'))
+    """
+    _check(valuation, policy, risk_aversion, floor)
+    decimals = decimals_of(currency)
+    units = _units("amount", amount, decimals, currency)
+    weights = _weights(valuation, policy, risk_aversion, level)
+    n = len(valuation.names)
+    least = 0 if floor is None else _units("floor", floor, decimals, currency)
+    if n * least > units:
+        raise InvalidInput(
+            f"payouts: a floor of {floor} {currency} for {n} providers is more than the amount"
+        )
+    if not weights.paid.max() > 0:
+        raise InvalidInput(
+            f"payouts: nobody has a positive weight ({weights.meaning}), so there is nothing to "
+            "divide by"
+        )
+    rest = units - n * least
+    given = apportion(rest, weights.paid.tolist(), valuation.names)
+    money = [Decimal(least + one).scaleb(-decimals) for one in given]
+    base = f"{Decimal(least).scaleb(-decimals):,} {currency} to everybody, and the rest "
+    return Payouts(
+        amounts=dict(zip(valuation.names, money, strict=True)),
+        standard_error=weights.share_errors() * (rest / 10**decimals),
+        amount=Decimal(units).scaleb(-decimals),
+        currency=currency,
+        policy=policy,
+        rule=(base if least else "") + weights.meaning,
+        notes=tuple(_notes(valuation, weights)),
+        valuation=valuation,
+    )
+
+
+def _check(valuation: object, policy: str, risk_aversion: object, floor: object) -> None:
+    if not isinstance(valuation, Valuation):
+        raise InvalidInput(f"payouts: pass a valuation; received {type(valuation).__name__}")
+    check_policy(policy)
+    for name, given, wanted in (
+        ("risk_aversion", risk_aversion, "risk"),
+        ("floor", floor, "floor"),
+    ):
+        if (given is not None) != (policy == wanted):
+            needed = "is needed for" if policy == wanted else "has a meaning only for"
+            raise InvalidInput(f"payouts: {name} {needed} policy={wanted!r}")
+
+
+def _weights(
+    valuation: Valuation, policy: str, risk_aversion: float | None, level: float
+) -> Weights:
+    if policy == "risk" and risk_aversion is not None:
+        return risk_weights(valuation, risk_aversion)
+    if policy == "lower_bound":
+        return lower_bound_weights(valuation, level)
+    return proportional_weights(valuation)
+
+
+def _units(name: str, amount: Amount, decimals: int, currency: str) -> int:
+    """Return an amount in the smallest units of its currency."""
+    checked = check_amount(f"payouts: {name}", amount)
+    units = checked.scaleb(decimals)
+    if units != units.to_integral_value() or units > 10**24:
+        raise InvalidInput(
+            f"payouts: {name} must have at most {decimals} decimals in {currency} and be at most "
+            f"10^{24 - decimals}; received {written(amount)}"
+        )
+    return int(units)
+
+
+def _notes(valuation: Valuation, weights: Weights) -> Iterator[str]:
+    """What to look at before paying."""
+    below = _named(valuation, weights.estimate <= 0)
+    if below:
+        yield f"{below}: not above zero, which counts as zero: nobody pays in"
+    repeats = format_repeats(
+        valuation.names, valuation.distinct_records, valuation.draw_sizes, valuation.pool_sizes
+    )
+    if repeats:
+        yield f"{repeats}: copies are paid as if they were different"
+    if valuation.failures:
+        yield f"{valuation.failures:,} coalitions could not be evaluated and have a value in place"
+    if valuation.stopped_code == "unfinished":
+        yield "the run is not finished: these are the amounts so far"
+    if valuation.index != repr(SHAPLEY):
+        yield f"the values are those of the index {valuation.index}, not Shapley values"
+
+
+def _named(valuation: Valuation, flags: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> str:
+    found = [printable(name) for name, one in zip(valuation.names, flags, strict=True) if one]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(found[:_NAMED]) + more

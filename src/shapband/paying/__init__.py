@@ -1,0 +1,1 @@
+"""Amounts of money from values: policies, exact division, and statements."""
