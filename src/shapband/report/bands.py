@@ -10,7 +10,6 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
-from shapband.valuation import Valuation
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
+
+    from shapband.valuation import Valuation
 
 # Line colour, band colour, marker and marker fill of the first, second, ... valuation. Bands differ
 # in lightness and markers in shape and fill, so that they also differ in a black-and-white print.

@@ -1,0 +1,129 @@
+"""The numbers behind every picture, as data frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shapband._typing import FloatArray, IntArray
+from shapband.errors import InvalidInput
+from shapband.moments.errors import error_parts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shapband.valuation import Valuation
+
+_LOOKS = 40  # numbers of games at which convergence is shown
+_LEAST_GAMES = 4
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def forest_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame:
+    """Expectation with its interval, and one standard deviation of the value on both sides.
+
+    The largest expectation comes first, as in all these frames.
+    """
+    low, high = valuation.interval(level).T
+    mean, deviation = valuation.expectation, valuation.standard_deviation
+    columns = {"expectation": mean, "low": low, "high": high}
+    columns |= {"spread_low": mean - deviation, "spread_high": mean + deviation}
+    return _by_value(valuation, columns)
+
+
+def ranks_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame:
+    """Rank with its interval, and the probability to be above the provider that comes next."""
+    ranks = valuation.ranks(level)
+    order = _order(valuation)
+    next_one = np.full(len(order), np.nan)
+    next_one[order[:-1]] = ranks.above[order[:-1], order[1:]]
+    columns = {"rank": ranks.rank, "low": ranks.low, "high": ranks.high, "above_next": next_one}
+    return _by_value(valuation, columns)
+
+
+def distribution_frame(valuation: Valuation) -> pd.DataFrame:
+    """Quantiles of the values in single games, their ends, and the share of negative ones."""
+    games = _kept(valuation, "distribution")
+    quantiles = np.quantile(games, QUANTILES, axis=0)
+    columns = {f"quantile_{p:g}": row for p, row in zip(QUANTILES, quantiles, strict=True)}
+    columns |= {"lowest": games.min(axis=0), "highest": games.max(axis=0)}
+    columns["negative"] = (games < 0).mean(axis=0)
+    return _by_value(valuation, columns)
+
+
+def convergence_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame:
+    """Expectation and half width after some numbers of games, one row for each and provider.
+
+    The half width after k games is made from the spread of these k games and from the part of
+    the pools as it is known at the end, so the last one is that of the valuation.
+    """
+    import pandas as pd
+
+    games = _kept(valuation, "convergence")
+    looks = _looks(len(games))
+    means = np.cumsum(games, axis=0)[looks - 1] / looks[:, None]
+    half = _half_widths(valuation, games, looks, level)
+    n = len(valuation.names)
+    bought = valuation.access.records
+    shared = valuation.pool_sizes is not None
+    records = np.full(len(looks), bought) if shared else bought * looks / valuation.n_games
+    columns = {
+        "games": np.repeat(looks, n),
+        "records": np.repeat(np.rint(records).astype(np.int64), n),
+        "provider": np.tile(valuation.names, len(looks)),
+        "expectation": means.ravel(),
+        "half_width": half.ravel(),
+    }
+    return pd.DataFrame(columns)
+
+
+def errors_frame(valuation: Valuation) -> pd.DataFrame:
+    """Standard error, and the shares of its square that games, solver and pools cause."""
+    parts = error_parts(valuation.moments)
+    safe = np.where(parts.total > 0, parts.total, 1.0)
+    columns = {"standard_error": np.sqrt(parts.total)}
+    for cause in ("games", "solver", "pools"):
+        columns[cause] = np.where(parts.total > 0, getattr(parts, cause) / safe, 0.0)
+    return _by_value(valuation, columns)
+
+
+def _looks(n_games: int) -> IntArray:
+    """Numbers of games from few to all, evenly spaced on a logarithmic axis."""
+    first = min(_LEAST_GAMES, n_games)
+    return np.unique(np.rint(np.geomspace(first, n_games, _LOOKS)).astype(np.int64))
+
+
+def _half_widths(
+    valuation: Valuation, games: FloatArray, looks: IntArray, level: float
+) -> FloatArray:
+    """Half width of the intervals after each number of games: (looks, n)."""
+    parts = error_parts(valuation.moments)
+    low, high = valuation.interval(level).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        multiple = (high - low) / 2 / np.sqrt(parts.total)
+        # The spread of k games over that of all, and fewer games.
+        spread = np.stack([games[:k].var(axis=0, ddof=1) for k in looks])
+        larger = spread / spread[-1] * (valuation.n_games / looks)[:, None]
+        square = (parts.total - parts.pools) * larger + parts.pools
+        return np.asarray(multiple * np.sqrt(square))
+
+
+def _kept(valuation: Valuation, picture: str) -> FloatArray:
+    if len(valuation.games) < _LEAST_GAMES:
+        raise InvalidInput(
+            f"{picture}: this needs the values of at least {_LEAST_GAMES} games; the valuation "
+            f"keeps {len(valuation.games)}: play more games, or raise keep_games"
+        )
+    return valuation.games
+
+
+def _order(valuation: Valuation) -> IntArray:
+    return np.argsort(-valuation.expectation, kind="stable")
+
+
+def _by_value(valuation: Valuation, columns: dict[str, FloatArray | IntArray]) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.DataFrame(columns, index=pd.Index(valuation.names, name="provider"))
+    return frame.iloc[_order(valuation)]
