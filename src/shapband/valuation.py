@@ -26,6 +26,8 @@ from shapband.text import valuation_html, valuation_text
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shapband.report.plots import Plots
+
 _FORMAT = 3
 # Format 2 has no covariances, and no errors of pools and shuffles; early texts of format 3 do not
 # tell the distinct records.
@@ -253,6 +255,17 @@ class Valuation:
         and changes the correlations.
         """
         return spread.correlation(self.names, self.games, self.n_games, level)
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of the valuation, drawn with matplotlib.
+
+        ``valuation.plot()`` draws the forest plot; there are also ``.ranks``, ``.convergence``,
+        ``.distribution`` and ``.variance_sources``, and ``.frame(name)`` for the numbers behind.
+        """
+        from shapband.report.plots import Plots  # matplotlib is loaded when a picture is drawn
+
+        return Plots(self)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Return a data frame with one row per provider."""

@@ -382,6 +382,29 @@ def export(
 
 
 @app.command()
+def plot(
+    run: Run,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="The file to write: .png, .svg or .pdf.")
+    ],
+    picture: Annotated[
+        str,
+        typer.Option(
+            metavar="forest|ranks|convergence|distribution|variance_sources",
+            help="What to draw.",
+        ),
+    ] = "forest",
+    debug: Debug = False,
+) -> None:
+    """Draw a valuation.
+
+    The forest plot shows for each provider the expectation with its error, and beside it the
+    spread of the value from one draw to the next.
+    """
+    _valuation(run).plot.save(out, picture)
+
+
+@app.command()
 def payouts(
     run: Run,
     amount: Annotated[str, typer.Option(metavar="AMOUNT", help="What is divided, as 10000.00.")],

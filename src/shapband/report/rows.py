@@ -1,0 +1,117 @@
+"""What pictures with one row per provider have in common: sizes, names, and an honest axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.checks import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, PALE, TEXT, HAIRLINE = "#14375e", "#b4cae1", "#333333", "#e6e6e6"
+CAUSES = {"games": "#4f81b8", "solver": "#e2a04a", "pools": "#1c6344"}
+_WIDTH = 9.0  # inches
+_EDGES = 1.5  # inches for the axis and the legend
+_ROW, _TALLEST = 0.34, 14.0
+_NAMED = 50  # rows that have room for a name
+_LONGEST = 32  # characters of a name
+_NEAR = 0.55  # an axis begins at 0 if the data begin below this part of their end
+
+
+def figure_size(n_rows: int) -> tuple[float, float]:
+    """Inches of a picture with this many rows; beyond about forty they become thinner."""
+    return _WIDTH, min(_EDGES + _ROW * max(n_rows, 2), _TALLEST)
+
+
+def row_width(n_rows: int, usual: float) -> float:
+    """A line width for rows that may be thin."""
+    room = 72 * (_TALLEST - _EDGES) / n_rows  # points
+    return min(usual, 0.8 * room)
+
+
+def draw_rows(ax: Axes, names: Sequence[str], x_label: str) -> None:
+    """Put the names on the left, the first on top, and remove the box.
+
+    With more rows than names have room for, some are named, evenly spaced.
+    """
+    n = len(names)
+    step = -(-n // _NAMED)
+    ticks = range(0, n, step)
+    ax.set_yticks(list(ticks), [_short(names[at]) for at in ticks])
+    ax.set_ylim(n - 0.5, -0.5)
+    if step > 1:
+        ax.set_ylabel(f"{n:,} providers, one of {step} named", color=TEXT)
+    ax.set_xlabel(x_label, color=TEXT, labelpad=8)
+    ax.tick_params(axis="y", length=0, labelcolor=TEXT)
+    ax.tick_params(axis="x", color=TEXT, labelcolor=TEXT)
+    for edge in ("left", "right", "top"):
+        ax.spines[edge].set_visible(False)
+    ax.spines["bottom"].set_color(TEXT)
+    if step == 1:
+        for border in range(1, n):
+            ax.axhline(border - 0.5, color=HAIRLINE, linewidth=0.8, zorder=0)
+
+
+def honest_axis(ax: Axes, values: FloatArray) -> None:
+    """Let the horizontal axis show zero, or mark that it does not."""
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if low <= 0 <= high:
+        ends = low, high
+    elif 0 < low < _NEAR * high:
+        ends = 0.0, high
+    elif low < 0 and high > _NEAR * low:
+        ends = low, 0.0
+    else:
+        ends = low, high
+        _mark_break(ax)
+    room = 0.04 * ((ends[1] - ends[0]) or abs(high) or 1.0)
+    ax.set_xlim(ends[0] - room * (ends[0] != 0), ends[1] + room * (ends[1] != 0))
+    if ends[0] <= 0 <= ends[1]:
+        ax.axvline(0.0, color=TEXT, linewidth=0.8, zorder=0.5)
+
+
+def legend_above(ax: Axes) -> None:
+    """Put the legend above the axes, in one line if it fits."""
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        borderaxespad=0.4,
+        frameon=False,
+        labelcolor=TEXT,
+        fontsize="small",
+        ncols=4,
+    )
+
+
+def _mark_break(ax: Axes) -> None:
+    """Two strokes through the axis: it does not begin at zero."""
+    for shift in (0.0, 0.008):
+        ax.plot(
+            [0.008 + shift, 0.016 + shift],
+            [-0.012, 0.012],
+            transform=ax.transAxes,
+            color=TEXT,
+            clip_on=False,
+            linewidth=1.0,
+        )
+    ax.annotate(
+        "does not begin at 0",
+        (0.03, 0.0),
+        xycoords="axes fraction",
+        xytext=(0, 3),
+        textcoords="offset points",
+        fontsize="x-small",
+        color=TEXT,
+    )
+
+
+def _short(name: str) -> str:
+    """A name that cannot be taken for mathematics, cut if it is long."""
+    safe = printable(name).replace("$", r"\$")
+    return safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"
