@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo docs test test-long mutants lint check bench coverage reproduce clean
+.PHONY: demo docs site test test-long mutants lint check bench coverage reproduce clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -43,10 +43,14 @@ lint: .venv/installed  ## format, lint, strict types, import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint test  ## all that CI runs
+check: lint test site  ## all that CI runs
 
 docs: .venv/installed  ## write the pages that follow from the code
 	$(BIN)/python docs/generate.py
+
+# A warning, such as a link that leads nowhere, is an error.
+site: .venv/installed  ## build the documentation in out/site
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --builder html docs out/site
 
 # ONLY=solvers measures some of the groups, and prints the page instead.
 bench:  ## measure beside the peers in .venv-bench, and write benchmarks/RESULTS.md

@@ -1,16 +1,18 @@
-"""Write the pages that follow from the code: the reference of the commands and the JSON Schema.
+"""Write the pages that follow from the code: the references of commands and names, the JSON Schema.
 
     python docs/generate.py
 
 The tests fail while a page differs from what this would write.
 """
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
 
 from typer.main import get_command
 
+import shapband as sb
 from shapband.cli.app import app
 from shapband.config.config import Config
 
@@ -23,16 +25,71 @@ commands at work.
 
 <!-- written by docs/generate.py from the help of the commands -->
 """
+API = """# Names
+
+Everything that `import shapband as sb` offers.
+
+<!-- written by docs/generate.py from the public names -->
+"""
+CURRENT = ".. currentmodule:: shapband"
+# Headings of the page of names, in their order; the base class decides.
+KINDS: dict[str, type | None] = {
+    "Functions": None,
+    "Samplings": sb.Sampling,
+    "Solvers": sb.Solver,
+    "Indices": sb.Index,
+    "Utilities": sb.Utility,
+    "Sources": sb.Source,
+    "Stopping rules": sb.StoppingRule,
+    "Results and other classes": None,
+    "Modules": None,
+}
 
 
 def pages() -> dict[Path, str]:
     """Everything that is generated, by file."""
     return {
+        ROOT / "docs" / "api.md": names(),
         ROOT / "docs" / "cli.md": reference(),
         ROOT / "docs" / "shapband.schema.json": schema(),
         # The same beside the code, where `shapband init` finds it for editors.
         ROOT / "src" / "shapband" / "config" / "shapband.schema.json": schema(),
     }
+
+
+def names() -> str:
+    """The page of all public names, by kind."""
+    found: dict[str, list[str]] = {title: [] for title in KINDS}
+    for name in sb.__all__:
+        found[kind_of(name)].append(name)
+    parts = [API]
+    for title, members in found.items():
+        described = "\n".join(
+            f".. {directive(name)}:: {'shapband.' * (title == 'Modules')}{name}" for name in members
+        )
+        parts.append(f"## {title}\n\n```{{eval-rst}}\n{CURRENT}\n\n{described}\n```\n")
+    return "\n".join(parts)
+
+
+def directive(name: str) -> str:
+    """How Sphinx documents a name."""
+    part = getattr(sb, name)
+    if inspect.ismodule(part):
+        return "automodule"
+    return "autoclass" if inspect.isclass(part) else "autofunction"
+
+
+def kind_of(name: str) -> str:
+    """The heading under which a public name is listed."""
+    part = getattr(sb, name)
+    if inspect.ismodule(part):
+        return "Modules"
+    if not inspect.isclass(part):
+        return "Functions"
+    for title, kind in KINDS.items():
+        if kind is not None and issubclass(part, kind):
+            return title
+    return "Results and other classes"
 
 
 def schema() -> str:

@@ -34,9 +34,9 @@ class Moments:
     group : games that share a shuffle, or None; deviations are taken within groups
     n_groups : groups seen, 1 without groups
     mean, noise : (n,) means of x and of w
-    m2, m3, m4 : (n,) sums of (x - x̄)**2, **3, **4
-    noise_m2 : (n,) sum of (w - w̄)**2
-    cross_11, cross_21 : (n,) sums of (x - x̄)(w - w̄) and of (x - x̄)**2 (w - w̄)
+    m2, m3, m4 : (n,) sums of (x - x̄)², (x - x̄)³ and (x - x̄)⁴
+    noise_m2 : (n,) sum of (w - w̄)²
+    cross_11, cross_21 : (n,) sums of (x - x̄)(w - w̄) and of (x - x̄)² (w - w̄)
     group_m2 : (n,) sum over games of the squared deviation of their group's mean from x̄
     products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
     pools : what the choice of the pools adds to the errors, or None without pools

@@ -1,0 +1,27 @@
+"""Settings of the documentation site, which `make site` builds."""
+
+from __future__ import annotations
+
+import shapband
+
+project = "shapband"
+copyright = "the shapband authors"  # noqa: A001  the name that Sphinx wants
+version = release = shapband.__version__
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "shapband"
+html_extra_path = ["shapband.schema.json"]
+myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]
+autodoc_default_options = {"members": True, "inherited-members": False}
+autosummary_generate = False  # numpydoc brings autosummary along
+autodoc_typehints = "none"  # the docstrings say it in words
+numpydoc_show_class_members = False  # autodoc lists them
+suppress_warnings = ["myst.strikethrough"]
