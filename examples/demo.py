@@ -19,7 +19,6 @@ from rich.console import Console
 from rich.table import Table
 
 import shapband as sb
-from shapband.report.bands import bands_of, draw_bands
 
 SAMPLINGS = {
     "Fresh": sb.Fresh(n_sample=60),
@@ -108,8 +107,10 @@ def save_picture(valuations: Mapping[str, sb.Valuation], path: Path) -> None:
     figure = Figure(figsize=(9.1, 6.4), layout="constrained")
     figure.suptitle("What ten wine providers are worth, and how sure we are", x=0.0, ha="left")
     labelled = {f"{name}: {one.access.records:,} records": one for name, one in valuations.items()}
-    x_label = "Shapley value: share of the score 1 / (1 + MSE)"
-    draw_bands(figure.subplots(), bands_of(labelled), x_label=x_label)
+    label = next(iter(labelled))
+    first = labelled.pop(label)
+    ax = first.plot.beside(label, labelled, figure.subplots())
+    ax.set_xlabel("Shapley value: share of the score 1 / (1 + MSE)")
     figure.savefig(path, dpi=150, bbox_inches="tight", pad_inches=0.15)
 
 

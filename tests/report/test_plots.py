@@ -130,3 +130,11 @@ def test_a_wrong_picture_or_format_is_refused(wine, tmp_path):
         wine.plot.save(tmp_path / "picture.bmp")
     with pytest.raises(sb.errors.InvalidInput, match="cannot be written"):
         wine.plot.save(tmp_path / "no" / "picture.png")
+
+
+def test_several_valuations_are_drawn_side_by_side(wine, valuations):
+    ax = wine.plot.beside("first", {"again": wine}, axes())
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert words == ["first", "again"]
+    with pytest.raises(sb.errors.InvalidInput, match="the same providers"):
+        wine.plot.beside("first", {"other": valuations[2]}, axes())

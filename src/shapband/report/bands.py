@@ -10,6 +10,7 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
+from shapband.report.rows import TEXT, draw_rows, honest_axis
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -25,13 +26,11 @@ if TYPE_CHECKING:
 _STYLES = (
     ("#14375e", "#b4cae1", "o", "#14375e"),
     ("#b04a0c", "#f4d3b8", "s", "white"),
-    ("#1c6344", "#e0f0e6", "D", "#1c6344"),
+    ("#1c6344", "#c2e2cf", "D", "#1c6344"),
     ("#4d4d4d", "#d5d5d5", "^", "white"),
 )
 _ROWS_FILLED = 0.76  # part of a row's height; the rest separates adjacent rows
 _WIDEST_LANE = 0.45  # part of a row's height, if a row shows few valuations
-_TEXT = "#333333"
-_HAIRLINE = "#e6e6e6"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +136,9 @@ def draw_bands(ax: Axes, bands: Bands, *, x_label: str) -> None:
             markersize=5,
             elinewidth=1.4,
         )
-    _draw_frame(ax, bands.names, x_label)
+    shown = np.concatenate([bands.interval, bands.spread], axis=-1)
+    honest_axis(ax, shown.ravel())
+    draw_rows(ax, bands.names, x_label)
     _draw_legends(ax, bands)
 
 
@@ -165,28 +166,11 @@ def _lanes(m: int) -> tuple[FloatArray, float]:
     return np.asarray((np.arange(m) - (m - 1) / 2) * lane, dtype=np.float64), lane
 
 
-def _draw_frame(ax: Axes, names: tuple[str, ...], x_label: str) -> None:
-    """Draw the names on the left and thin lines between rows; remove the box."""
-    n = len(names)
-    ax.use_sticky_edges = False  # bands would otherwise touch the edge
-    ax.autoscale_view(scaley=False)
-    ax.set_yticks(range(n), names)
-    ax.set_ylim(n - 0.5, -0.5)  # the first provider on top
-    ax.set_xlabel(x_label, color=_TEXT, labelpad=8)
-    ax.tick_params(axis="y", length=0, labelcolor=_TEXT)
-    ax.tick_params(axis="x", color=_TEXT, labelcolor=_TEXT)
-    for edge in ("left", "right", "top"):
-        ax.spines[edge].set_visible(False)
-    ax.spines["bottom"].set_color(_TEXT)
-    for border in range(1, n):
-        ax.axhline(border - 0.5, color=_HAIRLINE, linewidth=0.8, zorder=0)
-
-
 def _draw_legends(ax: Axes, bands: Bands) -> None:
     """Draw two legends above the axes: bands and bars on the left, markers on the right."""
     from matplotlib.lines import Line2D
 
-    band, bar = _sample(_TEXT, "#d2d2d2", "o", _TEXT)
+    band, bar = _sample(TEXT, "#d2d2d2", "o", TEXT)
     meanings: dict[Patch | Line2D, str] = {
         band: "band: expectation ± one standard deviation of the value across data draws;\n"
         "it belongs to the data, and more games do not narrow it",
@@ -225,6 +209,6 @@ def _legend(
         bbox_to_anchor=(0.0 if corner == "lower left" else 1.0, 1.0),
         borderaxespad=0.6,
         frameon=False,
-        labelcolor=_TEXT,
+        labelcolor=TEXT,
         fontsize="small",
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shapband.checks import nearest
 from shapband.errors import InvalidInput
 from shapband.report import frames, pictures
+from shapband.report.bands import bands_of, draw_bands
 from shapband.report.rows import figure_size
 
 if TYPE_CHECKING:
@@ -78,6 +80,20 @@ class Plots:
         ax = self._rows(ax)
         frame = self._sorted(frames.errors_frame(self._valuation), sort=sort)
         pictures.draw_variance_sources(ax, frame)
+        return ax
+
+    def beside(
+        self,
+        label: str,
+        others: Mapping[str, Valuation],
+        ax: Axes | None = None,
+        *,
+        level: float = 0.95,
+    ) -> Axes:
+        """Draw this valuation, under a label, and up to three others of the same providers."""
+        ax = self._rows(ax)
+        bands = bands_of({label: self._valuation, **others}, level=level)
+        draw_bands(ax, bands, x_label=self._value_label)
         return ax
 
     def frame(self, picture: str) -> pd.DataFrame:
