@@ -1,6 +1,7 @@
 """What is shown while games are played."""
 
 import io
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -41,7 +42,7 @@ def test_lines_come_every_few_seconds_with_all_figures(clock):
             clock.seconds = 100.0 + second
             show(progress_of(5 * second, budget=sb.Budget(records=2000)))
     first, second = out.getvalue().splitlines()
-    assert first.startswith("25 of 100 games · widest 95 % interval 0.")
+    assert first.startswith("25 of 100 games · ± 95 % at most 0.")
     assert first.endswith("· 250 of 2,000 records · 15 s left")
     assert second.startswith("50 of 100 games")
 
@@ -50,7 +51,7 @@ def test_what_is_not_known_is_said_to_be(clock):
     out = io.StringIO()
     with PlainLines(out, every=0.0) as show:
         show(progress_of(0))
-    assert "interval not known yet" in out.getvalue()
+    assert "at most not known yet" in out.getvalue()
     assert "time left not known yet" in out.getvalue()
 
 
@@ -67,7 +68,7 @@ def test_the_widest_interval_is_the_widest():
     moments = progress_of(50).moments
     from shapband.moments.intervals import expectation_interval
 
-    assert widest(moments) == np.diff(expectation_interval(moments, 0.95)).max()
+    assert widest(moments) == np.diff(expectation_interval(moments, 0.95)).max() / 2
 
 
 def test_a_budget_of_requests_is_shown_too():
@@ -79,3 +80,48 @@ def test_quiet_shows_nothing(capsys):
     with progress_display(False) as show:
         show(progress_of(100))
     assert capsys.readouterr() == ("", "")
+
+
+class FakeNotebook:
+    """What a display of a notebook is told."""
+
+    def __init__(self):
+        self.lines = []
+
+    def display(self, line, *, raw, display_id):
+        assert raw
+        assert display_id
+        self.lines.append(line["text/plain"])
+        return SimpleNamespace(update=lambda line, raw: self.lines.append(line["text/plain"]))
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    fake = FakeNotebook()
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=fake.display))
+    return fake
+
+
+def test_a_notebook_has_one_line_that_is_updated_and_removed(clock, notebook):
+    with progress_display(True) as show:
+        for second in range(1, 4):
+            clock.seconds = 100.0 + second
+            show(progress_of(25 * second))
+    *shown, last = notebook.lines
+    assert [line.split(" · ")[0].split()[1] for line in shown] == ["25", "50", "75"]
+    assert shown[1].startswith("█" * 15 + "░" * 15 + " 50 of 100 games")
+    assert last == ""
+
+
+def test_quick_work_shows_nothing_in_a_notebook(clock, notebook):
+    with progress_display(None) as show:
+        show(progress_of(50))
+    assert notebook.lines == []
+
+
+def test_a_python_shell_is_no_notebook(monkeypatch):
+    shell = SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert not progress.in_notebook()

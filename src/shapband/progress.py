@@ -1,11 +1,11 @@
-"""The progress display of long work: a live bar on a terminal, plain lines in a log."""
+"""The progress display of long work: a live bar on a terminal or in a notebook, lines in a log."""
 
 from __future__ import annotations
 
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _PATIENCE = 1.0  # seconds before the bar appears if `wanted` is None
 _LINES = 5.0  # seconds between two plain lines
 _FRAMES = 0.2  # seconds between two updates of the bar
+_CELLS = 30  # characters of the bar in a notebook
 _LEVEL = 0.95
 
 
@@ -29,6 +30,8 @@ def progress_display(wanted: bool | None) -> AbstractContextManager[Watch]:
     """Choose how to show progress on standard error, as `progress` of `value` says."""
     if wanted is False:
         return nullcontext(_ignore)
+    if in_notebook():
+        return NotebookBar(patience=_PATIENCE if wanted is None else 0.0)
     if sys.stderr.isatty():
         return LiveBar(patience=_PATIENCE if wanted is None else 0.0)
     return nullcontext(_ignore) if wanted is None else PlainLines(sys.stderr)
@@ -53,18 +56,18 @@ class Pace:
         if games > 0:
             seconds = (time.monotonic() - since) / games * (progress.n_games - progress.done)
             left = f"{duration(seconds)} left"
-        interval = widest(progress.moments)
-        width = "not known yet" if np.isnan(interval) else f"{interval:.4g}"
+        half = widest(progress.moments)
+        error = "not known yet" if np.isnan(half) else f"{half:.2g}"
         usage = format_usage(progress.report, progress.access.budget)
-        return f"widest 95 % interval {width} · {usage} · {left}"
+        return f"± 95 % at most {error} · {usage} · {left}"
 
 
 def widest(moments: Moments) -> float:
-    """Width of the widest interval, NaN before there are two games."""
+    """Half width of the widest interval, NaN before there are two games."""
     if moments.n_games < 2:
         return float("nan")
     low, high = expectation_interval(moments, _LEVEL).T
-    return float(np.max(high - low))
+    return float(np.max(high - low)) / 2
 
 
 def format_usage(report: AccessReport, budget: Budget) -> str:
@@ -126,6 +129,47 @@ class PlainLines(AbstractContextManager[Watch]):
             self._next = time.monotonic() + self._every
             games = f"{progress.done:,} of {progress.n_games:,} games"
             print(f"{games} · {self._pace.details(progress)}", file=self._out, flush=True)
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    interactive = sys.modules.get("IPython")
+    shell = None if interactive is None else interactive.get_ipython()
+    return shell is not None and getattr(shell, "kernel", None) is not None
+
+
+class NotebookBar(AbstractContextManager[Watch]):
+    """One line below the cell of a notebook, updated in place and removed at the end."""
+
+    def __init__(self, patience: float) -> None:
+        self._pace = Pace()
+        self._next = time.monotonic() + patience
+        self._shown: Any = None
+
+    def __enter__(self) -> Watch:
+        return self.show
+
+    def __exit__(self, *raised: object) -> None:
+        """Remove the line."""
+        if self._shown is not None:
+            self._shown.update({"text/plain": ""}, raw=True)
+
+    def show(self, progress: Progress) -> None:
+        """Update the line, at most a few times a second."""
+        self._pace.begin(progress)
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _FRAMES
+        full = _CELLS * progress.done // progress.n_games
+        bar = "█" * full + "░" * (_CELLS - full)
+        games = f"{progress.done:,} of {progress.n_games:,} games"
+        line = {"text/plain": f"{bar} {games} · {self._pace.details(progress)}"}
+        if self._shown is None:
+            from IPython.display import display
+
+            self._shown = display(line, raw=True, display_id=True)
+        else:
+            self._shown.update(line, raw=True)
 
 
 class LiveBar(AbstractContextManager[Watch]):

@@ -139,7 +139,7 @@ def test_a_terminal_gets_a_live_display(folder):
     os.close(ours)
     text = shown.decode()
     assert out.startswith("run run: finished\n")
-    for expected in ("games", "/64", "widest 95 % interval", "of 1,000,000 records", "left"):
+    for expected in ("games", "/64", "± 95 % at most", "of 1,000,000 records", "left"):
         assert expected in text
 
 
