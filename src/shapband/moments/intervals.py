@@ -18,6 +18,7 @@ from shapband._typing import FloatArray
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.moments.accumulate import Moments
+from shapband.moments.averaged import Averaged, games_part, pools_part
 from shapband.moments.decompose import fourth_moment, variance_of_variance
 from shapband.moments.errors import error_freedom, error_parts
 from shapband.moments.shapes import (
@@ -47,6 +48,11 @@ def variance_standard_error(moments: Moments) -> FloatArray:
     noise_part = per_game / (max(moments.n_games - moments.n_groups, 1) * n)
     pools = 0.0 if moments.pools is None else raw**2 * moments.pools.square
     games = (variance_of_variance(mu4, raw, n) + noise_part) * _slow(moments)
+    if moments.averaged is not None:
+        together = 2 * moments.averaged.cross_21 / (max(moments.n_games - 1, 1) * n)
+        games = games + games_part(moments.averaged, moments.n_games) + together
+        with_it, of_mean = np.sqrt(pools), np.sqrt(pools_part(moments.averaged, moments))
+        pools = _combine(with_it, of_mean, -_presence_correlation(moments, moments.averaged)) ** 2
     return np.sqrt(np.maximum(games + pools, 0.0))
 
 
@@ -96,6 +102,8 @@ def _games_half_widths(
 
 def variance_interval(moments: Moments, level: float) -> FloatArray:
     """Interval for the variance: (n, 2). Its lower end may be negative where noise is removed."""
+    if moments.averaged is not None:
+        return _averaged_interval(moments, moments.averaged, level)
     raw = moments.variance + moments.noise
     low, high = _ends(moments, level)
     noise_half = _noise_half_width(moments, level)
@@ -103,6 +111,24 @@ def variance_interval(moments: Moments, level: float) -> FloatArray:
     tilt = _noise_correlation(moments)
     lower = moments.variance - _combine(down, noise_half, tilt)
     upper = moments.variance + _combine(up, noise_half, tilt)
+    return np.stack([lower, upper], axis=1)
+
+
+def _averaged_interval(moments: Moments, averaged: Averaged, level: float) -> FloatArray:
+    """Interval for the variance of averages over who is present, plus the mean variance over that.
+
+    The errors of both parts are taken to be correlated as squared deviations are with the
+    variance over who is present, from game to game.
+    """
+    from scipy.special import stdtrit
+
+    low, high = _ends(moments, level)
+    middle = moments.variance - averaged.mean
+    error = np.sqrt(games_part(averaged, moments.n_games) + pools_part(averaged, moments))
+    half = np.asarray(stdtrit(error_freedom(moments), _upper_tail(level))) * error
+    tilt = _presence_correlation(moments, averaged)
+    lower = moments.variance - _combine(middle - low, half, -tilt)
+    upper = moments.variance + _combine(high - middle, half, -tilt)
     return np.stack([lower, upper], axis=1)
 
 
@@ -186,10 +212,20 @@ def _noise_half_width(moments: Moments, level: float) -> FloatArray:
 
 def _noise_correlation(moments: Moments) -> FloatArray:
     """Correlation over games of the squared deviation with the noise."""
+    return _square_correlation(moments, moments.noise_m2, moments.cross_21)
+
+
+def _presence_correlation(moments: Moments, averaged: Averaged) -> FloatArray:
+    """Correlation over games of the squared deviation with the variance over who is present."""
+    return _square_correlation(moments, averaged.m2, averaged.cross_21)
+
+
+def _square_correlation(moments: Moments, m2: FloatArray, cross_21: FloatArray) -> FloatArray:
+    """Correlation over games of the squared deviation with another number, from its sums."""
     spread = np.maximum(moments.m4 - moments.m2**2 / moments.n_games, 0.0)
-    scale = np.sqrt(spread * moments.noise_m2)
+    scale = np.sqrt(spread * m2)
     safe = np.where(scale > 0, scale, 1.0)
-    return np.clip(np.where(scale > 0, moments.cross_21 / safe, 0.0), -1.0, 1.0)
+    return np.clip(np.where(scale > 0, cross_21 / safe, 0.0), -1.0, 1.0)
 
 
 def _combine(one: FloatArray, other: FloatArray, correlation: FloatArray) -> FloatArray:
