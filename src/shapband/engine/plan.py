@@ -127,7 +127,7 @@ def make_plan(
     _check_kinds(utility, sampling, solver, stop)
     weighing = check_index(SHAPLEY if index is None else index, len(checked))
     players = _player_sizes(names, grouping)
-    _check_nested(players, weighing, participation)
+    _check_grouped(grouping, players, weighing, participation)
     chosen, reason = solver, ""
     if chosen is None:
         chosen, reason = _default_solver(players, max(present), utility, sampling)
@@ -184,18 +184,19 @@ def _default_solver(
     return default_solver(most_present, utility, sampling)
 
 
-def _check_nested(
-    players: Sequence[int], index: Index, participation: Participation | None
+def _check_grouped(
+    grouping: Grouping | None,
+    players: Sequence[int],
+    index: Index,
+    participation: Participation | None,
 ) -> None:
-    """Refuse with groups what their Owen values are not defined for here."""
-    if max(players) == 1:
-        return
-    if index != SHAPLEY:
+    """Refuse with groups what their Owen values, or their moments, are not defined for here."""
+    if max(players) > 1 and index != SHAPLEY:
         raise InvalidInput(
             f"index: groups share their Shapley value among their members; received {index!r}: "
             "leave index out, or value the providers without groups"
         )
-    if participation is not None:
+    if grouping is not None and participation is not None:
         raise InvalidInput(
             "participation: with groups everybody must take part: leave participation out, or "
             "value the providers without groups"

@@ -39,7 +39,8 @@ def variance_standard_error(moments: Moments) -> FloatArray:
     """Standard error of the variance: (n,).
 
     The exact finite-sample variance of the raw variance, plus that of the mean noise, minus
-    twice their covariance.
+    twice their covariance; and plus those of the mean variance over who is present, if values
+    are averages over that.
     """
     n = moments.independent_games
     raw = moments.raw_variance
@@ -49,10 +50,10 @@ def variance_standard_error(moments: Moments) -> FloatArray:
     pools = 0.0 if moments.pools is None else raw**2 * moments.pools.square
     games = (variance_of_variance(mu4, raw, n) + noise_part) * _slow(moments)
     if moments.averaged is not None:
-        together = 2 * moments.averaged.cross_21 / (max(moments.n_games - 1, 1) * n)
-        games = games + games_part(moments.averaged, moments.n_games) + together
-        with_it, of_mean = np.sqrt(pools), np.sqrt(pools_part(moments.averaged, moments))
-        pools = _combine(with_it, of_mean, -_presence_correlation(moments, moments.averaged)) ** 2
+        averaged, tilt = moments.averaged, _presence_correlation(moments, moments.averaged)
+        together = 2 * averaged.cross_21 / (max(moments.n_games - 1, 1) * n)
+        games = games + games_part(averaged, moments.n_games) + together
+        pools = _combine(np.sqrt(pools), np.sqrt(pools_part(averaged, moments)), -tilt) ** 2
     return np.sqrt(np.maximum(games + pools, 0.0))
 
 
@@ -125,11 +126,10 @@ def _averaged_interval(moments: Moments, averaged: Averaged, level: float) -> Fl
     low, high = _ends(moments, level)
     middle = moments.variance - averaged.mean
     error = np.sqrt(games_part(averaged, moments.n_games) + pools_part(averaged, moments))
-    half = np.asarray(stdtrit(error_freedom(moments), _upper_tail(level))) * error
+    quantile: FloatArray = np.asarray(stdtrit(error_freedom(moments), _upper_tail(level)))
     tilt = _presence_correlation(moments, averaged)
-    lower = moments.variance - _combine(middle - low, half, -tilt)
-    upper = moments.variance + _combine(high - middle, half, -tilt)
-    return np.stack([lower, upper], axis=1)
+    down, up = (_combine(part, quantile * error, -tilt) for part in (middle - low, high - middle))
+    return np.stack([np.maximum(moments.variance - down, 0.0), moments.variance + up], axis=1)
 
 
 def _ends(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:

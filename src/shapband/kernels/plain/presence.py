@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray
+from shapband.kernels.plain.shapley import total
 
 
 def potentials(table: FloatArray) -> FloatArray:
@@ -43,8 +44,8 @@ def average(
         values = potential[:, inside] - potential[:, inside ^ (1 << i)]
         centre = rates[i] * values[:, -1]
         apart, absent = values - centre[:, None], 1 - rates[i]
-        first = (apart * chances[inside]).sum(axis=1) - absent * centre
-        second = (apart**2 * chances[inside]).sum(axis=1) + absent * centre**2
+        first = total(apart * chances[inside]) - absent * centre
+        second = total(apart**2 * chances[inside]) + absent * centre**2
         mean[:, i] = centre + first
         variance[:, i] = np.maximum(second - first**2, 0.0)
     return mean, variance
