@@ -264,10 +264,10 @@ def _on_participation(valuation: Valuation) -> list[str]:
     own = min(max(float(parts["variance_participation"].sum()) / whole, 0.0), 1.0)
     if "variance_between_draws" in parts:
         data = min(max(float(parts["variance_between_draws"].sum()) / whole, 0.0), 1.0 - own)
+        first, last = round(100 * own), round(100 * data)
         return [
-            f"variance: {100 * own:.0f} % from the provider's own presence, "
-            f"{100 * (1 - own - data):.0f} % from that of the others, {100 * data:.0f} % from the "
-            "data"
+            f"variance: {first} % from the provider's own presence, {100 - first - last} % from "
+            f"that of the others, {last} % from the data"
         ]
     return [
         f"variance: {100 * own:.0f} % from the provider's own presence, {100 * (1 - own):.0f} % "
