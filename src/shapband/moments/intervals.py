@@ -212,20 +212,24 @@ def _noise_half_width(moments: Moments, level: float) -> FloatArray:
 
 def _noise_correlation(moments: Moments) -> FloatArray:
     """Correlation over games of the squared deviation with the noise."""
-    return _square_correlation(moments, moments.noise_m2, moments.cross_21)
+    return _correlation(moments.cross_21, np.sqrt(_square_spread(moments) * moments.noise_m2))
 
 
 def _presence_correlation(moments: Moments, averaged: Averaged) -> FloatArray:
     """Correlation over games of the squared deviation with the variance over who is present."""
-    return _square_correlation(moments, averaged.m2, averaged.cross_21)
+    # Both are squares, so the product of their sums of squares might overflow.
+    scale = np.sqrt(_square_spread(moments)) * np.sqrt(averaged.m2)
+    return _correlation(averaged.cross_21, scale)
 
 
-def _square_correlation(moments: Moments, m2: FloatArray, cross_21: FloatArray) -> FloatArray:
-    """Correlation over games of the squared deviation with another number, from its sums."""
-    spread = np.maximum(moments.m4 - moments.m2**2 / moments.n_games, 0.0)
-    scale = np.sqrt(spread * m2)
+def _square_spread(moments: Moments) -> FloatArray:
+    """Sum over games of the squared differences of squared deviations from their mean."""
+    return np.maximum(moments.m4 - moments.m2**2 / moments.n_games, 0.0)
+
+
+def _correlation(products: FloatArray, scale: FloatArray) -> FloatArray:
     safe = np.where(scale > 0, scale, 1.0)
-    return np.clip(np.where(scale > 0, cross_21 / safe, 0.0), -1.0, 1.0)
+    return np.clip(np.where(scale > 0, products / safe, 0.0), -1.0, 1.0)
 
 
 def _combine(one: FloatArray, other: FloatArray, correlation: FloatArray) -> FloatArray:
