@@ -75,7 +75,7 @@ def _against(
     if type(sampling) not in (Pooled, Stratified):
         return f"{type(sampling).__name__} asks only those who take part"
     if index != SHAPLEY:
-        return f"{index!r} is not the Shapley value"
+        return f"only the values of Shapley() can be averaged over, not those of {index!r}"
     if type(solver) is not Exact:
         return f"{type(solver).__name__} does not evaluate all coalitions"
     times = float(np.prod(2 / (1 + participation.rates(names))))
