@@ -245,7 +245,8 @@ class Valuation:
         They describe the values in single games, solver noise included: with `Fresh`, draws from
         the sources; with all other samplings, draws from the pools that were bought, whose own
         error is not in the intervals. The expected shortfall is the mean of the lowest `tail` of
-        the values; it has an interval if at least 50 games are in the tail.
+        the values; it has an interval if at least 50 games are in the tail. Games that were
+        averaged over who takes part do not show single values, and are refused.
         """
         self._check_single_games("distribution")
         games, n_played = self.games, self.n_games
