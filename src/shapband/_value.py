@@ -69,7 +69,8 @@ def value(
         ``Precision(absolute=0.01) | Seconds(600)``; looked at every 32 games, and `Seconds` after
         every chunk
     participation : who takes part in a game: `Independent`, `Cohort`, `MarkovChain` or `Trace`;
-        None is everybody in every game. An absent provider is worth 0, and its source not asked
+        None is everybody in every game. An absent provider is worth 0, and its source not asked.
+        With pools, `Independent` and `Exact`, every game is averaged over who takes part
     chunk_size : games computed at once, by default as many as fit in memory comfortably; the
         result does not depend on it
     keep_games : how many games' values `valuation.games` holds, from the first on; no estimate

@@ -41,6 +41,8 @@ class Games:
     index : how much coalitions of each size count in a value
     grouping : the groups, of which at least one has two members or more; None if all providers
         stand alone
+    rates : (n,) probability of each provider to be present, if the solver is to average over who
+        is present; None if all these providers are
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Games:
     seeds: Seeds
     index: Index = SHAPLEY
     grouping: Grouping | None = None
+    rates: FloatArray | None = None
 
     @property
     def n_providers(self) -> int:

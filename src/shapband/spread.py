@@ -11,6 +11,7 @@ from shapband._typing import FloatArray
 from shapband.checks import check_number, printable
 from shapband.errors import InvalidInput
 from shapband.moments import tails
+from shapband.moments.accumulate import Moments
 from shapband.moments.intervals import check_level
 from shapband.text import table_lines, with_digits
 
@@ -168,6 +169,15 @@ def correlation(
     _check_games("correlation", games)
     found = tails.correlation(games, level)
     return Correlation(names, *found, level=level, n_games=len(games), n_played=n_played)
+
+
+def check_single_games(moments: Moments, question: str) -> None:
+    """Refuse games that were averaged over who takes part: they do not show single values."""
+    if moments.averaged is not None:
+        raise InvalidInput(
+            f"{question}: presence was averaged over, so the values with some providers absent are "
+            "not known: use Fresh, or a solver such as Strata, with which presence is drawn"
+        )
 
 
 def _check_games(question: str, games: FloatArray) -> None:

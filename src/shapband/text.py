@@ -14,7 +14,7 @@ from shapband.checks import printable
 from shapband.indices import SHAPLEY
 from shapband.moments.accumulate import Moments
 from shapband.moments.errors import error_parts
-from shapband.moments.participation import participation_parts
+from shapband.moments.participation import participation_parts, takes_part_at_random
 from shapband.moments.shapes import (
     games_to_be_constant,
     maybe_constant,
@@ -93,7 +93,7 @@ def valuation_table(valuation: Valuation) -> Table:
         with_digits(rows.deviation[order], np.fmin(deviation_error, rows.deviation)[order]),
     ]
     header: tuple[str, ...] = ("provider", "expectation", "± 95 %", "share", "sd of value")
-    if valuation.moments.presence is not None:
+    if takes_part_at_random(valuation.moments):
         parts = participation_parts(valuation.moments)
         mean, error = parts["expectation_present"], parts["standard_error_present"]
         columns.append([f"{100 * rate:.1f} %" for rate in parts["rate"][order]])
@@ -197,13 +197,15 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
 def _method(valuation: Valuation) -> str:
     """Utility, v(∅), sampling and solver; the index and the reason have lines of their own."""
     words = valuation.setup.items()
-    return ", ".join(text for word, text in words if word not in ("index", "chosen"))
+    others = ("index", "presence", "chosen")
+    return ", ".join(text for word, text in words if word not in others)
 
 
 def _reason(valuation: Valuation) -> list[str]:
-    """Why the library took this solver, if the user named none."""
-    reason = valuation.setup.get("chosen")
-    return [f"solver:  chosen because {printable(reason)}"] if reason else []
+    """How presence entered, and why the library took this solver, if the user named none."""
+    presence, reason = valuation.setup.get("presence"), valuation.setup.get("chosen")
+    lines = [f"presence: {printable(presence)}"] if presence else []
+    return [*lines, f"solver:  chosen because {printable(reason)}"] if reason else lines
 
 
 def _headline(valuation: Valuation) -> list[str]:
@@ -253,13 +255,20 @@ def _caveats(valuation: Valuation) -> list[str]:
 
 def _on_participation(valuation: Valuation) -> list[str]:
     """Say what the variances are due to, over all providers."""
-    if valuation.moments.presence is None:
+    if not takes_part_at_random(valuation.moments):
         return []
     parts = participation_parts(valuation.moments)
     whole = float(valuation.variance.sum())
     if not whole > 0:
         return []
     own = min(max(float(parts["variance_participation"].sum()) / whole, 0.0), 1.0)
+    if "variance_between_draws" in parts:
+        data = min(max(float(parts["variance_between_draws"].sum()) / whole, 0.0), 1.0 - own)
+        first, last = round(100 * own), round(100 * data)
+        return [
+            f"variance: {first} % from the provider's own presence, {100 - first - last} % from "
+            f"that of the others, {last} % from the data"
+        ]
     return [
         f"variance: {100 * own:.0f} % from the provider's own presence, {100 * (1 - own):.0f} % "
         "from the data and the others"

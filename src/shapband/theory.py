@@ -18,12 +18,11 @@ from numpy.typing import ArrayLike
 
 from shapband._typing import FloatArray
 from shapband.checks import check_row
-from shapband.coalitions import coalition_weights, members
+from shapband.coalitions import coalition_weights
 from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
 from shapband.sampling.allocation import allocate
-from shapband.solvers.exact import index_values
-from shapband.utilities.table import TableUtility
+from shapband.solvers.presence import presence_chances, values_of_all_sets
 
 __all__ = [
     "ClosedForm",
@@ -174,8 +173,8 @@ def _gain_weights(arrived: FloatArray, i: int) -> FloatArray:
 def random_participation(values: ArrayLike, probabilities: ArrayLike) -> ClosedForm:
     """Return both moments of the Shapley values of a game whose providers take part at random.
 
-    The expectation follows from `participation_matrix`, the covariance from all 2**n sets of
-    those who take part.
+    Both follow from all 2**n sets of those who take part, with the code that valuations use to
+    average over them. The expectation is also that of `participation_matrix`.
 
     Parameters
     ----------
@@ -197,16 +196,14 @@ def random_participation(values: ArrayLike, probabilities: ArrayLike) -> ClosedF
             "random_participation: values must be 2**n numbers for n = 1 to 12 probabilities; "
             f"received the shapes {v.shape} and {p.shape}"
         )
-    expectation = participation_matrix(p) @ v
-    table = TableUtility(v)
-    square = np.zeros((n, n))
-    for present in range(1, 2**n):
-        inside = np.array(members(present))
-        chance = np.prod(p[inside]) * np.prod(1 - np.delete(p, inside))
-        phi = np.zeros(n)
-        phi[inside] = index_values(table.restricted(inside.tolist()).values[None], SHAPLEY)[0]
-        square += chance * np.outer(phi, phi)
-    return ClosedForm(expectation, square - np.outer(expectation, expectation))
+    if (p < 0).any() or (p > 1).any():
+        raise InvalidInput(
+            f"random_participation: probabilities must lie between 0 and 1; received {p.tolist()}"
+        )
+    phi, chances = values_of_all_sets(v), presence_chances(p)
+    expectation = chances @ phi
+    apart = phi - expectation
+    return ClosedForm(expectation, apart.T @ (chances[:, None] * apart))
 
 
 def finite_pool_correction(variance: ArrayLike, pool_sizes: ArrayLike) -> FloatArray:

@@ -19,7 +19,7 @@ from shapband.moments import intervals, joint
 from shapband.moments.accumulate import Moments
 from shapband.moments.documents import moments_document, moments_of, to_array, to_numbers
 from shapband.moments.errors import error_parts
-from shapband.moments.participation import participation_parts
+from shapband.moments.participation import participation_parts, takes_part_at_random
 from shapband.sampling.distinct import repeated
 from shapband.text import valuation_html, valuation_text
 
@@ -56,7 +56,8 @@ class Valuation:
     ----------
     names : the providers, in the order of all arrays
     moments : sums over games from which all estimates are computed
-    games : (n_games, n) per-game values
+    games : (n_games, n) per-game values; expected values given the draws of a game, if
+        ``setup["presence"]`` says that presence was averaged over
     access : what was asked of the sources, in total and per provider
     evaluations : distinct coalitions evaluated, over all games
     failures : how many evaluations failed and were given the utility's `failed` value
@@ -70,7 +71,8 @@ class Valuation:
     stopped_code : the same for programs: ``n_games``, ``budget``, ``rule``, ``pools`` if the
         rule cannot be met with these pools, or ``unfinished`` in a run that is not finished
     seed : the seed; the same seed gives the same valuation
-    setup : utility, v(∅), index, sampling, solver and participation as text
+    setup : utility, v(∅), index, sampling, solver and participation as text, and why the solver
+        was chosen and presence was averaged over or drawn
     seconds : wall time with access; in a run, the sum over sessions, without the pauses
     groups : what the groups of providers are worth, or None without groups
 
@@ -124,7 +126,7 @@ class Valuation:
 
     @property
     def raw_variance(self) -> FloatArray:
-        """(n,) sample variance across games, solver noise included."""
+        """(n,) sample variance of `games`, solver noise included."""
         return self.moments.raw_variance
 
     @property
@@ -185,7 +187,9 @@ class Valuation:
         `variance_present` are the moments of its value in these games, with the standard error of
         the first. The variance over all games is the sum of `variance_participation`, which its own
         presence and absence cause, and `variance_data`, which the data and the presence of the
-        others cause: p (1 - p) E[φ | present]² and p Var(φ | present).
+        others cause: p (1 - p) E[φ | present]² and p Var(φ | present). If presence was averaged
+        over, the variance is also the sum of `variance_within_draws`, E[Var(φ | draws)], which
+        the presence of all providers causes, and `variance_between_draws`, Var(E[φ | draws]).
         """
         import pandas as pd
 
@@ -243,8 +247,10 @@ class Valuation:
         They describe the values in single games, solver noise included: with `Fresh`, draws from
         the sources; with all other samplings, draws from the pools that were bought, whose own
         error is not in the intervals. The expected shortfall is the mean of the lowest `tail` of
-        the values; it has an interval if at least 50 games are in the tail.
+        the values; it has an interval if at least 50 games are in the tail. Games that were
+        averaged over who takes part do not show single values, and are refused.
         """
+        spread.check_single_games(self.moments, "distribution")
         games, n_played = self.games, self.n_games
         return spread.distribution(self.names, games, n_played, quantiles, tail, level)
 
@@ -254,6 +260,7 @@ class Valuation:
         They describe the values in single games, like `distribution`. Solver noise is included
         and changes the correlations.
         """
+        spread.check_single_games(self.moments, "correlation")
         return spread.correlation(self.names, self.games, self.n_games, level)
 
     @property
@@ -296,7 +303,7 @@ class Valuation:
         }
         if self.groups is not None:
             columns["group"] = [label or None for label in self.groups.labels]
-        if self.moments.presence is not None:
+        if takes_part_at_random(self.moments):
             columns |= participation_parts(self.moments)
         return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
 

@@ -49,6 +49,24 @@ def test_a_dry_run_says_what_the_run_takes(config, tmp_path):
     assert len(bill["providers"]) == 10
 
 
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ('participation = { kind = "cohort", k = 4 }', "everybody takes part: plan without it"),
+        ('index = { kind = "banzhaf" }', "a plan is for Shapley values; received Banzhaf"),
+        (
+            'providers = [{ group = "wine", source = { kind = "task", task = "wine" } }]',
+            "groups cannot be planned for yet",
+        ),
+    ],
+)
+def test_what_the_pilot_would_not_play_is_refused(config, tmp_path, table, message):
+    kept = [line for line in CONFIG.splitlines() if not line.startswith(table.split()[0])]
+    config.write_text("\n".join([*kept, table]))
+    assert message in refused("plan", config, *QUICK, "--write", tmp_path / "new.toml")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.toml"]
+
+
 def test_a_run_needs_a_directory(config):
     result = called("run", config)
     assert result.exit_code == 2

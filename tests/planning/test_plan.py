@@ -301,3 +301,34 @@ def test_a_pilot_that_is_too_dear_is_refused(limits):
     with pytest.raises(BudgetExceeded, match="the pilot takes 120 records in 8 requests"):
         sb.plan(counted, utility, n_sample=15, **limits)
     assert [p.source.asked for p in counted] == [0] * 4
+
+
+def test_blocks_of_whole_stocks_are_promised_no_more_than_they_reach():
+    """The pilot's pools are whole stocks, which do not tell how much of the variance cancels."""
+    rng = np.random.default_rng(0)
+    X, X_val = rng.normal(size=(12, 2)), rng.normal(size=(50, 2))
+    y = X @ [1.0, 2.0] + rng.normal(size=12)
+    providers = [
+        sb.Provider(name, sb.ArraySource(X[part], y[part]))
+        for name, part in (("a", slice(6)), ("b", slice(6, 12)))
+    ]
+    utility = sb.LinearUtility(X_val, X_val @ [1.0, 2.0])
+    found = sb.plan(providers, utility, n_sample=3, minutes=0.02, seed=0)
+    row = next(one for one in found.rows if isinstance(one.sampling, sb.Blocks))
+    promised = row.standard_error * np.sqrt(row.n_games / 200)
+    values = [
+        sb.value(providers, utility, sampling=row.sampling, n_games=200, seed=seed).expectation
+        for seed in range(40)
+    ]
+    # The standard error of a deviation from 40 values is 11 % of it.
+    assert (np.std(values, axis=0, ddof=1) < 1.44 * promised).all()
+    assert (promised < 3 * np.std(values, axis=0, ddof=1)).all()
+
+
+def test_errors_beyond_all_games_and_values_without_any():
+    providers = gaussian_providers([1.0, 2.0], [1.0, 1.0])
+    with pytest.raises(BudgetExceeded, match=r"Fresh with Exact: 10,000,000 games leave ±"):
+        sb.plan(providers, sb.AdditiveUtility(), n_sample=5, error=1e-9, seed=0)
+    same = sb.FunctionUtility(lambda X, y: 1.0)
+    found = sb.plan(providers, same, n_sample=5, error=0.1, seed=0)
+    assert found.recommended.half_width.max() == 0

@@ -6,8 +6,10 @@ E = p μ and Var = p σ²/m + p (1 - p) μ².
 
 import numpy as np
 import pytest
+from tests.test_averaged_presence import draw_presence
 
 import shapband as sb
+from shapband.engine import plan as plans
 
 MEANS, DEVIATIONS = np.array([1.0, -2.0, 0.5]), np.array([1.0, 3.0, 0.5])
 NAMES = ["g0", "g1", "g2"]
@@ -93,6 +95,13 @@ def test_intervals_of_a_trace_hold_for_its_rounds():
     assert elsewhere < 0.7
 
 
+@pytest.fixture
+def drawn(monkeypatch):
+    """Presence is drawn in games from pools too, as with other solvers."""
+    monkeypatch.setattr(plans, "choose_averaging", draw_presence)
+
+
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.parametrize("sampling", [sb.Pooled(40, 8), sb.Pooled(40, 8, replace=False)], ids=repr)
 def test_intervals_hold_for_the_population_behind_pools(sampling):
     """The spread of the games alone, without the error of the pools, does not hold."""
@@ -102,6 +111,7 @@ def test_intervals_hold_for_the_population_behind_pools(sampling):
     assert naive < 0.85
 
 
+@pytest.mark.usefixtures("drawn")
 def test_the_variance_behind_pools_includes_that_between_pools():
     law, sampling = sb.Independent(0.8), sb.Pooled(40, SIZE, replace=False)
     found = [played(law, seed, n_games=80, sampling=sampling) for seed in range(100)]

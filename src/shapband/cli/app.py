@@ -241,6 +241,7 @@ def plan(
     from shapband.config.planned import (
         check_new_run,
         check_place,
+        check_plannable,
         draw_size,
         local_workers,
         planned_text,
@@ -254,6 +255,7 @@ def plan(
     if out is not None:
         check_new_run(out)
     given = described.build(config.parent).plan
+    check_plannable(given)
     limit = None if given.stop is None else given.stop.time_limit / 60
     found = make_proposals(
         given.providers,

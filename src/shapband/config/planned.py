@@ -10,7 +10,9 @@ from typing import Any
 from shapband.config.config import Config
 from shapband.config.parts import SAMPLINGS, SOLVERS
 from shapband.config.toml import to_toml
+from shapband.engine.plan import Plan
 from shapband.errors import InvalidInput
+from shapband.indices import SHAPLEY
 from shapband.planning.proposals import Proposal
 from shapband.sampling.base import Sampling
 
@@ -25,6 +27,21 @@ def draw_size(sampling: Sampling) -> int:
         "sampling: a plan needs the records that a provider gives to a game: use a sampling with "
         "n_sample or n_boot"
     )
+
+
+def check_plannable(plan: Plan) -> None:
+    """Refuse what the pilot's games would not have, so that its promises would be wrong."""
+    if plan.participation is not None:
+        raise InvalidInput(
+            "participation: a plan is for games in which everybody takes part: plan without it, "
+            "or see `run --dry-run` for the bill"
+        )
+    if plan.index != SHAPLEY:
+        raise InvalidInput(f"index: a plan is for Shapley values; received {plan.index!r}")
+    if plan.grouping is not None:
+        raise InvalidInput(
+            "group: groups cannot be planned for yet: plan for their providers alone"
+        )
 
 
 def local_workers(config: Config) -> int:

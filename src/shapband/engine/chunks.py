@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from shapband._typing import BoolArray
+from shapband._typing import BoolArray, FloatArray
 from shapband.access.access import Access
 from shapband.checks import check_whole, described, error_line, one_line
 from shapband.draws import Draws
@@ -82,6 +82,7 @@ class Job:
     Attributes
     ----------
     summaries_travel : whether summaries are sent to other processes instead of records
+    rates : probabilities to be present, if values are averaged over who is; None if not
     """
 
     utility: Utility
@@ -91,6 +92,7 @@ class Job:
     summaries_travel: bool
     index: Index = SHAPLEY
     grouping: Grouping | None = None
+    rates: FloatArray | None = None
 
     @staticmethod
     def of(plan: Plan, realisation: Realisation) -> Job:
@@ -104,6 +106,7 @@ class Job:
             travel,
             plan.index,
             plan.grouping,
+            plan.rates,
         )
 
     def __call__(self, task: Chunk | MixedChunk) -> Solution:
@@ -141,7 +144,8 @@ class Job:
         grouping = self.grouping
         # In groups of one the Owen values are the Shapley values, which any solver gives.
         nested = grouping if grouping is not None and grouping.nested else None
-        games = Games(utility, summaries, names, chunk.indices, self.seeds, self.index, nested)
+        addresses = names, chunk.indices, self.seeds
+        games = Games(utility, summaries, *addresses, self.index, nested, self.rates)
         before = utility.failures
         solution = check_solution(solver.solve(games), solver, games)
         if grouping is not None and nested is None:

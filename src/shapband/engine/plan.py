@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from shapband._typing import FloatArray
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_number, check_whole, error_line, written
+from shapband.engine.averaging import AVERAGED, DRAWN, EVERYBODY, Averaging, choose_averaging
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY, Index, check_index
@@ -44,13 +46,24 @@ class Plan:
     reason: str = ""  # for the solver, if the user named none
     grouping: Grouping | None = None
     participation: Participation | None = None
+    averaging: Averaging = EVERYBODY
 
     @property
     def presence(self) -> Presence | None:
-        """Who takes part in which games, or None if everybody does in all."""
-        if self.participation is None:
+        """Who takes part in which games, or None if everybody does in all.
+
+        Everybody does if the values of each game are averaged over who is present.
+        """
+        if self.participation is None or self.averaging.averages:
             return None
         return Presence(self.participation, self.seeds, self.names)
+
+    @property
+    def rates(self) -> FloatArray | None:
+        """(n,) probabilities to be present, if values are averaged over who is; else None."""
+        if self.participation is None or not self.averaging.averages:
+            return None
+        return self.participation.rates(self.names)
 
     @property
     def most_present(self) -> int:
@@ -68,7 +81,8 @@ class Plan:
     def setup(self) -> dict[str, str]:
         """Utility, value of the empty coalition, index, sampling and solver as text.
 
-        "chosen" is the reason for the solver, if the user named none.
+        "presence" says whether it was averaged over or drawn, and why; "chosen" is the reason for
+        the solver, if the user named none.
         """
         source = " (a dummy model)" if self.utility.baseline else ""
         setup = {
@@ -77,7 +91,7 @@ class Plan:
             "index": repr(self.index),
             "sampling": repr(self.sampling),
             "solver": repr(self.solver),
-            **_told(self.participation),
+            **_told(self.participation, self.averaging),
         }
         return {**setup, "chosen": self.reason} if self.reason else setup
 
@@ -113,7 +127,7 @@ def make_plan(
     _check_kinds(utility, sampling, solver, stop)
     weighing = check_index(SHAPLEY if index is None else index, len(checked))
     players = _player_sizes(names, grouping)
-    _check_nested(players, weighing, participation)
+    _check_grouped(grouping, players, weighing, participation)
     chosen, reason = solver, ""
     if chosen is None:
         chosen, reason = _default_solver(players, max(present), utility, sampling)
@@ -151,6 +165,7 @@ def make_plan(
         reason=reason,
         grouping=grouping,
         participation=participation,
+        averaging=choose_averaging(participation, sampling, chosen, weighing, names),
     )
 
 
@@ -169,26 +184,33 @@ def _default_solver(
     return default_solver(most_present, utility, sampling)
 
 
-def _check_nested(
-    players: Sequence[int], index: Index, participation: Participation | None
+def _check_grouped(
+    grouping: Grouping | None,
+    players: Sequence[int],
+    index: Index,
+    participation: Participation | None,
 ) -> None:
-    """Refuse with groups what their Owen values are not defined for here."""
-    if max(players) == 1:
-        return
-    if index != SHAPLEY:
+    """Refuse with groups what their Owen values, or their moments, are not defined for here."""
+    if max(players) > 1 and index != SHAPLEY:
         raise InvalidInput(
             f"index: groups share their Shapley value among their members; received {index!r}: "
             "leave index out, or value the providers without groups"
         )
-    if participation is not None:
+    if grouping is not None and participation is not None:
         raise InvalidInput(
             "participation: with groups everybody must take part: leave participation out, or "
             "value the providers without groups"
         )
 
 
-def _told(participation: Participation | None) -> dict[str, str]:
-    return {} if participation is None else {"participation": repr(participation)}
+def _told(participation: Participation | None, averaging: Averaging) -> dict[str, str]:
+    if participation is None:
+        return {}
+    told = {"participation": repr(participation)}
+    if averaging.reason:
+        way = AVERAGED if averaging.averages else DRAWN
+        told["presence"] = f"{way}, because {averaging.reason}"
+    return told
 
 
 def _present_counts(

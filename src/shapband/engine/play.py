@@ -148,7 +148,8 @@ class _Session:
         started: float,
     ) -> None:
         self._presence = plan.presence
-        self.fold = Fold(len(plan.providers), realisation.group, realisation.design, self._presence)
+        sampled = realisation.group, realisation.design
+        self.fold = Fold(len(plan.providers), *sampled, self._presence, plan.rates)
         self._groups = None
         if plan.grouping is not None:
             self._groups = GroupFold(plan.grouping, realisation.group)
@@ -280,7 +281,7 @@ class _Session:
                 yield MixedChunk.of(chunk, self._presence.table(indices))
 
     def _take(self, solution: Solution) -> None:
-        self.fold.add(solution.values, solution.noise)
+        self.fold.add_solved(solution)
         if self._groups is not None and solution.group_noise is not None:
             self._groups.add(solution.values, solution.group_noise)
         self.kept.add(solution.values)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 from shapband.moments import decompose
+from shapband.moments.averaged import Averaged
 from shapband.moments.pools import PoolErrors
 from shapband.moments.presence import PresenceMoments
 
@@ -41,6 +42,7 @@ class Moments:
     products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
     pools : what the choice of the pools adds to the errors, or None without pools
     presence : moments of the games in which each provider takes part, or None if all do in all
+    averaged : the variance over who is present, if x is an average over that; else None
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Moments:
     products: FloatArray | None = None
     pools: PoolErrors | None = None
     presence: PresenceMoments | None = None
+    averaged: Averaged | None = None
 
     @staticmethod
     def empty(n_providers: int, group: int | None = None) -> Moments:
@@ -129,9 +132,12 @@ class Moments:
     def variance(self) -> FloatArray:
         """(n,) estimate of Var(φ), solver noise removed; a small variance may come out negative.
 
-        With draws without replacement from pools it includes the variance between pools.
+        With draws without replacement from pools it includes the variance between pools, and with
+        averages over who is present the variance over that.
         """
         shown = self.raw_variance - self.noise
+        if self.averaged is not None:
+            shown = shown + self.averaged.mean
         return shown if self.pools is None else shown + self.pools.hidden
 
     @property

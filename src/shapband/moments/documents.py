@@ -11,6 +11,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 from shapband.moments.accumulate import Moments
+from shapband.moments.averaged import Averaged
 from shapband.moments.pools import PoolErrors
 from shapband.moments.presence import PresenceMoments
 
@@ -30,6 +31,8 @@ def moments_document(moments: Moments) -> dict[str, Any]:
     }
     if moments.presence is not None:
         document["presence"] = _lists_of(moments.presence)
+    if moments.averaged is not None:
+        document["averaged"] = _lists_of(moments.averaged)
     return document
 
 
@@ -45,6 +48,9 @@ def moments_of(document: Mapping[str, Any]) -> Moments:
     if parts.get("presence") is not None:
         known = {name: part for name, part in parts["presence"].items() if part is not None}
         parts["presence"] = PresenceMoments(**{name: to_array(known[name]) for name in known})
+    if parts.get("averaged") is not None:
+        averaged = {name: to_array(part) for name, part in parts["averaged"].items()}
+        parts["averaged"] = Averaged(**averaged)
     return Moments(**parts)
 
 
@@ -62,6 +68,6 @@ def to_array(listed: Any) -> FloatArray:
     return np.array(listed, dtype=np.float64)
 
 
-def _lists_of(record: PoolErrors | PresenceMoments) -> dict[str, Any]:
+def _lists_of(record: PoolErrors | PresenceMoments | Averaged) -> dict[str, Any]:
     parts = {field.name: getattr(record, field.name) for field in fields(record)}
     return {name: None if part is None else to_numbers(part) for name, part in parts.items()}

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from shapband._typing import BoolArray, FloatArray
 from shapband.moments.accumulate import Moments
+from shapband.moments.averaged import Averaged
 from shapband.moments.errors import games_variance
 from shapband.moments.influence import InfluenceFold
 from shapband.moments.pools import PoolErrors, Spread, bound_errors, pool_errors
 from shapband.moments.presence import Overall, PresenceFold, PresenceMoments
 from shapband.sampling.base import PoolDesign
 from shapband.sampling.participation import Presence
+from shapband.solvers.base import Solution
 
 FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
 
@@ -27,6 +30,7 @@ class Fold:
     group : games that share a shuffle, or None
     design : how games choose records from pools, or None without pools
     presence : who takes part in which games, or None if everybody does in all
+    rates : (n,) probabilities to be present, if values are averages over who is; else None
     """
 
     def __init__(
@@ -35,12 +39,25 @@ class Fold:
         group: int | None,
         design: PoolDesign | None = None,
         presence: Presence | None = None,
+        rates: FloatArray | None = None,
     ) -> None:
         self._size = FOLD if group is None else group
         self._folded = Moments.empty(n_providers, group)
         self._waiting = np.empty((2, 0, n_providers))
         self._pools = None if design is None else _PoolFold(design, presence)
         self._presence = None if presence is None else PresenceFold(presence)
+        self._rates = rates
+
+    def add_solved(self, solution: Solution) -> None:
+        """Add the next games, as they were solved.
+
+        Averages over who is present have no noise, so the variance over that takes its place in
+        the sums; `moments` tells the two apart.
+        """
+        if self._rates is None or solution.presence_variance is None:
+            self.add(solution.values, solution.noise)
+        else:
+            self.add(solution.values, solution.presence_variance)
 
     def add(self, values: FloatArray, noise: FloatArray) -> None:
         """Add the next games: values and noise, (n_games, n) each."""
@@ -65,6 +82,8 @@ class Fold:
         moments = self._folded
         if self._waiting.shape[1] > 0:
             moments = moments.merge(self._block(self._waiting))
+        if self._rates is not None:
+            moments = _averaged(moments, self._rates)
         if self._presence is not None:
             moments = replace(moments, presence=self._presence_moments(self._presence, moments))
         if self._pools is None or moments.n_games < 2:
@@ -163,6 +182,14 @@ class _PoolFold:
             return _centre(values)
         present = self._presence.table(range(n_games))
         return _centre(values) if present.all() else _centre_of_present(values, present)
+
+
+def _averaged(moments: Moments, rates: FloatArray) -> Moments:
+    """Take the sums of noise for those of the variance over who is present."""
+    found = Averaged(rates, moments.noise, moments.noise_m2, moments.cross_21)
+    sums = ("noise", "noise_m2", "cross_11", "cross_21")
+    none: Any = {name: np.zeros_like(moments.mean) for name in sums}
+    return replace(moments, averaged=found, **none)
 
 
 def spread_of(moments: Moments) -> Spread:

@@ -18,6 +18,7 @@ from shapband._typing import FloatArray
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.moments.accumulate import Moments
+from shapband.moments.averaged import Averaged, games_part, pools_part
 from shapband.moments.decompose import fourth_moment, variance_of_variance
 from shapband.moments.errors import error_freedom, error_parts
 from shapband.moments.shapes import (
@@ -38,7 +39,8 @@ def variance_standard_error(moments: Moments) -> FloatArray:
     """Standard error of the variance: (n,).
 
     The exact finite-sample variance of the raw variance, plus that of the mean noise, minus
-    twice their covariance.
+    twice their covariance; and plus those of the mean variance over who is present, if values
+    are averages over that.
     """
     n = moments.independent_games
     raw = moments.raw_variance
@@ -47,6 +49,11 @@ def variance_standard_error(moments: Moments) -> FloatArray:
     noise_part = per_game / (max(moments.n_games - moments.n_groups, 1) * n)
     pools = 0.0 if moments.pools is None else raw**2 * moments.pools.square
     games = (variance_of_variance(mu4, raw, n) + noise_part) * _slow(moments)
+    if moments.averaged is not None:
+        averaged, tilt = moments.averaged, _presence_correlation(moments, moments.averaged)
+        together = 2 * averaged.cross_21 / (max(moments.n_games - 1, 1) * n)
+        games = games + games_part(averaged, moments.n_games) + together
+        pools = _combine(np.sqrt(pools), np.sqrt(pools_part(averaged, moments)), -tilt) ** 2
     return np.sqrt(np.maximum(games + pools, 0.0))
 
 
@@ -96,6 +103,8 @@ def _games_half_widths(
 
 def variance_interval(moments: Moments, level: float) -> FloatArray:
     """Interval for the variance: (n, 2). Its lower end may be negative where noise is removed."""
+    if moments.averaged is not None:
+        return _averaged_interval(moments, moments.averaged, level)
     raw = moments.variance + moments.noise
     low, high = _ends(moments, level)
     noise_half = _noise_half_width(moments, level)
@@ -104,6 +113,23 @@ def variance_interval(moments: Moments, level: float) -> FloatArray:
     lower = moments.variance - _combine(down, noise_half, tilt)
     upper = moments.variance + _combine(up, noise_half, tilt)
     return np.stack([lower, upper], axis=1)
+
+
+def _averaged_interval(moments: Moments, averaged: Averaged, level: float) -> FloatArray:
+    """Interval for the variance of averages over who is present, plus the mean variance over that.
+
+    The errors of both parts are taken to be correlated as squared deviations are with the
+    variance over who is present, from game to game.
+    """
+    from scipy.special import stdtrit
+
+    low, high = _ends(moments, level)
+    middle = moments.variance - averaged.mean
+    error = np.sqrt(games_part(averaged, moments.n_games) + pools_part(averaged, moments))
+    quantile: FloatArray = np.asarray(stdtrit(error_freedom(moments), _upper_tail(level)))
+    tilt = _presence_correlation(moments, averaged)
+    down, up = (_combine(part, quantile * error, -tilt) for part in (middle - low, high - middle))
+    return np.stack([np.maximum(moments.variance - down, 0.0), moments.variance + up], axis=1)
 
 
 def _ends(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
@@ -186,10 +212,24 @@ def _noise_half_width(moments: Moments, level: float) -> FloatArray:
 
 def _noise_correlation(moments: Moments) -> FloatArray:
     """Correlation over games of the squared deviation with the noise."""
-    spread = np.maximum(moments.m4 - moments.m2**2 / moments.n_games, 0.0)
-    scale = np.sqrt(spread * moments.noise_m2)
+    return _correlation(moments.cross_21, np.sqrt(_square_spread(moments) * moments.noise_m2))
+
+
+def _presence_correlation(moments: Moments, averaged: Averaged) -> FloatArray:
+    """Correlation over games of the squared deviation with the variance over who is present."""
+    # Both are squares, so the product of their sums of squares might overflow.
+    scale = np.sqrt(_square_spread(moments)) * np.sqrt(averaged.m2)
+    return _correlation(averaged.cross_21, scale)
+
+
+def _square_spread(moments: Moments) -> FloatArray:
+    """Sum over games of the squared differences of squared deviations from their mean."""
+    return np.maximum(moments.m4 - moments.m2**2 / moments.n_games, 0.0)
+
+
+def _correlation(products: FloatArray, scale: FloatArray) -> FloatArray:
     safe = np.where(scale > 0, scale, 1.0)
-    return np.clip(np.where(scale > 0, moments.cross_21 / safe, 0.0), -1.0, 1.0)
+    return np.clip(np.where(scale > 0, products / safe, 0.0), -1.0, 1.0)
 
 
 def _combine(one: FloatArray, other: FloatArray, correlation: FloatArray) -> FloatArray:

@@ -6,14 +6,18 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.moments.accumulate import Moments
+from shapband.moments.averaged import Averaged, own_presence
 from shapband.moments.errors import error_parts
 
 
 def participation_parts(moments: Moments) -> dict[str, FloatArray]:
     """Rate, moments if present, and the variance by its causes: (n,) each, by name.
 
-    Without a participation everybody is present in all games.
+    Without a participation everybody is present in all games. Averages over who is present also
+    have the parts of the law of total variance, given the draws of a game.
     """
+    if moments.averaged is not None:
+        return _averaged_parts(moments, moments.averaged)
     presence, pools = moments.presence, moments.pools
     if presence is None or (presence.count == moments.n_games).all():
         rate = np.ones_like(moments.mean)
@@ -39,3 +43,24 @@ def participation_parts(moments: Moments) -> dict[str, FloatArray]:
         "variance_participation": np.where(rate < 1, moments.variance - of_data, 0.0),
         "variance_data": of_data,
     }
+
+
+def _averaged_parts(moments: Moments, averaged: Averaged) -> dict[str, FloatArray]:
+    rate, own = averaged.rates, own_presence(averaged, moments)
+    own = np.where(rate < 1, own, 0.0)
+    of_data = moments.variance - own
+    return {
+        "rate": rate,
+        "expectation_present": moments.mean / rate,
+        "standard_error_present": np.sqrt(error_parts(moments).total) / rate,
+        "variance_present": of_data / rate,
+        "variance_participation": own,
+        "variance_data": of_data,
+        "variance_within_draws": averaged.mean,
+        "variance_between_draws": moments.variance - averaged.mean,
+    }
+
+
+def takes_part_at_random(moments: Moments) -> bool:
+    """Whether the games were those of a participation."""
+    return moments.presence is not None or moments.averaged is not None

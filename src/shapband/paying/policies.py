@@ -16,6 +16,7 @@ from shapband.errors import InvalidInput
 from shapband.moments.accumulate import MANY, Moments
 from shapband.moments.errors import error_covariance, error_parts
 from shapband.moments.simulate import independent_errors, normal_errors
+from shapband.spread import check_single_games
 from shapband.valuation import Valuation
 
 POLICIES = ("proportional", "risk", "floor", "lower_bound")
@@ -84,6 +85,7 @@ def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
     aversion = check_number("payouts: risk_aversion", risk_aversion)
     if aversion < 0:
         raise InvalidInput(f"payouts: risk_aversion must be at least 0; received {aversion:g}")
+    check_single_games(valuation.moments, "payouts: policy='risk'")
     games = valuation.games
     if games.shape[1] > MANY:
         raise InvalidInput(

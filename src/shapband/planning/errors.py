@@ -69,6 +69,7 @@ class ErrorModel:
     stocks : (n,) records of the sources
     variance : (n,) V
     single, pairs, rest : (n,) F, S and H
+    shared : (n,) F, or 0 where the pilot's pools do not tell it from the rest
     kurtosis : (n,) of the values
     square : (n,) relative variance of the variance over the choice of the pools, times their size
     noise : for every family of solvers the works of its probes and their noise
@@ -80,6 +81,7 @@ class ErrorModel:
     single: FloatArray
     pairs: FloatArray
     rest: FloatArray
+    shared: FloatArray
     kurtosis: FloatArray
     square: FloatArray
     noise: dict[str, tuple[FloatArray, FloatArray]]
@@ -95,17 +97,18 @@ class ErrorModel:
         if moments.pools is None or pilot.pool_sizes is None:
             # All of it counts as due to single records: the error of pools is then the largest.
             single = within / np.maximum(1 - least, _LEAST)
-            pairs = rest = np.zeros_like(raw)
+            pairs = rest = shared = np.zeros_like(raw)
         else:
             sizes = pilot.pool_sizes.astype(np.float64)
             single, pairs, rest = _parts(within, moments.pools.variance, n_sample / sizes, least)
+            shared = np.where(_mixed(n_sample / sizes - least) > 0, single, 0.0)
             unseen = np.maximum(1 - sizes / pilot.stocks, _LEAST)
             square = np.maximum(moments.pools.square * sizes / unseen, 2.0)
         variance = single * (1 - least) + pairs * (1 - least**2) + rest
         noise = {one.family.name: _noise_of(pilot, one.family) for one in pilot.probes}
         shape = np.maximum(kurtosis(moments), 1.0)
         return ErrorModel(
-            n_sample, pilot.stocks, variance, single, pairs, rest, shape, square, noise
+            n_sample, pilot.stocks, variance, single, pairs, rest, shared, shape, square, noise
         )
 
     def between(self, sizes: FloatArray) -> FloatArray:
@@ -138,7 +141,8 @@ class ErrorModel:
         endless = self.single + self.pairs + self.rest
         if method.per_shuffle(n_pool, self.stocks):
             used = method.per_shuffle(n_pool, self.stocks) * self.n_sample / sizes
-            left = endless - self.single * used
+            # Pools that are whole stocks do not tell F: then nothing is taken to cancel.
+            left = np.where(self.shared > 0, endless - self.shared * used, self.variance)
         else:
             left = endless if method.replace else self.variance - self.between(sizes)
         return np.asarray(np.maximum(left, _LEAST * self.variance))

@@ -229,10 +229,10 @@ class Search:
             needed = self._needed(method, n_pool, family, work)
             if needed == inf:
                 made = self._make(method, n_pool, family, work, _MOST_GAMES)
-                self._fail(
-                    f"pools of {n_pool:,} leave ±{made.worst:.2g}, however many games are played",
-                    made.worst,
-                )
+                why = f"pools of {n_pool:,} leave ±{made.worst:.2g}, however many games are played"
+                if not method.pooled:
+                    why = f"{_MOST_GAMES:,} games leave ±{made.worst:.2g}"
+                self._fail(why, made.worst)
                 return 0
             games = ceil(max(needed, least) / group) * group
         if games < least:
@@ -271,7 +271,8 @@ class Search:
         n_games: float = 1000.0
         for _ in range(8):  # Student's quantile depends on the number of games
             made = self._errors.errors(method, n_pool, family, work, max(int(n_games), 2))
-            quantile = made.half_width / np.maximum(made.standard_error, 1e-300)
+            known = np.where(made.standard_error > 0, made.standard_error, 1.0)
+            quantile = np.where(made.standard_error > 0, made.half_width / known, 1.0)
             room = (error / quantile) ** 2 - pools
             if (room[games > 0] <= 0).any():
                 return inf

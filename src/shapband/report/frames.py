@@ -9,6 +9,7 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray
 from shapband.errors import InvalidInput
 from shapband.moments.errors import error_parts
+from shapband.spread import check_single_games
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +45,7 @@ def ranks_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame:
 
 def distribution_frame(valuation: Valuation) -> pd.DataFrame:
     """Quantiles of the values in single games, their ends, and the share of negative ones."""
+    check_single_games(valuation.moments, "distribution")
     games = _kept(valuation, "distribution")
     quantiles = np.quantile(games, QUANTILES, axis=0)
     columns = {f"quantile_{p:g}": row for p, row in zip(QUANTILES, quantiles, strict=True)}

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from shapband.checks import one_line
+from shapband.engine.averaging import AVERAGED
 from shapband.errors import InvalidInput, RunDamaged
 from shapband.moments.accumulate import Moments
 from shapband.moments.presence import PresenceMoments
@@ -34,6 +35,7 @@ _MANIFEST: dict[str, Any] = {
     "seed": int,
     "n_games": int,
     "setup": dict,
+    "presence": str,
     "arguments": dict,
     "versions": dict,
     "config": str | None,
@@ -66,6 +68,11 @@ def check_manifest(manifest: Mapping[str, Any]) -> None:
     groups = manifest.get("groups")
     if groups is not None and (len(groups) != len(names) or not any(groups)):
         raise ValueError("groups that are not of these providers")
+
+
+def is_averaged(manifest: Mapping[str, Any]) -> bool:
+    """Whether the games are averages over who is present; those of older versions never are."""
+    return bool(manifest.get("presence") == AVERAGED)
 
 
 def _is_of(value: Any, kind: Any) -> bool:
@@ -135,6 +142,8 @@ def _check_moments(moments: Moments, n: int) -> None:
         by_name = {one.name: getattr(moments.presence, one.name) for one in fields(PresenceMoments)}
         pairs.append(by_name.pop("correlation"))
         parts.extend(by_name.values())
+    if moments.averaged is not None:
+        parts.extend(getattr(moments.averaged, one.name) for one in fields(moments.averaged))
     _check_shapes(parts, n)
     if any(one is not None and one.shape != (n, n) for one in pairs):
         raise ValueError("its covariances are not one for each pair of providers")

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from shapband._typing import FloatArray
 from shapband.access.meter import AccessReport, Usage
 from shapband.grouping import Grouping
 from shapband.groups import Groups
 from shapband.moments.fold import Fold
 from shapband.moments.grouped import GroupFold
 from shapband.runs.ledger import COLUMNS
-from shapband.runs.plausible import check_facts, check_valuation, readable
+from shapband.runs.plausible import check_facts, check_valuation, is_averaged, readable
 from shapband.runs.store import RunStore
 from shapband.sampling.base import PoolDesign
 from shapband.sampling.participation import Presence
@@ -166,12 +167,16 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     if facts is None or done < 2:
         return None
     check_facts(facts, len(names))
-    design, presence = _design(store.manifest, facts), _presence(store.manifest, facts)
-    fold = Fold(len(names), facts["group"], design, presence)
+    fold = Fold(
+        len(names),
+        facts["group"],
+        _design(store.manifest, facts),
+        *_participation(store.manifest, facts),
+    )
     grouping = Grouping.of_labels(store.manifest.get("groups") or ())
     group_fold = None if grouping is None else GroupFold(grouping, facts["group"])
     for solution in store.games.solved_chunks():
-        fold.add(solution.values, solution.noise)
+        fold.add_solved(solution)
         if group_fold is not None and solution.group_noise is not None:
             group_fold.add(solution.values, solution.group_noise)
     moments, groups = fold.moments(), None
@@ -202,14 +207,18 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     return valuation
 
 
-def _presence(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> Presence | None:
-    """Who takes part in which games, or None if everybody does."""
+def _participation(
+    manifest: Mapping[str, Any], facts: Mapping[str, Any]
+) -> tuple[Presence | None, FloatArray | None]:
+    """Who takes part in which games, or the rates if values are averaged over that."""
     if facts.get("participation") is None:
-        return None
+        return None, None
     names = tuple(manifest["providers"])
     participation = from_plain(facts["participation"])
     participation.check(names)
-    return Presence(participation, Seeds(manifest["seed"]), names)
+    if is_averaged(manifest):
+        return None, participation.rates(names)
+    return Presence(participation, Seeds(manifest["seed"]), names), None
 
 
 def _design(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> PoolDesign | None:

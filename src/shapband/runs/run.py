@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shapband.access.held import HeldPurchases
+from shapband.engine.averaging import AVERAGED, DRAWN
 from shapband.engine.plan import Plan
 from shapband.engine.play import Watch, play
 from shapband.errors import BudgetExceeded, InvalidInput, RunDamaged, RunError, VersionsChanged
@@ -157,6 +158,7 @@ def _manifest(plan: Plan, config: StoredConfig | None) -> dict[str, Any]:
         "providers": list(plan.names),
         "groups": None if plan.grouping is None else plan.grouping.labels(len(plan.names)),
         "setup": plan.setup,
+        "presence": _way_of_presence(plan),
         "arguments": _arguments(plan),
         "versions": versions(),
     }
@@ -168,7 +170,7 @@ def _arguments(plan: Plan) -> dict[str, str]:
     return {
         "providers": _players(plan),
         **data,
-        **{word: text for word, text in plan.setup.items() if word != "chosen"},
+        **{word: text for word, text in plan.setup.items() if word not in ("presence", "chosen")},
         "settings or validation rows of the utility": fingerprint_object(plan.utility),
         "n_games": str(plan.n_games),
         "budget": str(plan.budget),
@@ -176,7 +178,12 @@ def _arguments(plan: Plan) -> dict[str, str]:
         "keep_games": repr(plan.keep_games),
         "participation": repr(plan.participation),
         "settings of the participation": fingerprint_object(plan.participation),
+        "way that presence enters": _way_of_presence(plan),
     }
+
+
+def _way_of_presence(plan: Plan) -> str:
+    return AVERAGED if plan.averaging.averages else DRAWN
 
 
 def _players(plan: Plan) -> str:
@@ -197,6 +204,7 @@ def _check_same(store: RunStore, plan: Plan, *, seed_given: bool) -> None:
         "index": repr(SHAPLEY),
         "participation": repr(None),
         "settings of the participation": _NOBODY_ABSENT,
+        "way that presence enters": DRAWN,
     }
     before: Mapping[str, str] = {**unsaid, **manifest["arguments"]}
     for what, found in _arguments(plan).items():

@@ -31,7 +31,10 @@ _SELECT = "SELECT * FROM games WHERE first_game = ?"
 
 @dataclass(frozen=True, eq=False)
 class _Chunk:
-    """Consecutive games: values (n_games, n), and noise with a further column for each group."""
+    """Consecutive games: values (n_games, n), and noise with further columns.
+
+    There is one for each group, and one for each provider if presence was averaged over.
+    """
 
     games: range
     values: FloatArray
@@ -48,12 +51,15 @@ class StoredGames(GameJournal):
         ledger: Ledger,
         n_providers: int,
         n_groups: int = 0,
+        *,
+        averaged: bool = False,
     ) -> None:
         self._run = run
         self._connection = connection
         self._ledger = ledger
         self._n_providers = n_providers
         self._n_groups = n_groups
+        self._width = n_providers + n_groups + (n_providers if averaged else 0)
         self._last: _Chunk | None = None
         self._reread()
 
@@ -123,9 +129,8 @@ class StoredGames(GameJournal):
         return int(evaluations), int(failures)
 
     def read(self, games: range) -> tuple[FloatArray, FloatArray]:
-        """Values (n_games, n) and noise of stored games, with a further column for each group."""
-        n = self._n_providers
-        parts = [(np.empty((0, n)), np.empty((0, n + self._n_groups)))]
+        """Values (n_games, n) and noise of stored games, with its further columns."""
+        parts = [(np.empty((0, self._n_providers)), np.empty((0, self._width)))]
         for chunk in self._chunks(games):
             first = chunk.games.start
             rows = slice(max(games.start - first, 0), games.stop - first)
@@ -179,7 +184,7 @@ class StoredGames(GameJournal):
             blobs = self._connection.execute(
                 'SELECT "values", noise FROM games WHERE first_game = ?', (games.start,)
             ).fetchone()
-        columns = (self._n_providers, self._n_providers + self._n_groups)
+        columns = (self._n_providers, self._width)
         if any(
             not isinstance(blob, bytes) or len(blob) != 8 * len(games) * width
             for blob, width in zip(blobs, columns, strict=True)
@@ -194,16 +199,17 @@ class StoredGames(GameJournal):
     def _solution(
         self, values: FloatArray, noise: FloatArray, evaluations: int, failures: int
     ) -> Solution:
-        n = self._n_providers
-        group_noise = noise[:, n:] if self._n_groups else None
-        return Solution(values, noise[:, :n], evaluations, failures, group_noise)
+        n, groups = self._n_providers, self._n_providers + self._n_groups
+        group_noise = noise[:, n:groups] if self._n_groups else None
+        presence_variance = noise[:, groups:] if self._width > groups else None
+        counts = evaluations, failures
+        return Solution(values, noise[:, :n], *counts, group_noise, presence_variance)
 
 
 def _all_noise(solution: Solution) -> FloatArray:
-    """The noise of the providers, then that of the groups, if there are any."""
-    if solution.group_noise is None:
-        return solution.noise
-    return np.concatenate([solution.noise, solution.group_noise], axis=1)
+    """The noise of the providers, then that of groups and the variance over presence, if any."""
+    further = (solution.group_noise, solution.presence_variance)
+    return np.concatenate([solution.noise, *(one for one in further if one is not None)], axis=1)
 
 
 def _or_none(numbers: FloatArray) -> list[float | None]:

@@ -18,7 +18,12 @@ from shapband.runs import database, ledger, purchases, solved
 from shapband.runs.ledger import Ledger, canonical, chained, hash_of, stored
 from shapband.runs.lock import NAME as LOCK
 from shapband.runs.lock import is_locked, locked
-from shapband.runs.plausible import check_manifest, check_valuation, readable
+from shapband.runs.plausible import (
+    check_manifest,
+    check_valuation,
+    is_averaged,
+    readable,
+)
 from shapband.runs.purchases import StoredPurchases
 from shapband.runs.solved import StoredGames
 from shapband.valuation import Valuation
@@ -64,7 +69,14 @@ class RunStore:
         self.ledger.check_first()
         n_providers = len(self.manifest["providers"])
         n_groups = len(set(self.manifest.get("groups") or ()) - {""})
-        self.games = StoredGames(self.run, self._connection, self.ledger, n_providers, n_groups)
+        self.games = StoredGames(
+            self.run,
+            self._connection,
+            self.ledger,
+            n_providers,
+            n_groups,
+            averaged=is_averaged(self.manifest),
+        )
 
     @staticmethod
     def create(run: Path, manifest: Mapping[str, Any]) -> RunStore:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
@@ -29,6 +29,8 @@ class Solution:
         library
     group_noise : (n_games, n_groups) estimated variance of the solver's own error in the sum of
         every group's values; None without groups
+    presence_variance : (n_games, n) variance of the values over who is present, given the draws;
+        None unless `values` are averages over that
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Solution:
     evaluations: int
     failures: int = 0
     group_noise: FloatArray | None = None
+    presence_variance: FloatArray | None = None
 
 
 class Solver(ABC):
@@ -119,10 +122,13 @@ def check_solution(solution: object, solver: Solver, games: Games) -> Solution:
     if games.grouping is not None:
         shape = (len(games.indices), len(games.grouping.names))
         _check_noise(rule, "group_noise", solution.group_noise, shape, "group")
+    if games.rates is not None:
+        shape = (len(games.indices), games.n_providers)
+        _check_noise(rule, "presence_variance", solution.presence_variance, shape, "provider")
     count: object = solution.evaluations
     if not isinstance(count, Integral):
         raise ConformanceError(f"{rule} evaluations as a whole number; received {count!r}")
-    return Solution(solution.values, solution.noise, int(count), group_noise=solution.group_noise)
+    return replace(solution, evaluations=int(count), failures=0)
 
 
 def _check_array(

@@ -16,6 +16,7 @@ from shapband.grouping import Grouping
 from shapband.indices import Index
 from shapband.solvers.base import Solution, Solver
 from shapband.solvers.owen import count_coalitions, inner_games, needed_coalitions
+from shapband.solvers.presence import average_over_presence
 
 MAX_PROVIDERS = 20
 
@@ -58,8 +59,13 @@ class Exact(Solver):
         if games.grouping is not None:
             return _owen_solution(games, games.grouping)
         table = games.table()
+        evaluations = table.shape[0] * (table.shape[1] - 1)
+        if games.rates is not None:
+            values, variance = average_over_presence(table, games.rates)
+            no_noise = np.zeros_like(values)
+            return Solution(values, no_noise, evaluations, presence_variance=variance)
         values = index_values(table, games.index)
-        return Solution(values, np.zeros_like(values), table.shape[0] * (table.shape[1] - 1))
+        return Solution(values, np.zeros_like(values), evaluations)
 
     def floats_per_game(self, n_providers: int) -> int:
         """Floats in the table of all coalitions."""

@@ -14,16 +14,16 @@ def weigh(table: FloatArray, both: FloatArray, outside: FloatArray) -> FloatArra
     """
     n = table.shape[1].bit_length() - 1
     values = np.empty((len(table), n))
-    base = _total(table * outside)
+    base = total(table * outside)
     folded = table * both
     for i in range(n - 1, -1, -1):
         half = 2**i
-        values[:, i] = _total(folded[:, half:]) - base
+        values[:, i] = total(folded[:, half:]) - base
         folded = folded[:, :half] + folded[:, half:]
     return values
 
 
-def _total(rows: FloatArray) -> FloatArray:
+def total(rows: FloatArray) -> FloatArray:
     """Sum rows of a power-of-two length by halving."""
     while rows.shape[1] > 1:
         half = rows.shape[1] // 2
