@@ -212,29 +212,13 @@ def cross_fit(inside, sizes, values, weights, folds, n_folds, ridge, tolerance):
 
 
 @njit(**OPTIONS)
-def _expected_terms(slopes, means, joins, leaves, n):
-    """Mean over the coalitions of each size of (weight of a provider) × (surrogate): (n + 1, n)."""
-    out = np.zeros((n + 1, n))
-    for s in range(1, n):
-        a, b = joins[s], leaves[s]
-        other = (a * s * (s - 1) - b * (n - s) * s) / (n * (n - 1))
-        own = a * s / n - other
-        total = 0.0
-        for i in range(n):
-            total += slopes[0, i] + 2.0 / s * slopes[1, i]
-        base = means[s] * (a * s - b * (n - s)) / n + other * total
-        for i in range(n):
-            out[s, i] = base + own * (slopes[0, i] + 2.0 / s * slopes[1, i])
-    return out
-
-
-@njit(**OPTIONS)
 def estimate(inside, sizes, values, folds, mates, slopes, means, joins, leaves, capacities):
     """Sum over the sampled sizes of the stratum means, and the estimated variance of this sum.
 
     Parameters
     ----------
     mates : for each row the row of its complement, itself without one
+    slopes, means : (n_folds, n + 1, n) and (n_folds, n + 1), the surrogates by size
     joins, leaves : by size, number of coalitions × weight of v(S) in a member's value, and of
         -v(S) in that of the others
     capacities : number of coalitions of each size
@@ -252,9 +236,7 @@ def estimate(inside, sizes, values, folds, mates, slopes, means, joins, leaves, 
     )
     phi = _stratum_means(sizes, terms, counts).sum(axis=0)
     # Residuals from a surrogate that they were fitted to would be too small.
-    _fill_terms(
-        inside, sizes, values, folds, *_between(slopes, means, np.ones(n + 1)), joins, leaves, terms
-    )
+    _fill_terms(inside, sizes, values, folds, slopes, means, joins, leaves, terms)
     centres = _stratum_means(sizes, terms, counts)
     noise = np.zeros(n)
     scales = np.sqrt(unseen * units / np.maximum(units - 1.0, 1.0)) / np.maximum(counts, 1.0)
@@ -287,21 +269,16 @@ def _between(slopes, means, unseen):
     """Move the surrogates of each size towards their mean, the more the more of it was seen.
 
     Different surrogates for the folds make the values independent of the fit, but keep a stratum
-    of which all is known from being exact. Returns (n_folds, n + 1, n) and (n_folds, n + 1).
+    of which all is known from being exact.
     """
-    n_folds, _, n = slopes.shape
-    by_size, centred = np.zeros((n_folds, n + 1, n)), means.copy()
-    for s in range(1, n):
+    blended, centred = np.empty_like(slopes), np.empty_like(means)
+    for s in range(means.shape[1]):
         level = means[:, s].mean()
         centred[:, s] = level + unseen[s] * (means[:, s] - level)
-        for i in range(n):
-            mean = 0.0
-            for fold in range(n_folds):
-                by_size[fold, s, i] = slopes[fold, 0, i] + 2.0 / s * slopes[fold, 1, i]
-                mean += by_size[fold, s, i] / n_folds
-            for fold in range(n_folds):
-                by_size[fold, s, i] = mean + unseen[s] * (by_size[fold, s, i] - mean)
-    return by_size, centred
+        for i in range(slopes.shape[2]):
+            mean = slopes[:, s, i].mean()
+            blended[:, s, i] = mean + unseen[s] * (slopes[:, s, i] - mean)
+    return blended, centred
 
 
 @njit(**OPTIONS)
