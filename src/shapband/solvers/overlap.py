@@ -21,37 +21,47 @@ from numpy.typing import NDArray
 from shapband import kernels
 from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
 
-# Of fewer providers so large a share of the coalitions is seen that those left out differ from those
-# fitted; more have no mask of 64 bits.
+# Of fewer providers so large a share of the coalitions is seen that those left out differ from
+# those that are fitted; more have no mask of 64 bits.
 FEWEST_PROVIDERS, MOST_PROVIDERS = 8, 64
 MOST_EVALUATIONS = 10_000  # predictions for more would often take longer than their evaluation
 _PART = 750  # coalitions of a regression, whose time grows with their cube
 _MOST_PARTS = 3  # regressions whose mean is the surrogate
-# Coalitions of the regression that decides, and that it is tested on: at least so many, and so many
-# times the cube root of all, so that its time is a part of that of the evaluations.
-_LEAST_TRIAL, _TRIAL = 400, 28.0
+# Coalitions of the regression that decides: at least so many, and so many times the cube root of
+# all, so that its time is a part of that of the evaluations.
+_LEAST_TRIAL, _TRIAL = 400, 25.0
+_TESTED = 1000  # coalitions that it is tested on
 _WORTH = 0.8  # squared residuals that are left, at most, for the surrogate to be worth its time
 _NOISE = 0.03  # added to the diagonal of the kernel
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
-    """What the learning curves, one for each fold, leave to be explained.
+class Explained:
+    """Coalitions, and the learning curves that explain a part of their values.
 
     Attributes
     ----------
     inside : (n_rows, n) coalitions
     sizes : (n_rows,) their sizes
+    values : (n_rows,) their values
     folds : (n_rows,) their folds; -1 for those that all surrogates are fitted to
-    values : (n_folds, n_rows) residuals of the curve that was fitted without each fold
+    slopes, means : (n_folds, n + 1, n) and (n_folds, n + 1), the curve without each fold, by size
     spreads : (n + 1,) root mean square of the residuals of each size
     """
 
     inside: MemberArray
     sizes: IntArray
-    folds: IntArray
     values: FloatArray
+    folds: IntArray
+    slopes: FloatArray
+    means: FloatArray
     spreads: FloatArray
+
+    def residuals(self, fold: int, at: IntArray) -> FloatArray:
+        """Residuals of some rows around the curve that was fitted without a fold."""
+        sizes = self.sizes[at]
+        members = (self.inside[at] * self.slopes[fold, sizes]).sum(axis=1)
+        return np.asarray(self.values[at] - self.means[fold, sizes] - members)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,65 +90,65 @@ class _Regression:
 class Overlap:
     """The surrogates of one game."""
 
-    def __init__(self, residuals: Residuals) -> None:
-        self._residuals = residuals
-        self._n = residuals.inside.shape[1]
-        self._masks = _masks(residuals.inside)
-        self._always = np.flatnonzero(residuals.folds < 0)
-        self._by_size = np.argsort(residuals.sizes, kind="stable")
+    def __init__(self, explained: Explained) -> None:
+        self._explained = explained
+        self._n = explained.inside.shape[1]
+        self._masks = _masks(explained.inside)
+        self._always = np.flatnonzero(explained.folds < 0)
+        self._by_size = np.argsort(explained.sizes, kind="stable")
 
     def is_worth_it(self, weights: FloatArray) -> bool:
         """Try one regression on coalitions of the first fold; `weights` are those of squares."""
-        folds = self._residuals.folds[self._by_size]
+        folds = self._explained.folds[self._by_size]
         size = max(_LEAST_TRIAL, round(_TRIAL * len(folds) ** (1 / 3)))
-        tested = _evenly(self._by_size[folds == 0], size)
+        tested = _evenly(self._by_size[folds == 0], _TESTED)
         regression = self._regression(0, _evenly(self._by_size[folds > 0], size))
-        before = self._residuals.values[0, tested]
+        before = self._explained.residuals(0, tested)
         after = before - self._predict(regression, tested)
         return bool(weights[tested] @ after**2 < _WORTH * (weights[tested] @ before**2))
 
     def correction(self, shared: BoolArray) -> Correction:
         """Fit the surrogates; `shared` are rows at which their mean is needed."""
-        r, n_folds = self._residuals, len(self._residuals.values)
+        rows, n_folds = self._explained, len(self._explained.means)
         slopes, means = np.zeros((n_folds, self._n + 1, self._n)), np.zeros((n_folds, self._n + 1))
-        own, mean = np.zeros(len(r.sizes)), np.zeros(len(r.sizes))
-        folds = r.folds[self._by_size]
+        own, mean = np.zeros(len(rows.sizes)), np.zeros(len(rows.sizes))
+        folds = rows.folds[self._by_size]
         for fold in range(n_folds):
             trained = self._by_size[(folds >= 0) & (folds != fold)]
             regressions = [self._regression(fold, part) for part in _parts(trained)]
             linear = [self._linear(regression) for regression in regressions]
             slopes[fold] = np.mean([slope for slope, _ in linear], axis=0)
             means[fold] = np.mean([level for _, level in linear], axis=0)
-            at = np.flatnonzero(shared | (r.folds == fold))
+            at = np.flatnonzero(shared | (rows.folds == fold))
             rest = np.mean([self._predict(regression, at) for regression in regressions], axis=0)
-            rest -= means[fold, r.sizes[at]]
-            rest -= (r.inside[at] * slopes[fold, r.sizes[at]]).sum(axis=1)
+            rest -= means[fold, rows.sizes[at]]
+            rest -= (rows.inside[at] * slopes[fold, rows.sizes[at]]).sum(axis=1)
             mean[at] += rest / n_folds
-            left_out = r.folds[at] == fold
+            left_out = rows.folds[at] == fold
             own[at[left_out]] = rest[left_out]
         return Correction(slopes, means, own, np.where(shared, mean, own))
 
     def _regression(self, fold: int, used: IntArray) -> _Regression:
-        r, used = self._residuals, np.concatenate([self._always, used])
-        scaled = r.values[fold, used] / r.spreads[r.sizes[used]]
-        found = kernels.load("overlap").fit(self._masks[used], r.sizes[used], scaled, _NOISE)
+        rows, used = self._explained, np.concatenate([self._always, used])
+        scaled = rows.residuals(fold, used) / rows.spreads[rows.sizes[used]]
+        found = kernels.load("overlap").fit(self._masks[used], rows.sizes[used], scaled, _NOISE)
         return _Regression(used, found)
 
     def _predict(self, regression: _Regression, at: IntArray) -> FloatArray:
-        used, sizes = regression.used, self._residuals.sizes
+        used, sizes = regression.used, self._explained.sizes
         scaled = kernels.load("overlap").predict(
             self._masks[at], sizes[at], self._masks[used], sizes[used], regression.coefficients
         )
-        return np.asarray(scaled * self._residuals.spreads[sizes[at]])
+        return np.asarray(scaled * self._explained.spreads[sizes[at]])
 
     def _linear(self, regression: _Regression) -> tuple[FloatArray, FloatArray]:
         """Slopes (n + 1, n) and means (n + 1,) of the linear part within each size."""
-        r, used = self._residuals, regression.used
-        of_size = r.sizes[used][:, None] == np.arange(self._n + 1)
+        rows, used = self._explained, regression.used
+        of_size = rows.sizes[used][:, None] == np.arange(self._n + 1)
         weighted = of_size * regression.coefficients[:, None]
         means, slopes = linear_part(self._n)
-        by_size = slopes @ (weighted.T @ r.inside[used])
-        return r.spreads[:, None] * by_size, r.spreads * (means @ weighted.sum(axis=0))
+        by_size = slopes @ (weighted.T @ rows.inside[used])
+        return rows.spreads[:, None] * by_size, rows.spreads * (means @ weighted.sum(axis=0))
 
 
 def _masks(inside: MemberArray) -> NDArray[np.uint64]:

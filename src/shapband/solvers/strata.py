@@ -18,8 +18,8 @@ from shapband.solvers.overlap import (
     MOST_EVALUATIONS,
     MOST_PROVIDERS,
     Correction,
+    Explained,
     Overlap,
-    Residuals,
 )
 from shapband.solvers.sizes import Sample, Sizes
 
@@ -185,13 +185,9 @@ class _Game:
         if not FEWEST_PROVIDERS <= n <= MOST_PROVIDERS or len(sample.rows) > MOST_EVALUATIONS:
             return None
         rows, of_size, folds = self._rows(sample)
-        around = [
-            values - means[fold, of_size] - (rows * slopes[fold, of_size]).sum(axis=1)
-            for fold in range(_FOLDS)
-        ]
         squares = np.maximum(_mean_by_size(residuals**2, of_size, n), self._negligible)
         spreads = np.sqrt(_smooth(squares))
-        overlap = Overlap(Residuals(rows, of_size, folds, np.array(around), spreads))
+        overlap = Overlap(Explained(rows, of_size, values, folds, slopes, means, spreads))
         # What the square of a residual adds to the noise, up to a factor.
         counts = np.maximum(np.bincount(of_size, minlength=n + 1), 1)
         weights = self._sizes.weights * self._unseen / counts**2
@@ -203,7 +199,7 @@ class _Game:
     def _unseen(self) -> FloatArray:
         """(n + 1,) share of the coalitions of each size that were not sampled."""
         counts = np.bincount(self.sample.sizes, minlength=self._sizes.n + 1)
-        return np.maximum(0.0, 1.0 - counts / self._sizes.capacities)
+        return np.asarray(np.maximum(0.0, 1.0 - counts / self._sizes.capacities))
 
     def _corrected(
         self, values: FloatArray, correction: Correction, slopes: FloatArray, means: FloatArray
