@@ -1,4 +1,4 @@
-"""Coalitions stratified by size, with a surrogate of the learning curve."""
+"""Coalitions stratified by size, with surrogates of the learning curve and of overlaps."""
 
 from __future__ import annotations
 
@@ -43,10 +43,13 @@ class Strata(Solver):
     2. The rest of the evaluations goes to the sizes where the values vary most, in pairs of
        complements if the pilot says that their errors cancel.
     3. A surrogate, v(S) ≈ c_s + Σ (a_i + b_i / s) over the members i of S, is fitted to three
-       quarters of the coalitions and corrected by the mean residuals of the last, in turns.
+       quarters of the coalitions and corrected by the mean residuals of the last, in turns. With 8
+       to 64 providers and up to 10,000 coalitions, a second surrogate is fitted to the residuals
+       of the first, if a trial on a part of them leaves less than 0.85 of their squares: kernel
+       ridge regression on the overlap |S ∩ T| / |S ∪ T|, which learns who replaces whom.
 
-    The correction makes the values unbiased whatever the surrogate is worth, and the residuals,
-    which the surrogate was not fitted to, give the solver's noise. What a size gets follows from
+    The correction makes the values unbiased whatever the surrogates are worth, and the residuals,
+    which the surrogates were not fitted to, give the solver's noise. What a size gets follows from
     the spread of its neighbours, so that a rare value in its own pilot does not decide how much
     of it is seen; with the fewest evaluations of 5 to 7 providers, whose sizes compete for them, a
     squared bias of 2 to 3 % of the squared error remains. If the evaluations suffice for all
@@ -98,7 +101,7 @@ class Strata(Solver):
         return Solution(values, noise, evaluate.count)
 
     def floats_per_game(self, n_providers: int) -> int:
-        """Floats in the rows of the coalitions, their copies, and the fits."""
+        """Floats in the rows of the coalitions, their copies, and the fits of curves."""
         return self.n_evaluations * (n_providers // 2 + 8) + 4 * n_providers**2
 
 
