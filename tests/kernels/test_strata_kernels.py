@@ -56,13 +56,14 @@ def test_both_estimate_the_same_values_and_noise(index):
     _, slopes, means = plain.cross_fit(
         sample.rows, sample.sizes, values, np.ones(sizes.n + 1), folds, 4, 1e-6, 0.0
     )
+    by_size = slopes[:, None, 0] + slopes[:, None, 1] / np.arange(1, sizes.n + 2)[:, None]
     arguments = (
         sample.rows,
         sample.sizes,
         values,
         folds,
         sample.mates,
-        slopes,
+        by_size,
         means,
         sizes.joins,
         sizes.leaves,

@@ -65,6 +65,7 @@ class Sizes:
     joins, leaves : (n + 1,) number of coalitions of each size × the weight of v(S) in the value
         of a member, and that of -v(S) in the value of the others
     capacities : (n + 1,) number of coalitions of each size
+    weights : (n + 1,) mean square, times n, of the weights of a coalition's value in the values
     """
 
     def __init__(self, n: int, n_evaluations: int, index: Index) -> None:
@@ -79,7 +80,7 @@ class Sizes:
         self.joins = np.concatenate([[0.0], n * q / s])
         self.leaves = np.concatenate([n * q / s[::-1], [0.0]])
         sizes = np.arange(n + 1)
-        self._weights = sizes * self.joins**2 + (n - sizes) * self.leaves**2
+        self.weights = sizes * self.joins**2 + (n - sizes) * self.leaves**2
         self._marks = set_marks(n)
         single = np.eye(n, dtype=np.uint8)
         self.enumerated: MemberArray = np.concatenate(
@@ -130,7 +131,7 @@ class Sizes:
         inside = self.joins[size] * pairs[:, 0] - self.leaves[rest] * pairs[:, 1]
         outside = self.joins[rest] * pairs[:, 1] - self.leaves[size] * pairs[:, 0]
         terms = size * inside**2 + (n - size) * outside**2
-        weight = self._weights[size] + self._weights[rest]
+        weight = self.weights[size] + self.weights[rest]
         return float(terms.mean() / weight) if weight > 0 else 0.0
 
     def _from_neighbours(self, by_half: FloatArray) -> FloatArray:
@@ -150,8 +151,8 @@ class Sizes:
         error. So the best numbers are proportional to the root of the mean square.
         """
         n, h = self.n, self._halves
-        alone = np.sqrt(spreads.variances * self._weights)[2 : n - 1]
-        paired = np.sqrt(spreads.paired[1:] * (self._weights[h] + self._weights[n - h]))
+        alone = np.sqrt(spreads.variances * self.weights)[2 : n - 1]
+        paired = np.sqrt(spreads.paired[1:] * (self.weights[h] + self.weights[n - h]))
         paired[2 * h == n] /= 2.0  # both of a pair are in one stratum
         # A pair takes two evaluations.
         if np.sqrt(2.0) * paired.sum() < alone.sum():

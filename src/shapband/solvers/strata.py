@@ -1,4 +1,4 @@
-"""Coalitions stratified by size, with a surrogate of the learning curve."""
+"""Coalitions stratified by size, with surrogates of the learning curve and of overlaps."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ from shapband.errors import InvalidInput
 from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
 from shapband.solvers.exact import MAX_PROVIDERS, Exact
+from shapband.solvers.overlap import (
+    FEWEST_PROVIDERS,
+    MOST_EVALUATIONS,
+    MOST_PROVIDERS,
+    Correction,
+    Explained,
+    Overlap,
+)
 from shapband.solvers.sizes import Sample, Sizes
 
 _FOLDS = 4
@@ -20,6 +28,7 @@ _RIDGE = 1e-6  # of the squared range of the values: enough to make the fit uniq
 _NEGLIGIBLE = 1e-9  # spread, relative to the values, that is only rounding
 # How exactly the surrogate is fitted, in variances of a value in the pilot, of a residual later.
 _PILOT_TOLERANCE, _TOLERANCE = 1e-8, 1e-5
+_MOSTLY = 0.99  # a size of which more is unseen is as good as infinite
 
 
 @dataclass(frozen=True)
@@ -34,10 +43,13 @@ class Strata(Solver):
     2. The rest of the evaluations goes to the sizes where the values vary most, in pairs of
        complements if the pilot says that their errors cancel.
     3. A surrogate, v(S) ≈ c_s + Σ (a_i + b_i / s) over the members i of S, is fitted to three
-       quarters of the coalitions and corrected by the mean residuals of the last, in turns.
+       quarters of the coalitions and corrected by the mean residuals of the last, in turns. With 8
+       to 64 providers and up to 10,000 coalitions, a second surrogate is fitted to the residuals
+       of the first, if a trial on a part of them leaves less than 0.85 of their squares: kernel
+       ridge regression on the overlap |S ∩ T| / |S ∪ T|, which learns who replaces whom.
 
-    The correction makes the values unbiased whatever the surrogate is worth, and the residuals,
-    which the surrogate was not fitted to, give the solver's noise. What a size gets follows from
+    The correction makes the values unbiased whatever the surrogates are worth, and the residuals,
+    which the surrogates were not fitted to, give the solver's noise. What a size gets follows from
     the spread of its neighbours, so that a rare value in its own pilot does not decide how much
     of it is seen; with the fewest evaluations of 5 to 7 providers, whose sizes compete for them, a
     squared bias of 2 to 3 % of the squared error remains. If the evaluations suffice for all
@@ -89,7 +101,7 @@ class Strata(Solver):
         return Solution(values, noise, evaluate.count)
 
     def floats_per_game(self, n_providers: int) -> int:
-        """Floats in the rows of the coalitions, their copies, and the fits."""
+        """Floats in the rows of the coalitions, their copies, and the fits of curves."""
         return self.n_evaluations * (n_providers // 2 + 8) + 4 * n_providers**2
 
 
@@ -136,15 +148,19 @@ class _Game:
     def _fit(
         self, sample: Sample, values: FloatArray, tolerance: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Residuals of the enumerated and the sampled coalitions, and the surrogates' numbers."""
-        n = self._sizes.n
-        rows = np.concatenate([self._sizes.enumerated[: 2 * n], sample.rows])
-        of_size = np.concatenate([np.repeat([1, n - 1], n), sample.sizes])
-        folds = np.concatenate([np.full(2 * n, -1), sample.units % _FOLDS])
+        """Residuals of the enumerated and the sampled coalitions, and the learning curves."""
+        rows, of_size, folds = self._rows(sample)
         fitted: tuple[FloatArray, FloatArray, FloatArray] = kernels.load("strata").cross_fit(
             rows, of_size, values, self._weights, folds, _FOLDS, self._ridge, tolerance
         )
         return fitted
+
+    def _rows(self, sample: Sample) -> tuple[MemberArray, IntArray, IntArray]:
+        """Coalitions of one, of all but one, and of the sample: rows, sizes and folds."""
+        n = self._sizes.n
+        rows = np.concatenate([self._sizes.enumerated[: 2 * n], sample.rows])
+        of_size = np.concatenate([np.repeat([1, n - 1], n), sample.sizes])
+        return rows, of_size, np.concatenate([np.full(2 * n, -1), sample.units % _FOLDS])
 
     @property
     def _weights(self) -> FloatArray:
@@ -153,13 +169,66 @@ class _Game:
 
     def solved(self, more: FloatArray, empty: float) -> tuple[FloatArray, FloatArray]:
         """Values and noise, given the values of the coalitions that were drawn after the pilot."""
-        sizes, sample, n = self._sizes, self.sample, self._sizes.n
+        sample, n = self.sample, self._sizes.n
         values = np.concatenate([np.delete(self._known, 2 * n), more])
-        _, slopes, means = self._fit(sample, values, _TOLERANCE)
-        phi, noise = kernels.load("strata").estimate(
+        residuals, slopes, means = self._fit(sample, values, _TOLERANCE)
+        curves = _by_size(slopes), means
+        correction = self._correction(values, residuals, *curves)
+        if correction is None:
+            phi, noise = self._estimate(values[2 * n :], *curves)
+        else:
+            phi, noise = self._corrected(values, correction, *curves)
+        return phi + self._enumerated(empty), noise
+
+    def _correction(
+        self, values: FloatArray, residuals: FloatArray, slopes: FloatArray, means: FloatArray
+    ) -> Correction | None:
+        """What the surrogate of overlaps adds to the learning curves, if that is worth its time."""
+        n, sample = self._sizes.n, self.sample
+        if not FEWEST_PROVIDERS <= n <= MOST_PROVIDERS or len(sample.rows) > MOST_EVALUATIONS:
+            return None
+        rows, of_size, folds = self._rows(sample)
+        squares = np.maximum(_mean_by_size(residuals**2, of_size, n), self._negligible)
+        spreads = np.sqrt(_smooth(squares))
+        overlap = Overlap(Explained(rows, of_size, values, folds, slopes, means, spreads))
+        # What the square of a residual adds to the noise, up to a factor.
+        counts = np.maximum(np.bincount(of_size, minlength=n + 1), 1)
+        weights = self._sizes.weights * self._unseen / counts**2
+        if not overlap.is_worth_it(weights[of_size]):
+            return None
+        return overlap.correction(self._unseen[of_size] < _MOSTLY)
+
+    @property
+    def _unseen(self) -> FloatArray:
+        """(n + 1,) share of the coalitions of each size that were not sampled."""
+        counts = np.bincount(self.sample.sizes, minlength=self._sizes.n + 1)
+        return np.asarray(np.maximum(0.0, 1.0 - counts / self._sizes.capacities))
+
+    def _corrected(
+        self, values: FloatArray, correction: Correction, slopes: FloatArray, means: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Values and noise with both surrogates.
+
+        The linear part of the correction is added to the learning curves. The rest of it counts
+        nothing in the values by itself, so it is subtracted from the values of the coalitions. As
+        in the kernel, the rests of the folds are moved towards their mean in a size that was seen.
+        """
+        first = 2 * self._sizes.n
+        own, shared = correction.own[first:], correction.shared[first:]
+        blended = shared + self._unseen[self.sample.sizes] * (own - shared)
+        both = slopes + correction.slopes, means + correction.means
+        phi, _ = self._estimate(values[first:] - blended, *both)
+        _, noise = self._estimate(values[first:] - own, *both)
+        return phi, noise
+
+    def _estimate(
+        self, values: FloatArray, slopes: FloatArray, means: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        sizes, sample = self._sizes, self.sample
+        found: tuple[FloatArray, FloatArray] = kernels.load("strata").estimate(
             sample.rows,
             sample.sizes,
-            values[2 * n :],
+            values,
             sample.units % _FOLDS,
             sample.mates,
             slopes,
@@ -168,7 +237,7 @@ class _Game:
             sizes.leaves,
             sizes.capacities,
         )
-        return phi + self._enumerated(empty), noise
+        return found
 
     def _enumerated(self, empty: float) -> FloatArray:
         """The part of the values that comes from nobody, one, all but one and all."""
@@ -184,3 +253,17 @@ class _Game:
 def _mean_by_size(values: FloatArray, of_size: IntArray, n: int) -> FloatArray:
     sums = np.bincount(of_size, weights=values, minlength=n + 1)
     return np.asarray(sums / np.maximum(np.bincount(of_size, minlength=n + 1), 1))
+
+
+def _by_size(slopes: FloatArray) -> FloatArray:
+    """Slopes (n_folds, n + 1, n) of the learning curves (n_folds, 2, n) within each size."""
+    sizes = np.maximum(np.arange(slopes.shape[2] + 1), 1)
+    return np.asarray(slopes[:, None, 0] + 2.0 / sizes[:, None] * slopes[:, None, 1])
+
+
+def _smooth(squares: FloatArray) -> FloatArray:
+    """Geometric means of each sampled size and its neighbours; the others take the nearest one."""
+    logs = np.log(squares[2:-2])
+    padded = np.concatenate([logs[:1], logs, logs[-1:]])
+    smooth = (padded[:-2] + padded[1:-1] + padded[2:]) / 3.0
+    return np.asarray(np.exp(np.pad(smooth, 2, mode="edge")))

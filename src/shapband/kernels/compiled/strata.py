@@ -9,7 +9,6 @@ from numba import njit
 
 from shapband.kernels.compiled.lanes import OPTIONS
 
-_SUMS = {**OPTIONS, "fastmath": {"reassoc", "contract"}}
 _MOST_STEPS = 40  # of conjugate gradients; any surrogate leaves the estimate unbiased
 
 
@@ -84,15 +83,32 @@ def draw_rows(rows, start, size, paired, seed, marks):
             r += 1
 
 
-@njit(**_SUMS)
+@njit(**OPTIONS)
 def _predict(inside, sizes, slopes, out):
     """Out = for every row the sum over its members of slope + 2 / size × second slope."""
     for r in range(inside.shape[0]):
-        first = second = 0.0
-        for i in range(inside.shape[1]):
-            first += inside[r, i] * slopes[0, i]
-            second += inside[r, i] * slopes[1, i]
+        first, second = _dot(inside[r], slopes[0]), _dot(inside[r], slopes[1])
         out[r] = first + 2.0 / sizes[r] * second
+
+
+@njit(**OPTIONS)
+def _dot(inside, slopes):
+    """Sum of the slopes of members, in four parts.
+
+    The order of the sum is written out, because the compiler's own choice may differ between two
+    compilations.
+    """
+    a = b = c = d = 0.0
+    n = slopes.size
+    whole = n - n % 4
+    for i in range(0, whole, 4):
+        a += inside[i] * slopes[i]
+        b += inside[i + 1] * slopes[i + 1]
+        c += inside[i + 2] * slopes[i + 2]
+        d += inside[i + 3] * slopes[i + 3]
+    for i in range(whole, n):
+        a += inside[i] * slopes[i]
+    return (a + b) + (c + d)
 
 
 @njit(**OPTIONS)
@@ -212,29 +228,13 @@ def cross_fit(inside, sizes, values, weights, folds, n_folds, ridge, tolerance):
 
 
 @njit(**OPTIONS)
-def _expected_terms(slopes, means, joins, leaves, n):
-    """Mean over the coalitions of each size of (weight of a provider) × (surrogate): (n + 1, n)."""
-    out = np.zeros((n + 1, n))
-    for s in range(1, n):
-        a, b = joins[s], leaves[s]
-        other = (a * s * (s - 1) - b * (n - s) * s) / (n * (n - 1))
-        own = a * s / n - other
-        total = 0.0
-        for i in range(n):
-            total += slopes[0, i] + 2.0 / s * slopes[1, i]
-        base = means[s] * (a * s - b * (n - s)) / n + other * total
-        for i in range(n):
-            out[s, i] = base + own * (slopes[0, i] + 2.0 / s * slopes[1, i])
-    return out
-
-
-@njit(**OPTIONS)
 def estimate(inside, sizes, values, folds, mates, slopes, means, joins, leaves, capacities):
     """Sum over the sampled sizes of the stratum means, and the estimated variance of this sum.
 
     Parameters
     ----------
     mates : for each row the row of its complement, itself without one
+    slopes, means : (n_folds, n + 1, n) and (n_folds, n + 1), the surrogates by size
     joins, leaves : by size, number of coalitions × weight of v(S) in a member's value, and of
         -v(S) in that of the others
     capacities : number of coalitions of each size
@@ -252,9 +252,7 @@ def estimate(inside, sizes, values, folds, mates, slopes, means, joins, leaves, 
     )
     phi = _stratum_means(sizes, terms, counts).sum(axis=0)
     # Residuals from a surrogate that they were fitted to would be too small.
-    _fill_terms(
-        inside, sizes, values, folds, *_between(slopes, means, np.ones(n + 1)), joins, leaves, terms
-    )
+    _fill_terms(inside, sizes, values, folds, slopes, means, joins, leaves, terms)
     centres = _stratum_means(sizes, terms, counts)
     noise = np.zeros(n)
     scales = np.sqrt(unseen * units / np.maximum(units - 1.0, 1.0)) / np.maximum(counts, 1.0)
@@ -287,21 +285,16 @@ def _between(slopes, means, unseen):
     """Move the surrogates of each size towards their mean, the more the more of it was seen.
 
     Different surrogates for the folds make the values independent of the fit, but keep a stratum
-    of which all is known from being exact. Returns (n_folds, n + 1, n) and (n_folds, n + 1).
+    of which all is known from being exact.
     """
-    n_folds, _, n = slopes.shape
-    by_size, centred = np.zeros((n_folds, n + 1, n)), means.copy()
-    for s in range(1, n):
+    blended, centred = np.empty_like(slopes), np.empty_like(means)
+    for s in range(means.shape[1]):
         level = means[:, s].mean()
         centred[:, s] = level + unseen[s] * (means[:, s] - level)
-        for i in range(n):
-            mean = 0.0
-            for fold in range(n_folds):
-                by_size[fold, s, i] = slopes[fold, 0, i] + 2.0 / s * slopes[fold, 1, i]
-                mean += by_size[fold, s, i] / n_folds
-            for fold in range(n_folds):
-                by_size[fold, s, i] = mean + unseen[s] * (by_size[fold, s, i] - mean)
-    return by_size, centred
+        for i in range(slopes.shape[2]):
+            mean = slopes[:, s, i].mean()
+            blended[:, s, i] = mean + unseen[s] * (slopes[:, s, i] - mean)
+    return blended, centred
 
 
 @njit(**OPTIONS)

@@ -118,13 +118,11 @@ def estimate(
     halves = np.where(~alone & (sizes[mates] == sizes), 0.5, 1.0)
     units = np.bincount(sizes, weights=halves, minlength=n + 1)
     unseen = np.maximum(0.0, 1.0 - counts / capacities)
-    s = np.maximum(np.arange(n + 1), 1)
-    by_size = slopes[:, None, 0] + 2.0 / s[:, None] * slopes[:, None, 1]
     indicator = sizes[:, None] == np.arange(n + 1)
 
     def stratum_means(unseen: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Terms, and their means over each size, of surrogates moved towards their mean."""
-        own = by_size.mean(0) + unseen[:, None] * (by_size - by_size.mean(0))
+        own = slopes.mean(0) + unseen[:, None] * (slopes - slopes.mean(0))
         level = means.mean(0) + unseen * (means - means.mean(0))
         terms = _terms(inside, sizes, values, own[folds, sizes], level[folds, sizes], joins, leaves)
         return terms, (indicator.T @ terms) / np.maximum(counts, 1)[:, None]

@@ -1,0 +1,209 @@
+"""A surrogate of what the learning curve does not explain, by the overlap of coalitions.
+
+It is kernel ridge regression over coalitions, and the kernel is their Jaccard similarity
+|S ∩ T| / |S ∪ T|. This is the covariance of v(S) and v(T) if v is a sum of nearest-neighbour games
+with random orders of the providers: the probability that S and T have the same first member. So
+coalitions are alike if they have the same members, and interactions of all orders can be learned.
+
+The kernel depends on the two sizes and the number of common members only. Therefore the linear
+function of the members that is nearest to the surrogate within a size is known in closed form. Only
+this linear part counts in the values. The rest has a mean of zero with the weights of a provider.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shapband import kernels
+from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
+
+# Of fewer providers so large a share of the coalitions is seen that those left out differ from
+# those that are fitted; more have no mask of 64 bits.
+FEWEST_PROVIDERS, MOST_PROVIDERS = 8, 64
+MOST_EVALUATIONS = 10_000  # predictions for more would often take longer than their evaluation
+_PART = 750  # coalitions of a regression, whose time grows with their cube
+_MOST_PARTS = 3  # regressions whose mean is the surrogate
+# Coalitions of the regression that decides: at least so many, and so many times the cube root of
+# all, so that its time is a part of that of the evaluations.
+_LEAST_TRIAL, _TRIAL = 400, 25.0
+_TESTED = 1000  # coalitions that it is tested on
+_WORTH = 0.85  # squared residuals that are left, at most, for the surrogate to be worth its time
+_NOISE = 0.03  # added to the diagonal of the kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """Coalitions, and the learning curves that explain a part of their values.
+
+    Attributes
+    ----------
+    inside : (n_rows, n) coalitions
+    sizes : (n_rows,) their sizes
+    values : (n_rows,) their values
+    folds : (n_rows,) their folds; -1 for those that all surrogates are fitted to
+    slopes, means : (n_folds, n + 1, n) and (n_folds, n + 1), the curve without each fold, by size
+    spreads : (n + 1,) root mean square of the residuals of each size
+    """
+
+    inside: MemberArray
+    sizes: IntArray
+    values: FloatArray
+    folds: IntArray
+    slopes: FloatArray
+    means: FloatArray
+    spreads: FloatArray
+
+    def residuals(self, fold: int, at: IntArray) -> FloatArray:
+        """Residuals of some rows around the curve that was fitted without a fold."""
+        sizes = self.sizes[at]
+        members = (self.inside[at] * self.slopes[fold, sizes]).sum(axis=1)
+        return np.asarray(self.values[at] - self.means[fold, sizes] - members)
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """What the surrogates, one for each fold, add to the learning curves.
+
+    Attributes
+    ----------
+    slopes, means : (n_folds, n + 1, n) and (n_folds, n + 1), the linear part by size
+    own : (n_rows,) the rest at each coalition, from the surrogate without its fold
+    shared : (n_rows,) mean of the rest over all folds where this was asked for, else the same
+    """
+
+    slopes: FloatArray
+    means: FloatArray
+    own: FloatArray
+    shared: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Regression:
+    used: IntArray  # rows that it was fitted to
+    coefficients: FloatArray
+
+
+class Overlap:
+    """The surrogates of one game."""
+
+    def __init__(self, explained: Explained) -> None:
+        self._explained = explained
+        self._n = explained.inside.shape[1]
+        self._masks = _masks(explained.inside)
+        self._always = np.flatnonzero(explained.folds < 0)
+        self._by_size = np.argsort(explained.sizes, kind="stable")
+
+    def is_worth_it(self, weights: FloatArray) -> bool:
+        """Try one regression on coalitions of the first fold; `weights` are those of squares."""
+        folds = self._explained.folds[self._by_size]
+        size = max(_LEAST_TRIAL, round(_TRIAL * len(folds) ** (1 / 3)))
+        tested = _evenly(self._by_size[folds == 0], _TESTED)
+        regression = self._regression(0, _evenly(self._by_size[folds > 0], size))
+        before = self._explained.residuals(0, tested)
+        after = before - self._predict(regression, tested)
+        return bool(weights[tested] @ after**2 < _WORTH * (weights[tested] @ before**2))
+
+    def correction(self, shared: BoolArray) -> Correction:
+        """Fit the surrogates; `shared` are rows at which their mean is needed."""
+        rows, n_folds = self._explained, len(self._explained.means)
+        slopes, means = np.zeros((n_folds, self._n + 1, self._n)), np.zeros((n_folds, self._n + 1))
+        own, mean = np.zeros(len(rows.sizes)), np.zeros(len(rows.sizes))
+        folds = rows.folds[self._by_size]
+        for fold in range(n_folds):
+            trained = self._by_size[(folds >= 0) & (folds != fold)]
+            regressions = [self._regression(fold, part) for part in _parts(trained)]
+            linear = [self._linear(regression) for regression in regressions]
+            slopes[fold] = np.mean([slope for slope, _ in linear], axis=0)
+            means[fold] = np.mean([level for _, level in linear], axis=0)
+            at = np.flatnonzero(shared | (rows.folds == fold))
+            rest = np.mean([self._predict(regression, at) for regression in regressions], axis=0)
+            rest -= means[fold, rows.sizes[at]]
+            rest -= (rows.inside[at] * slopes[fold, rows.sizes[at]]).sum(axis=1)
+            mean[at] += rest / n_folds
+            left_out = rows.folds[at] == fold
+            own[at[left_out]] = rest[left_out]
+        return Correction(slopes, means, own, np.where(shared, mean, own))
+
+    def _regression(self, fold: int, used: IntArray) -> _Regression:
+        rows, used = self._explained, np.concatenate([self._always, used])
+        scaled = rows.residuals(fold, used) / rows.spreads[rows.sizes[used]]
+        found = kernels.load("overlap").fit(self._masks[used], rows.sizes[used], scaled, _NOISE)
+        return _Regression(used, found)
+
+    def _predict(self, regression: _Regression, at: IntArray) -> FloatArray:
+        used, sizes = regression.used, self._explained.sizes
+        scaled = kernels.load("overlap").predict(
+            self._masks[at], sizes[at], self._masks[used], sizes[used], regression.coefficients
+        )
+        return np.asarray(scaled * self._explained.spreads[sizes[at]])
+
+    def _linear(self, regression: _Regression) -> tuple[FloatArray, FloatArray]:
+        """Slopes (n + 1, n) and means (n + 1,) of the linear part within each size."""
+        rows, used = self._explained, regression.used
+        of_size = rows.sizes[used][:, None] == np.arange(self._n + 1)
+        weighted = of_size * regression.coefficients[:, None]
+        means, slopes = linear_part(self._n)
+        by_size = slopes @ (weighted.T @ rows.inside[used])
+        return rows.spreads[:, None] * by_size, rows.spreads * (means @ weighted.sum(axis=0))
+
+
+def _masks(inside: MemberArray) -> NDArray[np.uint64]:
+    """Coalitions as the bits of a number."""
+    padded = np.zeros((len(inside), MOST_PROVIDERS // 8), dtype=np.uint8)
+    packed = np.packbits(inside, axis=1, bitorder="little")
+    padded[:, : packed.shape[1]] = packed
+    return padded.view("<u8")[:, 0].astype(np.uint64)
+
+
+def _evenly(rows: IntArray, size: int, shift: float = 0.0) -> IntArray:
+    """Up to `size` rows, equally far from each other, so that all coalition sizes are in them."""
+    places = np.arange(min(size, len(rows))) + shift
+    return rows[(places * (len(rows) / len(places))).astype(np.int64)]
+
+
+def _parts(rows: IntArray) -> list[IntArray]:
+    """The rows of each regression, all of them together unless these are too many."""
+    count = min(-(-len(rows) // _PART), _MOST_PARTS)
+    return [_evenly(rows, _PART, part / count) for part in range(count)]
+
+
+@cache
+def linear_part(n: int) -> tuple[FloatArray, FloatArray]:
+    """The linear functions that are nearest to the similarity with a coalition of n providers.
+
+    Returns
+    -------
+    (n + 1, n + 1) by the size t of S and the size s of a given T, the numbers in mean + slope ×
+    |S ∩ T|, by least squares over all S of size t
+
+    Examples
+    --------
+    >>> means, slopes = linear_part(4)  # two and three of four have one or two in common
+    >>> (means[2, 3] + np.array([1, 2]) * slopes[2, 3]).round(12).tolist()
+    [0.25, 0.666666666667]
+    """
+    sizes = np.arange(n + 1.0)
+    t, s, common = np.meshgrid(sizes, sizes, sizes, indexing="ij")
+    similarity = common / np.maximum(s + t - common, 1)
+    shares = _shares(n)
+    centre = sizes[:, None] * sizes / n
+    around = common - centre[:, :, None]
+    spread = (shares * around**2).sum(axis=2)
+    slopes = (shares * around * similarity).sum(axis=2) / np.where(spread > 0, spread, 1.0)
+    return (shares * similarity).sum(axis=2) - slopes * centre, slopes
+
+
+def _shares(n: int) -> FloatArray:
+    """By t, s and k: share of the coalitions of t providers that have k of s given members."""
+    ways = np.zeros((n + 1, n + 1))  # binomial coefficients
+    ways[:, 0] = 1.0
+    for row in range(1, n + 1):
+        ways[row, 1:] = ways[row - 1, 1:] + ways[row - 1, :-1]
+    t, s, k = np.ogrid[: n + 1, : n + 1, : n + 1]
+    possible = (k <= s) & (k <= t) & (t - k <= n - s)
+    others = ways[n - s, np.where(possible, t - k, 0)]
+    return np.asarray(np.where(possible, ways[s, np.minimum(k, s)] * others / ways[n, t], 0.0))
