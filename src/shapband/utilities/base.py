@@ -71,7 +71,10 @@ class Utility(WithFacts, ABC):
     threaded: bool = False
     summaries_travel: bool = False
     failures: int = 0
-    _counters = ("failures", "_warned")  # change during a valuation, so not in fingerprints
+    _counters: tuple[str, ...] = (
+        "failures",
+        "_warned",
+    )  # change during a valuation, so not in fingerprints
 
     @property
     def exact_up_to(self) -> int:
@@ -199,9 +202,13 @@ class RecordsUtility(Utility):
         if coalition == 0:
             return self.empty
         try:
-            return float(self.score(concat([summaries[i] for i in members(coalition)])))
+            return float(self.score(self._joined([summaries[i] for i in members(coalition)])))
         except (Exception, SystemExit) as cause:
             raise CoalitionFailed(coalition, error_line(cause) + self._remedy) from cause
+
+    def _joined(self, batches: Sequence[Batch]) -> Batch:
+        """Join the records of a coalition's members into a new batch."""
+        return concat(batches)
 
 
 def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArray:
