@@ -55,6 +55,7 @@ from .utilities.estimator import EstimatorUtility
 from .utilities.function import FunctionUtility
 from .utilities.linear import LinearUtility
 from .utilities.neighbors import NeighborUtility
+from .utilities.recognise import utility_for
 from .utilities.table import TableUtility
 from .valuation import Valuation
 
@@ -139,6 +140,7 @@ __all__ = [
     "random_orders",
     "testing",
     "theory",
+    "utility_for",
     "value",
     "variance_of_mean",
     "with_delay",

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from shapband.valuation import Valuation
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+# Entries of a valuation's `setup` that say why the library chose something, and their labels.
+REASONS = {"utility_chosen": "utility: ", "chosen": "solver:  "}
 
 
 def valuation_text(valuation: Valuation) -> str:
@@ -44,7 +46,7 @@ def valuation_text(valuation: Valuation) -> str:
             f"requests, total request time {valuation.access.seconds:.2f} s",
             f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
             f"method:  {printable(_method(valuation))}; seed {valuation.seed}",
-            *_reason(valuation),
+            *_reasons(valuation),
         ]
     )
 
@@ -195,15 +197,19 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
 
 
 def _method(valuation: Valuation) -> str:
-    """Utility, v(∅), sampling and solver; the index and the reason have lines of their own."""
+    """Utility, v(∅), sampling and solver; the index and the reasons have lines of their own."""
     words = valuation.setup.items()
-    return ", ".join(text for word, text in words if word not in ("index", "chosen"))
+    return ", ".join(text for word, text in words if word not in ("index", *REASONS))
 
 
-def _reason(valuation: Valuation) -> list[str]:
-    """Why the library took this solver, if the user named none."""
-    reason = valuation.setup.get("chosen")
-    return [f"solver:  chosen because {printable(reason)}"] if reason else []
+def _reasons(valuation: Valuation) -> list[str]:
+    """Why the library took this utility and this solver, if the user named none."""
+    setup = valuation.setup
+    return [
+        f"{label}chosen because {printable(setup[word])}"
+        for word, label in REASONS.items()
+        if word in setup
+    ]
 
 
 def _headline(valuation: Valuation) -> list[str]:

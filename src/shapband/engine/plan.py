@@ -68,7 +68,8 @@ class Plan:
     def setup(self) -> dict[str, str]:
         """Utility, value of the empty coalition, index, sampling and solver as text.
 
-        "chosen" is the reason for the solver, if the user named none.
+        "chosen" is the reason for the solver, if the user named none, and "utility_chosen" that
+        for the utility, if `utility_for` made it.
         """
         source = " (a dummy model)" if self.utility.baseline else ""
         setup = {
@@ -79,7 +80,8 @@ class Plan:
             "solver": repr(self.solver),
             **_told(self.participation),
         }
-        return {**setup, "chosen": self.reason} if self.reason else setup
+        reasons = {"utility_chosen": self.utility.chosen, "chosen": self.reason}
+        return setup | {word: reason for word, reason in reasons.items() if reason}
 
 
 def make_plan(

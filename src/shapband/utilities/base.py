@@ -50,6 +50,7 @@ class Utility(WithFacts, ABC):
         them that leaves little noise; decides between `Exact` and `Strata` if no solver is given.
         By default 6, and 11 for mergeable utilities
     failures : coalitions so far whose evaluation failed and that were given a fixed value
+    chosen : why `utility_for` chose this utility; empty if the user did
 
     Examples
     --------
@@ -71,10 +72,9 @@ class Utility(WithFacts, ABC):
     threaded: bool = False
     summaries_travel: bool = False
     failures: int = 0
-    _counters: tuple[str, ...] = (
-        "failures",
-        "_warned",
-    )  # change during a valuation, so not in fingerprints
+    chosen: str = ""
+    # Not in fingerprints, because they change during a valuation or do not change its values.
+    _counters: tuple[str, ...] = ("failures", "chosen", "_warned")
 
     @property
     def exact_up_to(self) -> int:

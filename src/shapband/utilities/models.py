@@ -28,7 +28,7 @@ def is_plain(model: Any) -> bool:
 
 
 def names_columns(model: Any, columns: set[Any]) -> bool:
-    """Whether a plain model may treat columns by their names: one is among its parameters.
+    """Whether a plain model may use the names of columns: from its parameters, or a fit of before.
 
     Examples
     --------
@@ -41,7 +41,9 @@ def names_columns(model: Any, columns: set[Any]) -> bool:
     from sklearn.compose import ColumnTransformer
 
     return any(
-        isinstance(part, ColumnTransformer) or (isinstance(part, str) and part in columns)
+        isinstance(part, ColumnTransformer)
+        or (isinstance(part, str) and part in columns)
+        or hasattr(part, "feature_names_in_")  # a frozen step warns of arrays
         for part in _parts(model)
     )
 
