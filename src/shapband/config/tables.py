@@ -202,10 +202,13 @@ class ValidatedTable(Table):
 
 
 class LinearTable(ValidatedTable):
-    """The score of a least-squares fit."""
+    """The score of a least-squares fit, or of ridge regression."""
 
     kind: Literal["linear"]
     score: Score = "inverse_mse"
+    alpha: float = Field(
+        0.0, ge=0, description="Weight of the squared coefficients; 0 for least squares."
+    )
 
 
 class NeighborsTable(ValidatedTable):

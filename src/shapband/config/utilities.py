@@ -41,7 +41,7 @@ def make_utility(
 def _validated(table: tables.ValidatedTable, rows: Batch, base: Path) -> Utility:
     X, y, empty = rows.X, rows.y, table.empty
     if isinstance(table, tables.LinearTable):
-        return LinearUtility(X, y, table.score, empty=empty)
+        return LinearUtility(X, y, table.score, alpha=table.alpha, empty=empty)
     if isinstance(table, tables.NeighborsTable):
         return NeighborUtility(X, y, table.k, table.task, table.score, empty=empty)
     if not isinstance(table, tables.EstimatorTable):
