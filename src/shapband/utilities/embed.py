@@ -35,7 +35,7 @@ class Embedding:
                 f"{owner}: embed must be a fitted transformer, such as "
                 f"StandardScaler().fit(X); received {transformer!r}"
             )
-        self.transformer = transformer
+        self.transformer: Any = transformer
         # Draws from one source share its batch, so its records are transformed once.
         self._known: WeakKeyDictionary[Batch, FloatArray] = WeakKeyDictionary()
 
