@@ -54,6 +54,7 @@ from .utilities.base import Utility
 from .utilities.estimator import EstimatorUtility
 from .utilities.function import FunctionUtility
 from .utilities.linear import LinearUtility
+from .utilities.logistic import LogisticUtility
 from .utilities.neighbors import NeighborUtility
 from .utilities.recognise import utility_for
 from .utilities.table import TableUtility
@@ -96,6 +97,7 @@ __all__ = [
     "Independent",
     "Index",
     "LinearUtility",
+    "LogisticUtility",
     "MarkovChain",
     "Moments",
     "NeighborUtility",

@@ -12,13 +12,32 @@ import math
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.lane_functions import (
+    divide,
+    exponential,
+    larger,
+    smaller,
+    subtract,
+)
+from shapband.kernels.compiled.lanes import (
+    LANES,
+    OPTIONS,
+    add,
+    lane_sum,
+    load,
+    multiply,
+    multiply_add,
+    pointer,
+    splat,
+    store,
+)
 
 ACCURACY, LOG_LOSS, AUC, BRIER = range(4)
 EPS = float(np.finfo(np.float64).eps)
 WORST = -math.log(EPS)  # largest loss of one row
 BEST = -math.log1p(-EPS)
 LARGE = 1e280  # a product beyond it is replaced by its logarithm
+PRODUCT = 512 * LANES  # rows whose factors, of at most 2, are multiplied: 512 in each lane
 BUCKETS = 2048
 
 
@@ -34,23 +53,81 @@ def class_scores(logits, codes, n_labels, score):
 
 @njit(**OPTIONS)
 def score_room(codes):
-    """Room for the log odds of all rows and the sorted log odds of the negatives."""
-    return np.empty(2 * codes.shape[0])
+    """Signs of the rows, their log odds, and the sorted log odds of the negatives.
+
+    The first two are filled with zeros to a multiple of LANES.
+    """
+    rows = codes.shape[0]
+    filled = (rows + LANES - 1) // LANES * LANES
+    signs = np.zeros(filled)
+    for r in range(rows):
+        signs[r] = 1.0 if codes[r] == 1 else -1.0
+    return signs, np.zeros(filled), np.empty(rows)
 
 
 @njit(**OPTIONS)
 def score_of(logits, codes, n_labels, score, room):
     """Score of one model from its logits (n_classes, n_rows)."""
+    if logits.shape[0] == 2 or score == AUC:
+        _log_odds(logits, room[1])
+        return score_of_odds(codes, score, room)
     if score == ACCURACY:
         return _accuracy(logits, codes)
     if score == LOG_LOSS:
         return -_log_loss(logits, codes)
+    return -_brier(logits, codes) * (0.5 if n_labels <= 2 else 1.0)
+
+
+@njit(**OPTIONS)
+def score_of_odds(codes, score, room):
+    """Score of a model of two classes from the log odds of class 1, which are in the room."""
+    signs, odds, negatives = room
+    if score == ACCURACY:
+        right = 0
+        for r in range(codes.shape[0]):
+            right += (odds[r] > 0.0) == (codes[r] == 1)
+        return right / codes.shape[0]
+    if score == LOG_LOSS:
+        return -_log_loss_of_odds(signs, odds, codes.shape[0])
     if score == BRIER:
-        return -_brier(logits, codes) * (0.5 if n_labels <= 2 else 1.0)
-    rows = codes.shape[0]
-    odds = room[:rows]
-    _log_odds(logits, odds)
-    return _auc(odds, codes, room[rows:])
+        return -_brier_of_odds(signs, odds, codes.shape[0])
+    return _auc(odds[: codes.shape[0]], codes, negatives)
+
+
+@njit(**OPTIONS)
+def _log_loss_of_odds(signs, odds, rows):
+    """Mean of log(1 + exp(-s)) with s = sign x odds, between the logarithms of EPS and 1 - EPS."""
+    sign, odd = pointer(signs, 0), pointer(odds, 0)
+    lanes = np.empty(LANES)
+    zero, one, most, least = splat(0.0), splat(1.0), splat(WORST), splat(-WORST)
+    linear, loss = zero, 0.0
+    for first in range(0, signs.shape[0], PRODUCT):
+        product = one
+        for r in range(first, min(first + PRODUCT, signs.shape[0]), LANES):
+            s = larger(least, smaller(most, multiply(load(sign, r), load(odd, r))))
+            below = subtract(zero, smaller(s, zero))
+            linear = add(linear, below)
+            # |s| = s + 2 below, and the exponential of its negative is at most 1.
+            size = add(s, add(below, below))
+            product = multiply(product, add(one, exponential(subtract(zero, size))))
+        store(pointer(lanes, 0), 0, product)
+        for lane in range(LANES):
+            loss += math.log(lanes[lane])
+    # Rows that only fill a vector have s = 0 and add log 2.
+    return (loss + lane_sum(linear) - (signs.shape[0] - rows) * math.log(2.0)) / rows
+
+
+@njit(**OPTIONS)
+def _brier_of_odds(signs, odds, rows):
+    """Mean square of the probabilities of the false class."""
+    sign, odd = pointer(signs, 0), pointer(odds, 0)
+    one, total = splat(1.0), splat(0.0)
+    for r in range(0, signs.shape[0], LANES):
+        s = multiply(load(sign, r), load(odd, r))
+        wrong = divide(one, add(one, exponential(s)))
+        total = multiply_add(total, wrong, wrong)
+    # Rows that only fill a vector have s = 0 and add 1/4.
+    return (lane_sum(total) - (signs.shape[0] - rows) * 0.25) / rows
 
 
 @njit(**OPTIONS)
@@ -130,7 +207,7 @@ def _log_odds(logits, odds):
 @njit(**OPTIONS)
 def _auc(odds, codes, negatives):
     """Share of pairs of a positive and a negative row that are in the right order."""
-    rows = odds.shape[0]
+    rows = codes.shape[0]
     low, high = np.inf, -np.inf
     for r in range(rows):
         low, high = min(low, odds[r]), max(high, odds[r])
