@@ -38,6 +38,8 @@ REGRESSIONS = [
     (LinearRegression(), "LinearUtility"),
     (make_pipeline(StandardScaler(), LinearRegression()), "LinearUtility"),
     (make_pipeline("passthrough", MinMaxScaler(), LinearRegression()), "LinearUtility"),
+    (Ridge(2.0), "LinearUtility"),
+    (Ridge(0, solver="svd"), "LinearUtility"),
     (KNeighborsRegressor(3), "NeighborUtility"),
     (KNeighborsRegressor(2, metric="euclidean", algorithm="brute"), "NeighborUtility"),
 ]
@@ -54,7 +56,11 @@ def test_valuations_of_regressions_are_those_of_the_estimator(model, name, score
     np.testing.assert_allclose(games(providers, fast), games(providers, slow), atol=1e-8, rtol=0)
 
 
+CONVERGED = {"tol": 1e-10, "max_iter": 10_000, "solver": "newton-cholesky"}
 CLASSIFIERS = [
+    (LogisticRegression(**CONVERGED), "LogisticUtility", None),
+    (LogisticRegression(C=0.1, **CONVERGED), "LogisticUtility", "neg_log_loss"),
+    (LogisticRegression(C=10.0, **CONVERGED), "LogisticUtility", "neg_brier_score"),
     (KNeighborsClassifier(1), "NeighborUtility", None),
     (KNeighborsClassifier(5), "NeighborUtility", "accuracy"),
 ]
@@ -69,6 +75,57 @@ def test_valuations_of_classifiers_are_those_of_the_estimator(model, name, score
     slow = sb.EstimatorUtility(model, *rows, score)
     assert fast.empty == pytest.approx(slow.empty, abs=1e-12)
     np.testing.assert_allclose(games(providers, fast), games(providers, slow), atol=1e-8, rtol=0)
+
+
+def test_two_labels_are_ranked():
+    providers, (X, y) = labelled_providers()
+    two = [
+        sb.Provider(one.name, sb.ArraySource(one.source.records.X, one.source.records.y > 0))
+        for one in providers
+    ]
+    model = LogisticRegression(**CONVERGED)
+    fast = sb.utility_for(model, X, y > 0, "roc_auc")
+    assert type(fast) is sb.LogisticUtility, fast.chosen
+    slow = sb.EstimatorUtility(model, X, y > 0, "roc_auc")
+    np.testing.assert_allclose(games(two, fast), games(two, slow), atol=1e-8, rtol=0)
+
+
+def test_a_loose_tolerance_is_compared_at_the_optimum():
+    _, rows = labelled_providers()
+    utility = sb.utility_for(LogisticRegression(), *rows, "neg_log_loss")
+    assert type(utility) is sb.LogisticUtility
+    assert "fitted to the optimum, which tol=0.0001 only approaches" in utility.chosen
+
+
+@pytest.mark.parametrize("library", [None, pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("model", [Ridge(2.0), LinearRegression()], ids=str)
+def test_frozen_steps_are_a_fixed_transformation(model, library):
+    frozen = pytest.importorskip("sklearn.frozen")
+    providers, (X, y) = linear_providers(n=3)
+    if library is not None:
+        providers = [
+            sb.Provider(one.name, sb.FrameSource(framed(library, one.source.records), "y"))
+            for one in providers
+        ]
+        X = framed(library, sb.Batch(X, y))[[f"x{j}" for j in range(X.shape[1])]]
+    scaler = frozen.FrozenEstimator(MinMaxScaler().fit(X))
+    pipeline = make_pipeline(scaler, "passthrough", model)
+    fast = sb.utility_for(pipeline, X, y)
+    assert type(fast) is sb.LinearUtility, fast.chosen
+    slow = sb.EstimatorUtility(pipeline, X, y)
+    np.testing.assert_allclose(games(providers, fast), games(providers, slow), atol=1e-8, rtol=0)
+
+
+def framed(library, batch):
+    return library({**{f"x{j}": x for j, x in enumerate(batch.X.T)}, "y": batch.y})
+
+
+def test_frozen_steps_before_a_model_that_takes_none():
+    frozen = pytest.importorskip("sklearn.frozen")
+    _, (X, y) = linear_providers(n=2)
+    scaler = frozen.FrozenEstimator(StandardScaler().fit(X))
+    utility = sb.utility_for(make_pipeline(scaler, KNeighborsRegressor()), X, y)
+    assert utility.chosen == "NeighborUtility does not know embed"
 
 
 @pytest.mark.parametrize(

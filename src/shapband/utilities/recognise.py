@@ -83,8 +83,9 @@ def _compiled(
 ) -> tuple[Utility | None, str]:
     """Make the compiled utility, or None if it differs; and the reason."""
     kind = _utility_class(found)
-    if kind is None:
-        return None, f"{found.utility} does not know {', '.join(found.options)}"
+    unknown = sorted(set(found.options) - set(signature(kind).parameters)) if kind else []
+    if kind is None or unknown:
+        return None, f"{found.utility} {'does not know ' + unknown[0] if unknown else 'is missing'}"
     empty: Empty = "baseline" if general.baseline else general.empty
     try:
         compiled = kind(X_val, y_val, **found.options, empty=empty)
@@ -105,13 +106,13 @@ def _compiled(
 
 
 def _utility_class(found: Match) -> type[Any] | None:
-    """The class of a compiled utility, if it has all options."""
+    """The class of a compiled utility."""
     try:
         module = import_module(f"shapband.utilities.{found.module}")
     except ModuleNotFoundError:
         return None
     kind: type[Any] = getattr(module, found.utility)
-    return kind if set(found.options) <= set(signature(kind).parameters) else None
+    return kind
 
 
 def _with(estimator: Any, parameters: dict[str, Any]) -> Any:

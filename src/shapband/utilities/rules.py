@@ -104,7 +104,7 @@ def _gaussian_naive_bayes(model: Any, score: str | None) -> Match | str:
     if wrong or (score or "accuracy") not in _CLASS_SCORES:
         return wrong or _no_score(score)
     options = {"score": score or "accuracy", "var_smoothing": model.var_smoothing}
-    return Match("gaussian_nb", "GaussianNBUtility", options, _ONE_LABEL)
+    return Match("bayes", "GaussianNBUtility", options, _ONE_LABEL)
 
 
 def _discriminant_analysis(model: Any, score: str | None) -> Match | str:
@@ -113,7 +113,7 @@ def _discriminant_analysis(model: Any, score: str | None) -> Match | str:
     )
     if wrong or (score or "accuracy") not in _CLASS_SCORES:
         return wrong or _no_score(score)
-    return Match("lda", "LDAUtility", {"score": score or "accuracy"}, _ONE_LABEL)
+    return Match("discriminant", "LDAUtility", {"score": score or "accuracy"}, _ONE_LABEL)
 
 
 _ONE_LABEL = "a coalition with one label predicts it"
