@@ -12,7 +12,9 @@ _BITS = ir.VectorType(ir.IntType(64), LANES)
 _CONTRACT = ("contract",)
 _LARGEST = 708.0  # exponentials of larger numbers overflow
 _ROUND = 1.5 * 2.0**52  # added to a number, it leaves the nearest integer in the lowest bits
-_LN2_HIGH = 6.93147180369123816490e-01  # its last bits are zero, so products with integers are exact
+_LN2_HIGH = (
+    6.93147180369123816490e-01  # its last bits are zero, so products with integers are exact
+)
 _LN2_LOW = 1.90821492927058770002e-10
 _TAYLOR = [1.0 / math.factorial(k) for k in range(13, -1, -1)]
 
@@ -90,9 +92,7 @@ def exponential(typingctx, x):
         series = _constant(_TAYLOR[0])
         for coefficient in _TAYLOR[1:]:
             series = _fused(builder, _constant(coefficient), series, r)
-        exponent = builder.shl(
-            builder.bitcast(shifted, _BITS), ir.Constant(_BITS, [52] * LANES)
-        )
+        exponent = builder.shl(builder.bitcast(shifted, _BITS), ir.Constant(_BITS, [52] * LANES))
         return builder.bitcast(builder.add(builder.bitcast(series, _BITS), exponent), _VECTOR)
 
     return LANES_TYPE(LANES_TYPE), codegen

@@ -9,12 +9,9 @@ b(S) = b(S+i) + b(S+j) + b(S+k) - b(S+i+j) - b(S+i+k) - b(S+j+k) + b(S+i+j+k)
 up to a third difference, which is small. Along a permutation the start is the fit of the next
 larger prefix, and for chosen coalitions that of all providers. A coalition that lacks a class of
 its game starts from the frequencies of its classes.
-
-*Table.* Coalitions are solved in descending order of their masks, in blocks that share their
-providers from LOW_BITS on, so that only the fits of one block are in memory.
 """
 
-import math
+from functools import lru_cache
 
 import numpy as np
 from numba import njit
@@ -23,38 +20,16 @@ from shapband.kernels.compiled.class_scores import score_of, score_of_odds, scor
 from shapband.kernels.compiled.lanes import LANES, OPTIONS
 from shapband.kernels.compiled.newton import fit, linear_forms, make_room, start_cold
 
-LOW_BITS = 12
-
-
-@njit(**OPTIONS)
-def _distinct(codes):
-    """The different codes of a game in ascending order."""
-    found = np.unique(codes)
-    last = found.shape[0]
-    # NaN is sorted to the end.
-    while last > 0 and np.isnan(found[last - 1]):
-        last -= 1
-    return found[:last]
-
-
-@njit(**OPTIONS)
-def _read_game(summary):
-    """Codes of the classes, records of each provider in each class, class of each record."""
-    n, _, most = summary.shape
-    classes = _distinct(summary[:, 0].copy())
-    tally = np.zeros((n, classes.shape[0]), np.int64)
-    class_of = np.zeros((n, most), np.int64)
-    for i in range(n):
-        for r in range(most):
-            if not np.isnan(summary[i, 0, r]):
-                class_of[i, r] = np.searchsorted(classes, summary[i, 0, r])
-                tally[i, class_of[i, r]] += 1
-    return classes, tally, class_of
-
 
 @njit(**OPTIONS)
 def _gather(summary, game, inside, place, room):
-    """Write the columns and classes of a coalition's records; `place` renumbers its classes."""
+    """Write the columns and classes of a coalition's records; return their number.
+
+    Parameters
+    ----------
+    game : codes of the classes, records of each provider in each class, class of each record
+    place : the number of each class in this coalition, -1 for those that it lacks
+    """
     _, tally, class_of = game
     columns, targets = room[0], room[1]
     n, p, _ = summary.shape
@@ -109,10 +84,7 @@ def _score(classes, place, beta, p, validation, codes, n_labels, score, room):
 
 @njit(**OPTIONS)
 def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels, score, rooms):
-    """Score of one coalition; beta is its start if warm, and its fit if it has all classes.
-
-    Returns the score, NaN without records, and whether beta has its fit.
-    """
+    """Score of one coalition, NaN without members; beta is its start if warm, then its fit."""
     classes, tally, _ = game
     fit_room, score_place = rooms
     p = summary.shape[1]
@@ -125,134 +97,122 @@ def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels
                 present += 1
                 break
     if present == 0:
-        return np.nan, False
-    complete = present == classes.shape[0]
+        return np.nan
     if present > 1:
         count = _gather(summary, game, inside, place, fit_room)
-        if not (warm and complete):
+        if not warm or present < classes.shape[0]:
             start_cold(count, p, present, fit_room, beta)
         fit(count, p, present, ridge, beta, fit_room)
-    found = _score(classes, place, beta, p, validation, codes, n_labels, score, score_place)
-    return found, complete and present > 1
+    return _score(classes, place, beta, p, validation, codes, n_labels, score, score_place)
 
 
 @njit(**OPTIONS)
-def _make_rooms(summary, game, codes):
-    classes, tally, _ = game
-    room = make_room(tally.sum(), summary.shape[1], max(classes.shape[0], 2))
-    return room, score_room(codes)
-
-
-@njit(**OPTIONS)
-def _predict(found, mask, low, beta):
-    """Start of a coalition from the fits of up to seven larger ones."""
-    absent = np.empty(3, np.int64)
-    count = 0
-    for i in range(low):
-        if not mask >> i & 1 and count < 3:
-            absent[count] = 1 << i
-            count += 1
+def _start(found, starts, beta):
+    """Start of a coalition from the fits of larger ones; see `values_in_order`."""
     beta[:] = 0.0
-    for part in range(1, 1 << count):
-        larger, sign = mask, -1.0
-        for i in range(count):
-            if part >> i & 1:
-                larger |= absent[i]
-                sign = -sign
-        for j in range(beta.shape[0]):
-            beta[j] += sign * found[larger, j]
+    for part in range(starts.shape[0]):
+        if starts[part] >= 0:
+            sign = 1.0 if part in (0, 1, 3, 6) else -1.0
+            for j in range(beta.shape[0]):
+                beta[j] += sign * found[starts[part], j]
 
 
 @njit(**OPTIONS)
+def _values(summary, game, ridge, validation, codes, n_labels, score, inside, starts, rooms, found):
+    """Scores (n_rows,) of coalitions of one game; their fits are written to the rows of found."""
+    values = np.empty(inside.shape[0])
+    for row in range(inside.shape[0]):
+        beta = found[row]
+        _start(found, starts[row], beta)
+        values[row] = _value(
+            summary, game, inside[row], starts[row, 0] >= 0, beta, ridge, validation, codes,
+            n_labels, score, rooms,
+        )  # fmt: skip
+    return values
+
+
+def values_in_order(summary, ridge, validation, codes, n_labels, score, inside, starts):
+    """Scores (n_rows,) of coalitions of one game, given as rows of members; NaN without members.
+
+    Parameters
+    ----------
+    starts : (n_rows, 7) earlier rows with larger coalitions: S+i, S+j, S+i+j, S+k, S+i+k, S+j+k,
+        S+i+j+k; -1 for none
+    """
+    known = ~np.isnan(summary[:, 0])
+    classes = np.unique(summary[:, 0][known])
+    class_of = np.searchsorted(classes, summary[:, 0])
+    tally = np.stack([((class_of == k) & known).sum(axis=1) for k in range(len(classes))], axis=1)
+    p, most = summary.shape[1], max(len(classes), 2)
+    rooms = make_room(int(known.sum()), p, most), score_room(codes)
+    found = np.zeros((len(inside), (most - 1) * p))
+    game = classes, tally, class_of
+    return _values(
+        summary, game, ridge, validation, codes, n_labels, score, inside, starts, rooms, found
+    )
+
+
 def logistic_table(summaries, ridge, validation, codes, n_labels, score):
     """Scores (g, 2**n) of every coalition, by bitmask; NaN for the empty one."""
-    games, n, p, _ = summaries.shape
-    low = min(n, LOW_BITS)
-    last = (1 << low) - 1
-    table = np.empty((games, 1 << n))
-    inside = np.zeros(n, np.uint8)
+    games, n = summaries.shape[:2]
+    inside, starts = _descending(n)
+    table = np.full((games, 1 << n), np.nan)
     for g in range(games):
-        game = _read_game(summaries[g])
-        rooms = _make_rooms(summaries[g], game, codes)
-        size = (max(game[0].shape[0], 2) - 1) * p
-        found = np.zeros((1 << low, size))
-        tops = np.zeros((1 << (n - low), size))
-        beta = np.zeros(size)
-        for high in range((1 << (n - low)) - 1, -1, -1):
-            for mask in range(last, -1, -1):
-                coalition = high << low | mask
-                for i in range(n):
-                    inside[i] = coalition >> i & 1
-                warm = coalition < (1 << n) - 1
-                if mask < last:
-                    _predict(found, mask, low, beta)
-                elif warm:
-                    # The lowest high provider outside the coalition.
-                    beta[:] = tops[high | (high + 1)]
-                table[g, coalition], fitted = _value(
-                    summaries[g], game, inside, warm, beta, ridge, validation, codes, n_labels,
-                    score, rooms,
-                )
-                if fitted:
-                    found[mask] = beta
-                    if mask == last:
-                        tops[high] = beta
+        table[g, :0:-1] = values_in_order(
+            summaries[g], ridge, validation, codes, n_labels, score, inside, starts
+        )
     return table
 
 
-@njit(**OPTIONS)
+@lru_cache(maxsize=1)
+def _descending(n):
+    """All coalitions but the empty one by descending masks, and the larger ones to start from."""
+    masks = np.arange((1 << n) - 1, 0, -1)
+    starts = np.full((len(masks), 7), -1)
+    larger = [masks]  # S with each part of the lowest absent providers that are already seen
+    free = ~masks & ((1 << n) - 1)
+    for _ in range(3):
+        lowest = free & -free
+        added = [np.where((lowest > 0) & (one > 0), one | lowest, 0) for one in larger]
+        larger += added
+        free ^= lowest
+    for part, one in enumerate(larger[1:]):
+        starts[one > 0, part] = len(masks) - one[one > 0]
+    return (masks[:, None] >> np.arange(n) & 1).astype(np.uint8), starts
+
+
 def logistic_rows(summaries, ridge, validation, codes, n_labels, score, inside, of_game):
     """Scores (n_rows,) of coalitions given as rows of members; NaN without members."""
-    _, n, p, _ = summaries.shape
-    result = np.empty(inside.shape[0])
-    everybody = np.ones(n, np.uint8)
-    at = 0
-    while at < inside.shape[0]:
-        g = of_game[at]
-        game = _read_game(summaries[g])
-        rooms = _make_rooms(summaries[g], game, codes)
-        size = (max(game[0].shape[0], 2) - 1) * p
-        whole, beta = np.zeros(size), np.zeros(size)
-        _value(
-            summaries[g], game, everybody, False, whole, ridge, validation, codes, n_labels,
-            score, rooms,
-        )
-        while at < inside.shape[0] and of_game[at] == g:
-            beta[:] = whole
-            result[at], _ = _value(
-                summaries[g], game, inside[at], True, beta, ridge, validation, codes, n_labels,
-                score, rooms,
-            )
-            at += 1
+    result = np.empty(len(inside))
+    for g in np.unique(of_game):
+        chosen = of_game == g
+        rows = np.concatenate([np.ones((1, inside.shape[1]), np.uint8), inside[chosen]])
+        starts = np.full((len(rows), 7), -1)
+        starts[1:, 0] = 0
+        result[chosen] = values_in_order(
+            summaries[g], ridge, validation, codes, n_labels, score, rows, starts
+        )[1:]
     return result
 
 
-@njit(**OPTIONS)
 def logistic_prefixes(summaries, ridge, validation, codes, n_labels, score, orders, first):
     """Scores (g, T, n) of every prefix of the orders; repeated sets are copied from `first`."""
-    games, permutations, n = orders.shape
-    p = summaries.shape[2]
+    n = orders.shape[2]
     result = np.empty(orders.shape)
-    inside = np.zeros(n, np.uint8)
-    for g in range(games):
-        game = _read_game(summaries[g])
-        rooms = _make_rooms(summaries[g], game, codes)
-        size = (max(game[0].shape[0], 2) - 1) * p
-        whole, beta = np.zeros(size), np.zeros(size)
-        for t in range(permutations):
-            inside[:] = 1
-            beta[:] = whole
-            for k in range(n - 1, -1, -1):
-                if k < n - 1:
-                    inside[orders[g, t, k + 1]] = 0
-                if first[g, t, k] != t:
-                    result[g, t, k] = result[g, first[g, t, k], k]
-                    continue
-                warm = k < n - 1
-                result[g, t, k], _ = _value(
-                    summaries[g], game, inside, warm, beta, ridge, validation, codes, n_labels,
-                    score, rooms,
-                )
-                if not warm:
-                    whole[:] = beta
+    for g, order in enumerate(orders):
+        # position[t, i] is the place of provider i in permutation t.
+        position = np.argsort(order, axis=1)
+        t, k = np.nonzero(first[g] == np.arange(len(order))[:, None])
+        descending = np.lexsort((-k, t))
+        t, k = t[descending], k[descending]
+        row_of = np.empty(order.shape, np.int64)
+        row_of[t, k] = np.arange(len(t))
+        starts = np.full((len(t), 7), -1)
+        short = k < n - 1
+        starts[short, 0] = row_of[first[g][t[short], k[short] + 1], k[short] + 1]
+        inside = (position[t] <= k[:, None]).astype(np.uint8)
+        result[g][t, k] = values_in_order(
+            summaries[g], ridge, validation, codes, n_labels, score, inside, starts
+        )
+        result[g] = np.take_along_axis(result[g], first[g], axis=0)
     return result

@@ -58,7 +58,6 @@ LEAST_EIGENVALUE = 1e-3
 PIVOT_TOL = 1e-13  # smaller pivots, relative to their diagonal entry, are mostly rounding errors
 
 
-@njit(**OPTIONS)
 def make_room(records, p, classes):
     """Arrays for fits of up to this many records, with p coefficients a class."""
     stride = (records + LANES - 1) // LANES * LANES
@@ -102,7 +101,6 @@ def _binary_chunk(logits, targets, first, filled, parts, left):
         t = load(true, r)
         store(weights, r, multiply(p, other))
         store(residuals, r, multiply_subtract(multiply(p, subtract(one, t)), other, t))
-    return
 
 
 @njit(**OPTIONS)
@@ -129,25 +127,20 @@ def _softmax_chunk(logits, targets, stride, first, filled, free, parts):
                     others = add(others, load(part, m * CHUNK + r))
             t = load(true, k * stride + r)
             p = multiply(load(part, k * CHUNK + r), scale)
-            residual = multiply_subtract(
-                multiply(p, subtract(one, t)), multiply(others, scale), t
-            )
+            residual = multiply_subtract(multiply(p, subtract(one, t)), multiply(others, scale), t)
             store(part, (free + k) * CHUNK + r, residual)
         for k in range(free):
             store(part, k * CHUNK + r, multiply(load(part, k * CHUNK + r), scale))
 
 
 @njit(**OPTIONS)
-def _pair_weights(parts, filled, k, m):
-    """Weights p_k (1 - p_k) if k = m, otherwise -p_k p_m, in the last chunk of parts."""
-    free = parts.shape[0] // CHUNK // 2
+def _pair_weights(parts, filled, free, k, m):
+    """Weights p_k (1 - p_k) if k = m, otherwise -p_k p_m, behind the residuals in parts."""
     part = pointer(parts, 0)
     for r in range(0, filled, LANES):
         p = load(part, k * CHUNK + r)
         if k == m:
-            others = splat(1.0)
-            others = subtract(others, p)
-            store(part, 2 * free * CHUNK + r, multiply(p, others))
+            store(part, 2 * free * CHUNK + r, multiply(p, subtract(splat(1.0), p)))
         else:
             q = load(part, m * CHUNK + r)
             store(part, 2 * free * CHUNK + r, multiply(subtract(splat(0.0), p), q))
@@ -255,12 +248,10 @@ def _derivatives(count, p, classes, ridge, beta, room, with_hessian):
             continue
         _softmax_chunk(eta, true, stride, first, here, free, parts)
         for k in range(free):
-            _add_gradient(
-                flat, stride, first, here, p, parts, (free + k) * CHUNK, gradient, k * p
-            )
+            _add_gradient(flat, stride, first, here, p, parts, (free + k) * CHUNK, gradient, k * p)
             for m in range(k, free):
                 if with_hessian:
-                    _pair_weights(parts, here, k, m)
+                    _pair_weights(parts, here, free, k, m)
                     _weigh_columns(flat, stride, first, here, p, parts, 2 * free * CHUNK, left)
                     _add_products(flat, stride, first, here, p, p, left, packed)
                     _add_block(packed, p, hessian, k, m)
@@ -343,7 +334,11 @@ def _largest_change(changes, stride, filled, free):
         widest = larger(widest, subtract(top, bottom))
     lanes = np.empty(LANES)
     store(pointer(lanes, 0), 0, widest)
-    return lanes.max()
+    found = 0.0
+    for lane in range(LANES):
+        # A NaN must be found, too.
+        found = lanes[lane] if not lanes[lane] <= found else found
+    return found
 
 
 @njit(**OPTIONS)
@@ -432,6 +427,14 @@ def start_cold(count, p, classes, room, beta):
 
 
 @njit(**OPTIONS)
+def _is_finite(numbers, size):
+    total = 0.0
+    for i in range(size):
+        total += abs(numbers[i])
+    return total < np.inf
+
+
+@njit(**OPTIONS)
 def fit(count, p, classes, ridge, beta, room):
     """Minimise the objective for the first `count` records in the room, from beta; return steps.
 
@@ -451,8 +454,11 @@ def fit(count, p, classes, ridge, beta, room):
         fresh = moved > REUSE
         _derivatives(count, p, classes, ridge, beta, room, fresh)
         moved = 0.0 if fresh else moved
+        if not _is_finite(gradient, size):
+            beta[:size] = np.nan
+            return steps
         if fresh and not _factor(hessian, size, step):
-            _derivatives(count, p, classes, ridge, beta, room, True)
+            _derivatives(count, p, classes, ridge, beta, room, fresh)
             _careful_step(hessian, size, p, ridge, gradient, step)
             moved = np.inf
         else:
