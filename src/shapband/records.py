@@ -126,16 +126,15 @@ def concat(batches: Sequence[Batch]) -> Batch:
 
 
 def concat_numbers(batches: Sequence[Batch]) -> Batch | None:
-    """Concatenate batches into an array, in the memory order of converted data frames.
+    """Concatenate frames into an array, in the memory order of a converted data frame.
 
     Returns
     -------
     None if the columns differ, or are not all numbers.
     """
-    parts = [batch.numbers for batch in batches]
-    found = [part for part in parts if part is not None]
-    alike = all(batch.is_frame and batch.layout == batches[0].layout for batch in batches)
-    if not alike or len(found) < len(parts):
+    found = [batch.numbers for batch in batches if batch.numbers is not None]
+    alike = all(batch.layout == batches[0].layout for batch in batches)
+    if not alike or len(found) < len(batches):
         return None
     y = _joined_targets([batch.y for batch in batches])
     X = np.empty((len(y), found[0].shape[1]), np.result_type(*found), order="F")

@@ -25,6 +25,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import shapband as sb
 from shapband.records import Batch, concat
+from shapband.utilities.base import CoalitionFailed
 from shapband.utilities.models import is_plain, names_columns
 
 LIBRARIES = [pd.DataFrame, pl.DataFrame]
@@ -80,7 +81,7 @@ def test_values_are_those_of_scikit_learn_on_the_frames_to_the_last_bit(model, l
     for mask in coalitions:
         union = concat([draws[i] for i in sb.members(mask)])
         expected.append(clone(model).fit(union.X, union.y).score(rows.X, rows.y))
-    assert utility._joined(draws).X.flags.f_contiguous
+    assert utility._numbers is not None  # models get arrays
     for _ in range(2):
         np.testing.assert_array_equal(utility.evaluate(draws, coalitions), expected)
 
@@ -138,6 +139,20 @@ def test_models_and_scores_that_use_names_get_frames(library):
     assert np.isfinite(sb.EstimatorUtility(boosting, rows.X, rows.y).evaluate(draws, [3])).all()
 
 
+class Costly(sb.EstimatorUtility):
+    """Subtracts a price of records."""
+
+    def score(self, batch):
+        return super().score(batch) - 0.01 * len(batch.X[["a"]])
+
+
+def test_a_score_of_a_subclass_gets_frames():
+    draws, rows = frames(pd.DataFrame)
+    plain = sb.EstimatorUtility(Ridge(), rows.X, rows.y).evaluate(draws, [3])
+    costly = Costly(Ridge(), rows.X, rows.y).evaluate(draws, [3])
+    np.testing.assert_allclose(costly, plain - 0.01 * (len(draws[0]) + len(draws[1])))
+
+
 @pytest.mark.parametrize(
     ("model", "plain", "names"),
     [
@@ -158,6 +173,24 @@ def test_models_and_scores_that_use_names_get_frames(library):
 def test_what_is_known_of_models(model, plain, names):
     assert is_plain(model) == plain
     assert names_columns(model, {"a", "b"}) == names
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_columns_in_another_order_are_still_refused(library):
+    draws, rows = frames(library)
+    mixed_up = [Batch(draw.X[["c", "b", "a", "age"]], draw.y) for draw in draws]
+    utility = sb.EstimatorUtility(Ridge(), rows.X, rows.y)
+    assert np.isfinite(utility.evaluate(draws, [1, 7])).all()
+    for coalition in (1, 7):
+        with pytest.raises(CoalitionFailed, match="order"):
+            utility.evaluate(mixed_up, [coalition])
+
+
+def test_arrays_where_frames_are_expected_are_still_warned_of():
+    draws, rows = frames(pd.DataFrame)
+    utility = sb.EstimatorUtility(Ridge(), rows.X, rows.y)
+    with pytest.warns(UserWarning, match="was fitted without feature names"):
+        utility.evaluate([Batch(draws[0].X.to_numpy(), draws[0].y)], [1])
 
 
 # Work

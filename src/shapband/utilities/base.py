@@ -202,13 +202,13 @@ class RecordsUtility(Utility):
         if coalition == 0:
             return self.empty
         try:
-            return float(self.score(self._joined([summaries[i] for i in members(coalition)])))
+            return float(self._score_joined([summaries[i] for i in members(coalition)]))
         except (Exception, SystemExit) as cause:
             raise CoalitionFailed(coalition, error_line(cause) + self._remedy) from cause
 
-    def _joined(self, batches: Sequence[Batch]) -> Batch:
-        """Join the records of a coalition's members into a new batch."""
-        return concat(batches)
+    def _score_joined(self, batches: Sequence[Batch]) -> float:
+        """Join the records of a coalition's members, and score them."""
+        return self.score(concat(batches))
 
 
 def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArray:

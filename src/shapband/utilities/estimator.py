@@ -106,6 +106,20 @@ class EstimatorUtility(RecordsUtility):
                 )
 
     def score(self, batch: Batch) -> float:
+        return self._fit_and_score(batch, self._validation)
+
+    def _score_joined(self, batches: Sequence[Batch]) -> float:
+        joined = None
+        if self._numbers is not None and batches[0].is_frame:
+            # Columns in another order must meet scikit-learn as frames, which it refuses.
+            same = batches[0].layout[0] == self._validation.layout[0]
+            joined = concat_numbers(batches) if same else None
+        if self._numbers is None or joined is None:
+            return self.score(concat(batches))
+        return self._fit_and_score(joined, self._numbers)
+
+    def _fit_and_score(self, batch: Batch, rows: Batch) -> float:
+        """Fit a model to a batch, and score it on validation rows of the same kind."""
         from sklearn import config_context
         from sklearn.base import clone
 
@@ -115,7 +129,7 @@ class EstimatorUtility(RecordsUtility):
         try:
             with warnings.catch_warnings(record=True) as caught, config_context(**skipped):
                 fitted = clone(self.estimator).fit(batch.X, batch.y)
-                score = self._score_of(fitted, self._rows_like(batch))
+                score = self._score_of(fitted, rows)
         except Exception:
             if self._failed is None:
                 raise
@@ -124,10 +138,6 @@ class EstimatorUtility(RecordsUtility):
         self._parameters_checked = self._plain
         self._warn_once(caught)
         return score
-
-    def _joined(self, batches: Sequence[Batch]) -> Batch:
-        numbers = concat_numbers(batches) if self._numbers is not None else None
-        return concat(batches) if numbers is None else numbers
 
     @cached_property
     def _plain(self) -> bool:
@@ -138,15 +148,12 @@ class EstimatorUtility(RecordsUtility):
         """The validation frame as an array, if models may get arrays in place of frames."""
         rows = self._validation
         known = self._score is _own_score or type(self._score).__module__.startswith("sklearn.")
-        if not rows.is_frame or not self._plain or not known:
+        own = type(self).score is not EstimatorUtility.score  # in a subclass, which expects frames
+        if not rows.is_frame or not self._plain or not known or own:
             return None
         if rows.numbers is None or names_columns(self.estimator, set(rows.X.columns)):
             return None
         return Batch(rows.numbers, rows.y)
-
-    def _rows_like(self, batch: Batch) -> Batch:
-        """The validation rows, as an array if the model was fitted to one."""
-        return self._validation if batch.is_frame or self._numbers is None else self._numbers
 
     def _score_of(self, fitted: Any, rows: Batch) -> float:
         """Score a model on a copy of the validation rows, because a model may change its input."""
