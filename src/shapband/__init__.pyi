@@ -56,6 +56,7 @@ from .utilities.discriminant import LDAUtility
 from .utilities.estimator import EstimatorUtility
 from .utilities.function import FunctionUtility
 from .utilities.linear import LinearUtility
+from .utilities.logistic import LogisticUtility
 from .utilities.neighbors import NeighborUtility
 from .utilities.table import TableUtility
 from .valuation import Valuation
@@ -99,6 +100,7 @@ __all__ = [
     "Index",
     "LDAUtility",
     "LinearUtility",
+    "LogisticUtility",
     "MarkovChain",
     "Moments",
     "NeighborUtility",

@@ -15,6 +15,13 @@ from shapband.sources.base import check_features, check_targets
 from shapband.utilities.base import check_validation
 
 
+class BatchCache(WeakKeyDictionary[Batch, FloatArray]):
+    """Numbers computed from batches, kept while the batch is in use and left out of pickles."""
+
+    def __reduce__(self) -> tuple[type[BatchCache], tuple[()]]:
+        return BatchCache, ()
+
+
 class Embedding:
     """The numeric features of batches: their own, or what a fitted transformer makes of them.
 
@@ -35,16 +42,9 @@ class Embedding:
                 f"{owner}: embed must be a fitted transformer, such as "
                 f"StandardScaler().fit(X); received {transformer!r}"
             )
-        self.transformer = transformer
-        # Draws from one source share its batch, so its records are transformed once.
-        self._known: WeakKeyDictionary[Batch, FloatArray] = WeakKeyDictionary()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"transformer": self.transformer}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.transformer = state["transformer"]
-        self._known = WeakKeyDictionary()
+        self.transformer: Any = transformer
+        # Draws from one source share its batch, so its records are converted once.
+        self._known = BatchCache()
 
     def validation(self, X_val: Any, y_val: Any, owner: str) -> tuple[Batch, Schema]:
         """Return the checked validation rows as floats, and the schema that records must have."""
@@ -58,11 +58,12 @@ class Embedding:
 
     def features(self, batch: Batch) -> FloatArray:
         """Return the features of a batch: (n_rows, n_features), floats."""
-        if self.transformer is None:
+        if self.transformer is None and not batch.is_frame:
             return batch.numeric()
         known = self._known.get(batch)
         if known is None:
-            known = self._known[batch] = self._transformed(batch)
+            known = batch.numeric() if self.transformer is None else self._transformed(batch)
+            self._known[batch] = known
         return known
 
     def _transformed(self, batch: Batch) -> FloatArray:
