@@ -51,6 +51,8 @@ from .sources.functions import DistributionSource, FunctionSource
 from .spread import Correlation, Distribution
 from .utilities.additive import AdditiveUtility
 from .utilities.base import Utility
+from .utilities.bayes import GaussianNBUtility
+from .utilities.discriminant import LDAUtility
 from .utilities.estimator import EstimatorUtility
 from .utilities.function import FunctionUtility
 from .utilities.linear import LinearUtility
@@ -91,11 +93,13 @@ __all__ = [
     "FunctionSource",
     "FunctionUtility",
     "Games",
+    "GaussianNBUtility",
     "GenerativeSource",
     "Group",
     "Groups",
     "Independent",
     "Index",
+    "LDAUtility",
     "LinearUtility",
     "LogisticUtility",
     "MarkovChain",
