@@ -59,7 +59,8 @@ def _score(classes, place, beta, p, validation, codes, n_labels, score, room):
     odds = room[1]
     flat = validation.reshape(-1)
     stride = validation.shape[1]
-    if n_labels == 2 and classes.shape[0] == 2 and classes[0] == 0.0 and classes[1] == 1.0:
+    two_labels = n_labels == 2 and classes.shape[0] == 2 and classes[0] == 0.0
+    if two_labels and classes[1] == 1.0 and place[0] == 0 and place[1] == 1:
         linear_forms(flat, stride, stride, p, beta, 0, odds, 0)
         return score_of_odds(codes, score, room)
     rows = codes.shape[0]

@@ -47,7 +47,7 @@ def logistic_prefixes(
     result = np.empty(orders.shape)
     for g, t, k in np.ndindex(*orders.shape):
         if first[g, t, k] == t:
-            inside = np.isin(np.arange(orders.shape[2]), orders[g, t, : k + 1])
+            inside = np.isin(np.arange(orders.shape[2]), orders[g, t, : k + 1]).astype(np.uint8)
             result[g, t, k] = _value(
                 summaries[g], inside, ridge, validation, codes, n_labels, score
             )
