@@ -171,7 +171,7 @@ def test_hard_coalitions_equal_scikit_learn(kind, C, classes):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_one_record_and_one_feature(n):
-    X = np.arange(6.0).reshape(-1, 1)
+    X = np.arange(6.0).reshape(-1, 1)  # rows at the same distance from two labels are ties
     utility = sb.LogisticUtility(X, X[:, 0] > 2)
     batches = [sb.Batch(X[[i]], np.array([float(i > 2)])) for i in range(n)]
     table, alone, _ = tables(utility, batches)
@@ -247,7 +247,7 @@ def test_numbers_too_large_are_an_error_and_no_value(classes):
     utility = sb.LogisticUtility(batch.X, batch.y)
     batch.X[3, 1] = 1e200
     provider = sb.Provider("north", sb.ArraySource(batch.X, batch.y))
-    with pytest.raises(sb.errors.EvaluationError, match="'north'.*returned nan"):
+    with pytest.raises(sb.errors.EvaluationError, match=r"'north'.*returned nan"):
         sb.value([provider], utility, sampling=sb.Fresh(30), n_games=2)
 
 

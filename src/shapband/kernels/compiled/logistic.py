@@ -85,7 +85,10 @@ def _score(classes, place, beta, p, validation, codes, n_labels, score, room):
 
 @njit(**OPTIONS)
 def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels, score, rooms):
-    """Score of one coalition, NaN without members; beta is its start if warm, then its fit."""
+    """Score of one coalition; beta is its start if warm, then its fit.
+
+    It is NaN without members, and if the fit does not converge.
+    """
     classes, tally, _ = game
     fit_room, score_place = rooms
     p = summary.shape[1]
@@ -104,6 +107,8 @@ def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels
         if not warm or present < classes.shape[0]:
             start_cold(count, p, present, fit_room, beta)
         fit(count, p, present, ridge, beta, fit_room)
+        if np.isnan(beta[0]):
+            return np.nan
     return _score(classes, place, beta, p, validation, codes, n_labels, score, score_place)
 
 
