@@ -18,6 +18,7 @@ from shapband.checks import MOST
 from shapband.errors import InvalidInput
 from shapband.moments.stopping import Precision, Seconds, StableRanking, StoppingRule
 from shapband.planning.prices import Prices, check_amount
+from shapband.utilities.classification import ClassScore
 from shapband.utilities.scores import Score
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -211,6 +212,14 @@ class LinearTable(ValidatedTable):
     )
 
 
+class LogisticTable(ValidatedTable):
+    """The score of a logistic regression."""
+
+    kind: Literal["logistic"]
+    C: Above = Field(1.0, description="Inverse strength of the penalty on the coefficients.")
+    score: ClassScore = "accuracy"
+
+
 class NeighborsTable(ValidatedTable):
     """The score of the nearest neighbours."""
 
@@ -249,7 +258,13 @@ class ObjectUtility(ObjectTable):
 
 
 UtilityTable = Annotated[
-    AdditiveTable | LinearTable | NeighborsTable | EstimatorTable | ValuesTable | ObjectUtility,
+    AdditiveTable
+    | LinearTable
+    | LogisticTable
+    | NeighborsTable
+    | EstimatorTable
+    | ValuesTable
+    | ObjectUtility,
     Field(discriminator="kind"),
 ]
 

@@ -440,7 +440,8 @@ def fit(count, p, classes, ridge, beta, room):
 
     Parameters
     ----------
-    beta : (at least (classes - 1) * p,) the start, and afterwards the solution
+    beta : (at least (classes - 1) * p,) the start, and afterwards the solution; NaN if it was not
+        found
     """
     columns, _, logits, changes, _, _, _, hessian, gradient, step = room
     stride, free = columns.shape[1], classes - 1
@@ -479,4 +480,5 @@ def fit(count, p, classes, ridge, beta, room):
             return steps + 1
         before = change
         moved += share * change
+    beta[:size] = np.nan
     return MOST_STEPS
