@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -61,6 +63,10 @@ CLASSIFIERS = [
     (LogisticRegression(**CONVERGED), "LogisticUtility", None),
     (LogisticRegression(C=0.1, **CONVERGED), "LogisticUtility", "neg_log_loss"),
     (LogisticRegression(C=10.0, **CONVERGED), "LogisticUtility", "neg_brier_score"),
+    (GaussianNB(), "GaussianNBUtility", None),
+    (GaussianNB(var_smoothing=0.1), "GaussianNBUtility", "neg_log_loss"),
+    (LinearDiscriminantAnalysis(), "LDAUtility", None),
+    (LinearDiscriminantAnalysis(), "LDAUtility", "neg_log_loss"),
     (KNeighborsClassifier(1), "NeighborUtility", None),
     (KNeighborsClassifier(5), "NeighborUtility", "accuracy"),
 ]
@@ -161,6 +167,8 @@ def test_other_settings_are_fitted_and_the_reason_is_told(model, score, reason):
         LogisticRegression(solver="liblinear"),
         LogisticRegression(class_weight="balanced"),
         LogisticRegression(fit_intercept=False),
+        GaussianNB(priors=[0.2, 0.3, 0.5]),
+        LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
         KNeighborsClassifier(metric_params={"w": [1.0, 2.0]}),
     ],
     ids=str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from importlib import import_module
+from collections.abc import Callable
 from inspect import signature
 from typing import Any, Literal
 
@@ -82,13 +82,14 @@ def _compiled(
     found: Match, general: EstimatorUtility, X_val: Any, y_val: Any, score: str | None
 ) -> tuple[Utility | None, str]:
     """Make the compiled utility, or None if it differs; and the reason."""
-    kind = _utility_class(found)
-    unknown = sorted(set(found.options) - set(signature(kind).parameters)) if kind else []
-    if kind is None or unknown:
-        return None, f"{found.utility} {'does not know ' + unknown[0] if unknown else 'is missing'}"
+    utility = found.utility.__name__
+    unknown = sorted(set(found.options) - set(signature(found.utility).parameters))
+    if unknown:
+        return None, f"{utility} does not know {', '.join(unknown)}"
     empty: Empty = "baseline" if general.baseline else general.empty
+    make: Callable[..., Utility] = found.utility
     try:
-        compiled = kind(X_val, y_val, **found.options, empty=empty)
+        compiled = make(X_val, y_val, **found.options, empty=empty)
     except InvalidInput as cause:
         return None, one_line(cause)
     name = type(_model_of(general.estimator)).__name__
@@ -98,21 +99,11 @@ def _compiled(
     try:
         difference = _difference(compiled, fitted)
     except Exception as cause:  # noqa: BLE001  a model may raise anything
-        return None, f"{found.utility} could not be compared ({error_line(cause)})"
+        return None, f"{utility} could not be compared ({error_line(cause)})"
     if not difference <= _TOLERANCE:
-        told = f"{found.utility} differs from {name} by {difference:.1g} on made-up records"
+        told = f"{utility} differs from {name} by {difference:.1g} on made-up records"
         return None, told
     return compiled, f"it agrees with {name} to {_TOLERANCE:g} on made-up records; {found.but}"
-
-
-def _utility_class(found: Match) -> type[Any] | None:
-    """The class of a compiled utility."""
-    try:
-        module = import_module(f"shapband.utilities.{found.module}")
-    except ModuleNotFoundError:
-        return None
-    kind: type[Any] = getattr(module, found.utility)
-    return kind
 
 
 def _with(estimator: Any, parameters: dict[str, Any]) -> Any:

@@ -10,6 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from shapband.utilities.base import Utility
+from shapband.utilities.bayes import GaussianNBUtility
+from shapband.utilities.discriminant import LDAUtility
+from shapband.utilities.linear import LinearUtility
+from shapband.utilities.logistic import LogisticUtility
+from shapband.utilities.neighbors import NeighborUtility
+
 _MSE_SCORES = {None: "r2", "r2": "r2", "neg_mean_squared_error": "neg_mse"}
 _CLASS_SCORES = ("accuracy", "neg_log_loss", "roc_auc", "neg_brier_score")
 # Scaling changes no prediction of least squares with an intercept, unless features are dependent.
@@ -22,14 +29,13 @@ class Match:
 
     Attributes
     ----------
-    module, utility : where its class is, in `shapband.utilities`
+    utility : its class
     options : its arguments besides the validation rows
     but : where it differs from the model
     converged : parameters of the model with which it agrees, if the model stops earlier
     """
 
-    module: str
-    utility: str
+    utility: type[Utility]
     options: dict[str, Any]
     but: str
     converged: dict[str, Any] = field(default_factory=dict)
@@ -74,7 +80,7 @@ def _least_squares(model: Any, score: str | None, options: dict[str, Any]) -> Ma
     if wrong or score not in _MSE_SCORES:
         return wrong or _no_score(score)
     but = "a coalition with fewer than two records is worth v(∅)"
-    return Match("linear", "LinearUtility", {"score": _MSE_SCORES[score], **options}, but)
+    return Match(LinearUtility, {"score": _MSE_SCORES[score], **options}, but)
 
 
 def _logistic_regression(model: Any, score: str | None) -> Match | str:
@@ -96,7 +102,7 @@ def _logistic_regression(model: Any, score: str | None) -> Match | str:
     )
     options = {"C": model.C, "score": score or "accuracy"}
     converged = {"tol": 1e-10, "max_iter": 10_000}
-    return Match("logistic", "LogisticUtility", options, but, converged)
+    return Match(LogisticUtility, options, but, converged)
 
 
 def _gaussian_naive_bayes(model: Any, score: str | None) -> Match | str:
@@ -104,7 +110,7 @@ def _gaussian_naive_bayes(model: Any, score: str | None) -> Match | str:
     if wrong or (score or "accuracy") not in _CLASS_SCORES:
         return wrong or _no_score(score)
     options = {"score": score or "accuracy", "var_smoothing": model.var_smoothing}
-    return Match("bayes", "GaussianNBUtility", options, _ONE_LABEL)
+    return Match(GaussianNBUtility, options, _ONE_LABEL)
 
 
 def _discriminant_analysis(model: Any, score: str | None) -> Match | str:
@@ -113,7 +119,7 @@ def _discriminant_analysis(model: Any, score: str | None) -> Match | str:
     )
     if wrong or (score or "accuracy") not in _CLASS_SCORES:
         return wrong or _no_score(score)
-    return Match("discriminant", "LDAUtility", {"score": score or "accuracy"}, _ONE_LABEL)
+    return Match(LDAUtility, {"score": score or "accuracy"}, _ONE_LABEL)
 
 
 _ONE_LABEL = "a coalition with one label predicts it"
@@ -146,12 +152,15 @@ def _neighbors(model: Any, options: dict[str, Any]) -> Match | str:
     )
     weights = {"weights": "distance"} if model.weights == "distance" else {}
     options = {"k": model.n_neighbors, **options, **weights}
-    return wrong or Match("neighbors", "NeighborUtility", options, but)
+    return wrong or Match(NeighborUtility, options, but)
 
 
 def _pipeline(model: Any, score: str | None) -> Match | str:
     """Match the last step after steps that are frozen, or least squares after scalers."""
-    *steps, last = [step for _, step in model.steps if step not in (None, "passthrough")]
+    left = [step for _, step in model.steps if step not in (None, "passthrough")]
+    if not left:
+        return "the pipeline has no model"
+    *steps, last = left
     found = match(last, score)
     if not steps or isinstance(found, str):
         return found
