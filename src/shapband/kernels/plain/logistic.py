@@ -111,7 +111,7 @@ def fit(Z: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray) -> F
     shrink = np.eye(free) - (0.0 if classes == 2 else 1.0 / classes)
     penalty = np.kron(shrink, np.diag([0.0, *ridge]))
     counts = np.bincount(class_of, minlength=classes)
-    beta = np.zeros((free, p))
+    beta: FloatArray = np.zeros((free, p))
     beta[:, 0] = np.log(counts[1:] / counts[0])
 
     def objective(b: FloatArray) -> float:
