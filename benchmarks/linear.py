@@ -60,7 +60,7 @@ class Wine:
     @property
     def p(self) -> int:
         """Number of coefficients."""
-        return len(self.utility._b)
+        return len(self.utility._form.b)
 
     def value(self) -> sb.Valuation:
         """Run the whole valuation."""
@@ -82,7 +82,7 @@ class Wine:
     def solve(self) -> np.ndarray:
         """Run the kernel that solves all coalitions."""
         utility = self.utility
-        return linear_table(self.summaries, utility._A, utility._b, utility._variance)
+        return linear_table(self.summaries, *utility._form)
 
     def draw(self) -> list[object]:
         """Choose the rows of all games."""
@@ -170,14 +170,12 @@ class ManyProviders:
         rng = np.random.default_rng(SEED)
         orders = rng.permuted(np.tile(np.arange(n), (n_games, n_iter, 1)), axis=2)
         first = first_occurrences(orders)
-        kernel = partial(
-            linear_prefixes, summaries, orders, first, utility._A, utility._b, utility._variance
-        )
+        kernel = partial(linear_prefixes, summaries, orders, first, *utility._form)
         self.left_open = float(np.isnan(kernel()).mean())
         times = interleave({"rate": reference_loop(), "kernel": kernel, "value": value}, 7)
         solved = int((first == np.arange(n_iter)[None, :, None]).sum())
         # The count is linear in permutations and prefixes, so games can be counted together.
-        self.operations = prefix_operations(n, len(utility._b), n_games * n_iter, solved)
+        self.operations = prefix_operations(n, len(utility._form.b), n_games * n_iter, solved)
         per_operation = times["rate"].times(1 / (LENGTH * PASSES))
         self.needed = per_operation.times(self.operations)
         self.value, self.kernel = times["value"], times["kernel"]

@@ -143,13 +143,13 @@ def _as_table(game: Game) -> Game:
 
 
 def _least_squares(utility: sb.LinearUtility, summaries: np.ndarray) -> Arrays:
-    n, p = len(summaries), len(utility._b)
+    n, p = len(summaries), len(utility._form.b)
     single = np.eye(n, dtype=np.uint8)
     return {
         "grams": unpack(summaries[:, :-p], p),
         "products": summaries[:, -p:],
-        "A": unpack(utility._A[None], p)[0],
-        "b": utility._b,
+        "A": unpack(utility._form.A[None], p)[0],
+        "b": utility._form.b,
         "c": np.array(utility._variance),
         "alone": utility.evaluate_rows(summaries[None], single, np.zeros(n, dtype=np.int64)),
     }

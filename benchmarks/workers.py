@@ -48,7 +48,7 @@ def two_cores() -> Spread:
     halves = np.array_split(summaries, 2)
 
     def solve(part: np.ndarray) -> None:
-        linear_table(part, utility._A, utility._b, utility._variance)
+        linear_table(part, *utility._form)
 
     with ThreadPoolExecutor(2) as pool:
         times = interleave(

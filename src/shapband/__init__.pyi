@@ -53,10 +53,14 @@ from .sources.functions import DistributionSource, FunctionSource
 from .spread import Correlation, Distribution
 from .utilities.additive import AdditiveUtility
 from .utilities.base import Utility
+from .utilities.bayes import GaussianNBUtility
+from .utilities.discriminant import LDAUtility
 from .utilities.estimator import EstimatorUtility
 from .utilities.function import FunctionUtility
 from .utilities.linear import LinearUtility
+from .utilities.logistic import LogisticUtility
 from .utilities.neighbors import NeighborUtility
+from .utilities.recognise import utility_for
 from .utilities.table import TableUtility
 from .valuation import Valuation
 
@@ -91,12 +95,15 @@ __all__ = [
     "FunctionSource",
     "FunctionUtility",
     "Games",
+    "GaussianNBUtility",
     "GenerativeSource",
     "Group",
     "Groups",
     "Independent",
     "Index",
+    "LDAUtility",
     "LinearUtility",
+    "LogisticUtility",
     "MarkovChain",
     "Moments",
     "NeighborUtility",
@@ -143,6 +150,7 @@ __all__ = [
     "random_orders",
     "testing",
     "theory",
+    "utility_for",
     "value",
     "variance_of_mean",
     "with_delay",

@@ -13,6 +13,7 @@ from shapband.moments.accumulate import Moments
 from shapband.moments.errors import error_freedom, error_parts
 from shapband.moments.joint import Estimate, two_sided_p
 from shapband.moments.simulate import usable_freedom
+from shapband.text import REASONS
 from shapband.valuation import Valuation
 
 LEVEL = 0.95
@@ -230,7 +231,7 @@ def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int
             "a difference need not mean that a provider's worth differs"
         )
     for word, setting in one.setup.items():
-        if word not in ("index", "chosen") and other.setup.get(word, setting) != setting:
+        if word not in ("index", *REASONS) and other.setup.get(word, setting) != setting:
             yield f"note: the {word} differs: {setting} and {other.setup[word]}"
     for label, mine in (("first", one), ("second", other)):
         alone = [name for name in mine.names if name not in set(names)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +16,9 @@ from shapband.errors import InvalidInput
 
 if TYPE_CHECKING:
     import narwhals as nw
+
+# Types of columns whose frame becomes an array without a loss.
+_NUMBERS = {"pandas": {"float64", "int64"}, "polars": {"Float64", "Int64"}}
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,19 @@ class Batch:
         """Number and names of the features."""
         return schema_of(self.X)
 
+    @cached_property
+    def layout(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Names and types of the columns of a data frame, found once for all coalitions."""
+        return tuple(self.X.columns), tuple(self.X.dtypes)
+
+    @cached_property
+    def numbers(self) -> AnyArray | None:
+        """The rows as the array that scikit-learn makes of them; None unless all are numbers."""
+        if not self.is_frame:
+            return np.asarray(self.X)
+        known = _NUMBERS.get(_library(self.X), set())
+        return np.asarray(self.X) if {str(kind) for kind in self.layout[1]} <= known else None
+
     def take(self, rows: IntArray) -> Batch:
         """Return the rows with these indices, in this order; an index may occur several times."""
         return Batch(_take(self.X, rows), self.y[rows])
@@ -82,10 +100,9 @@ class Batch:
     def copy(self) -> Batch:
         """Return a copy of the batch that shares no memory with it."""
         if not self.is_frame:
-            return Batch(self.X.copy(), self.y.copy())
-        import narwhals as nw
-
-        return Batch(nw.from_native(self.X, eager_only=True).clone().to_native(), self.y.copy())
+            return Batch(self.X.copy(order="K"), self.y.copy())
+        X = self.X.clone() if _library(self.X) == "polars" else self.X.copy()
+        return Batch(X, self.y.copy())
 
     def numeric(self) -> FloatArray:
         """Return the rows as a float array (n_rows, n_features)."""
@@ -99,10 +116,29 @@ def concat(batches: Sequence[Batch]) -> Batch:
     y = _joined_targets([batch.y for batch in batches])
     if not batches[0].is_frame:
         return Batch(np.concatenate([batch.X for batch in batches]), y)
+    library = _library(batches[0].X)
+    if library in _NUMBERS and all(batch.layout == batches[0].layout for batch in batches):
+        return Batch(sys.modules[library].concat([batch.X for batch in batches]), y)
     import narwhals as nw
 
     frames = [nw.from_native(batch.X, eager_only=True) for batch in batches]
     return Batch(nw.concat(_of_one_type(frames), how="vertical").to_native(), y)
+
+
+def concat_numbers(batches: Sequence[Batch]) -> Batch | None:
+    """Concatenate frames into an array, in the memory order of a converted data frame.
+
+    Returns
+    -------
+    None if the columns differ, or are not all numbers.
+    """
+    found = [batch.numbers for batch in batches if batch.numbers is not None]
+    alike = all(batch.layout == batches[0].layout for batch in batches)
+    if not alike or len(found) < len(batches):
+        return None
+    y = _joined_targets([batch.y for batch in batches])
+    X = np.empty((len(y), found[0].shape[1]), np.result_type(*found), order="F")
+    return Batch(np.concatenate(found, out=X), y)
 
 
 def _joined_targets(targets: Sequence[AnyArray]) -> AnyArray:
@@ -130,7 +166,12 @@ def schema_of(X: Any) -> Schema:
     if isinstance(X, np.ndarray):
         return Schema(X.shape[1])
     names = tuple(str(name) for name in X.columns)
-    return Schema(len(names), names, type(X).__module__.partition(".")[0])
+    return Schema(len(names), names, _library(X))
+
+
+def _library(X: Any) -> str:
+    """The name of the package that a data frame belongs to."""
+    return type(X).__module__.partition(".")[0]
 
 
 def numeric_features(X: Any) -> FloatArray:

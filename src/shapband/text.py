@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from shapband.valuation import Valuation
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+# Entries of a valuation's `setup` that say why the library chose something, and their labels.
+REASONS = {
+    "presence": "presence: ",
+    "utility_chosen": "utility: chosen because ",
+    "chosen": "solver:  chosen because ",
+}
 
 
 def valuation_text(valuation: Valuation) -> str:
@@ -44,7 +50,7 @@ def valuation_text(valuation: Valuation) -> str:
             f"requests, total request time {valuation.access.seconds:.2f} s",
             f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
             f"method:  {printable(_method(valuation))}; seed {valuation.seed}",
-            *_reason(valuation),
+            *_reasons(valuation),
         ]
     )
 
@@ -195,17 +201,15 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
 
 
 def _method(valuation: Valuation) -> str:
-    """Utility, v(∅), sampling and solver; the index and the reason have lines of their own."""
+    """Utility, v(∅), sampling and solver; the index and the reasons have lines of their own."""
     words = valuation.setup.items()
-    others = ("index", "presence", "chosen")
-    return ", ".join(text for word, text in words if word not in others)
+    return ", ".join(text for word, text in words if word not in ("index", *REASONS))
 
 
-def _reason(valuation: Valuation) -> list[str]:
-    """How presence entered, and why the library took this solver, if the user named none."""
-    presence, reason = valuation.setup.get("presence"), valuation.setup.get("chosen")
-    lines = [f"presence: {printable(presence)}"] if presence else []
-    return [*lines, f"solver:  chosen because {printable(reason)}"] if reason else lines
+def _reasons(valuation: Valuation) -> list[str]:
+    """How presence entered, and why the library took this utility and this solver."""
+    setup = valuation.setup
+    return [f"{label}{printable(setup[word])}" for word, label in REASONS.items() if word in setup]
 
 
 def _headline(valuation: Valuation) -> list[str]:

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from benchmarks import operations
+from shapband.kernels.compiled import least_norm as compiled_least_norm
 from shapband.kernels.compiled import linear as compiled
 from shapband.kernels.compiled import shuffle as compiled_shuffle
+from shapband.kernels.plain import least_norm as plain_least_norm
 from shapband.kernels.plain import linear as plain
 from shapband.kernels.plain import shuffle as plain_shuffle
 from shapband.kernels.walks import first_occurrences
@@ -28,7 +30,7 @@ def games(seed, n_games=4, n=5, features=3, size=12):
     summaries = gram(compiled, X, y, rows, mean, inv_scale, y.mean())
     whole = gram(compiled, X, y, np.arange(200)[None], mean, inv_scale, y.mean())[0] / 200
     p = features + 1
-    form = (whole[:-p].copy(), whole[-p:].copy(), float(y.var()))
+    form = (whole[:-p].copy(), whole[-p:].copy(), float(y.var()), np.zeros(len(whole)))
     return (X, y, rows, mean, inv_scale, y.mean()), summaries.reshape(n_games, n, -1), form
 
 
@@ -51,6 +53,47 @@ def test_prefixes_agree(features):
     other = compiled.linear_prefixes(summaries, orders, first, *form)
     assert np.isfinite(one).all()
     np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-10)
+
+
+def test_penalties_agree():
+    _, summaries, form = games(1, n=5, features=4, size=3)
+    penalty = np.zeros(summaries.shape[2])
+    penalty[[2, 5, 9, 14]] = 0.1, 1.0, 2.0, 30.0  # the diagonal without the intercept
+    form = (*form[:3], penalty)
+    orders = np.argsort(np.random.default_rng(0).random((4, 9, 5)), axis=2)
+    first = first_occurrences(orders)
+    inside = np.random.default_rng(1).integers(0, 2, size=(30, 5)).astype(np.uint8)
+    of_game = np.sort(np.arange(30) % 4)
+    for name, arguments in (
+        ("linear_table", ()),
+        ("linear_prefixes", (orders, first)),
+        ("linear_rows", (inside, of_game)),
+    ):
+        one = getattr(plain, name)(summaries, *arguments, *form)
+        other = getattr(compiled, name)(summaries, *arguments, *form)
+        np.testing.assert_allclose(other, one, rtol=1e-10)
+        without = getattr(compiled, name)(summaries, *arguments, *form[:3], 0 * penalty)
+        assert not np.allclose(without, other, rtol=1e-3)
+
+
+def test_least_norms_agree():
+    rng = np.random.default_rng(0)
+    edges = np.array([0, 5, 8, 8, 17, 18])
+    records = rng.normal(size=(18, 31))
+    records[6] = records[2]  # drawn twice
+    records[10, :-1] = records[1, :-1]  # the same features with another target
+    scale = rng.uniform(0.1, 10.0, size=30)
+    paths = np.array([[0, -1, -1], [0, 1, -1], [0, 1, 4], [3, 2, -1], [3, 0, 1], [1, 0, -1]])
+    rows = rng.normal(size=(50, 31))
+    A, b = (rows.T @ rows / 50)[np.tril_indices(31)], rng.normal(size=31)
+    arguments = (records, edges, paths, scale, A, b, 2.0)
+    one = plain_least_norm.path_errors(*arguments)
+    other = compiled_least_norm.path_errors(*arguments)
+    assert np.isnan(one).tolist() == [False, False, False, False, True, False]
+    np.testing.assert_allclose(other, one, rtol=1e-9)
+    for at, path in enumerate(paths):
+        alone = compiled_least_norm.path_errors(*arguments[:2], path[None], *arguments[3:])
+        np.testing.assert_array_equal(alone[0], other[at])
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 60, 128, 300])
@@ -138,7 +181,7 @@ def test_constant_features_are_left_out(kernels, constants):
     X[:, constants] = [1.5, 0.0, -3.0][: len(constants)]
     y, y_val = rng.normal(size=12), rng.normal(size=40)
     moments = summarised(X_val, y_val) / 40
-    form = moments[:-4].copy(), moments[-4:].copy(), float(np.mean(y_val**2))
+    form = moments[:-4].copy(), moments[-4:].copy(), float(np.mean(y_val**2)), np.zeros(14)
     others = rng.normal(size=(12, 3))
     games = np.stack([summarised(X, y), summarised(others, y)])[None]
     found = kernels.linear_table(games, *form)[0]
@@ -162,7 +205,7 @@ def test_what_has_no_simple_answer_is_left_open(kernels):
     X = rng.normal(size=(12, 3))
     X[:, 2] = X[:, 0] + X[:, 1]
     y = rng.normal(size=12)
-    form = np.eye(4)[np.tril_indices(4)], np.zeros(4), 1.0
+    form = np.eye(4)[np.tril_indices(4)], np.zeros(4), 1.0, np.zeros(14)
     dependent, alone = summarised(X, y), summarised(X[:1], y[:1])
     assert np.isnan(kernels.linear_table(dependent[None, None], *form)).all()
     assert np.isnan(kernels.linear_table(alone[None, None], *form)).all()

@@ -77,6 +77,7 @@ def test_our_utilities_conform(name):
     [
         sb.NeighborUtility(X, LABELS, k=2, task="classification"),
         sb.EstimatorUtility(LogisticRegression(), X, LABELS),
+        sb.LogisticUtility(X, LABELS, score="neg_log_loss"),
     ],
     ids=repr,
 )

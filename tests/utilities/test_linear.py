@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.preprocessing import PolynomialFeatures
 
 import shapband as sb
 from shapband.coalitions import members
@@ -18,9 +19,12 @@ def draws(rng, sizes, features=4, scale=1.0):
     return batches
 
 
-def refit(batches, coalition, X_val, y_val, score):
+def refit(batches, coalition, X_val, y_val, score, alpha=0.0):
     joined = concat([batches[i] for i in members(coalition)])
-    predicted = LinearRegression().fit(joined.X, joined.y).predict(X_val)
+    model = Ridge(alpha) if alpha else LinearRegression()
+    if not alpha and hasattr(model, "tol"):
+        model.set_params(tol=1e-14)  # newer versions ignore features that vary little
+    predicted = model.fit(joined.X, joined.y).predict(X_val)
     mse = np.mean((predicted - y_val) ** 2)
     return {"inverse_mse": 1 / (1 + mse), "neg_mse": -mse, "r2": 1 - mse / y_val.var()}[score]
 
@@ -68,7 +72,7 @@ def test_rank_deficient_coalitions_get_the_minimum_norm_fit(case):
     X_val = validation.X * [1, 10, 0.1, 1, 5]
     expected = [refit(batches, c, X_val, validation.y, "inverse_mse") for c in (1, 2, 3)]
     np.testing.assert_allclose(utility.evaluate(summaries, [1, 2, 3]), expected, atol=1e-7)
-    table = utility.evaluate_all(np.stack(summaries)[None])[0]
+    table = utility.evaluate_all([summaries])[0]
     np.testing.assert_allclose(table[1:], expected, atol=1e-7)
 
 
@@ -91,7 +95,9 @@ def test_a_deficient_game_does_not_disturb_its_neighbours():
     rng = np.random.default_rng(3)
     utility = sb.LinearUtility(*(lambda b: (b.X, b.y))(draws(rng, [50])[0]))
     sound = [np.stack([utility.summarise(b) for b in draws(rng, [10, 10, 10])]) for _ in range(3)]
-    broken = np.stack([utility.summarise(b) for b in draws(rng, [2, 10, 10])])
+    dependent = draws(rng, [10, 10, 10])
+    dependent[0].X[:, 3] = dependent[0].X[:, 1]
+    broken = np.stack([utility.summarise(b) for b in dependent])
     together = utility.evaluate_all(np.stack([sound[0], broken, sound[1], sound[2]]))
     for place, game in ((0, sound[0]), (2, sound[1]), (3, sound[2])):
         np.testing.assert_array_equal(together[place], utility.evaluate_all(game[None])[0])
@@ -105,16 +111,14 @@ def test_fewer_than_two_records_are_worth_empty():
     summaries = [utility.summarise(b) for b in batches]
     assert utility.evaluate(summaries, [0, 1, 2]).tolist() == [-0.25] * 3
     assert utility.evaluate(summaries, [3])[0] != -0.25
-    assert utility.evaluate_all(np.stack(summaries)[None])[0, :3].tolist() == [-0.25] * 3
+    assert utility.evaluate_all([summaries])[0, :3].tolist() == [-0.25] * 3
 
 
 def test_prefixes_agree_with_the_table():
     rng = np.random.default_rng(5)
     validation = draws(rng, [40])[0]
     utility = sb.LinearUtility(validation.X, validation.y)
-    games = np.stack(
-        [np.stack([utility.summarise(b) for b in draws(rng, [3, 8, 9, 12])]) for _ in range(3)]
-    )
+    games = [[utility.summarise(b) for b in draws(rng, [3, 8, 9, 12])] for _ in range(3)]
     orders = np.argsort(rng.random((3, 6, 4)), axis=2)
     table = utility.evaluate_all(games)
     masks = np.cumsum(1 << orders, axis=2)
@@ -132,3 +136,146 @@ def test_bootstrap_duplicates_count_twice():
     repeated = utility.summarise(batch.take(rows[0]))
     np.testing.assert_allclose(summary, repeated, rtol=1e-12)
     assert summary[0] == 10
+
+
+def table_and_refits(batches, validation, score="neg_mse", alpha=0.0):
+    """The table of one game, from its summaries, and the same with scikit-learn."""
+    X_val, y_val = validation.X, validation.y
+    utility = sb.LinearUtility(X_val, y_val, score=score, alpha=alpha)
+    games = utility.summarise_games([Draws.whole(b) for b in batches])
+    expected = [refit(batches, c, X_val, y_val, score, alpha) for c in range(1, 2 ** len(batches))]
+    return utility.evaluate_all(games)[0, 1:], expected
+
+
+@pytest.mark.parametrize("score", ["inverse_mse", "r2", "neg_mse"])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 300.0])
+def test_ridge_equals_scikit_learn_in_the_features_own_units(score, alpha):
+    rng = np.random.default_rng(0)
+    units = np.array([1.0, 100.0, 0.01, 5.0])
+    batches = [Batch(b.X * units, b.y) for b in draws(rng, [12, 15, 9, 30])]
+    validation = draws(rng, [80])[0]
+    found, expected = table_and_refits(
+        batches, Batch(validation.X * units, validation.y), score, alpha
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 1.0])
+def test_ridge_with_more_features_than_records_stays_in_the_kernel(alpha, monkeypatch):
+    def fail(*_):
+        raise AssertionError("left the kernel")
+
+    monkeypatch.setattr("shapband.utilities.linear.minimum_norm_mse", fail)
+    rng = np.random.default_rng(0)
+    batches, validation = draws(rng, [5, 2, 12], features=30), draws(rng, [60], features=30)[0]
+    found, expected = table_and_refits(batches, validation, alpha=alpha)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_ridge_with_a_penalty_too_small_to_count_is_the_least_norm():
+    rng = np.random.default_rng(0)
+    batches, validation = draws(rng, [40, 40], features=3), draws(rng, [60], features=3)[0]
+    for b in [*batches, validation]:
+        b.X[:] *= 1e7
+        b.X[:, 2] = b.X[:, 0] - b.X[:, 1]
+    _, expected = table_and_refits(batches, validation)
+    utility = sb.LinearUtility(validation.X, validation.y, score="neg_mse", alpha=1e-3)
+    found = utility.evaluate([utility.summarise(b) for b in batches], [1, 2, 3])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_one_record_is_worth_empty_with_a_penalty_too():
+    rng = np.random.default_rng(0)
+    batches, validation = draws(rng, [1, 1]), draws(rng, [30])[0]
+    utility = sb.LinearUtility(validation.X, validation.y, alpha=2.0, empty=-0.25)
+    summaries = [utility.summarise(b) for b in batches]
+    values = utility.evaluate(summaries, [0, 1, 2, 3])
+    assert values[:3].tolist() == [-0.25] * 3
+    assert values[3] == pytest.approx(
+        refit(batches, 3, validation.X, validation.y, "inverse_mse", 2.0), rel=1e-9
+    )
+    np.testing.assert_allclose(utility.evaluate_all([summaries])[0], values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [-1.0, np.nan, np.inf, "1"])
+def test_a_penalty_must_not_be_negative(alpha):
+    with pytest.raises(sb.errors.InvalidInput, match="alpha"):
+        sb.LinearUtility(np.eye(3), np.arange(3.0), alpha=alpha)
+
+
+@pytest.mark.parametrize("units", [1.0, "mixed"])
+@pytest.mark.parametrize("sizes", [[6, 6, 6, 6], [1, 2, 3, 20], [2, 40, 4, 4], [20, 1, 1, 1]])
+def test_draws_with_fewer_records_than_features_equal_scikit_learn(sizes, units):
+    rng = np.random.default_rng(0)
+    scale = 10.0 ** rng.integers(-3, 4, size=20) if units == "mixed" else 1.0
+    batches = [Batch(b.X * scale, b.y) for b in draws(rng, sizes, features=20)]
+    validation = draws(rng, [50], features=20)[0]
+    validation = Batch(validation.X * scale, validation.y)
+    found, expected = table_and_refits(batches, validation)
+    alone = np.array([sum(sizes[i] for i in members(c)) < 2 for c in range(1, 16)])
+    np.testing.assert_allclose(found[~alone], np.array(expected)[~alone], rtol=1e-7)
+    np.testing.assert_array_equal(found[alone], -validation.y.var())
+
+
+@pytest.mark.parametrize("case", ["drawn twice", "repeated", "constant", "dependent", "one point"])
+def test_few_records_that_depend_on_each_other(case):
+    rng = np.random.default_rng(1)
+    batches, validation = draws(rng, [6, 7, 4], features=20), draws(rng, [50], features=20)[0]
+    X, y = batches[0].X, batches[0].y
+    if case in ("drawn twice", "repeated"):
+        X[3:] = X[[0, 0, 1]]
+    if case == "drawn twice":
+        y[3:] = y[[0, 0, 1]]
+    if case == "constant":
+        X[:, 3:] = 0.3
+    if case == "dependent":
+        X[:] = X[:, :2] @ rng.normal(size=(2, 20))
+    if case == "one point":
+        X[:] = X[0]
+    found, expected = table_and_refits(batches, validation)
+    if case == "one point":  # scikit-learn fits the rounding errors of the mean
+        expected[0] = -np.mean((validation.y - y.mean()) ** 2)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_few_records_are_kept_and_many_are_not():
+    rng = np.random.default_rng(0)
+    utility = sb.LinearUtility(rng.normal(size=(30, 20)), rng.normal(size=30))
+    ridge = sb.LinearUtility(rng.normal(size=(30, 20)), rng.normal(size=30), alpha=1.0)
+    few, many = draws(rng, [20, 21], features=20)
+    assert utility.summarise(few).shape == (20, 21)
+    assert utility.summarise(many).shape == (21 * 24 // 2,) == ridge.summarise(few).shape
+    for which in (few, many):
+        assert utility.summary_floats(len(which)) == utility.summarise(which).size
+    sb.testing.check_utility(utility, [(b.X, b.y) for b in draws(rng, [9, 40, 30], features=20)])
+
+
+def test_many_features_take_little_memory():
+    """Dependent features of 3 × 1,023 coalitions; each has 30,000 numbers, together 700 MB."""
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    batches, validation = draws(rng, [12] * 10, features=150), draws(rng, [9], features=150)[0]
+    utility = sb.LinearUtility(validation.X, validation.y)
+    rows = np.tile(np.arange(12), (3, 1))
+    games = utility.summarise_games([Draws(b, FixedRows(rows)) for b in batches])
+    tracemalloc.start()
+    utility.evaluate_all(games)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20e6
+
+
+def test_embedded_features_are_those_of_the_fit():
+    rng = np.random.default_rng(0)
+    batches, validation = draws(rng, [30, 20], features=2), draws(rng, [40], features=2)[0]
+    squares = PolynomialFeatures(2, include_bias=False).fit(validation.X)
+    utility = sb.LinearUtility(validation.X, validation.y, score="neg_mse", embed=squares)
+    found = utility.evaluate([utility.summarise(b) for b in batches], [1, 2, 3])
+    embedded = [Batch(squares.transform(b.X), b.y) for b in batches]
+    X_val = squares.transform(validation.X)
+    expected = [refit(embedded, c, X_val, validation.y, "neg_mse") for c in (1, 2, 3)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert utility.schema.n_features == 2
+    assert "embed='PolynomialFeatures'" in repr(utility)
+    sb.testing.check_utility(utility)

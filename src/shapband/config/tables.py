@@ -18,6 +18,7 @@ from shapband.checks import MOST
 from shapband.errors import InvalidInput
 from shapband.moments.stopping import Precision, Seconds, StableRanking, StoppingRule
 from shapband.planning.prices import Prices, check_amount
+from shapband.utilities.classification import ClassScore
 from shapband.utilities.scores import Score
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -202,10 +203,21 @@ class ValidatedTable(Table):
 
 
 class LinearTable(ValidatedTable):
-    """The score of a least-squares fit."""
+    """The score of a least-squares fit, or of ridge regression."""
 
     kind: Literal["linear"]
     score: Score = "inverse_mse"
+    alpha: float = Field(
+        0.0, ge=0, description="Weight of the squared coefficients; 0 for least squares."
+    )
+
+
+class LogisticTable(ValidatedTable):
+    """The score of a logistic regression."""
+
+    kind: Literal["logistic"]
+    C: Above = Field(1.0, description="Inverse strength of the penalty on the coefficients.")
+    score: ClassScore = "accuracy"
 
 
 class NeighborsTable(ValidatedTable):
@@ -246,7 +258,13 @@ class ObjectUtility(ObjectTable):
 
 
 UtilityTable = Annotated[
-    AdditiveTable | LinearTable | NeighborsTable | EstimatorTable | ValuesTable | ObjectUtility,
+    AdditiveTable
+    | LinearTable
+    | LogisticTable
+    | NeighborsTable
+    | EstimatorTable
+    | ValuesTable
+    | ObjectUtility,
     Field(discriminator="kind"),
 ]
 

@@ -17,6 +17,7 @@ from shapband.utilities.additive import AdditiveUtility
 from shapband.utilities.base import Utility
 from shapband.utilities.estimator import EstimatorUtility
 from shapband.utilities.linear import LinearUtility
+from shapband.utilities.logistic import LogisticUtility
 from shapband.utilities.neighbors import NeighborUtility
 from shapband.utilities.table import TableUtility
 
@@ -41,7 +42,9 @@ def make_utility(
 def _validated(table: tables.ValidatedTable, rows: Batch, base: Path) -> Utility:
     X, y, empty = rows.X, rows.y, table.empty
     if isinstance(table, tables.LinearTable):
-        return LinearUtility(X, y, table.score, empty=empty)
+        return LinearUtility(X, y, table.score, alpha=table.alpha, empty=empty)
+    if isinstance(table, tables.LogisticTable):
+        return LogisticUtility(X, y, table.C, table.score, empty=empty)
     if isinstance(table, tables.NeighborsTable):
         return NeighborUtility(X, y, table.k, table.task, table.score, empty=empty)
     if not isinstance(table, tables.EstimatorTable):

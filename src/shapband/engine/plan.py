@@ -82,7 +82,8 @@ class Plan:
         """Utility, value of the empty coalition, index, sampling and solver as text.
 
         "presence" says whether it was averaged over or drawn, and why; "chosen" is the reason for
-        the solver, if the user named none.
+        the solver, if the user named none, and "utility_chosen" that for the utility, if
+        `utility_for` made it.
         """
         source = " (a dummy model)" if self.utility.baseline else ""
         setup = {
@@ -93,7 +94,8 @@ class Plan:
             "solver": repr(self.solver),
             **_told(self.participation, self.averaging),
         }
-        return {**setup, "chosen": self.reason} if self.reason else setup
+        reasons = {"utility_chosen": self.utility.chosen, "chosen": self.reason}
+        return setup | {word: reason for word, reason in reasons.items() if reason}
 
 
 def make_plan(

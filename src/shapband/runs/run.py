@@ -23,6 +23,7 @@ from shapband.runs.store import RunStore, discard_untouched
 from shapband.runs.trust import remember
 from shapband.runs.versions import changes, versions
 from shapband.seeds import Seeds
+from shapband.text import REASONS
 from shapband.valuation import Valuation
 
 _NOBODY_ABSENT = fingerprint_object(None)
@@ -170,7 +171,7 @@ def _arguments(plan: Plan) -> dict[str, str]:
     return {
         "providers": _players(plan),
         **data,
-        **{word: text for word, text in plan.setup.items() if word not in ("presence", "chosen")},
+        **{word: text for word, text in plan.setup.items() if word not in REASONS},
         "settings or validation rows of the utility": fingerprint_object(plan.utility),
         "n_games": str(plan.n_games),
         "budget": str(plan.budget),

@@ -50,6 +50,7 @@ class Utility(WithFacts, ABC):
         them that leaves little noise; decides between `Exact` and `Strata` if no solver is given.
         By default 6, and 11 for mergeable utilities
     failures : coalitions so far whose evaluation failed and that were given a fixed value
+    chosen : why `utility_for` chose this utility; empty if the user did
 
     Examples
     --------
@@ -71,7 +72,9 @@ class Utility(WithFacts, ABC):
     threaded: bool = False
     summaries_travel: bool = False
     failures: int = 0
-    _counters = ("failures", "_warned")  # change during a valuation, so not in fingerprints
+    chosen: str = ""
+    # Not in fingerprints, because they change during a valuation or do not change its values.
+    _counters: tuple[str, ...] = ("failures", "chosen", "_warned")
 
     @property
     def exact_up_to(self) -> int:
@@ -199,9 +202,13 @@ class RecordsUtility(Utility):
         if coalition == 0:
             return self.empty
         try:
-            return float(self.score(concat([summaries[i] for i in members(coalition)])))
+            return float(self._score_joined([summaries[i] for i in members(coalition)]))
         except (Exception, SystemExit) as cause:
             raise CoalitionFailed(coalition, error_line(cause) + self._remedy) from cause
+
+    def _score_joined(self, batches: Sequence[Batch]) -> float:
+        """Join the records of a coalition's members, and score them."""
+        return self.score(concat(batches))
 
 
 def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArray:

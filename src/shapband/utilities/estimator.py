@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -12,16 +13,21 @@ from shapband._facts import facts, name_of
 from shapband.checks import check_number, check_whole, error_line, one_line
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
-from shapband.records import Batch, Schema, schema_of
+from shapband.records import Batch, Schema, concat, concat_numbers, schema_of
 from shapband.sources.base import check_targets
 from shapband.sources.frames import as_frame, check_infinite
 from shapband.utilities.base import RecordsUtility, check_validation, validation_facts
+from shapband.utilities.models import is_plain, names_columns
 
 Scorer = Callable[[Any, Any, Any], float]
 
 
 class EstimatorUtility(RecordsUtility):
     """A coalition is worth the validation score of an estimator fitted to its records.
+
+    Data frames of numbers reach scikit-learn's own models as the arrays that scikit-learn would
+    make of them, unless a parameter names a column or `score` is a function. The answers are the
+    same, and a fit takes half the time.
 
     Parameters
     ----------
@@ -49,6 +55,8 @@ class EstimatorUtility(RecordsUtility):
 
     schema: Schema
     _remedy = "; pass failed= to give such coalitions a value"
+    _counters = (*RecordsUtility._counters, "_parameters_checked")
+    _parameters_checked = False
 
     def __init__(
         self,
@@ -98,24 +106,59 @@ class EstimatorUtility(RecordsUtility):
                 )
 
     def score(self, batch: Batch) -> float:
+        return self._fit_and_score(batch, self._validation)
+
+    def _score_joined(self, batches: Sequence[Batch]) -> float:
+        joined = None
+        if self._numbers is not None and batches[0].is_frame:
+            # Columns in another order must meet scikit-learn as frames, which it refuses.
+            same = batches[0].layout[0] == self._validation.layout[0]
+            joined = concat_numbers(batches) if same else None
+        if self._numbers is None or joined is None:
+            return self.score(concat(batches))
+        return self._fit_and_score(joined, self._numbers)
+
+    def _fit_and_score(self, batch: Batch, rows: Batch) -> float:
+        """Fit a model to a batch, and score it on validation rows of the same kind."""
+        from sklearn import config_context
         from sklearn.base import clone
 
+        # Finite records may become infinite inside a pipeline, so scikit-learn must still look.
+        # Parameters are those of the first fit, so they need no second check.
+        skipped = {"skip_parameter_validation": True} if self._parameters_checked else {}
         try:
-            with warnings.catch_warnings(record=True) as caught:
+            with warnings.catch_warnings(record=True) as caught, config_context(**skipped):
                 fitted = clone(self.estimator).fit(batch.X, batch.y)
-                score = self._score_of(fitted)
+                score = self._score_of(fitted, rows)
         except Exception:
             if self._failed is None:
                 raise
             self.failures += 1
             return self._failed
+        self._parameters_checked = self._plain
         self._warn_once(caught)
         return score
 
-    def _score_of(self, fitted: Any) -> float:
+    @cached_property
+    def _plain(self) -> bool:
+        return is_plain(self.estimator)
+
+    @cached_property
+    def _numbers(self) -> Batch | None:
+        """The validation frame as an array, if models may get arrays in place of frames."""
+        rows = self._validation
+        known = self._score is _own_score or type(self._score).__module__.startswith("sklearn.")
+        own = type(self).score is not EstimatorUtility.score  # in a subclass, which expects frames
+        if not rows.is_frame or not self._plain or not known or own:
+            return None
+        if rows.numbers is None or names_columns(self.estimator, set(rows.X.columns)):
+            return None
+        return Batch(rows.numbers, rows.y)
+
+    def _score_of(self, fitted: Any, rows: Batch) -> float:
         """Score a model on a copy of the validation rows, because a model may change its input."""
-        rows = self._validation.copy()
-        return float(self._score(fitted, rows.X, rows.y))
+        own = rows.copy()
+        return float(self._score(fitted, own.X, own.y))
 
     def _warn_once(self, caught: Sequence[warnings.WarningMessage]) -> None:
         """Issue each distinct warning once, because thousands of fits may give the same one."""
@@ -129,10 +172,10 @@ class EstimatorUtility(RecordsUtility):
         from sklearn.base import is_classifier
         from sklearn.dummy import DummyClassifier, DummyRegressor
 
-        rows = self._validation.copy()
+        rows = self._validation
         try:
             dummy = DummyClassifier() if is_classifier(self.estimator) else DummyRegressor()
-            return check_number("the score", self._score_of(dummy.fit(rows.X, rows.y)))
+            return check_number("the score", self._score_of(dummy.fit(rows.X, rows.y), rows))
         except Exception as cause:
             raise InvalidInput(
                 "EstimatorUtility: a dummy model cannot be scored as the baseline "

@@ -1,26 +1,31 @@
-"""Least squares from merged Gram matrices."""
+"""Least squares and ridge regression from merged Gram matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shapband import kernels
-from shapband._facts import facts
+from shapband._facts import facts, name_of
 from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.coalitions import members
+from shapband.checks import check_number
+from shapband.coalitions import mask_rows, members
 from shapband.draws import Draws
-from shapband.records import Batch, Schema, numeric_targets, schema_of
+from shapband.errors import InvalidInput
+from shapband.records import Batch, Schema, numeric_targets
 from shapband.utilities.base import (
     GameSummaries,
     MergeableUtility,
     check_numeric_targets,
-    check_validation,
     validation_facts,
 )
-from shapband.utilities.minimum_norm import minimum_norm_mse
+from shapband.utilities.embed import Embedding
+from shapband.utilities.few_records import few_records_mse, holds_records, record_counts
+from shapband.utilities.gram import Centre, gram_of, gram_summaries, make_form, standardised
+from shapband.utilities.minimum_norm import at_once, minimum_norm_mse
 from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
 
 
@@ -30,7 +35,14 @@ class LinearUtility(MergeableUtility):
     The fit needs the records only through sums of products, so a provider's summary is its Gram
     matrix, in coordinates centred and scaled by the validation rows for accuracy. Coalitions
     whose features are linearly dependent get the coefficients of least norm, as scikit-learn's
-    `LinearRegression` gives them; coalitions with fewer than two records are worth `empty`.
+    `LinearRegression` gives them (if its `tol` is small: by default its newer versions ignore
+    features that vary a million times less than others). Coalitions with fewer than two records
+    are worth `empty`.
+    With `alpha` it is ridge regression, as scikit-learn's `Ridge`: the intercept is not penalised,
+    and every coalition has one solution.
+
+    Without a penalty, a draw with no more records than features is summarised by the records
+    themselves, which are fewer numbers and lose no digits.
 
     Sums of products hold half the digits of the records: a feature whose spread within a
     coalition is s, at a distance d from its validation mean, costs about (d / s)² · 1e-16 of
@@ -41,6 +53,10 @@ class LinearUtility(MergeableUtility):
     X_val : (n_rows, n_features) validation rows
     y_val : (n_rows,) validation targets
     score : "inverse_mse" for 1 / (1 + MSE), "r2" or "neg_mse"
+    alpha : weight of the squared norm of the coefficients, in the features' own units, which is
+        added to the squared error of a coalition; 0 for least squares
+    embed : a fitted transformer that turns the features of records and validation rows into those
+        of the fit, such as random features or the last layer of a network; None for none
     empty : value of the empty coalition: a number, or "baseline" for the score of the mean of
         `y_val`; by default 0 for "inverse_mse", as in the paper, and the baseline for others
 
@@ -52,6 +68,13 @@ class LinearUtility(MergeableUtility):
     >>> summary = utility.summarise(sb.ArraySource(X, 3 * X[:, 0] + 1).records)
     >>> round(float(utility.evaluate([summary], [0b1])[0]), 9)
     1.0
+
+    Ridge regression draws the slope towards zero, here to 3 · 10 / (10 + 10):
+
+    >>> ridge = sb.LinearUtility(X, 3 * X[:, 0] + 1, score="neg_mse", alpha=10.0)
+    >>> summary = ridge.summarise(sb.ArraySource(X, 3 * X[:, 0] + 1).records)
+    >>> round(float(ridge.evaluate([summary], [0b1])[0]), 9)
+    -4.5
     """
 
     schema: Schema
@@ -63,105 +86,126 @@ class LinearUtility(MergeableUtility):
         y_val: ArrayLike,
         score: str = "inverse_mse",
         *,
+        alpha: float = 0.0,
+        embed: Any = None,
         empty: Empty = None,
     ) -> None:
-        validation = check_validation(X_val, y_val, "LinearUtility")
-        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        self._embed = Embedding(embed, "LinearUtility")
+        validation, self.schema = self._embed.validation(X_val, y_val, "LinearUtility")
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
         self._score = check_score(score, y, "LinearUtility")
         dummy = float(score_from_mse(np.array(y.var()), score, float(y.var())))
         self.empty, self.baseline = check_empty(empty, score, dummy, "LinearUtility")
+        self._alpha = check_number("LinearUtility: alpha", alpha)
+        if self._alpha < 0:
+            raise InvalidInput(f"LinearUtility: alpha must not be negative; received {alpha!r}")
         # The computed deviation of equal numbers such as 0.1 is not zero, but their range is.
         varies = np.ptp(X, axis=0) > 0
-        self._inv_scale = 1.0 / np.where(varies, X.std(axis=0), 1.0)
-        self._centre = X.mean(axis=0), self._inv_scale, float(y.mean())
+        self._scale = np.where(varies, X.std(axis=0), 1.0)
+        self._centre = Centre(X.mean(axis=0), 1.0 / self._scale, float(y.mean()))
         self._variance = float(y.var())
-        moments = _summaries([Draws.whole(validation)], self._centre)[0, 0] / len(X)
-        p = X.shape[1] + 1
-        self._A, self._b = moments[:-p].copy(), moments[-p:].copy()
-        self._about = facts(validation_facts(validation), score=score, empty=self.empty)
+        moments = gram_summaries([Draws.whole(validation)], [X], self._centre)[0, 0] / len(X)
+        self._form = make_form(moments, self._variance, self._alpha / self._scale**2)
+        self._about = facts(
+            validation_facts(validation),
+            score=score,
+            alpha=self._alpha,
+            embed=None if embed is None else name_of(embed),
+            empty=self.empty,
+        )
 
     def check_batch(self, batch: Batch) -> None:
-        if batch.is_frame:
-            batch.numeric()
+        self._embed.features(batch)
         numeric_targets(batch.y)
 
     def summarise(self, batch: Batch) -> FloatArray:
-        """Return the packed Gram matrix and the products with the targets."""
-        summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0, 0]
+        """Return the packed Gram matrix and the products with the targets, or few records."""
+        summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0][0]
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
+        if holds_records(summaries):
+            return self._evaluate_records(summaries, mask_rows(coalitions, len(summaries)))
         merged = np.stack([_merge(summaries, mask) for mask in coalitions])
         alone = np.zeros((len(merged), 1, 1), dtype=np.int64)
-        mse = kernels.load("linear").linear_prefixes(
-            merged[:, None, :], alone, alone, self._A, self._b, self._variance
-        )
-        return self._worth(mse[:, 0, 0], lambda unsolved: merged[unsolved])
+        mse = kernels.load("linear").linear_prefixes(merged[:, None, :], alone, alone, *self._form)
+        return self._worth(mse[:, 0, 0], lambda at: merged[at])
 
-    def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
-        """Return the length of the packed Gram matrix and the products."""
-        return len(self._A) + len(self._b)
+    def summary_floats(self, draw_size: int) -> int:
+        """Return the length of the packed Gram matrix and the products, or of few records."""
+        features = len(self._scale)
+        return draw_size * (features + 1) if self._keeps(draw_size) else len(self._form.penalty)
 
-    def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
-        """Return the summaries of consecutive games: (n_games, n, n_sums)."""
-        return _summaries(draws, self._centre)
+    def summarise_games(self, draws: Sequence[Draws]) -> GameSummaries:
+        """Return the summaries of consecutive games.
+
+        An array (n_games, n, n_sums), or nested lists if those of some providers are records.
+        """
+        features = [self._embed.features(drawn.batch) for drawn in draws]
+        if not any(self._keeps(drawn.choice.size) for drawn in draws):
+            return gram_summaries(draws, features, self._centre)
+        by_provider = [
+            standardised(drawn, X, self._centre)
+            if self._keeps(drawn.choice.size)
+            else gram_summaries([drawn], [X], self._centre)[:, 0]
+            for drawn, X in zip(draws, features, strict=True)
+        ]
+        return [list(game) for game in zip(*by_provider, strict=True)]
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
+        if holds_records(games[0]):
+            return super().evaluate_all(games)
         stacked = np.ascontiguousarray(games)
-        mse = kernels.load("linear").linear_table(stacked, self._A, self._b, self._variance)
+        mse = kernels.load("linear").linear_table(stacked, *self._form)
         mse[:, 0] = 0.0  # the empty coalition has no fit; its value is `empty`
-        values = self._worth(
-            mse,
-            lambda unsolved: np.stack(
-                [_merge(stacked[g], mask) for g, mask in np.argwhere(unsolved).tolist()]
-            ),
-        )
+        values = self._worth(mse, lambda g, mask: _merge(stacked[g], mask))
         values[:, 0] = self.empty
         return values
 
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
+        if holds_records(games[0]):
+            return super().evaluate_prefixes(games, orders, first)
         stacked = np.ascontiguousarray(games)
-        mse = kernels.load("linear").linear_prefixes(
-            stacked, orders, first, self._A, self._b, self._variance
-        )
-        return self._worth(
-            mse,
-            lambda unsolved: np.stack(
-                [
-                    stacked[g][orders[g, t, : k + 1]].sum(axis=0)
-                    for g, t, k in np.argwhere(unsolved).tolist()
-                ]
-            ),
-        )
+        mse = kernels.load("linear").linear_prefixes(stacked, orders, first, *self._form)
+        return self._worth(mse, lambda g, t, k: stacked[g][orders[g, t, : k + 1]].sum(axis=0))
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
+        if holds_records(games[0]):
+            return super().evaluate_rows(games, inside, of_game)
         stacked = np.ascontiguousarray(games)
-        mse = kernels.load("linear").linear_rows(
-            stacked, inside, of_game, self._A, self._b, self._variance
-        )
-        return self._worth(
-            mse,
-            lambda unsolved: np.stack(
-                [
-                    stacked[g][row.astype(bool)].sum(axis=0)
-                    for g, row in zip(of_game[unsolved], inside[unsolved], strict=True)
-                ]
-            ),
-        )
+        mse = kernels.load("linear").linear_rows(stacked, inside, of_game, *self._form)
+        return self._worth(mse, lambda r: stacked[of_game[r]][inside[r].astype(bool)].sum(axis=0))
 
-    def _worth(
-        self, mse: FloatArray, merged_at: Callable[[NDArray[np.bool_]], FloatArray]
-    ) -> FloatArray:
-        """Score the errors; those that the kernel left NaN are solved from merged summaries."""
-        unsolved = np.isnan(mse)
+    def _evaluate_records(self, game: Sequence[FloatArray], inside: MemberArray) -> FloatArray:
+        """Values of coalitions of one game in which some summaries are records."""
+        count = inside @ record_counts(game)
+        values = np.full(len(inside), self.empty)
+        few, many = (count >= 2) & (count <= len(self._scale)), count > len(self._scale)
+        if few.any():
+            mse = few_records_mse(game, inside[few], self._scale, *self._form[:3])
+            values[few] = score_from_mse(mse, self._score, self._variance)
+        if many.any():
+            grams = np.stack([one if one.ndim == 1 else gram_of(one) for one in game])
+            one_game = np.zeros(int(many.sum()), dtype=np.int64)
+            values[many] = self.evaluate_rows(grams[None], inside[many], one_game)
+        return values
+
+    def _worth(self, mse: FloatArray, merged_at: Callable[..., FloatArray]) -> FloatArray:
+        """Score the errors; those that the kernel left NaN are solved from merged summaries.
+
+        `merged_at` returns the sum of the summaries of the coalition at a place of `mse`.
+        """
         values = score_from_mse(mse, self._score, self._variance)
-        if unsolved.any():
-            values[unsolved] = self._answer(merged_at(unsolved))
+        unsolved = np.argwhere(np.isnan(values))
+        step = at_once(len(self._form.b))
+        for start in range(0, len(unsolved), step):
+            part = unsolved[start : start + step]
+            merged = np.stack([merged_at(*place) for place in part.tolist()])
+            values[tuple(part.T)] = self._answer(merged)
         return values
 
     def _answer(self, merged: FloatArray) -> FloatArray:
@@ -169,25 +213,17 @@ class LinearUtility(MergeableUtility):
         values = np.full(len(merged), self.empty)
         fitted = merged[:, 0] >= 2  # the number of records
         if fitted.any():
-            mse = minimum_norm_mse(
-                merged[fitted], self._A, self._b, self._variance, self._inv_scale
-            )
+            systems = merged[fitted] + self._form.penalty
+            mse = minimum_norm_mse(systems, *self._form[:3], self._centre.inv_scale)
             values[fitted] = score_from_mse(mse, self._score, self._variance)
         return values
 
-
-def _summaries(draws: Sequence[Draws], centre: tuple[FloatArray, FloatArray, float]) -> FloatArray:
-    """Gram matrices and products of records standardised by `centre` (mean, 1 / scale, y mean)."""
-    gram = kernels.load("linear").gram_summaries
-    p = draws[0].batch.schema.n_features + 1
-    summaries = np.empty((draws[0].choice.n_games, len(draws), p * (p + 3) // 2))
-    for place, drawn in enumerate(draws):
-        X, y = drawn.batch.numeric(), numeric_targets(drawn.batch.y)
-        gram(X, y, np.ascontiguousarray(drawn.rows), *centre, summaries, place)
-    return summaries
+    def _keeps(self, draw_size: int) -> bool:
+        """Whether the summaries of draws of a size are the records."""
+        return self._alpha == 0 and draw_size <= len(self._scale)
 
 
-def _merge(summaries: Sequence[FloatArray], coalition: int) -> FloatArray:
+def _merge(summaries: Sequence[FloatArray] | FloatArray, coalition: int) -> FloatArray:
     inside = members(coalition)
     if not inside:
         return np.zeros_like(summaries[0])

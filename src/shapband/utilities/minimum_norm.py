@@ -1,4 +1,4 @@
-"""Least squares for coalitions whose features are linearly dependent.
+"""Least squares for coalitions whose features are linearly dependent, from Gram matrices.
 
 Among all coefficients with the least squared error, take those of least Euclidean norm in the
 features' own units, with a free intercept. scikit-learn's `LinearRegression` gives the same.
@@ -13,7 +13,12 @@ from shapband._typing import FloatArray
 # Relative to a correlation matrix, whose largest eigenvalue is at least 1: smaller eigenvalues
 # are rounding residues of Gram matrices, which hold half the digits of the records.
 _RANK_TOLERANCE = 1e-10
-_AT_ONCE = 4096  # coalitions decomposed in one call
+_FLOATS = 2_000_000  # largest number of entries of the matrices decomposed in one call
+
+
+def at_once(p: int) -> int:
+    """Number of coalitions with p coefficients that are decomposed in one call."""
+    return max(1, _FLOATS // p**2)
 
 
 def minimum_norm_mse(
@@ -24,29 +29,10 @@ def minimum_norm_mse(
     Parameters
     ----------
     merged : (m, n_sums) packed Gram matrices of [1, scaled features], then the products with the
-        targets
+        targets; those of ridge regression with the penalty on the diagonal
     A, b, c : the same moments of the validation rows, divided by their number
     inv_scale : (d,) scaled feature = (feature - mean) * inv_scale
     """
-    parts = [
-        _errors(merged[start : start + _AT_ONCE], A, b, c, inv_scale)
-        for start in range(0, len(merged), _AT_ONCE)
-    ]
-    return np.concatenate(parts)
-
-
-def unpack(packed: FloatArray, p: int) -> FloatArray:
-    """Convert packed lower triangles (m, p(p+1)/2) into symmetric matrices (m, p, p)."""
-    row, column = np.tril_indices(p)
-    full = np.empty((len(packed), p, p))
-    full[:, row, column] = packed
-    full[:, column, row] = packed
-    return full
-
-
-def _errors(
-    merged: FloatArray, A: FloatArray, b: FloatArray, c: float, inv_scale: FloatArray
-) -> FloatArray:
     p = len(b)
     gram, products = unpack(merged[:, :-p], p), merged[:, -p:]
     n_records = gram[:, 0, 0]
@@ -57,8 +43,17 @@ def _errors(
     slopes = _least_norm(centred, covariances, uncentred, inv_scale)
     intercepts = products[:, 0] / n_records - (means * slopes).sum(axis=1)
     beta = np.concatenate([intercepts[:, None], slopes], axis=1)
-    spread = (beta[:, :, None] * unpack(A[None], p) * beta[:, None, :]).sum(axis=(1, 2))
+    spread = (beta * (beta @ unpack(A[None], p)[0])).sum(axis=1)
     return np.asarray(spread - 2 * (beta * b).sum(axis=1) + c)
+
+
+def unpack(packed: FloatArray, p: int) -> FloatArray:
+    """Convert packed lower triangles (m, p(p+1)/2) into symmetric matrices (m, p, p)."""
+    row, column = np.tril_indices(p)
+    full = np.empty((len(packed), p, p))
+    full[:, row, column] = packed
+    full[:, column, row] = packed
+    return full
 
 
 def _least_norm(
@@ -79,7 +74,10 @@ def _least_norm(
     # features have no slope; they get the largest unit of the others, to limit rounding errors.
     unit = inv_scale * inverse
     unit = np.where(varies, unit, np.maximum(unit.max(axis=1, keepdims=True), 1e-300))
-    free = vectors * unit[:, :, None] * ~kept[:, None, :]
+    # Eigenvalues ascend, so the directions that change nothing are the first columns, and the
+    # first columns of Q span them.
+    free = np.linalg.qr(vectors * unit[:, :, None])[0] * ~kept[:, None, :]
     own = one_solution * unit
-    own -= np.einsum("mij,mjk,mk->mi", free, np.linalg.pinv(free), own)
+    for _ in range(2):  # the second time removes what rounding left
+        own -= np.einsum("mij,mj->mi", free, np.einsum("mij,mi->mj", free, own))
     return np.where(varies, own / inv_scale, 0.0)

@@ -3,7 +3,8 @@
 A provider is summarised by the packed lower triangle of Z'Z followed by the p entries of Z'y:
 the lower triangle of [Z y]'[Z y] without its last corner, so that row p of the packed layout
 (offset p(p+1)/2) is the right-hand side. Summaries of a coalition add up, and everything below
-works on such sums, LANES of them at once (see `lanes`).
+works on such sums, LANES of them at once (see `lanes`). The sum over nobody is `penalty`, a packed
+summary whose only entries are what ridge regression adds to the diagonal.
 
 *Solve.* `solve_block` factors LANES systems as L D L' (Cholesky without square roots), two rows
 by two columns at a time so that each loaded vector is used twice. The forward substitution comes
@@ -291,6 +292,9 @@ def _solve(sums, start, p, form, constant, room, errors):
     """Errors of LANES coalitions; those that are NaN are solved without constant features."""
     solve_block(sums, start, p, form, constant, room, errors)
     for lane in range(LANES):
+        if sums[start + lane] < 2:
+            errors[lane] = np.nan  # a penalty would give even one record a unique solution
+    for lane in range(LANES):
         if np.isnan(errors[lane]):
             _solve_again(sums, start, p, form, constant, room, errors)
             return
@@ -307,12 +311,12 @@ def _merge(path, source, target, summaries, provider, size):
 
 
 @njit(**OPTIONS)
-def _fill_lanes(summaries, block, start):
-    """Lane l of the block = the sum of the first providers that are bits of l."""
+def _fill_lanes(summaries, penalty, block, start):
+    """Lane l of the block = penalty + the sum of the first providers that are bits of l."""
     n, size = summaries.shape
     for s in range(size):
         for lane in range(LANES):
-            total = 0.0
+            total = penalty[s]
             for i in range(min(n, LANE_BITS)):
                 if lane >> i & 1:
                     total += summaries[i, s]
@@ -331,7 +335,7 @@ def _lowest_bit(mask, otherwise):
 
 
 @njit(**OPTIONS)
-def linear_table(summaries, A, b, c):
+def linear_table(summaries, A, b, c, penalty):
     """Errors (g, 2**n) of every coalition, by bitmask; NaN if it has no unique solution."""
     games, n, size = summaries.shape
     flat = summaries.reshape(games * n * size)
@@ -344,7 +348,7 @@ def linear_table(summaries, A, b, c):
     table = np.empty((games, 1 << n))
     width = min(LANES, 1 << n)
     for g in range(games):
-        _fill_lanes(summaries[g], path, walked * size * LANES)
+        _fill_lanes(summaries[g], penalty, path, walked * size * LANES)
         for mask in range(1 << walked):
             slot = _lowest_bit(mask, walked)
             if mask:
@@ -376,7 +380,7 @@ def _copy_repeats(result, first):
 
 
 @njit(**OPTIONS)
-def linear_prefixes(summaries, orders, first, A, b, c):
+def linear_prefixes(summaries, orders, first, A, b, c, penalty):
     """Errors (g, T, n) of every prefix of the orders; repeated sets are copied from `first`."""
     games, permutations, n = orders.shape
     size = summaries.shape[2]
@@ -393,7 +397,7 @@ def linear_prefixes(summaries, orders, first, A, b, c):
     queued = 0
     for g in range(games):
         for t in range(permutations):
-            total[:] = 0.0
+            total[:] = penalty
             for k in range(n):
                 provider = orders[g, t, k]
                 for s in range(size):
@@ -433,10 +437,10 @@ def _part_sums(summaries, sums):
 
 
 @njit(**OPTIONS)
-def _merge_row(inside, sums, total):
-    """Total = the sum of the summaries of a coalition's members, part by part."""
+def _merge_row(inside, sums, penalty, total):
+    """Total = penalty + the sum of the summaries of a coalition's members, part by part."""
     n = inside.size
-    total[:] = 0.0
+    total[:] = penalty
     for part in range(sums.shape[0]):
         mask = 0
         for bit in range(min(_PART_BITS, n - part * _PART_BITS)):
@@ -447,7 +451,7 @@ def _merge_row(inside, sums, total):
 
 
 @njit(**OPTIONS)
-def linear_rows(summaries, inside, of_game, A, b, c):
+def linear_rows(summaries, inside, of_game, A, b, c, penalty):
     """Errors (n_rows,) of coalitions given as rows of members; NaN without a unique solution."""
     rows, n = inside.shape
     size = summaries.shape[2]
@@ -465,7 +469,7 @@ def linear_rows(summaries, inside, of_game, A, b, c):
     for r in range(rows):
         if r == 0 or of_game[r] != of_game[r - 1]:
             _part_sums(summaries[of_game[r]], sums)
-        _merge_row(inside[r], sums, total)
+        _merge_row(inside[r], sums, penalty, total)
         for s in range(size):
             block[s * LANES + queued] = total[s]
         targets[queued] = r

@@ -3,6 +3,7 @@
 The functions agree with the compiled kernels up to rounding. Coalitions are the last axis of every
 array, and a batch of them is factored column by column as L D L' (Cholesky without square roots).
 All steps are elementwise along that axis, so a result does not depend on what else is in its batch.
+The sum over nobody is `penalty`, a packed summary with what ridge regression adds to the diagonal.
 """
 
 from __future__ import annotations
@@ -37,14 +38,16 @@ def gram_summaries(
     summaries[:, provider] = (Z.transpose(0, 2, 1) @ Z)[:, i, j]
 
 
-def linear_table(summaries: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatArray:
+def linear_table(
+    summaries: FloatArray, A: FloatArray, b: FloatArray, c: float, penalty: FloatArray
+) -> FloatArray:
     """Errors (g, 2**n) of every coalition, by bitmask; NaN if it has no unique solution."""
     games, n, size = summaries.shape
     low = min(n, BATCH_BITS)
     table = np.empty((games, 1 << n))
     sums = np.empty((size, 1 << low))
     for g in range(games):
-        sums[:, 0] = 0.0
+        sums[:, 0] = penalty
         for i in range(low):
             half = 1 << i
             np.add(sums[:, :half], summaries[g, i, :, None], out=sums[:, half : 2 * half])
@@ -62,12 +65,13 @@ def linear_prefixes(
     A: FloatArray,
     b: FloatArray,
     c: float,
+    penalty: FloatArray,
 ) -> FloatArray:
     """Errors (g, T, n) of every prefix of the orders; repeated sets are copied from `first`."""
     result = np.empty(orders.shape)
     new = first == np.arange(orders.shape[1])[:, None]
     for g in range(len(orders)):
-        sums = np.cumsum(summaries[g, orders[g]], axis=1)[new[g]]
+        sums = np.cumsum(summaries[g, orders[g]], axis=1)[new[g]] + penalty
         result[g][new[g]] = _errors(np.ascontiguousarray(sums.T), A, b, c)
     return np.take_along_axis(result, first, axis=1)
 
@@ -79,10 +83,12 @@ def linear_rows(
     A: FloatArray,
     b: FloatArray,
     c: float,
+    penalty: FloatArray,
 ) -> FloatArray:
     """Errors (n_rows,) of coalitions given as rows of members; NaN without a unique solution."""
     sums = [
-        summaries[g][row.astype(bool)].sum(axis=0) for g, row in zip(of_game, inside, strict=True)
+        penalty + summaries[g][row.astype(bool)].sum(axis=0)
+        for g, row in zip(of_game, inside, strict=True)
     ]
     return _errors(np.ascontiguousarray(np.transpose(sums)), A, b, c)
 
@@ -94,6 +100,7 @@ def _errors(sums: FloatArray, A: FloatArray, b: FloatArray, c: float) -> FloatAr
     that are still NaN have dependent features, or fewer than two records.
     """
     errors = _solve(sums, A, b, c)
+    errors[sums[0] < 2] = np.nan  # a penalty would give even one record a unique solution
     open_ = np.isnan(errors) & (sums[0] >= 2)
     if open_.any():
         errors[open_] = _solve(_without_constants(sums[:, open_], len(b)), A, b, c)

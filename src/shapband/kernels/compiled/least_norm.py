@@ -1,0 +1,209 @@
+"""Least squares of coalitions with no more records than features, from the records themselves.
+
+Such a coalition is fitted exactly, with the coefficients of least norm. Its rows, with a constant
+feature added, are written as L Q with orthonormal rows of Q: each new row is made orthogonal to the
+rows before it, twice, so that no digits are lost. A coalition is a path of providers, and adding a
+provider only appends its rows, so coalitions in depth-first order share the work of their common
+beginnings. The bits of a result depend on its path only.
+
+With f = L⁻¹ y and g = L⁻¹ 1, which is the last column of Q up to a factor, the fit is Q'(f - b g),
+where the intercept b makes the coefficient of the added feature zero. A row that depends on the
+rows before it, such as a record drawn twice, is left out if its target is the one that they
+predict; otherwise the error is NaN.
+"""
+
+import numpy as np
+from numba import njit
+
+# Sums may be regrouped into vector lanes, in the same way at every call.
+_OPTIONS = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract"},
+}
+_GROUP = 4  # new rows that are made orthogonal together
+DEPENDENT_TOL = 1e-10  # remaining length of a row, relative to its length, of dependent rows
+RESIDUAL_TOL = 1e-9  # relative to the largest target: what a dependent row may deviate
+
+
+@njit(**_OPTIONS)
+def path_errors(records, edges, paths, scale, A, b, c):
+    """Errors (m,) of the coalitions paths (m, n), providers in any order, padded with -1.
+
+    Parameters
+    ----------
+    records : (N, d + 1) standardised features and targets
+    edges : (n + 1,) provider i holds the rows edges[i]:edges[i + 1]
+    scale : (d,) feature in its own units = standardised feature * scale
+    A, b, c : moments of the validation rows, A packed
+    """
+    d = records.shape[1] - 1
+    own, target = _own_units(records, scale)
+    basis = np.zeros((d + _GROUP, d + 1))
+    f, left = np.zeros(d + _GROUP), np.zeros((3, d + _GROUP))
+    products, slopes = np.empty((_GROUP, d + _GROUP)), np.empty(d + 1)
+    ends = np.zeros(paths.shape[1] + 1, np.int64)
+    before = np.full(paths.shape[1], -1)
+    errors = np.empty(paths.shape[0])
+    for at in range(paths.shape[0]):
+        depth, shared = 0, True
+        while depth < paths.shape[1] and paths[at, depth] >= 0:
+            provider = paths[at, depth]
+            shared = shared and provider == before[depth]
+            if not shared:
+                first, last = edges[provider], edges[provider + 1]
+                ends[depth + 1] = ends[depth] + last - first
+                for row in range(first, last, _GROUP):
+                    stop = min(row + _GROUP, last)
+                    place = ends[depth] + row - first
+                    _append(own[row:stop], target[row:stop], basis, place, products, f, left)
+            before[depth] = provider
+            depth += 1
+        before[depth:] = -1
+        m = ends[depth]
+        intercept = _fit(basis, m, f, left, own[0, d], slopes)
+        errors[at] = _form(intercept, slopes, scale, A, b, c)
+    return errors
+
+
+@njit(**_OPTIONS)
+def _own_units(records, scale):
+    """Rows in the features' own units with a constant feature, and targets."""
+    d = scale.size
+    total = 0.0
+    for i in range(d):
+        total += scale[i] ** 2
+    level = np.sqrt(total)  # the root mean square of the validation rows
+    own = np.empty((records.shape[0], d + 1))
+    for r in range(records.shape[0]):
+        for i in range(d):
+            own[r, i] = records[r, i] * scale[i]
+        own[r, d] = level
+    return own, records[:, d].copy()
+
+
+@njit(**_OPTIONS)
+def _append(own, y, basis, m, products, f, left):
+    """Append some rows to the basis, whose length is m, and extend f.
+
+    Row 0 of `left` holds the remaining y of dependent rows, row 1 the remaining 1, and row 2 the
+    size of all targets.
+    """
+    count = y.size
+    level = own[0, -1]
+    new = basis[m : m + _GROUP]
+    new[:count] = own
+    new[count:] = 0.0
+    shares = np.ones(_GROUP)  # remaining lengths of the rows, relative to their lengths
+    for again in range(2):
+        _project(basis, m, new, products)
+        for i in range(count):
+            row = new[i]
+            for k in range(i):
+                _remove(new[k], _dot(new[k], row), row)
+            length = np.sqrt(_dot(row, row))
+            shares[i] *= length if again else length / np.sqrt(_dot(own[i], own[i]))
+            inverse = 1.0 / length if shares[i] > DEPENDENT_TOL else 0.0
+            for column in range(row.size):
+                row[column] *= inverse
+    for i in range(count):
+        at = m + i
+        remaining, constant = y[i], 1.0
+        for k in range(at):
+            product = _dot(basis[k], own[i])
+            remaining -= product * f[k]
+            constant -= product * basis[k, -1] / level
+        dependent = not shares[i] > DEPENDENT_TOL
+        f[at] = 0.0 if dependent else remaining / _dot(new[i], own[i])
+        left[0, at] = remaining if dependent else 0.0
+        left[1, at] = constant if dependent else 0.0
+        left[2, at] = abs(y[i])
+
+
+@njit(**_OPTIONS)
+def _project(basis, m, new, products):
+    """Make the new rows orthogonal to the first m rows of the basis."""
+    for k in range(m):
+        _products(basis[k], new, products, k)
+    for k in range(0, m - 1, 2):
+        _remove_two(basis[k], basis[k + 1], new, products, k)
+    if m % 2:
+        _remove_one(basis[m - 1], new, products, m - 1)
+
+
+@njit(**_OPTIONS)
+def _dot(a, b):
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(**_OPTIONS)
+def _products(old, new, products, k):
+    """Products of an old row with the new ones."""
+    a, b, c, d = new[0], new[1], new[2], new[3]
+    s, t, u, v = 0.0, 0.0, 0.0, 0.0
+    for i in range(old.size):
+        x = old[i]
+        s += x * a[i]
+        t += x * b[i]
+        u += x * c[i]
+        v += x * d[i]
+    products[0, k], products[1, k], products[2, k], products[3, k] = s, t, u, v
+
+
+@njit(**_OPTIONS)
+def _remove_two(one, two, new, products, k):
+    """Subtract two old rows from the new ones, in proportion to the products."""
+    for i in range(_GROUP):
+        s, t, row = products[i, k], products[i, k + 1], new[i]
+        for column in range(row.size):
+            row[column] -= s * one[column] + t * two[column]
+
+
+@njit(**_OPTIONS)
+def _remove_one(one, new, products, k):
+    for i in range(_GROUP):
+        _remove(one, products[i, k], new[i])
+
+
+@njit(**_OPTIONS)
+def _remove(one, product, row):
+    for column in range(row.size):
+        row[column] -= product * one[column]
+
+
+@njit(**_OPTIONS)
+def _fit(basis, m, f, left, level, slopes):
+    """Write the slopes in the features' own units; return the intercept, NaN without a fit."""
+    product, square, largest = 0.0, 0.0, 0.0
+    for k in range(m):
+        g = basis[k, -1] / level
+        product += f[k] * g
+        square += g * g
+        largest = max(largest, left[2, k])
+    intercept = product / square
+    slopes[:] = 0.0
+    for k in range(m):
+        if abs(left[0, k] - intercept * left[1, k]) > RESIDUAL_TOL * largest:
+            return np.nan
+        _remove(basis[k], intercept * basis[k, -1] / level - f[k], slopes)
+    return intercept
+
+
+@njit(**_OPTIONS)
+def _form(intercept, slopes, scale, A, b, c):
+    """Validation error of a fit: beta'A beta - 2 b'beta + c, A packed."""
+    p = b.size
+    beta = np.empty(p)
+    beta[0] = intercept
+    for i in range(1, p):
+        beta[i] = slopes[i - 1] * scale[i - 1]
+    error = c
+    for i in range(p):
+        start = i * (i + 1) // 2
+        term = 2.0 * _dot(A[start : start + i], beta[:i]) + A[start + i] * beta[i] - 2.0 * b[i]
+        error += term * beta[i]
+    return error

@@ -1,0 +1,224 @@
+"""Scores of the logistic regressions of every coalition of providers.
+
+A provider's summary has a row of label codes, NaN beyond its records, and a row for each feature.
+A coalition's classes are the codes that occur in it; a coalition of one class predicts that class.
+
+*Starts.* Newton's method starts from coefficients of larger coalitions. In a table, the fits of all
+larger coalitions are known. If i, j and k are outside S, then
+b(S) = b(S+i) + b(S+j) + b(S+k) - b(S+i+j) - b(S+i+k) - b(S+j+k) + b(S+i+j+k)
+up to a third difference, which is small. Along a permutation the start is the fit of the next
+larger prefix, and for chosen coalitions that of all providers. A coalition that lacks a class of
+its game starts from the frequencies of its classes.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numba import njit
+
+from shapband.kernels.compiled.class_scores import score_of, score_of_odds, score_room
+from shapband.kernels.compiled.lanes import LANES, OPTIONS
+from shapband.kernels.compiled.newton import fit, linear_forms, make_room, start_cold
+
+
+@njit(**OPTIONS)
+def _gather(summary, game, inside, place, room):
+    """Write the columns and classes of a coalition's records; return their number.
+
+    Parameters
+    ----------
+    game : codes of the classes, records of each provider in each class, class of each record
+    place : the number of each class in this coalition, -1 for those that it lacks
+    """
+    _, tally, class_of = game
+    columns, targets = room[0], room[1]
+    n, p, _ = summary.shape
+    filled = 0
+    for i in range(n):
+        if not inside[i]:
+            continue
+        count = tally[i].sum()
+        for f in range(1, p):
+            for r in range(count):
+                columns[f, filled + r] = summary[i, f, r]
+        for r in range(count):
+            columns[0, filled + r] = 1.0
+        for k in range(targets.shape[0]):
+            for r in range(count):
+                targets[k, filled + r] = 1.0 if place[class_of[i, r]] == k + 1 else 0.0
+        filled += count
+    for r in range(filled, (filled + LANES - 1) // LANES * LANES):
+        columns[:, r] = 0.0
+        targets[:, r] = 0.0
+    return filled
+
+
+@njit(**OPTIONS)
+def _score(classes, place, beta, p, validation, codes, n_labels, score, room):
+    """Score of a fit; `place` is negative for classes that the coalition does not have."""
+    odds = room[1]
+    flat = validation.reshape(-1)
+    stride = validation.shape[1]
+    two_labels = n_labels == 2 and classes.shape[0] == 2 and classes[0] == 0.0
+    if two_labels and classes[1] == 1.0 and place[0] == 0 and place[1] == 1:
+        linear_forms(flat, stride, stride, p, beta, 0, odds, 0)
+        return score_of_odds(codes, score, room)
+    rows = codes.shape[0]
+    others = 0
+    logits = np.full((n_labels + classes.shape[0], rows), -np.inf)
+    for k in range(classes.shape[0]):
+        if place[k] < 0:
+            continue
+        if classes[k] >= 0.0:
+            at = int(classes[k])
+        else:
+            at = n_labels + others
+            others += 1
+        if place[k] == 0:
+            logits[at] = 0.0
+            continue
+        linear_forms(flat, stride, stride, p, beta, (place[k] - 1) * p, odds, 0)
+        for r in range(rows):
+            logits[at, r] = odds[r]
+    return score_of(logits[: n_labels + others], codes, n_labels, score, room)
+
+
+@njit(**OPTIONS)
+def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels, score, rooms):
+    """Score of one coalition; beta is its start if warm, then its fit.
+
+    It is NaN without members, and if the fit does not converge.
+    """
+    classes, tally, _ = game
+    fit_room, score_place = rooms
+    p = summary.shape[1]
+    place = np.full(classes.shape[0], -1, np.int64)
+    present = 0
+    for k in range(classes.shape[0]):
+        for i in range(inside.shape[0]):
+            if inside[i] and tally[i, k] > 0:
+                place[k] = present
+                present += 1
+                break
+    if present == 0:
+        return np.nan
+    if present > 1:
+        count = _gather(summary, game, inside, place, fit_room)
+        if not warm or present < classes.shape[0]:
+            start_cold(count, p, present, fit_room, beta)
+        fit(count, p, present, ridge, beta, fit_room)
+        if np.isnan(beta[0]):
+            return np.nan
+    return _score(classes, place, beta, p, validation, codes, n_labels, score, score_place)
+
+
+@njit(**OPTIONS)
+def _start(found, starts, beta):
+    """Start of a coalition from the fits of larger ones; see `values_in_order`."""
+    beta[:] = 0.0
+    for part in range(starts.shape[0]):
+        if starts[part] >= 0:
+            sign = 1.0 if part in (0, 1, 3, 6) else -1.0
+            for j in range(beta.shape[0]):
+                beta[j] += sign * found[starts[part], j]
+
+
+@njit(**OPTIONS)
+def _values(summary, game, ridge, validation, codes, n_labels, score, inside, starts, rooms, found):
+    """Scores (n_rows,) of coalitions of one game; their fits are written to the rows of found."""
+    values = np.empty(inside.shape[0])
+    for row in range(inside.shape[0]):
+        beta = found[row]
+        _start(found, starts[row], beta)
+        values[row] = _value(
+            summary, game, inside[row], starts[row, 0] >= 0, beta, ridge, validation, codes,
+            n_labels, score, rooms,
+        )  # fmt: skip
+    return values
+
+
+def values_in_order(summary, ridge, validation, codes, n_labels, score, inside, starts):
+    """Scores (n_rows,) of coalitions of one game, given as rows of members; NaN without members.
+
+    Parameters
+    ----------
+    starts : (n_rows, 7) earlier rows with larger coalitions: S+i, S+j, S+i+j, S+k, S+i+k, S+j+k,
+        S+i+j+k; -1 for none
+    """
+    known = ~np.isnan(summary[:, 0])
+    classes = np.unique(summary[:, 0][known])
+    class_of = np.searchsorted(classes, summary[:, 0])
+    tally = np.stack([((class_of == k) & known).sum(axis=1) for k in range(len(classes))], axis=1)
+    p, most = summary.shape[1], max(len(classes), 2)
+    rooms = make_room(int(known.sum()), p, most), score_room(codes)
+    found = np.zeros((len(inside), (most - 1) * p))
+    game = classes, tally, class_of
+    return _values(
+        summary, game, ridge, validation, codes, n_labels, score, inside, starts, rooms, found
+    )
+
+
+def logistic_table(summaries, ridge, validation, codes, n_labels, score):
+    """Scores (g, 2**n) of every coalition, by bitmask; NaN for the empty one."""
+    games, n = summaries.shape[:2]
+    inside, starts = _descending(n)
+    table = np.full((games, 1 << n), np.nan)
+    for g in range(games):
+        table[g, :0:-1] = values_in_order(
+            summaries[g], ridge, validation, codes, n_labels, score, inside, starts
+        )
+    return table
+
+
+@lru_cache(maxsize=1)
+def _descending(n):
+    """All coalitions but the empty one by descending masks, and the larger ones to start from."""
+    masks = np.arange((1 << n) - 1, 0, -1)
+    starts = np.full((len(masks), 7), -1)
+    larger = [masks]  # S with each part of the lowest absent providers that are already seen
+    free = ~masks & ((1 << n) - 1)
+    for _ in range(3):
+        lowest = free & -free
+        added = [np.where((lowest > 0) & (one > 0), one | lowest, 0) for one in larger]
+        larger += added
+        free ^= lowest
+    for part, one in enumerate(larger[1:]):
+        starts[one > 0, part] = len(masks) - one[one > 0]
+    return (masks[:, None] >> np.arange(n) & 1).astype(np.uint8), starts
+
+
+def logistic_rows(summaries, ridge, validation, codes, n_labels, score, inside, of_game):
+    """Scores (n_rows,) of coalitions given as rows of members; NaN without members."""
+    result = np.empty(len(inside))
+    for g in np.unique(of_game):
+        chosen = of_game == g
+        rows = np.concatenate([np.ones((1, inside.shape[1]), np.uint8), inside[chosen]])
+        starts = np.full((len(rows), 7), -1)
+        starts[1:, 0] = 0
+        result[chosen] = values_in_order(
+            summaries[g], ridge, validation, codes, n_labels, score, rows, starts
+        )[1:]
+    return result
+
+
+def logistic_prefixes(summaries, ridge, validation, codes, n_labels, score, orders, first):
+    """Scores (g, T, n) of every prefix of the orders; repeated sets are copied from `first`."""
+    n = orders.shape[2]
+    result = np.empty(orders.shape)
+    for g, order in enumerate(orders):
+        # position[t, i] is the place of provider i in permutation t.
+        position = np.argsort(order, axis=1)
+        t, k = np.nonzero(first[g] == np.arange(len(order))[:, None])
+        descending = np.lexsort((-k, t))
+        t, k = t[descending], k[descending]
+        row_of = np.empty(order.shape, np.int64)
+        row_of[t, k] = np.arange(len(t))
+        starts = np.full((len(t), 7), -1)
+        short = k < n - 1
+        starts[short, 0] = row_of[first[g][t[short], k[short] + 1], k[short] + 1]
+        inside = (position[t] <= k[:, None]).astype(np.uint8)
+        result[g][t, k] = values_in_order(
+            summaries[g], ridge, validation, codes, n_labels, score, inside, starts
+        )
+        result[g] = np.take_along_axis(result[g], first[g], axis=0)
+    return result

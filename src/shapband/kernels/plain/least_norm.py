@@ -1,0 +1,65 @@
+"""Least squares of coalitions with no more records than features, from the records themselves.
+
+Every coalition is fitted anew, by the singular values of its centred rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shapband._typing import FloatArray, IntArray
+
+RESIDUAL_TOL = 1e-9  # relative to the largest target: how well a fit must meet the targets
+
+
+def path_errors(
+    records: FloatArray,
+    edges: IntArray,
+    paths: IntArray,
+    scale: FloatArray,
+    A: FloatArray,
+    b: FloatArray,
+    c: float,
+) -> FloatArray:
+    """Errors (m,) of the coalitions paths (m, n), providers in any order, padded with -1.
+
+    NaN for coalitions whose targets no coefficients meet. See the compiled twin for the arguments.
+    """
+    return np.array([_error(records, edges, path, scale, A, b, c) for path in paths])
+
+
+def _error(
+    records: FloatArray,
+    edges: IntArray,
+    path: IntArray,
+    scale: FloatArray,
+    A: FloatArray,
+    b: FloatArray,
+    c: float,
+) -> float:
+    rows = np.concatenate([records[edges[i] : edges[i + 1]] for i in path if i >= 0])
+    beta = least_norm(rows, scale)
+    off = np.abs(beta[0] + rows[:, :-1] @ beta[1:] - rows[:, -1]).max()
+    if off > RESIDUAL_TOL * np.abs(rows[:, -1]).max():
+        return float("nan")
+    return error_of(beta, A, b, c)
+
+
+def least_norm(rows: FloatArray, scale: FloatArray) -> FloatArray:
+    """Intercept and slopes (d + 1,) of the least-squares fit to rows of features and targets.
+
+    Among several, the slopes of least norm in the features' own units.
+    """
+    mean = rows.mean(axis=0)
+    # The computed mean of equal numbers may differ from them, but their range is zero.
+    centred = (rows - mean) * (np.ptp(rows, axis=0) > 0)
+    own = np.linalg.lstsq(centred[:, :-1] * scale, centred[:, -1])[0]
+    slopes = own * scale
+    return np.concatenate([[mean[-1] - mean[:-1] @ slopes], slopes])
+
+
+def error_of(beta: FloatArray, A: FloatArray, b: FloatArray, c: float) -> float:
+    """Validation error of a fit: beta'A beta - 2 b'beta + c, A packed."""
+    i, j = np.tril_indices(len(b))
+    doubled = np.where(i == j, 1.0, 2.0)
+    return float((doubled * A * beta[i] * beta[j]).sum() - 2 * b @ beta + c)

@@ -1,0 +1,136 @@
+"""What utilities of classifiers that need only sums over the records of each class share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
+from shapband.coalitions import mask_rows
+from shapband.draws import Draws
+from shapband.errors import InvalidInput
+from shapband.records import Batch, Schema, schema_of
+from shapband.utilities.base import (
+    GameSummaries,
+    MergeableUtility,
+    check_validation,
+    validation_facts,
+)
+from shapband.utilities.classification import (
+    baseline_score,
+    check_class_score,
+    check_labels,
+    label_codes,
+)
+from shapband.utilities.scores import Empty, check_empty
+
+_AT_ONCE = 4  # features that kernels read together
+
+
+class ClassSumsUtility(MergeableUtility):
+    """A coalition is worth the score of a classifier made from sums over its records.
+
+    Records are standardised by the validation rows, so that sums lose few digits.
+    """
+
+    schema: Schema
+
+    def __init__(self, X_val: ArrayLike, y_val: ArrayLike, score: str, empty: Empty) -> None:
+        owner = type(self).__name__
+        validation = check_validation(X_val, y_val, owner)
+        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        self._labels = check_labels(validation.y, owner)
+        self._score = check_class_score(score, self._labels, owner)
+        self._codes = label_codes(validation.y, self._labels).astype(np.int64)
+        dummy = baseline_score(self._codes, score)
+        self.empty, self.baseline = check_empty(empty, score, dummy, owner)
+        X = validation.X
+        # The computed deviation of equal numbers such as 0.1 is not zero, but their range is.
+        self._scale = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
+        self._centre = X.mean(axis=0), 1.0 / self._scale
+        filled = -(-X.shape[1] // _AT_ONCE) * _AT_ONCE
+        self._columns = np.zeros((filled, len(X)))
+        self._columns[: X.shape[1]] = ((X - self._centre[0]) * self._centre[1]).T
+        self._rows_of = validation_facts(validation)
+
+    @property
+    @abstractmethod
+    def _shape(self) -> tuple[int, int]:
+        """The shape of a summary."""
+
+    @abstractmethod
+    def _write(
+        self, X: FloatArray, codes: IntArray, rows: IntArray, summaries: FloatArray, place: int
+    ) -> None:
+        """Write the summaries of a provider's draws into summaries (n_games, n, ...)."""
+
+    @abstractmethod
+    def _scores(self, games: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
+        """Scores of coalitions given as rows of members; NaN without any record."""
+
+    def check_batch(self, batch: Batch) -> None:
+        if batch.is_frame:
+            batch.numeric()
+        self._known(batch.y)
+
+    def summarise(self, batch: Batch) -> FloatArray:
+        """Return the sums over the records of each class."""
+        summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0, 0]
+        return summary
+
+    def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
+        """Return the number of sums."""
+        return self._shape[0] * self._shape[1]
+
+    def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
+        """Return the summaries of consecutive games: (n_games, n, ...)."""
+        summaries = np.empty((draws[0].choice.n_games, len(draws), *self._shape))
+        for place, drawn in enumerate(draws):
+            X, codes = drawn.batch.numeric(), self._known(drawn.batch.y)
+            self._write(X, codes, np.ascontiguousarray(drawn.rows), summaries, place)
+        return summaries
+
+    def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
+        inside = mask_rows(coalitions, len(summaries))
+        return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
+
+    def evaluate_all(self, games: GameSummaries) -> FloatArray:
+        stacked = np.ascontiguousarray(games)
+        n_games, n = stacked.shape[:2]
+        inside = mask_rows(range(1 << n), n)
+        table = np.empty((n_games, 1 << n))
+        for g in range(n_games):
+            table[g] = self.evaluate_rows(stacked, inside, np.full(1 << n, g))
+        return table
+
+    def evaluate_prefixes(
+        self, games: GameSummaries, orders: IntArray, first: IntArray
+    ) -> FloatArray:
+        stacked = np.ascontiguousarray(games)
+        values = np.empty(orders.shape)
+        new = first == np.arange(orders.shape[1])[:, None]
+        for g, order in enumerate(orders):
+            joined = order[:, :, None] == np.arange(orders.shape[2])
+            inside = np.cumsum(joined, axis=1, dtype=np.uint8)[new[g]]
+            values[g][new[g]] = self.evaluate_rows(stacked, inside, np.full(len(inside), g))
+        return np.take_along_axis(values, first, axis=1)
+
+    def evaluate_rows(
+        self, games: GameSummaries, inside: MemberArray, of_game: IntArray
+    ) -> FloatArray:
+        scores = self._scores(np.ascontiguousarray(games), inside, of_game)
+        scores[np.isnan(scores)] = self.empty
+        return scores
+
+    def _known(self, y: AnyArray) -> IntArray:
+        """Codes of the labels of records; InvalidInput for one that does not occur in y_val."""
+        codes = label_codes(y, self._labels)
+        if (codes < 0).any():
+            raise InvalidInput(
+                f"the label {np.asarray(y)[codes.argmin()].item()!r} does not occur in y_val: "
+                "validate on all labels"
+            )
+        return codes.astype(np.int64)

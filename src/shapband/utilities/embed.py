@@ -1,0 +1,83 @@
+"""Fixed transformations of features, such as random features or a frozen network."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.checks import concerning, described, error_line
+from shapband.errors import InvalidInput
+from shapband.records import Batch, Schema, schema_of
+from shapband.sources.base import check_features, check_targets
+from shapband.utilities.base import check_validation
+
+
+class BatchCache(WeakKeyDictionary[Batch, FloatArray]):
+    """Numbers computed from batches, kept while the batch is in use and left out of pickles."""
+
+    def __reduce__(self) -> tuple[type[BatchCache], tuple[()]]:
+        return BatchCache, ()
+
+
+class Embedding:
+    """The numeric features of batches: their own, or what a fitted transformer makes of them.
+
+    Parameters
+    ----------
+    transformer : has a method ``transform(X)`` that gives each row a row of numbers, whatever the
+        other rows are; None for the features themselves
+    owner : begins the messages of errors
+    """
+
+    _counters = ("_known",)  # not in fingerprints
+
+    def __init__(self, transformer: Any, owner: str) -> None:
+        if transformer is not None and (
+            isinstance(transformer, type) or not callable(getattr(transformer, "transform", None))
+        ):
+            raise InvalidInput(
+                f"{owner}: embed must be a fitted transformer, such as "
+                f"StandardScaler().fit(X); received {transformer!r}"
+            )
+        self.transformer: Any = transformer
+        # Draws from one source share its batch, so its records are converted once.
+        self._known = BatchCache()
+
+    def validation(self, X_val: Any, y_val: Any, owner: str) -> tuple[Batch, Schema]:
+        """Return the checked validation rows as floats, and the schema that records must have."""
+        if self.transformer is None:
+            rows = check_validation(X_val, y_val, owner)
+            return rows, schema_of(X_val) if hasattr(X_val, "columns") else rows.schema
+        X = X_val if hasattr(X_val, "columns") else check_features(X_val, owner, "X_val")
+        rows = Batch(X, check_targets(y_val, len(X), owner, "y_val"))
+        with concerning(f"{owner}: X_val"):
+            return Batch(self._transformed(rows), rows.y), rows.schema
+
+    def features(self, batch: Batch) -> FloatArray:
+        """Return the features of a batch: (n_rows, n_features), floats."""
+        if self.transformer is None and not batch.is_frame:
+            return batch.numeric()
+        known = self._known.get(batch)
+        if known is None:
+            known = batch.numeric() if self.transformer is None else self._transformed(batch)
+            self._known[batch] = known
+        return known
+
+    def _transformed(self, batch: Batch) -> FloatArray:
+        # A transformer may change its input in place.
+        copy = batch.copy()
+        try:
+            found = self.transformer.transform(copy.X)
+            found = found.toarray() if hasattr(found, "toarray") else found
+            features = np.ascontiguousarray(found, dtype=np.float64)
+        except Exception as cause:
+            raise InvalidInput(f"embed cannot transform the rows ({error_line(cause)})") from cause
+        if features.ndim != 2 or len(features) != len(batch) or not np.isfinite(features).all():
+            raise InvalidInput(
+                "embed must give each row finite numbers, and all rows the same number of them; "
+                f"received {described(features)} for {len(batch)} rows"
+            )
+        return features

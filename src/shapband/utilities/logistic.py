@@ -1,0 +1,197 @@
+"""Logistic regression, fitted to every coalition by compiled loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband import kernels
+from shapband._facts import facts, name_of
+from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband.checks import check_number
+from shapband.coalitions import mask_rows
+from shapband.draws import Draws
+from shapband.errors import InvalidInput
+from shapband.records import Batch, Schema
+from shapband.utilities.base import GameSummaries, Utility, validation_facts
+from shapband.utilities.classification import (
+    baseline_score,
+    check_class_score,
+    check_labels,
+    label_codes,
+)
+from shapband.utilities.embed import BatchCache, Embedding
+from shapband.utilities.scores import Empty, check_empty
+
+_OWNER = "LogisticUtility"
+_LANES = 8  # records are stored in vectors of this many
+
+
+class LogisticUtility(Utility):
+    """A coalition is worth the score of a logistic regression fitted to its records.
+
+    The model is scikit-learn's `LogisticRegression(C=C)` at a tight tolerance: an L2 penalty on the
+    coefficients, none on the intercept, and one softmax for all classes if there are three or more.
+
+    The classes of a coalition are the labels of its records, whether they occur in `y_val` or not.
+    A coalition whose records have the same label always predicts that label. A label of `y_val`
+    that a coalition has not seen gets the probability 0. For the log loss, probabilities are
+    clipped to the interval from 2.2e-16 to 1 - 2.2e-16, as in scikit-learn.
+
+    Parameters
+    ----------
+    X_val : (n_rows, n_features) validation rows
+    y_val : (n_rows,) validation labels: whole numbers or texts
+    C : inverse strength of the penalty, as in scikit-learn
+    score : "accuracy", "neg_log_loss", "neg_brier_score" or, if `y_val` has two labels, "roc_auc":
+        the scorers of scikit-learn
+    empty : value of the empty coalition: a number, or "baseline", the default, for the score of a
+        model that predicts the class frequencies of `y_val`
+    embed : a fitted transformer, such as a scaler, random features or a frozen network; the
+        regression uses ``embed.transform(X)`` in place of X. It must treat every row alone
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> utility = sb.LogisticUtility(X, ["low", "low", "high", "high"])
+    >>> both = utility.summarise(sb.Batch(X[1:3], np.array(["low", "high"])))
+    >>> one = utility.summarise(sb.Batch(X[:1], np.array(["low"])))
+    >>> utility.evaluate([both, one], [0b01, 0b10, 0b11]).tolist()
+    [1.0, 0.5, 1.0]
+    """
+
+    schema: Schema
+    threaded = True
+    summaries_travel = True
+    exact_up_to = 9
+    _counters = (*Utility._counters, "_codes")
+
+    def __init__(
+        self,
+        X_val: ArrayLike,
+        y_val: ArrayLike,
+        C: float = 1.0,
+        score: str = "accuracy",
+        *,
+        empty: Empty = None,
+        embed: Any = None,
+    ) -> None:
+        self._C = check_number(f"{_OWNER}: C", C)
+        if self._C <= 0:
+            raise InvalidInput(f"{_OWNER}: C must be positive; received {C!r}")
+        self._embed = Embedding(embed, _OWNER)
+        validation, self.schema = self._embed.validation(X_val, y_val, _OWNER)
+        self._labels = check_labels(validation.y, _OWNER)
+        self._score = check_class_score(score, self._labels, _OWNER)
+        self._y = label_codes(validation.y, self._labels).astype(np.int64)
+        dummy = baseline_score(self._y, score)
+        self.empty, self.baseline = check_empty(empty, score, dummy, _OWNER)
+        self._codes = BatchCache()
+        X = validation.X
+        # The computed deviation of equal numbers such as 0.1 is not zero, but their range is.
+        scale = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
+        self._centre = X.mean(axis=0), 1.0 / scale
+        # The penalty is on the coefficients of the features as they are, not as scaled here.
+        self._ridge = 1.0 / scale**2 / self._C
+        self._columns = np.zeros((X.shape[1] + 1, _filled(len(X))))
+        self._columns[0, : len(X)] = 1.0
+        self._columns[1:, : len(X)] = self._standardised(X)
+        self._about = facts(
+            validation_facts(validation),
+            C=self._C,
+            score=score,
+            empty=self.empty,
+            embed=None if embed is None else name_of(embed),
+        )
+
+    def check_batch(self, batch: Batch) -> None:
+        self._known(batch)
+
+    def summarise(self, batch: Batch) -> FloatArray:
+        """Return label codes and standardised features: (1 + n_features, n_records).
+
+        The number of records is rounded up to a multiple of 8; the code of the others is NaN.
+        """
+        summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0, 0]
+        return summary
+
+    def summary_floats(self, draw_size: int) -> int:
+        """Return the number of codes and features of a draw."""
+        return draw_size * len(self._columns)
+
+    def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
+        """Return the summaries of consecutive games: (n_games, n, 1 + n_features, n_records)."""
+        most = _filled(max(drawn.choice.size for drawn in draws))
+        shape = (draws[0].choice.n_games, len(draws), len(self._columns), most)
+        summaries = np.zeros(shape)
+        summaries[:, :, 0] = np.nan
+        for place, drawn in enumerate(draws):
+            X, codes = self._known(drawn.batch)
+            rows = drawn.rows
+            size = rows.shape[1]
+            summaries[:, place, 0, :size] = codes[rows]
+            for g, of_game in enumerate(rows):
+                summaries[g, place, 1:, :size] = self._standardised(X[of_game])
+        return summaries
+
+    def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
+        inside = mask_rows(coalitions, len(summaries))
+        return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
+
+    def evaluate_all(self, games: GameSummaries) -> FloatArray:
+        table: FloatArray = kernels.load("logistic").logistic_table(*self._game(games))
+        table[:, 0] = self.empty
+        return table
+
+    def evaluate_prefixes(
+        self, games: GameSummaries, orders: IntArray, first: IntArray
+    ) -> FloatArray:
+        prefixes = kernels.load("logistic").logistic_prefixes
+        values: FloatArray = prefixes(*self._game(games), orders, first)
+        return values
+
+    def evaluate_rows(
+        self, games: GameSummaries, inside: MemberArray, of_game: IntArray
+    ) -> FloatArray:
+        rows = kernels.load("logistic").logistic_rows
+        values: FloatArray = rows(*self._game(games), inside, of_game)
+        values[~inside.any(axis=1)] = self.empty
+        return values
+
+    def _game(self, games: GameSummaries) -> tuple[Any, ...]:
+        """The arguments that all kernels share."""
+        fixed = (self._ridge, self._columns, self._y, len(self._labels), self._score)
+        return (_stacked(games), *fixed)
+
+    def _known(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
+        """The features and the label codes of a batch."""
+        X, codes = self._embed.features(batch), self._codes.get(batch)
+        if codes is None:
+            codes = self._codes[batch] = label_codes(batch.y, self._labels)
+        return X, codes
+
+    def _standardised(self, X: FloatArray) -> FloatArray:
+        mean, inv_scale = self._centre
+        standardised: FloatArray = ((X - mean) * inv_scale).T
+        return standardised
+
+
+def _filled(n_records: int) -> int:
+    return -(-n_records // _LANES) * _LANES
+
+
+def _stacked(games: GameSummaries) -> FloatArray:
+    """Stack summaries of different lengths: (n_games, n, 1 + n_features, n_records)."""
+    if isinstance(games, np.ndarray):
+        return np.ascontiguousarray(games)
+    most = max(one.shape[1] for game in games for one in game)
+    stacked = np.zeros((len(games), len(games[0]), games[0][0].shape[0], most))
+    stacked[:, :, 0] = np.nan
+    for g, game in enumerate(games):
+        for place, one in enumerate(game):
+            stacked[g, place, :, : one.shape[1]] = one
+    return stacked

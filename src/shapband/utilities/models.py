@@ -1,0 +1,68 @@
+"""What the parameters of a scikit-learn model say about how it treats its input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+def is_plain(model: Any) -> bool:
+    """Whether a model consists of scikit-learn's own classes and of fixed parameters.
+
+    Functions and classes of the user may do anything with a frame or with parameters, and a
+    search, such as `GridSearchCV`, tries parameters of its own.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge, RidgeCV
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import FunctionTransformer, StandardScaler
+    >>> is_plain(make_pipeline(StandardScaler(), Ridge())), is_plain(RidgeCV())
+    (True, False)
+    >>> is_plain(make_pipeline(FunctionTransformer(abs), Ridge()))
+    False
+    """
+    return all(map(_is_plain_part, _parts(model)))
+
+
+def names_columns(model: Any, columns: set[Any]) -> bool:
+    """Whether a plain model may use the names of columns: from its parameters, or a fit of before.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor as Boosting
+    >>> names_columns(Boosting(), {"age"})
+    False
+    >>> names_columns(Boosting(categorical_features=["age"]), {"age"})
+    True
+    """
+    from sklearn.compose import ColumnTransformer
+
+    return any(
+        isinstance(part, ColumnTransformer)
+        or (isinstance(part, str) and part in columns)
+        or hasattr(part, "feature_names_in_")  # a frozen step warns of arrays
+        for part in _parts(model)
+    )
+
+
+def _parts(thing: Any) -> Iterator[Any]:
+    """A model, its parameters, and those of the models inside."""
+    yield thing
+    if isinstance(thing, list | tuple):
+        for part in thing:
+            yield from _parts(part)
+    elif hasattr(thing, "get_params") and not isinstance(thing, type):
+        for part in thing.get_params(deep=False).values():
+            yield from _parts(part)
+
+
+def _is_plain_part(part: Any) -> bool:
+    if part is None or isinstance(part, str | int | float | list | tuple | slice):
+        return True
+    kind = part if isinstance(part, type) else type(part)
+    if issubclass(kind, np.number):
+        return True
+    return kind.__module__.startswith("sklearn.") and not kind.__name__.endswith("CV")

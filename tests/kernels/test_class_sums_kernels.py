@@ -1,0 +1,71 @@
+"""The compiled kernels of classifiers from sums give the scores of the plain ones."""
+
+import numpy as np
+import pytest
+
+from shapband.kernels.compiled import bayes as compiled_bayes
+from shapband.kernels.compiled import discriminant as compiled_discriminant
+from shapband.kernels.plain import bayes as plain_bayes
+from shapband.kernels.plain import discriminant as plain_discriminant
+
+
+def records(seed, features, classes):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, classes, size=200)
+    X = rng.normal(size=(200, features)) + codes[:, None]
+    X[:, 0] = X[:, -1] + 1e-9 * rng.normal(size=200) if features > 3 else X[:, 0]
+    rows = rng.integers(0, 200, size=(3, 4, 9))
+    rows[1, 2] = np.flatnonzero(codes == 1)[0]  # the same record nine times
+    columns = np.zeros((-(-features // 4) * 4, 60))
+    columns[:features] = rng.normal(size=(features, 60)) + 0.5
+    truth = rng.integers(0, classes, size=60)
+    inside = np.concatenate([np.zeros((1, 4)), rng.integers(0, 2, size=(40, 4)), np.eye(4)])
+    of_game = np.sort(rng.integers(0, 3, size=len(inside)))
+    centre = X.mean(axis=0), 1 / X.std(axis=0)
+    return (X, codes, rows, centre), (inside.astype(np.uint8), of_game, columns, truth)
+
+
+def summarised(write, given, shape):
+    X, codes, rows, centre = given
+    summaries = np.full((3, 4, *shape), np.nan)
+    for place in range(4):
+        write(X, codes, rows[:, place], *centre, summaries, place)
+    return summaries
+
+
+@pytest.mark.parametrize("score", range(4))
+@pytest.mark.parametrize(("features", "classes"), [(1, 2), (3, 3), (6, 2)])
+def test_naive_bayes(features, classes, score):
+    if score == 2 and classes != 2:
+        pytest.skip("AUC is for two labels")
+    given, asked = records(features, features, classes)
+    shape = (classes, 1 + 2 * features)
+    one, other = (
+        summarised(kernels.class_moments, given, shape) for kernels in (plain_bayes, compiled_bayes)
+    )
+    np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
+    rest = (score, np.linspace(0.5, 20.0, features), 1e-9)
+    found = compiled_bayes.bayes_rows(one, *asked, *rest)
+    np.testing.assert_allclose(found, plain_bayes.bayes_rows(one, *asked, *rest), rtol=1e-7)
+    assert np.isnan(found[0])
+    assert len(np.unique(found[1:])) > 5
+
+
+@pytest.mark.parametrize("score", range(4))
+@pytest.mark.parametrize(("features", "classes"), [(2, 2), (3, 3), (6, 2), (12, 3)])
+def test_linear_discriminants(features, classes, score):
+    """Six features and more are dependent; with 12 features most coalitions lack records."""
+    if score == 2 and classes != 2:
+        pytest.skip("AUC is for two labels")
+    given, asked = records(features, features, classes)
+    shape = (classes + features, 1 + features)
+    one, other = (
+        summarised(kernels.class_scatter, given, shape)
+        for kernels in (plain_discriminant, compiled_discriminant)
+    )
+    np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
+    found = compiled_discriminant.discriminant_rows(one, *asked, score)
+    expected = plain_discriminant.discriminant_rows(one, *asked, score)
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+    assert np.isnan(found[0])
+    assert len(np.unique(found[1:])) > 5
