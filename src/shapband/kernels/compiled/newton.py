@@ -459,6 +459,10 @@ def fit(count, p, classes, ridge, beta, room):
             beta[:size] = np.nan
             return steps
         if fresh and not _factor(hessian, size, step):
+            # The step still holds the diagonal of the Hessian.
+            if not _is_finite(step, size):
+                beta[:size] = np.nan
+                return steps
             _derivatives(count, p, classes, ridge, beta, room, fresh)
             _careful_step(hessian, size, p, ridge, gradient, step)
             moved = np.inf
