@@ -55,6 +55,7 @@ from .utilities.estimator import EstimatorUtility
 from .utilities.function import FunctionUtility
 from .utilities.linear import LinearUtility
 from .utilities.neighbors import NeighborUtility
+from .utilities.network import NetworkUtility
 from .utilities.table import TableUtility
 from .valuation import Valuation
 
@@ -98,6 +99,7 @@ __all__ = [
     "MarkovChain",
     "Moments",
     "NeighborUtility",
+    "NetworkUtility",
     "Permutation",
     "Pooled",
     "Precision",

@@ -1,0 +1,181 @@
+"""Small neural networks, trained by compiled loops for every coalition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband import kernels
+from shapband._facts import facts
+from shapband._typing import FloatArray, IntArray
+from shapband.checks import check_number, check_whole
+from shapband.coalitions import members
+from shapband.errors import InvalidInput
+from shapband.records import Batch, Schema, schema_of
+from shapband.utilities.base import (
+    CoalitionFailed,
+    Utility,
+    check_validation,
+    validation_facts,
+)
+from shapband.utilities.labels import label_codes, labels_of, most_frequent
+from shapband.utilities.scores import Empty, check_empty
+
+_TOL = 1e-4  # scikit-learn's default: training ends if no entry of the gradient is larger
+_EPSILON = np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """The different records of a draw, sorted, and how often each occurs."""
+
+    X: FloatArray
+    y: FloatArray
+    count: FloatArray
+
+
+class NetworkUtility(Utility):
+    """A coalition is worth the accuracy of a neural network trained on its records.
+
+    The network is that of scikit-learn's ``make_pipeline(StandardScaler(), MLPClassifier(hidden,
+    solver="lbfgs", alpha=alpha, max_iter=max_iter, random_state=seed))`` to rounding: ReLU units,
+    softmax outputs, the same first weights and the same steps of L-BFGS. It is trained in
+    compiled code that releases the interpreter lock, so workers are threads, and records that
+    occur several times in a draw are used once with a larger weight. A network knows the classes
+    of its own coalition only.
+
+    Parameters
+    ----------
+    X_val : (n_rows, n_features) validation rows
+    y_val : (n_rows,) their labels: integers or texts
+    hidden : number of units of every hidden layer
+    alpha : strength of the L2 penalty
+    max_iter : most iterations of L-BFGS; training ends earlier when the gradient is small
+    seed : seed of the first weights, which are the same for all coalitions
+    empty : value of the empty coalition: a number, or "baseline" for the accuracy of the most
+        frequent label of `y_val`, which is the default
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> utility = sb.NetworkUtility(X, ["low", "low", "high", "high"], hidden=(8,))
+    >>> low = utility.summarise(sb.ArraySource(X[:2], ["low", "low"]).records)
+    >>> high = utility.summarise(sb.ArraySource(X[2:], ["high", "high"]).records)
+    >>> utility.evaluate([low, high], [0b01, 0b11]).tolist()
+    [0.5, 1.0]
+    """
+
+    schema: Schema
+    threaded = True
+
+    def __init__(
+        self,
+        X_val: ArrayLike,
+        y_val: ArrayLike,
+        hidden: Sequence[int] = (100,),
+        *,
+        alpha: float = 1e-4,
+        max_iter: int = 200,
+        seed: int = 0,
+        empty: Empty = None,
+    ) -> None:
+        validation = check_validation(X_val, y_val, "NetworkUtility")
+        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        self._hidden = _check_hidden(hidden)
+        self._alpha = check_number("NetworkUtility: alpha", alpha)
+        if self._alpha < 0:
+            raise InvalidInput(f"NetworkUtility: alpha must be 0 or more; received {alpha!r}")
+        self._max_iter = check_whole("NetworkUtility: max_iter", max_iter, 1)
+        self._seed = check_whole("NetworkUtility: seed", seed, 0, most=2**32 - 1)
+        self._labels = labels_of(validation.y)
+        self._X, self._y = validation.X, self._codes(validation)
+        self.empty, self.baseline = check_empty(
+            empty, "accuracy", most_frequent(self._y), "NetworkUtility"
+        )
+        self._about = facts(
+            validation_facts(validation),
+            hidden=self._hidden,
+            alpha=self._alpha,
+            max_iter=max_iter,
+            seed=seed,
+            empty=self.empty,
+        )
+
+    def check_batch(self, batch: Batch) -> None:
+        if batch.is_frame:
+            batch.numeric()
+        self._codes(batch)
+
+    def summarise(self, batch: Batch) -> Distinct:
+        """Return the different records of a draw."""
+        records = np.column_stack([batch.numeric(), self._codes(batch)])
+        _, first, count = np.unique(records, axis=0, return_index=True, return_counts=True)
+        distinct = np.ascontiguousarray(records[first])
+        return Distinct(distinct[:, :-1], distinct[:, -1], count.astype(np.float64))
+
+    def evaluate(self, summaries: Sequence[Distinct], coalitions: Sequence[int]) -> FloatArray:
+        values = np.empty(len(coalitions))
+        for place, mask in enumerate(coalitions):
+            parts = [summaries[i] for i in members(mask) if len(summaries[i].y)]
+            values[place] = self._accuracy(parts, mask) if parts else self.empty
+        return values
+
+    def _accuracy(self, parts: Sequence[Distinct], coalition: int) -> float:
+        """Train the network of a coalition, and score it."""
+        X, y, count = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y", "count")
+        )
+        classes, target = np.unique(y, return_inverse=True)
+        known = np.isin(self._y, classes)  # no other label is ever predicted
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, scale = _mean_and_scale(X, count)
+        if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
+            raise CoalitionFailed(coalition, "the features are too large to be standardised")
+        if len(classes) == 1:
+            return float(known.mean())
+        units = np.array([X.shape[1], *self._hidden, len(classes) if len(classes) > 2 else 1])
+        kernel = kernels.load("network")
+        settings = self._alpha, self._max_iter, _TOL
+        uniforms = self._uniforms(units)
+        weights = kernel.train((X - mean) / scale, target, count, units, uniforms, *settings)[0]
+        if not np.isfinite(weights).all():
+            raise CoalitionFailed(coalition, "training the network gave weights that are not finite")
+        predicted = kernel.predict(weights, units, (self._X[known] - mean) / scale)
+        return float((classes[predicted] == self._y[known]).sum() / len(self._y))
+
+    def _uniforms(self, units: IntArray) -> FloatArray:
+        """Random numbers for the first weights, from the stream that scikit-learn uses."""
+        size = ((units[:-1] + 1) * units[1:]).sum()
+        return np.random.RandomState(self._seed).random_sample(size)
+
+    def _codes(self, batch: Batch) -> FloatArray:
+        codes = label_codes(batch.y, self._labels)
+        if not (codes == np.round(codes)).all():
+            raise InvalidInput(
+                "NetworkUtility: labels must be integers or texts; received "
+                f"{codes[codes != np.round(codes)][0]!r}"
+            )
+        return codes
+
+
+def _check_hidden(hidden: Sequence[int]) -> tuple[int, ...]:
+    """Check the numbers of hidden units."""
+    if isinstance(hidden, str) or not hasattr(hidden, "__len__") or len(hidden) == 0:
+        raise InvalidInput(
+            "NetworkUtility: hidden must be a sequence with the number of units of every hidden "
+            f"layer, such as (100,); received {hidden!r}"
+        )
+    return tuple(check_whole("NetworkUtility: hidden", units, 1) for units in hidden)
+
+
+def _mean_and_scale(X: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of features, 1 for constant ones, as of a StandardScaler."""
+    total = count.sum()
+    mean = count @ X / total
+    variance = count @ (X - mean) ** 2 / total
+    constant = variance <= total * _EPSILON * variance + (total * mean * _EPSILON) ** 2
+    return mean, np.where(constant, 1.0, np.sqrt(variance))
