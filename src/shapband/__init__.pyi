@@ -55,7 +55,7 @@ from .utilities.estimator import EstimatorUtility
 from .utilities.function import FunctionUtility
 from .utilities.linear import LinearUtility
 from .utilities.neighbors import NeighborUtility
-from .utilities.network import NetworkUtility
+from .utilities.networks.network import NetworkUtility
 from .utilities.table import TableUtility
 from .valuation import Valuation
 

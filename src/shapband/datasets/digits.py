@@ -7,7 +7,7 @@ import numpy as np
 from shapband.datasets.task import Task
 from shapband.providers import Provider
 from shapband.sources.arrays import ArraySource
-from shapband.utilities.network import NetworkUtility
+from shapband.utilities.networks.network import NetworkUtility
 
 _SPLIT_SEED = 42
 _NETWORK_SEED = 314159
@@ -43,4 +43,3 @@ def digits() -> Task:
         X_val, y_val, (128, 64), alpha=1e-4, max_iter=300, seed=_NETWORK_SEED, empty=0.0
     )
     return Task("digits", providers, utility, X_val, y_val)
-

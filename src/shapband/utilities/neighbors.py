@@ -184,4 +184,3 @@ def _task_of(y_val: AnyArray) -> Task:
             "task='regression'"
         )
     return "regression"
-

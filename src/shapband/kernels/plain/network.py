@@ -1,11 +1,13 @@
-"""Train one network by scipy's L-BFGS-B, and use it; `compiled.network` has the parameters."""
+"""Networks with ReLU layers: their loss, its gradient, and the direction of a step of L-BFGS.
+
+`compiled.network` describes the parameters.
+"""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
 from shapband._typing import FloatArray, IntArray
@@ -14,38 +16,69 @@ _EPSILON = np.finfo(np.float64).eps
 _Layers = list[tuple[FloatArray, FloatArray]]
 
 
-def train(
+def forward(
+    weights: FloatArray,
+    units: IntArray,
+    X: FloatArray,
+    activations: FloatArray,  # noqa: ARG001  NumPy makes room of its own
+) -> FloatArray:
+    """Return the outputs of the last layer, which are not rectified: (n_rows, n_outputs)."""
+    return _outputs(_layers(weights, units), X)[-1]
+
+
+def loss_and_gradient(
+    weights: FloatArray,
+    units: IntArray,
     X: FloatArray,
     target: IntArray,
     count: FloatArray,
-    units: IntArray,
-    uniforms: FloatArray,
     alpha: float,
-    max_iter: int,
-    tol: float,
-) -> tuple[FloatArray, float, int]:
-    """Train a network, and return its weights, its loss and the number of iterations."""
-    sizes = [(wide + 1) * high for wide, high in pairwise(units)]
-    bounds = np.repeat([np.sqrt(6.0 / (wide + high)) for wide, high in pairwise(units)], sizes)
-    classes = np.arange(max(2, units[-1]))
-    own = (target[:, None] == classes).astype(np.float64)
-    found = minimize(
-        _loss_and_gradient,
-        2.0 * bounds * uniforms - bounds,
-        args=(units, X, own[:, 1:] if units[-1] == 1 else own, count, alpha),
-        method="L-BFGS-B",
-        jac=True,
-        options={"maxiter": max_iter, "gtol": tol},
-    )
-    return found.x, float(found.fun), int(found.nit)
-
-
-def predict(weights: FloatArray, units: IntArray, X: FloatArray) -> IntArray:
-    """Return the predicted class of every row: (n_rows,)."""
-    outputs = _forward(_layers(weights, units), X)[-1]
+    activations: FloatArray,  # noqa: ARG001  NumPy makes room of its own
+    deltas: FloatArray,  # noqa: ARG001
+    gradient: FloatArray,
+) -> float:
+    """Return the mean log loss with its L2 penalty, and write the gradient."""
+    layers, total = _layers(weights, units), count.sum()
+    outputs = _outputs(layers, X)
     if units[-1] == 1:
-        return np.asarray(outputs[:, 0] > 0.0, dtype=np.int64)
-    return np.asarray(outputs.argmax(axis=1), dtype=np.int64)
+        own = (target == 1)[:, None]
+        chances = expit(outputs[-1])
+        right = np.where(own, chances, 1.0 - chances)
+    else:
+        own = target[:, None] == np.arange(units[-1])
+        chances = softmax(outputs[-1], axis=1)
+        right = chances[own]
+    loss = -count @ np.log(np.clip(right.ravel(), _EPSILON, 1.0 - _EPSILON)) / total
+    loss += 0.5 * alpha * sum((matrix**2).sum() for matrix, _ in layers) / total
+    delta = (chances - own) * count[:, None]
+    parts: list[FloatArray] = []
+    for inputs, (matrix, _) in zip(outputs[-2::-1], layers[::-1], strict=True):
+        parts = [(inputs.T @ delta + alpha * matrix).ravel(), delta.sum(axis=0), *parts]
+        delta = (delta @ matrix.T) * (inputs != 0.0)  # nothing flows through units that are off
+    gradient[:] = np.concatenate(parts) / total
+    return float(loss)
+
+
+def descend(
+    gradient: FloatArray,
+    steps: FloatArray,
+    changes: FloatArray,
+    products: FloatArray,
+    newest: int,
+    kept: int,
+    direction: FloatArray,
+) -> None:
+    """Write minus the gradient times the inverse Hessian of the last steps."""
+    direction[:] = -gradient
+    places = [(newest - back) % len(steps) for back in range(kept)]
+    factors = np.empty(len(steps))
+    for at in places:
+        factors[at] = steps[at] @ direction / products[at]
+        direction -= factors[at] * changes[at]
+    if kept:
+        direction *= products[newest] / (changes[newest] @ changes[newest])
+    for at in reversed(places):
+        direction += (factors[at] - changes[at] @ direction / products[at]) * steps[at]
 
 
 def _layers(weights: FloatArray, units: IntArray) -> _Layers:
@@ -58,34 +91,10 @@ def _layers(weights: FloatArray, units: IntArray) -> _Layers:
     return layers
 
 
-def _forward(layers: _Layers, X: FloatArray) -> list[FloatArray]:
-    """The inputs, and the outputs of all layers; those of the last are not rectified."""
+def _outputs(layers: _Layers, X: FloatArray) -> list[FloatArray]:
+    """The inputs, and the outputs of all layers."""
     outputs = [X]
     for matrix, intercepts in layers[:-1]:
         outputs.append(np.maximum(outputs[-1] @ matrix + intercepts, 0.0))
     matrix, intercepts = layers[-1]
     return [*outputs, outputs[-1] @ matrix + intercepts]
-
-
-def _loss_and_gradient(
-    weights: FloatArray,
-    units: IntArray,
-    X: FloatArray,
-    own: FloatArray,
-    count: FloatArray,
-    alpha: float,
-) -> tuple[float, FloatArray]:
-    """The mean log loss with its L2 penalty, and its gradient by the weights."""
-    layers, total = _layers(weights, units), count.sum()
-    outputs = _forward(layers, X)
-    one = units[-1] == 1
-    chances = expit(outputs[-1]) if one else softmax(outputs[-1], axis=1)
-    right = np.where(own == 1.0, chances, 1.0 - chances)[:, 0] if one else (chances * own).sum(1)
-    loss = -count @ np.log(np.clip(right, _EPSILON, 1.0 - _EPSILON)) / total
-    loss += 0.5 * alpha * sum((matrix**2).sum() for matrix, _ in layers) / total
-    delta = (chances - own) * count[:, None]
-    gradients: list[FloatArray] = []
-    for inputs, (matrix, _) in zip(outputs[-2::-1], layers[::-1], strict=True):
-        gradients = [inputs.T @ delta + alpha * matrix, delta.sum(axis=0), *gradients]
-        delta = (delta @ matrix.T) * (inputs != 0.0)  # nothing flows through units that are off
-    return float(loss), np.concatenate([one.ravel() for one in gradients]) / total

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shapband import kernels
 from shapband._facts import facts
-from shapband._typing import FloatArray, IntArray
+from shapband._typing import FloatArray
 from shapband.checks import check_number, check_whole
 from shapband.coalitions import members
 from shapband.errors import InvalidInput
@@ -22,6 +21,7 @@ from shapband.utilities.base import (
     validation_facts,
 )
 from shapband.utilities.labels import label_codes, labels_of, most_frequent
+from shapband.utilities.networks.training import Problem, first_weights, predict, train
 from shapband.utilities.scores import Empty, check_empty
 
 _TOL = 1e-4  # scikit-learn's default: training ends if no entry of the gradient is larger
@@ -138,19 +138,11 @@ class NetworkUtility(Utility):
         if len(classes) == 1:
             return float(known.mean())
         units = np.array([X.shape[1], *self._hidden, len(classes) if len(classes) > 2 else 1])
-        kernel = kernels.load("network")
-        settings = self._alpha, self._max_iter, _TOL
-        uniforms = self._uniforms(units)
-        weights = kernel.train((X - mean) / scale, target, count, units, uniforms, *settings)[0]
-        if not np.isfinite(weights).all():
-            raise CoalitionFailed(coalition, "training the network gave weights that are not finite")
-        predicted = kernel.predict(weights, units, (self._X[known] - mean) / scale)
+        weights = first_weights(units, self._seed)
+        problem = Problem(units, (X - mean) / scale, target, count, self._alpha)
+        train(weights, problem, self._max_iter, _TOL)
+        predicted = predict(weights, units, (self._X[known] - mean) / scale)
         return float((classes[predicted] == self._y[known]).sum() / len(self._y))
-
-    def _uniforms(self, units: IntArray) -> FloatArray:
-        """Random numbers for the first weights, from the stream that scikit-learn uses."""
-        size = ((units[:-1] + 1) * units[1:]).sum()
-        return np.random.RandomState(self._seed).random_sample(size)
 
     def _codes(self, batch: Batch) -> FloatArray:
         codes = label_codes(batch.y, self._labels)
