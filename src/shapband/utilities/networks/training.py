@@ -9,7 +9,7 @@ other networks.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import isfinite, nan, sqrt
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def train(weights: FloatArray, problem: Problem, max_iter: int, tol: float) -> t
     """Train `weights` in place, and return the loss and the number of iterations.
 
     Training ends after `max_iter` iterations, or if no entry of the gradient is larger than
-    `tol`, or if the loss does not fall any more.
+    `tol`, or if the loss does not fall any more. The loss is NaN if its gradient overflows.
     """
     loss_of, memory = _Loss(problem), _Memory(len(weights))
     gradient = np.empty(len(weights))
@@ -80,6 +80,8 @@ def train(weights: FloatArray, problem: Problem, max_iter: int, tol: float) -> t
     while True:
         direction = memory.direction(gradient)
         start = Point(0.0, loss, float(gradient @ direction))
+        if not isfinite(start.slope):
+            return nan, iteration
         first = 1.0 if iteration else min(1.0 / sqrt(direction @ direction), LONGEST)
         before = gradient.copy()
         found = _search(weights, loss_of, gradient, direction, start, first)
