@@ -75,7 +75,7 @@ def train(weights: FloatArray, problem: Problem, max_iter: int, tol: float) -> t
     gradient = np.empty(len(weights))
     loss = loss_of(weights, gradient)
     iteration = 0
-    if np.abs(gradient).max() <= tol:
+    if _largest(gradient) <= tol:
         return loss, iteration
     while True:
         direction = memory.direction(gradient)
@@ -94,9 +94,9 @@ def train(weights: FloatArray, problem: Problem, max_iter: int, tol: float) -> t
         iteration += 1
         fall, loss = loss - found.value, found.value
         small = fall <= _SMALL_FALL * max(abs(start.value), abs(loss), 1.0)
-        if small or iteration >= max_iter or np.abs(gradient).max() <= tol:
+        if small or iteration >= max_iter or _largest(gradient) <= tol:
             return loss, iteration
-        memory.keep(start, found, direction, gradient - before)
+        memory.keep(start, found, direction, before, gradient)
 
 
 def _search(
@@ -123,6 +123,10 @@ def _search(
         step = following
     weights[:] = origin
     return None
+
+
+def _largest(vector: FloatArray) -> float:
+    return max(float(vector.max()), -float(vector.min()))
 
 
 class _Loss:
@@ -156,13 +160,20 @@ class _Memory:
         kernels.load("network").descend(gradient, *known, direction)
         return direction
 
-    def keep(self, start: Point, end: Point, direction: FloatArray, change: FloatArray) -> None:
-        """Remember a step, unless the loss is not convex along it."""
+    def keep(
+        self,
+        start: Point,
+        end: Point,
+        direction: FloatArray,
+        before: FloatArray,
+        gradient: FloatArray,
+    ) -> None:
+        """Remember a step and the change of the gradient, unless the loss is not convex there."""
         product = (end.slope - start.slope) * end.step
         if product > -np.finfo(np.float64).eps * start.slope * end.step:
             self._newest = (self._newest + 1) % _MEMORY
-            self._steps[self._newest] = end.step * direction
-            self._changes[self._newest] = change
+            np.multiply(direction, end.step, out=self._steps[self._newest])
+            np.subtract(gradient, before, out=self._changes[self._newest])
             self._products[self._newest] = product
             self.kept = min(self.kept + 1, _MEMORY)
 
