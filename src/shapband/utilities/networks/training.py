@@ -9,6 +9,8 @@ other networks.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from math import isfinite, nan, sqrt
 
 import numpy as np
@@ -48,10 +50,15 @@ def first_weights(units: IntArray, seed: int) -> FloatArray:
 
     For each layer the matrix (inputs, outputs), row by row, and then the intercepts.
     """
-    stream = np.random.RandomState(seed)
-    bounds = np.sqrt(6.0 / (units[:-1] + units[1:]))
-    sizes = (units[:-1] + 1) * units[1:]
-    drawn = [stream.uniform(-b, b, size) for b, size in zip(bounds, sizes, strict=True)]
+    return _drawn_weights(tuple(units.tolist()), seed).copy()
+
+
+@lru_cache(maxsize=16)  # thousands of networks differ only in their number of classes
+def _drawn_weights(units: tuple[int, ...], seed: int) -> FloatArray:
+    stream, drawn = np.random.RandomState(seed), []
+    for wide, high in pairwise(units):
+        bound = np.sqrt(6.0 / (wide + high))
+        drawn.append(stream.uniform(-bound, bound, (wide + 1) * high))
     return np.concatenate(drawn)
 
 
