@@ -153,6 +153,7 @@ def test_one_class_is_predicted_everywhere_and_missing_labels_nowhere():
     one, unknown = draw(1, 1, 1), draw(5, 5)
     assert utility.evaluate([one, unknown], [0, 1, 2]).tolist() == [0.25, 0.4, 0.0]
     assert utility.evaluate([draw(0, 0, 2)], [1])[0] <= 0.5
+    assert utility.evaluate([draw(5, 6, 5), draw(7, 5)], [1, 3]).tolist() == [0.0, 0.0]
     assert utility.evaluate([draw(0)], [1])[0] == 0.3  # one record
 
 
