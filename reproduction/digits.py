@@ -117,9 +117,8 @@ def _images() -> list[sb.Batch]:
 def _accuracy() -> float:
     """Test accuracy of the network trained on all training images."""
     utility = task_of("digits").utility
-    assert isinstance(utility, sb.EstimatorUtility)  # for the type checker
-    X = np.concatenate([np.asarray(batch.X) for batch in _images()])
-    return utility.score(sb.Batch(X, np.concatenate([batch.y for batch in _images()])))
+    summaries = [utility.summarise(batch) for batch in _images()]
+    return float(utility.evaluate(summaries, [2 ** len(summaries) - 1])[0])
 
 
 def _size_note(size: Digits) -> str:

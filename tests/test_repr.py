@@ -73,6 +73,11 @@ class Lost(sb.FiniteSource):
             "empty=0.666667)",
         ),
         (
+            sb.NetworkUtility(X, Y, (8, 4), seed=2),
+            "NetworkUtility(6 validation rows, 2 features, hidden=(8, 4), alpha=0.0001, "
+            "max_iter=200, seed=2, empty=0.166667)",
+        ),
+        (
             sb.EstimatorUtility(Ridge(), X, Y, "r2"),
             "EstimatorUtility(Ridge(), 6 validation rows, 2 features, score='r2')",
         ),

@@ -60,6 +60,7 @@ from .utilities.function import FunctionUtility
 from .utilities.linear import LinearUtility
 from .utilities.logistic import LogisticUtility
 from .utilities.neighbors import NeighborUtility
+from .utilities.networks.network import NetworkUtility
 from .utilities.recognise import utility_for
 from .utilities.table import TableUtility
 from .valuation import Valuation
@@ -107,6 +108,7 @@ __all__ = [
     "MarkovChain",
     "Moments",
     "NeighborUtility",
+    "NetworkUtility",
     "Payouts",
     "Permutation",
     "Pooled",

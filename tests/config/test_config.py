@@ -84,6 +84,18 @@ def test_a_utility_of_ones_own_uses_the_validation_rows_of_the_task():
     np.testing.assert_array_equal(played(config, Path()).games, by_hand.games)
 
 
+def test_a_network_has_the_settings_of_the_file():
+    table = 'kind = "network"\nhidden = [4, 3]\nalpha = 0.5\nmax_iter = 3\nseed = 7\nempty = 0.1'
+    made = Config.parse(WINE + f"[utility]\n{table}\n").build(Path()).plan.utility
+    task = sb.datasets.wine()
+    settings = {"alpha": 0.5, "max_iter": 3, "seed": 7, "empty": 0.1}
+    by_hand = sb.NetworkUtility(task.X_val, task.y_val, (4, 3), **settings)
+    records = task.providers[0].source.records
+    values = [one.evaluate([one.summarise(records)], [0, 1]) for one in (made, by_hand)]
+    assert repr(made) == repr(by_hand)
+    np.testing.assert_array_equal(*values)
+
+
 def test_the_text_is_kept_as_it_was_written():
     assert Config.parse(WINE).text == WINE
 

@@ -231,6 +231,20 @@ class NeighborsTable(ValidatedTable):
     score: Score = "inverse_mse"
 
 
+class NetworkTable(ValidatedTable):
+    """The accuracy of a small neural network, trained on every coalition."""
+
+    kind: Literal["network"]
+    hidden: Annotated[list[Count], Field(min_length=1)] = Field(
+        [100], description="Number of units of every hidden layer."
+    )
+    alpha: Annotated[float, Field(ge=0)] = Field(1e-4, description="Strength of the L2 penalty.")
+    max_iter: Count = 200
+    seed: Annotated[int, Field(ge=0, le=MOST)] = Field(
+        0, description="Seed of the first weights, which are the same for all coalitions."
+    )
+
+
 class EstimatorTable(ValidatedTable):
     """The score of any scikit-learn estimator, fitted to every coalition."""
 
@@ -262,6 +276,7 @@ UtilityTable = Annotated[
     | LinearTable
     | LogisticTable
     | NeighborsTable
+    | NetworkTable
     | EstimatorTable
     | ValuesTable
     | ObjectUtility,

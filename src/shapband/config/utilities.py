@@ -19,6 +19,7 @@ from shapband.utilities.estimator import EstimatorUtility
 from shapband.utilities.linear import LinearUtility
 from shapband.utilities.logistic import LogisticUtility
 from shapband.utilities.neighbors import NeighborUtility
+from shapband.utilities.networks.network import NetworkUtility
 from shapband.utilities.table import TableUtility
 
 
@@ -47,6 +48,16 @@ def _validated(table: tables.ValidatedTable, rows: Batch, base: Path) -> Utility
         return LogisticUtility(X, y, table.C, table.score, empty=empty)
     if isinstance(table, tables.NeighborsTable):
         return NeighborUtility(X, y, table.k, table.task, table.score, empty=empty)
+    if isinstance(table, tables.NetworkTable):
+        return NetworkUtility(
+            X,
+            y,
+            table.hidden,
+            alpha=table.alpha,
+            max_iter=table.max_iter,
+            seed=table.seed,
+            empty=empty,
+        )
     if not isinstance(table, tables.EstimatorTable):
         raise TypeError(f"{type(table).__name__} is not a utility with validation rows")
     estimator = load_object(

@@ -7,7 +7,7 @@ import numpy as np
 from shapband.datasets.task import Task
 from shapband.providers import Provider
 from shapband.sources.arrays import ArraySource
-from shapband.utilities.estimator import EstimatorUtility
+from shapband.utilities.networks.network import NetworkUtility
 
 _SPLIT_SEED = 42
 _NETWORK_SEED = 314159
@@ -39,23 +39,7 @@ def digits() -> Task:
         for d in range(10)
     )
     y_val = np.asarray(y_val, dtype=np.float64)
-    utility = EstimatorUtility(_network(), X_val, y_val, empty=0.0)
-    return Task("digits", providers, utility, X_val, y_val)
-
-
-def _network() -> object:
-    from sklearn.neural_network import MLPClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    return make_pipeline(
-        StandardScaler(),
-        MLPClassifier(
-            hidden_layer_sizes=(128, 64),
-            activation="relu",
-            solver="lbfgs",
-            alpha=1e-4,
-            max_iter=300,
-            random_state=_NETWORK_SEED,
-        ),
+    utility = NetworkUtility(
+        X_val, y_val, (128, 64), alpha=1e-4, max_iter=300, seed=_NETWORK_SEED, empty=0.0
     )
+    return Task("digits", providers, utility, X_val, y_val)

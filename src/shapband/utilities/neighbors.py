@@ -15,7 +15,7 @@ from shapband.checks import check_whole
 from shapband.coalitions import mask_rows
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
-from shapband.records import Batch, Schema, numeric_targets, schema_of
+from shapband.records import Batch, Schema, schema_of
 from shapband.utilities.base import (
     GameSummaries,
     MergeableUtility,
@@ -23,6 +23,7 @@ from shapband.utilities.base import (
     check_validation,
     validation_facts,
 )
+from shapband.utilities.labels import label_codes, labels_of, most_frequent
 from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
 
 Task = Literal["regression", "classification"]
@@ -82,7 +83,7 @@ class NeighborUtility(MergeableUtility):
         self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
         self._X = validation.X
         self._classify = task == "classification"
-        self._labels = _labels(validation.y) if self._classify else None
+        self._labels = labels_of(validation.y) if self._classify else None
         self._y = (
             check_numeric_targets(validation.y, "NeighborUtility")
             if self._labels is None
@@ -163,23 +164,13 @@ class NeighborUtility(MergeableUtility):
 
     def _dummy_score(self) -> float:
         if self._classify:
-            return float(np.unique(self._y, return_counts=True)[1].max() / len(self._y))
+            return most_frequent(self._y)
         variance = float(self._y.var())
         return float(score_from_mse(np.array(variance), self._score, variance))
 
     def _codes(self, y: AnyArray) -> FloatArray:
         """Return targets as floats: the numbers, or the indices of labels in the sorted labels."""
-        if self._labels is None:
-            return numeric_targets(y)
-        words = np.asarray(y).astype(str)
-        codes = np.searchsorted(self._labels, words)
-        known = self._labels[np.minimum(codes, len(self._labels) - 1)] == words
-        if not known.all():
-            raise InvalidInput(
-                f"the label {str(words[np.argmin(known)])!r} does not occur in y_val: use numbers "
-                "as labels, or validate on all labels"
-            )
-        return codes.astype(np.float64)
+        return label_codes(y, self._labels)
 
 
 def _task_of(y_val: AnyArray) -> Task:
@@ -193,8 +184,3 @@ def _task_of(y_val: AnyArray) -> Task:
             "task='regression'"
         )
     return "regression"
-
-
-def _labels(y_val: AnyArray) -> AnyArray | None:
-    """Return the sorted labels, or None if the labels are numbers."""
-    return None if y_val.dtype.kind == "f" else np.unique(y_val.astype(str))

@@ -1,0 +1,182 @@
+"""Small neural networks, trained by compiled loops for every coalition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband._facts import facts
+from shapband._typing import FloatArray
+from shapband.checks import check_number, check_whole
+from shapband.coalitions import members
+from shapband.errors import InvalidInput
+from shapband.records import Batch, Schema, schema_of
+from shapband.utilities.base import (
+    CoalitionFailed,
+    Utility,
+    check_validation,
+    validation_facts,
+)
+from shapband.utilities.labels import label_codes, labels_of, most_frequent
+from shapband.utilities.networks.training import Problem, first_weights, predict, train
+from shapband.utilities.scores import Empty, check_empty
+
+_TOL = 1e-4  # scikit-learn's default: training ends if no entry of the gradient is larger
+_EPSILON = np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """The different records of a draw, sorted, and how often each occurs."""
+
+    X: FloatArray
+    y: FloatArray
+    count: FloatArray
+
+
+class NetworkUtility(Utility):
+    """A coalition is worth the accuracy of a neural network trained on its records.
+
+    The network is that of scikit-learn's ``make_pipeline(StandardScaler(), MLPClassifier(hidden,
+    solver="lbfgs", alpha=alpha, max_iter=max_iter, random_state=seed))`` to rounding: ReLU units,
+    softmax outputs, the same first weights and the same steps of L-BFGS. It is trained in
+    compiled code that releases the interpreter lock, so workers are threads, and records that
+    occur several times in a draw are used once with a larger weight. A network knows the classes
+    of its own coalition only. Rounding errors grow in long trainings: after about 40 iterations
+    two implementations, or two orders of the records, may give different networks.
+
+    Parameters
+    ----------
+    X_val : (n_rows, n_features) validation rows
+    y_val : (n_rows,) their labels: integers or texts
+    hidden : number of units of every hidden layer
+    alpha : strength of the L2 penalty
+    max_iter : most iterations of L-BFGS; training ends earlier when the gradient is small
+    seed : seed of the first weights, which are the same for all coalitions
+    empty : value of the empty coalition: a number, or "baseline" for the accuracy of the most
+        frequent label of `y_val`, which is the default
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> utility = sb.NetworkUtility(X, ["low", "low", "high", "high"], hidden=(8,))
+    >>> low = utility.summarise(sb.ArraySource(X[:2], ["low", "low"]).records)
+    >>> high = utility.summarise(sb.ArraySource(X[2:], ["high", "high"]).records)
+    >>> utility.evaluate([low, high], [0b01, 0b11]).tolist()
+    [0.5, 1.0]
+    """
+
+    schema: Schema
+    threaded = True
+
+    def __init__(
+        self,
+        X_val: ArrayLike,
+        y_val: ArrayLike,
+        hidden: Sequence[int] = (100,),
+        *,
+        alpha: float = 1e-4,
+        max_iter: int = 200,
+        seed: int = 0,
+        empty: Empty = None,
+    ) -> None:
+        validation = check_validation(X_val, y_val, "NetworkUtility")
+        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        self._hidden = _check_hidden(hidden)
+        self._alpha = check_number("NetworkUtility: alpha", alpha)
+        if self._alpha < 0:
+            raise InvalidInput(f"NetworkUtility: alpha must be 0 or more; received {alpha!r}")
+        self._max_iter = check_whole("NetworkUtility: max_iter", max_iter, 1)
+        self._seed = check_whole("NetworkUtility: seed", seed, 0, most=2**32 - 1)
+        self._labels = labels_of(validation.y)
+        self._X, self._y = validation.X, self._codes(validation)
+        self.empty, self.baseline = check_empty(
+            empty, "accuracy", most_frequent(self._y), "NetworkUtility"
+        )
+        self._about = facts(
+            validation_facts(validation),
+            hidden=self._hidden,
+            alpha=self._alpha,
+            max_iter=max_iter,
+            seed=seed,
+            empty=self.empty,
+        )
+
+    def check_batch(self, batch: Batch) -> None:
+        if batch.is_frame:
+            batch.numeric()
+        self._codes(batch)
+
+    def summarise(self, batch: Batch) -> Distinct:
+        """Return the different records of a draw."""
+        records = np.column_stack([batch.numeric(), self._codes(batch)])
+        _, first, count = np.unique(records, axis=0, return_index=True, return_counts=True)
+        distinct = np.ascontiguousarray(records[first])
+        return Distinct(distinct[:, :-1], distinct[:, -1], count.astype(np.float64))
+
+    def evaluate(self, summaries: Sequence[Distinct], coalitions: Sequence[int]) -> FloatArray:
+        values = np.empty(len(coalitions))
+        for place, mask in enumerate(coalitions):
+            parts = [summaries[i] for i in members(mask) if len(summaries[i].y)]
+            values[place] = self._accuracy(parts, mask) if parts else self.empty
+        return values
+
+    def _accuracy(self, parts: Sequence[Distinct], coalition: int) -> float:
+        """Train the network of a coalition, and score it."""
+        X, y, count = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y", "count")
+        )
+        classes, target = np.unique(y, return_inverse=True)
+        known = np.isin(self._y, classes)  # no other label is ever predicted
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, variance = _mean_and_variance(X, count)
+        if not np.isfinite(variance).all():
+            raise CoalitionFailed(coalition, "the features are too large to be standardised")
+        if len(classes) == 1:
+            return float(known.mean())
+        units = np.array([X.shape[1], *self._hidden, len(classes) if len(classes) > 2 else 1])
+        scale = _scale(mean, variance, count.sum())
+        weights = first_weights(units, self._seed)
+        problem = Problem(units, (X - mean) / scale, target, count, self._alpha)
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss, _ = train(weights, problem, self._max_iter, _TOL)
+        if not np.isfinite(loss):
+            raise CoalitionFailed(coalition, "the loss is not finite: pass a smaller alpha")
+        predicted = predict(weights, units, (self._X[known] - mean) / scale)
+        return float((classes[predicted] == self._y[known]).sum() / len(self._y))
+
+    def _codes(self, batch: Batch) -> FloatArray:
+        codes = label_codes(batch.y, self._labels)
+        if not (codes == np.round(codes)).all():
+            raise InvalidInput(
+                "NetworkUtility: labels must be integers or texts; received "
+                f"{codes[codes != np.round(codes)][0]:g}"
+            )
+        return codes
+
+
+def _check_hidden(hidden: Any) -> tuple[int, ...]:
+    """Check the numbers of hidden units."""
+    if isinstance(hidden, str) or not hasattr(hidden, "__len__") or len(hidden) == 0:
+        raise InvalidInput(
+            "NetworkUtility: hidden must be a sequence with the number of units of every hidden "
+            f"layer, such as (100,); received {hidden!r}"
+        )
+    return tuple(check_whole("NetworkUtility: hidden", units, 1) for units in hidden)
+
+
+def _mean_and_variance(X: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of features."""
+    mean = count @ X / count.sum()
+    return mean, count @ (X - mean) ** 2 / count.sum()
+
+
+def _scale(mean: FloatArray, variance: FloatArray, total: float) -> FloatArray:
+    """Standard deviations of features, 1 for constant ones, as of a StandardScaler."""
+    rounding = total * _EPSILON * variance + (total * mean * _EPSILON) ** 2
+    return np.where(variance <= rounding, 1.0, np.sqrt(variance))
