@@ -18,6 +18,7 @@ from shapband.checks import MOST
 from shapband.errors import InvalidInput
 from shapband.moments.stopping import Precision, Seconds, StableRanking, StoppingRule
 from shapband.planning.prices import Prices, check_amount
+from shapband.utilities.classification import ClassScore
 from shapband.utilities.scores import Score
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -211,6 +212,23 @@ class LinearTable(ValidatedTable):
     )
 
 
+class BayesTable(ValidatedTable):
+    """The score of a Gaussian naive Bayes classifier."""
+
+    kind: Literal["naive_bayes"]
+    score: ClassScore = "accuracy"
+    var_smoothing: Above = Field(
+        1e-9, description="Part of the largest variance of a feature that is added to all of them."
+    )
+
+
+class DiscriminantTable(ValidatedTable):
+    """The score of a linear discriminant analysis."""
+
+    kind: Literal["lda"]
+    score: ClassScore = "accuracy"
+
+
 class NeighborsTable(ValidatedTable):
     """The score of the nearest neighbours."""
 
@@ -249,7 +267,14 @@ class ObjectUtility(ObjectTable):
 
 
 UtilityTable = Annotated[
-    AdditiveTable | LinearTable | NeighborsTable | EstimatorTable | ValuesTable | ObjectUtility,
+    AdditiveTable
+    | LinearTable
+    | BayesTable
+    | DiscriminantTable
+    | NeighborsTable
+    | EstimatorTable
+    | ValuesTable
+    | ObjectUtility,
     Field(discriminator="kind"),
 ]
 
