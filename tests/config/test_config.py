@@ -140,7 +140,7 @@ def test_parquet_without_pyarrow_names_the_extra(folder, monkeypatch):
         ('kind = "additive"\nweights = [1, 2.5]', sb.AdditiveUtility),
         ('kind = "table"\nvalues = [0, 1, 2, 5]', sb.TableUtility),
         (f'kind = "linear"\nscore = "r2"\nalpha = 0.5\n{VALIDATION}', sb.LinearUtility),
-        (f'kind = "neighbors"\n{VALIDATION}', sb.NeighborUtility),
+        (f'kind = "neighbors"\nk = 2\nweights = "distance"\n{VALIDATION}', sb.NeighborUtility),
         (
             f'kind = "estimator"\nestimator = "sklearn.linear_model:Ridge"\n'
             f'options = {{ alpha = 0.5 }}\nscore = "r2"\nfailed = -1\n{VALIDATION}',

@@ -238,6 +238,9 @@ class NeighborsTable(ValidatedTable):
         None, description="Needed if the validation targets are whole numbers."
     )
     score: Score = "inverse_mse"
+    weights: Literal["uniform", "distance"] = Field(
+        "uniform", description='"distance" for neighbours that count by the inverse of theirs.'
+    )
 
 
 class EstimatorTable(ValidatedTable):

@@ -50,7 +50,8 @@ def _validated(table: tables.ValidatedTable, rows: Batch, base: Path) -> Utility
     if isinstance(table, tables.DiscriminantTable):
         return LDAUtility(X, y, table.score, empty=empty)
     if isinstance(table, tables.NeighborsTable):
-        return NeighborUtility(X, y, table.k, table.task, table.score, empty=empty)
+        weights = table.weights
+        return NeighborUtility(X, y, table.k, table.task, table.score, weights=weights, empty=empty)
     if not isinstance(table, tables.EstimatorTable):
         raise TypeError(f"{type(table).__name__} is not a utility with validation rows")
     estimator = load_object(
