@@ -164,7 +164,7 @@ def test_logistic_regression(folder):
         ('kind = "additive"\nweights = [1, 2.5]', sb.AdditiveUtility),
         ('kind = "table"\nvalues = [0, 1, 2, 5]', sb.TableUtility),
         (f'kind = "linear"\nscore = "r2"\nalpha = 0.5\n{VALIDATION}', sb.LinearUtility),
-        (f'kind = "neighbors"\n{VALIDATION}', sb.NeighborUtility),
+        (f'kind = "neighbors"\nk = 2\nweights = "distance"\n{VALIDATION}', sb.NeighborUtility),
         (
             f'kind = "estimator"\nestimator = "sklearn.linear_model:Ridge"\n'
             f'options = {{ alpha = 0.5 }}\nscore = "r2"\nfailed = -1\n{VALIDATION}',
@@ -187,6 +187,28 @@ def test_every_utility(folder, utility, kind):
     assert isinstance(config.build(folder).plan.utility, kind)
     assert np.isfinite(played(config, folder).expectation).all()
     sys.modules.pop("own_utilities", None)
+
+
+@pytest.mark.parametrize(
+    ("utility", "expected"),
+    [
+        ('kind = "naive_bayes"\nscore = "neg_log_loss"\nvar_smoothing = 0.1',
+         lambda X, y: sb.GaussianNBUtility(X, y, "neg_log_loss", var_smoothing=0.1)),
+        ('kind = "lda"\nempty = 0.25', lambda X, y: sb.LDAUtility(X, y, empty=0.25)),
+    ],
+    ids=["naive_bayes", "lda"],
+)  # fmt: skip
+def test_utilities_of_labels(folder, utility, expected):
+    for name, separator in (("all.csv", ","), ("validation.csv", ";")):
+        frame = pd.read_csv(folder / name, sep=separator)
+        frame["stay"] = np.where(frame["stay"] > 0, "long", "short")
+        frame.to_csv(folder / name, sep=separator, index=False)
+    config = Config.parse(ONE_FILE + f"[utility]\n{utility}\n{VALIDATION}\n")
+    made = config.build(folder).plan.utility
+    rows = pd.read_csv(folder / "validation.csv", sep=";")
+    same = expected(rows[["age", "dose"]].to_numpy(), rows["stay"].to_numpy())
+    assert repr(made) == repr(same)
+    assert np.isfinite(played(config, folder).expectation).all()
 
 
 @pytest.mark.parametrize(

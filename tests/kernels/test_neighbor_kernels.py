@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
+from shapband.coalitions import mask_rows
 from shapband.kernels.compiled import neighbor_lists as compiled_lists
+from shapband.kernels.compiled import neighbor_sets as compiled_sets
 from shapband.kernels.compiled import neighbors as compiled_losses
 from shapband.kernels.plain import neighbor_lists as plain_lists
+from shapband.kernels.plain import neighbor_sets as plain_sets
 from shapband.kernels.plain import neighbors as plain_losses
 
 
@@ -237,3 +240,28 @@ def test_wide_ranks_and_blocks(k, classify):
         np.testing.assert_allclose(loss[1:] / 600, table[1:], rtol=1e-13)
     expected = plain.neighbor_table(summaries, y_val, classify)[0]
     np.testing.assert_allclose(table, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("classify", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("k", "length"), [(1, 1), (5, 5), (30, 12), (70, 40)])
+def test_sets_of_neighbours_agree(k, length, weighted, classify):
+    rng = np.random.default_rng(k)
+    squares = np.sort(rng.integers(0, 60, size=(2, 4, length, 300)) / 4, axis=2)
+    squares[1, 2, length // 2 + 1 :] = np.inf  # a provider with fewer records
+    squares[0, 3] = np.inf
+    targets = rng.integers(0, 4, size=squares.shape) * (squares < np.inf) * 1.0
+    order = np.lexsort((targets, squares), axis=2)
+    summaries = np.stack(
+        [np.take_along_axis(squares, order, 2), np.take_along_axis(targets, order, 2)], axis=2
+    )
+    y_val = rng.integers(0, 4, size=300) * 1.0
+    inside = np.concatenate([mask_rows(range(16), 4)] * 2)
+    asked = (summaries, inside, np.repeat([0, 1], 16), y_val, classify)
+    one = plain_sets.neighbor_losses(*asked, k, weighted)
+    other = compiled_sets.neighbor_losses(*asked, k, weighted)
+    assert np.isnan(one).sum() == 3  # twice nobody, and the provider without records
+    np.testing.assert_allclose(other, one, rtol=1e-11)
+    if not weighted and k == length:
+        listed = compiled_losses.neighbor_rows(*asked)
+        np.testing.assert_array_equal(other, listed)

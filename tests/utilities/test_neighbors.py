@@ -4,6 +4,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import shapband as sb
 from shapband.coalitions import members
+from shapband.draws import Draws
 from shapband.kernels.walks import first_occurrences
 from shapband.records import Batch, concat
 
@@ -68,3 +69,67 @@ def test_labels_may_be_words():
     assert utility.evaluate([summary], [1]).tolist() == [1.0]
     with pytest.raises(sb.errors.InvalidInput, match="middle"):
         utility.summarise(Batch(X[:1], np.array(["middle"])))
+
+
+def distinct(rng, sizes, features, classify):
+    """Records without ties, which scikit-learn orders otherwise."""
+    batches = []
+    for size in sizes:
+        X = rng.normal(size=(size, features))
+        y = rng.integers(0, 3, size=size) if classify else rng.normal(size=size)
+        batches.append(Batch(X, y.astype(float)))
+    return batches
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+@pytest.mark.parametrize("k", [1, 4, 9, 21, 40, 1000])
+def test_any_number_of_neighbours_and_weights_equal_scikit_learn(k, weights, task):
+    rng = np.random.default_rng(k)
+    classify = task == "classification"
+    batches = distinct(rng, [30, 12, 25], 3, classify)
+    rows = distinct(rng, [300], 3, classify)[0]
+    # Some validation rows are records, at distance 0, and one of them occurs twice.
+    rows.X[:5], batches[1].X[0], batches[1].y[0] = (
+        batches[0].X[:5],
+        batches[0].X[0],
+        batches[0].y[0],
+    )
+    utility = sb.NeighborUtility(rows.X, rows.y, k, task, "neg_mse", weights=weights)
+    games = utility.summarise_games([Draws.whole(b) for b in batches])
+    found = utility.evaluate_all(games)[0]
+    kind = KNeighborsClassifier if classify else KNeighborsRegressor
+    for coalition in range(1, 8):
+        joined = concat([batches[i] for i in members(coalition)])
+        # The brute force of scikit-learn loses half the digits of small distances.
+        model = kind(min(k, len(joined)), weights=weights, algorithm="kd_tree")
+        model.fit(joined.X, joined.y)
+        predicted = model.predict(rows.X)
+        mse = np.mean((predicted - rows.y) ** 2)
+        expected = np.mean(predicted == rows.y) if classify else -mse
+        assert found[coalition] == pytest.approx(expected, rel=1e-9)
+    assert found[0] == utility.empty
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_many_neighbours_conform(weights):
+    rng = np.random.default_rng(0)
+    batches = [(b.X, b.y) for b in distinct(rng, [30, 9, 12], 2, False)]
+    utility = sb.NeighborUtility(
+        rng.normal(size=(40, 2)), rng.normal(size=40), k=25, weights=weights
+    )
+    sb.testing.check_utility(utility, batches)
+    assert ("weights='distance'" in repr(utility)) == (weights == "distance")
+
+
+def test_lists_are_no_longer_than_a_draw():
+    rng = np.random.default_rng(0)
+    utility = sb.NeighborUtility(rng.normal(size=(40, 2)), rng.normal(size=40), k=500)
+    games = utility.summarise_games([Draws.whole(b) for b in distinct(rng, [7, 9], 2, False)])
+    assert games.shape == (1, 2, 2, 9, 40)
+    assert utility.summary_floats(9) == 2 * 9 * 40
+
+
+def test_unknown_weights_are_refused():
+    with pytest.raises(sb.errors.InvalidInput, match="weights must be 'uniform' or 'distance'"):
+        sb.NeighborUtility([[0.0], [1.0]], [0.5, 1.0], weights="inverse")

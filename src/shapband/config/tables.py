@@ -220,6 +220,23 @@ class LogisticTable(ValidatedTable):
     score: ClassScore = "accuracy"
 
 
+class BayesTable(ValidatedTable):
+    """The score of a Gaussian naive Bayes classifier."""
+
+    kind: Literal["naive_bayes"]
+    score: ClassScore = "accuracy"
+    var_smoothing: Above = Field(
+        1e-9, description="Part of the largest variance of a feature that is added to all of them."
+    )
+
+
+class DiscriminantTable(ValidatedTable):
+    """The score of a linear discriminant analysis."""
+
+    kind: Literal["lda"]
+    score: ClassScore = "accuracy"
+
+
 class NeighborsTable(ValidatedTable):
     """The score of the nearest neighbours."""
 
@@ -229,6 +246,9 @@ class NeighborsTable(ValidatedTable):
         None, description="Needed if the validation targets are whole numbers."
     )
     score: Score = "inverse_mse"
+    weights: Literal["uniform", "distance"] = Field(
+        "uniform", description='"distance" for neighbours that count by the inverse of theirs.'
+    )
 
 
 class NetworkTable(ValidatedTable):
@@ -274,6 +294,8 @@ class ObjectUtility(ObjectTable):
 UtilityTable = Annotated[
     AdditiveTable
     | LinearTable
+    | BayesTable
+    | DiscriminantTable
     | LogisticTable
     | NeighborsTable
     | NetworkTable

@@ -15,6 +15,8 @@ from shapband.errors import InvalidInput
 from shapband.records import Batch
 from shapband.utilities.additive import AdditiveUtility
 from shapband.utilities.base import Utility
+from shapband.utilities.bayes import GaussianNBUtility
+from shapband.utilities.discriminant import LDAUtility
 from shapband.utilities.estimator import EstimatorUtility
 from shapband.utilities.linear import LinearUtility
 from shapband.utilities.logistic import LogisticUtility
@@ -46,8 +48,6 @@ def _validated(table: tables.ValidatedTable, rows: Batch, base: Path) -> Utility
         return LinearUtility(X, y, table.score, alpha=table.alpha, empty=empty)
     if isinstance(table, tables.LogisticTable):
         return LogisticUtility(X, y, table.C, table.score, empty=empty)
-    if isinstance(table, tables.NeighborsTable):
-        return NeighborUtility(X, y, table.k, table.task, table.score, empty=empty)
     if isinstance(table, tables.NetworkTable):
         return NetworkUtility(
             X,
@@ -58,6 +58,14 @@ def _validated(table: tables.ValidatedTable, rows: Batch, base: Path) -> Utility
             seed=table.seed,
             empty=empty,
         )
+    if isinstance(table, tables.BayesTable):
+        smoothing = table.var_smoothing
+        return GaussianNBUtility(X, y, table.score, var_smoothing=smoothing, empty=empty)
+    if isinstance(table, tables.DiscriminantTable):
+        return LDAUtility(X, y, table.score, empty=empty)
+    if isinstance(table, tables.NeighborsTable):
+        weights = table.weights
+        return NeighborUtility(X, y, table.k, table.task, table.score, weights=weights, empty=empty)
     if not isinstance(table, tables.EstimatorTable):
         raise TypeError(f"{type(table).__name__} is not a utility with validation rows")
     estimator = load_object(

@@ -19,6 +19,7 @@ from shapband.utilities.base import (
     check_validation,
     validation_facts,
 )
+from shapband.utilities.by_rows import prefixes_by_rows, table_by_rows
 from shapband.utilities.classification import (
     baseline_score,
     check_class_score,
@@ -98,25 +99,12 @@ class ClassSumsUtility(MergeableUtility):
         return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        stacked = np.ascontiguousarray(games)
-        n_games, n = stacked.shape[:2]
-        inside = mask_rows(range(1 << n), n)
-        table = np.empty((n_games, 1 << n))
-        for g in range(n_games):
-            table[g] = self.evaluate_rows(stacked, inside, np.full(1 << n, g))
-        return table
+        return table_by_rows(self, np.ascontiguousarray(games))
 
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        stacked = np.ascontiguousarray(games)
-        values = np.empty(orders.shape)
-        new = first == np.arange(orders.shape[1])[:, None]
-        for g, order in enumerate(orders):
-            joined = order[:, :, None] == np.arange(orders.shape[2])
-            inside = np.cumsum(joined, axis=1, dtype=np.uint8)[new[g]]
-            values[g][new[g]] = self.evaluate_rows(stacked, inside, np.full(len(inside), g))
-        return np.take_along_axis(values, first, axis=1)
+        return prefixes_by_rows(self, np.ascontiguousarray(games), orders, first)
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray

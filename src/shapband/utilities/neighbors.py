@@ -23,10 +23,14 @@ from shapband.utilities.base import (
     check_validation,
     validation_facts,
 )
+from shapband.utilities.by_rows import prefixes_by_rows, table_by_rows
 from shapband.utilities.labels import label_codes, labels_of, most_frequent
 from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
 
 Task = Literal["regression", "classification"]
+Weights = Literal["uniform", "distance"]
+# Neighbours beyond which sets of records are faster than sorted lists.
+_MANY = {"regression": 20, "classification": 8}
 
 
 class NeighborUtility(MergeableUtility):
@@ -36,7 +40,7 @@ class NeighborUtility(MergeableUtility):
     neighbours are the nearest of its members' lists, so nothing is fitted again. Records
     at equal distance are ordered by their target, smallest first, which makes the result
     independent of the order of records and providers. Coalitions with fewer than k records use
-    all they have.
+    all they have. The time grows with k, also beyond the size of a draw.
 
     Parameters
     ----------
@@ -47,6 +51,8 @@ class NeighborUtility(MergeableUtility):
         smallest one in a tie; required if `y_val` holds integers, which could be either
     score : for regression "inverse_mse" for 1 / (1 + MSE), "r2" or "neg_mse"; classification is
         scored by accuracy
+    weights : "uniform", or "distance" for neighbours that count by the inverse of their distance,
+        as in scikit-learn: records at distance 0 decide alone
     empty : value of the empty coalition: a number, or "baseline" for the score of the mean or of
         the most frequent label of `y_val`; by default 0 for "inverse_mse", as in the paper, and
         the baseline for others
@@ -71,6 +77,7 @@ class NeighborUtility(MergeableUtility):
         task: Task | None = None,
         score: str = "inverse_mse",
         *,
+        weights: Weights = "uniform",
         empty: Empty = None,
     ) -> None:
         self._k = check_whole("NeighborUtility: k", k, 1)
@@ -80,6 +87,12 @@ class NeighborUtility(MergeableUtility):
             raise InvalidInput(
                 f"NeighborUtility: task must be 'regression' or 'classification'; received {task!r}"
             )
+        if weights not in ("uniform", "distance"):
+            raise InvalidInput(
+                f"NeighborUtility: weights must be 'uniform' or 'distance'; received {weights!r}"
+            )
+        self._weighted = weights == "distance"
+        self._sets = self._weighted or self._k > _MANY[task]
         self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
         self._X = validation.X
         self._classify = task == "classification"
@@ -93,8 +106,11 @@ class NeighborUtility(MergeableUtility):
         self.empty, self.baseline = check_empty(
             empty, "accuracy" if self._classify else score, self._dummy_score(), "NeighborUtility"
         )
+        told = weights if self._weighted else None
         scored = {"task": task} if self._classify else {"score": score}
-        self._about = facts(validation_facts(validation), k=k, **scored, empty=self.empty)
+        self._about = facts(
+            validation_facts(validation), k=k, **scored, weights=told, empty=self.empty
+        )
 
     @property
     def exact_up_to(self) -> int:
@@ -114,16 +130,18 @@ class NeighborUtility(MergeableUtility):
         inside = mask_rows(coalitions, len(summaries))
         return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
 
-    def summary_floats(self, draw_size: int) -> int:  # noqa: ARG002
+    def summary_floats(self, draw_size: int) -> int:
         """Return the number of distances and targets of k neighbours of all validation rows."""
-        return 2 * self._k * len(self._y)
+        return 2 * (min(self._k, draw_size) if self._sets else self._k) * len(self._y)
 
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
         """Return the neighbour lists of consecutive games: (n_games, n, 2, k, n_rows).
 
-        A list is at most as long as all draws together, since no coalition has more records.
+        A list is at most as long as the largest draw, or as all draws together for kernels that
+        merge lists of k records.
         """
-        k = min(self._k, sum(drawn.choice.size for drawn in draws))
+        sizes = [drawn.choice.size for drawn in draws]
+        k = min(self._k, max(sizes) if self._sets else sum(sizes))
         return np.stack([self._lists(drawn, k) for drawn in draws], axis=1)
 
     def _lists(self, drawn: Draws, k: int) -> FloatArray:
@@ -135,6 +153,8 @@ class NeighborUtility(MergeableUtility):
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         stacked = np.ascontiguousarray(games)
+        if self._sets:
+            return table_by_rows(self, stacked)
         loss = kernels.load("neighbors").neighbor_table(stacked, self._y, self._classify)
         return self._worth(loss)
 
@@ -142,14 +162,20 @@ class NeighborUtility(MergeableUtility):
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
         stacked = np.ascontiguousarray(games)
+        if self._sets:
+            return prefixes_by_rows(self, stacked, orders, first)
         prefixes = kernels.load("neighbors").neighbor_prefixes
         return self._worth(prefixes(stacked, orders, first, self._y, self._classify))
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
-        rows = kernels.load("neighbors").neighbor_rows
         stacked = np.ascontiguousarray(games)
+        if self._sets:
+            losses = kernels.load("neighbor_sets").neighbor_losses
+            last = (self._y, self._classify, self._k, self._weighted)
+            return self._worth(losses(stacked, inside, of_game, *last))
+        rows = kernels.load("neighbors").neighbor_rows
         return self._worth(rows(stacked, inside, of_game, self._y, self._classify))
 
     def _worth(self, loss: FloatArray) -> FloatArray:

@@ -1,0 +1,263 @@
+"""Losses of many, or of weighted, nearest neighbours of coalitions, from their neighbour lists.
+
+At one validation point the records of all providers are merged once, so that a record is a rank. A
+provider is the set of its ranks, as bits of a few words. A coalition is the union of such sets, and
+its k nearest records are the k lowest bits, so the work grows with k and not with its square.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from shapband.kernels.compiled.neighbors import (
+    _OPTIONS,
+    _SUMS,
+    _block_width,
+    _rank_records,
+    _records_held,
+)
+
+_WORD = 64
+
+
+@intrinsic
+def _lowest_bit(typingctx, word):
+    """Position of the lowest bit of a word that is not 0."""
+
+    def codegen(context, builder, signature, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def _bits(typingctx, word):
+    """Number of bits of a word."""
+
+    def codegen(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), codegen
+
+
+def neighbor_losses(summaries, inside, of_game, y_val, classify, k, weighted):
+    """Return the loss of coalitions given as rows of members, (n_rows,); NaN without records.
+
+    Parameters
+    ----------
+    summaries : (g, n, 2, length, m) neighbour lists, whose length is k or all records of a draw
+    weighted : whether neighbours count by the inverse of their distance
+    """
+    loss = np.full(len(of_game), np.nan)
+    for g in np.unique(of_game):
+        rows = of_game == g
+        loss[rows] = _losses(summaries[g], inside[rows], y_val, classify, k, weighted)
+    return loss
+
+
+@njit(**_OPTIONS)
+def _losses(summary, inside, y_val, classify, k, weighted):
+    """Mean losses of coalitions of one game."""
+    n, _, length, m = summary.shape
+    held = _records_held(summary)
+    width = _block_width(m)
+    ranks = np.empty((n * length, width), np.int32)
+    targets, factors = np.zeros((width, n * length + 1)), np.zeros((width, n * length))
+    words = (n * length + _WORD - 1) // _WORD
+    sets, union = np.zeros((n, width, words), np.uint64), np.zeros((width, words), np.uint64)
+    prediction, near = np.zeros(width), np.zeros(min(n * length, k))
+    loss = np.zeros(inside.shape[0])
+    for start in range(0, m, width):
+        truth = y_val[start : start + width]
+        _rank_records(summary, start, truth.size, ranks, targets)
+        _fill_sets(summary, start, truth.size, held, ranks, sets, factors)
+        labels = _different(targets, truth.size) if classify else np.zeros(0)
+        voters = _voters(targets, truth.size, labels, words)
+        for r in range(inside.shape[0]):
+            found = min(_unite(sets, inside[r], held, union), k)
+            if found == 0:
+                continue
+            for p in range(truth.size):
+                used = _keep_lowest(union[p], found)
+                if weighted and classify:
+                    prediction[p] = _weighted_vote(union[p, :used], voters[p], factors[p], labels)
+                elif weighted:
+                    prediction[p] = _weighted_mean(union[p, :used], targets[p], factors[p])
+                elif classify:
+                    prediction[p] = _vote(union[p, :used], voters[p], labels)
+                else:
+                    prediction[p] = _sum(union[p, :used], targets[p], near)
+            loss[r] += _block_loss(prediction, 1 if weighted else found, truth, classify)
+    for r in range(inside.shape[0]):
+        found = 0
+        for i in range(n):
+            found += held[i] if inside[r, i] else 0
+        loss[r] = loss[r] / m if found else np.nan
+    return loss
+
+
+@njit(**_OPTIONS)
+def _fill_sets(summary, start, block, held, ranks, sets, factors):
+    """Write the ranks of every provider's records as bits, and the inverse distances by rank."""
+    n, _, length, _ = summary.shape
+    sets[:] = 0
+    for i in range(n):
+        for r in range(held[i]):
+            for p in range(block):
+                rank = ranks[i * length + r, p]
+                sets[i, p, rank // _WORD] |= np.uint64(1) << np.uint64(rank % _WORD)
+                factors[p, rank] = 1.0 / np.sqrt(summary[i, 0, r, start + p])
+
+
+@njit(**_OPTIONS)
+def _different(targets, block):
+    """The different labels of a block, in ascending order."""
+    labels, count = np.empty(16), 0
+    for p in range(block):
+        for target in targets[p]:
+            place = 0
+            while place < count and labels[place] != target:
+                place += 1
+            if place == count:
+                if count == labels.size:
+                    labels = np.concatenate((labels, np.empty(count)))
+                labels[count] = target
+                count += 1
+    return np.sort(labels[:count])
+
+
+@njit(**_OPTIONS)
+def _voters(targets, block, labels, words):
+    """The sets of ranks with each label: (block, n_labels, words)."""
+    voters = np.zeros((block, labels.size, words), np.uint64)
+    if labels.size:
+        for p in range(block):
+            for rank in range(targets.shape[1] - 1):
+                place = np.searchsorted(labels, targets[p, rank])
+                voters[p, place, rank // _WORD] |= np.uint64(1) << np.uint64(rank % _WORD)
+    return voters
+
+
+@njit(**_OPTIONS)
+def _unite(sets, inside, held, union):
+    """Write the union of the members' sets; return the number of their records."""
+    found = 0
+    union[:] = 0
+    flat = union.ravel()
+    for i in range(inside.size):
+        if inside[i]:
+            found += held[i]
+            _add_set(sets[i].ravel(), flat)
+    return found
+
+
+@njit(**_OPTIONS)
+def _add_set(own, union):
+    for w in range(union.size):
+        union[w] |= own[w]
+
+
+@njit(**_OPTIONS)
+def _keep_lowest(words, count):
+    """Remove all but the lowest bits; return how many words hold them."""
+    for w in range(words.size):
+        here = _bits(words[w])
+        if here >= count:
+            rest = words[w]
+            for _ in range(count):
+                rest &= rest - np.uint64(1)
+            words[w] ^= rest
+            return w + 1
+        count -= here
+    return words.size
+
+
+@njit(**_OPTIONS)
+def _sum(words, targets, near):
+    """Sum of the targets of the ranks in a set, in pairs as in `neighbors`."""
+    count = 0
+    for w in range(words.size):
+        word = words[w]
+        while word:
+            near[count] = targets[w * _WORD + _lowest_bit(word)]
+            word &= word - np.uint64(1)
+            count += 1
+    total = 0.0
+    for r in range(0, count - 1, 2):
+        total += near[r] + near[r + 1]
+    return total + near[count - 1] if count % 2 else total
+
+
+@njit(**_OPTIONS)
+def _weighted_mean(words, targets, factors):
+    """Mean of the targets of a set by inverse distance; records at distance 0 decide alone."""
+    total, weights = 0.0, 0.0
+    decided = _decided(words, factors)
+    for w in range(words.size):
+        word = words[w]
+        while word:
+            rank = w * _WORD + _lowest_bit(word)
+            word &= word - np.uint64(1)
+            factor = factors[rank]
+            if decided:
+                factor = 1.0 if factor == np.inf else 0.0
+            total += factor * targets[rank]
+            weights += factor
+    return total / weights
+
+
+@njit(**_OPTIONS)
+def _vote(words, voters, labels):
+    """Label with the most votes in a set, the smallest of several."""
+    best, most = 0, -1
+    for c in range(labels.size):
+        votes = 0
+        for w in range(words.size):
+            votes += _bits(words[w] & voters[c, w])
+        if votes > most:
+            best, most = c, votes
+    return labels[best]
+
+
+@njit(**_OPTIONS)
+def _weighted_vote(words, voters, factors, labels):
+    """Label with the largest sum of inverse distances; records at distance 0 decide alone."""
+    best, most = 0, -1.0
+    decided = _decided(words, factors)
+    for c in range(labels.size):
+        votes = 0.0
+        for w in range(words.size):
+            word = words[w] & voters[c, w]
+            while word:
+                factor = factors[w * _WORD + _lowest_bit(word)]
+                word &= word - np.uint64(1)
+                if decided:
+                    votes += factor == np.inf
+                else:
+                    votes += factor
+        if votes > most:
+            best, most = c, votes
+    return labels[best]
+
+
+@njit(**_OPTIONS)
+def _decided(words, factors):
+    """Whether the nearest record of a set is at distance 0."""
+    for w in range(words.size):
+        if words[w]:
+            return factors[w * _WORD + _lowest_bit(words[w])] == np.inf
+    return False
+
+
+@njit(**_SUMS)
+def _block_loss(prediction, divisor, truth, classify):
+    """Sum of the losses over a block of validation points."""
+    total = 0.0
+    if classify:
+        for p in range(truth.size):
+            total += prediction[p] != truth[p]
+    else:
+        for p in range(truth.size):
+            total += (prediction[p] / divisor - truth[p]) ** 2
+    return total

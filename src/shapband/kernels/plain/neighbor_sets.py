@@ -1,0 +1,52 @@
+"""Losses of many, or of weighted, nearest neighbours of coalitions, from their neighbour lists."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband.kernels.plain.neighbor_lists import first_records
+
+
+def neighbor_losses(
+    summaries: FloatArray,
+    inside: MemberArray,
+    of_game: IntArray,
+    y_val: FloatArray,
+    classify: bool,
+    k: int,
+    weighted: bool,
+) -> FloatArray:
+    """Return the loss of coalitions given as rows of members, (n_rows,); NaN without records."""
+    loss = np.full(len(inside), np.nan)
+    for r, (row, g) in enumerate(zip(inside, of_game, strict=True)):
+        if row.any():
+            lists = np.concatenate(list(summaries[g][row.astype(bool)]), axis=1)
+            squares, targets = first_records(lists[0], lists[1], k)
+            if (squares < np.inf).any():
+                weights = _weights(squares, weighted)
+                predict = _vote if classify else _mean
+                error = predict(targets, weights) - y_val
+                loss[r] = np.mean(error != 0) if classify else np.mean(error**2)
+    return loss
+
+
+def _weights(squares: FloatArray, weighted: bool) -> FloatArray:
+    """Weights (k, m) of neighbours at squared distances; records at distance 0 take all."""
+    there = (squares < np.inf).astype(np.float64)
+    if not weighted:
+        return there
+    same = (squares == 0).astype(np.float64)
+    inverse = there / np.sqrt(np.where(squares == 0, 1.0, squares))
+    return np.asarray(np.where(same.any(axis=0), same, inverse))
+
+
+def _mean(targets: FloatArray, weights: FloatArray) -> FloatArray:
+    return np.asarray((weights * targets).sum(axis=0) / weights.sum(axis=0))
+
+
+def _vote(targets: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the label with the most votes, the smallest of several."""
+    labels = np.unique(targets)
+    votes = [np.where(targets == label, weights, 0.0).sum(axis=0) for label in labels]
+    return np.asarray(labels[np.argmax(votes, axis=0)])
