@@ -150,7 +150,7 @@ def test_n_jobs_are_processes_unless_a_utility_says_that_threads_will_do(
     monkeypatch, utility, stays
 ):
     monkeypatch.setattr(local, "_COLD", 0.0)
-    valuation = value(utility, n=1, n_jobs=2, n_games=12 if stays else 200, chunk_size=1)
+    valuation = value(utility, n=1, n_jobs=2, n_games=12 if stays else 1000, chunk_size=1)
     assert (set(valuation.games.ravel()) == {float(os.getpid())}) == stays
 
 

@@ -15,9 +15,9 @@ from shapband.execution.base import Answer, Job, Workers, in_order
 from shapband.execution.processes import ProcessPool, n_idle
 from shapband.execution.remote import RemoteWorkers, ShippedJob, opened_result, seal
 
-# Seconds of work left from which processes save more than they cost: starting them takes about
-# one second, and two to import scikit-learn.
-_COLD = 3.0
+# Seconds of work left from which processes save more than they cost. Starting them takes one to
+# three seconds of another core, for imports.
+_COLD = 4.0
 _WARM = 0.1  # if they are up, and only have to be sent the job
 _BIG_TASK = 0.4  # seconds after which the first task is believed to be like the others
 _SMALL_TASK = 0.002  # seconds below which sending a task costs more than is saved
@@ -59,7 +59,7 @@ class LocalWorkers(Workers):
         self, job: Job[Answer], tasks: Iterator[Any], n_tasks: int
     ) -> Iterator[Answer]:
         """Do tasks here until the rest is worth the processes."""
-        needed = _WARM if n_idle() >= self.n_jobs else _COLD
+        needed = _WARM if n_idle() >= self.n_jobs else _COLD * _crowding()
         if self._alone >= needed:  # in earlier stages: as much will follow
             self._start()
             return
@@ -102,6 +102,11 @@ class LocalWorkers(Workers):
         if self._started is not None:
             self._started.__exit__(*raised)
             self._started = None
+
+
+def _crowding() -> float:
+    """How many times longer starting takes because other programs use the cores: at least 1."""
+    return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
 
 
 class ThreadWorkers(Workers):
