@@ -117,7 +117,7 @@ def test_processes_start_during_a_long_first_task(calm, monkeypatch):
 
     with LocalWorkers(2, threads=False) as workers:
         for place in workers.map(Pid(here=0.01), tasks(), 200):
-            where.append(place)
+            where.append(place)  # noqa: PERF402  `tasks` looks at it
     assert started.is_set()
     assert where[0] == os.getpid()
     assert set(where) - {os.getpid()}
@@ -219,7 +219,7 @@ if CLOSE:
 def test_a_script_without_a_guard_ends_with_its_processes(tmp_path, close):
     """Classes of the main script are sent, the script is not run again, and nothing is left."""
     (tmp_path / "script.py").write_text(SCRIPT.replace("CLOSE", str(close)))
-    ended = subprocess.run(  # noqa: S603
+    ended = subprocess.run(
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "2"}, timeout=PATIENCE,
     )  # fmt: skip

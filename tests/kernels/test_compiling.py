@@ -61,7 +61,9 @@ def test_kernels_that_cannot_be_stored_are_stored_in_a_temporary_directory(tmp_p
 def test_nothing_is_left_to_compile_after_precompile(tmp_path):
     """With the types of real valuations, not with those of the small ones that were compiled."""
     place = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    assert run("import runpy; runpy.run_module('shapband.precompile', run_name='__main__')", **place)
+    assert run(
+        "import runpy; runpy.run_module('shapband.precompile', run_name='__main__')", **place
+    )
     wine = """
 import shapband as sb
 task = sb.datasets.wine()

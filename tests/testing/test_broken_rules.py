@@ -1,8 +1,8 @@
 """Every rule of the conformance checks catches a class that breaks it, and says which."""
 
-import time
 import os
 import threading
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np

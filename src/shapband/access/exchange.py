@@ -171,11 +171,11 @@ class Exchange:
         self._slots += delivery.slots - before
         return game
 
-    def _ended(self, delivery: Delivery, games: Sequence[int]) -> bool:
-        """Note that requests are over; return whether they were still waited for."""
-        before, asked = delivery.slots, len(delivery.asked)
-        expected = all([delivery.end(game) for game in games])
-        self._open -= asked - len(delivery.asked)
+    def _ended(self, delivery: Delivery, game: int) -> bool:
+        """Note that a request is over; return whether it was still waited for."""
+        before = delivery.slots
+        expected = delivery.end(game)
+        self._open -= expected
         self._slots -= before - delivery.slots
         return expected
 
@@ -231,7 +231,7 @@ class Exchange:
 
     def _take(self, delivery: Delivery, game: int, answer: object, seconds: float) -> None:
         """Check an answer, and keep it for the journal."""
-        if not self._ended(delivery, [game]):
+        if not self._ended(delivery, game):
             return  # it came after its time limit
         try:
             if isinstance(answer, BaseException):
@@ -254,7 +254,7 @@ class Exchange:
                 late = begun + self._timeout < now
                 if not (late or over):
                     continue
-                self._ended(delivery, [game])
+                self._ended(delivery, game)
                 if late:
                     cause = SourceError(f"no answer within {self._timeout:g} seconds")
                 else:

@@ -191,7 +191,8 @@ def _end_all() -> None:
         one.end()
 
 
-# Registered after multiprocessing's own function, which would wait for the process, so called first.
+# Called before multiprocessing's own function, which would wait for the process: the last one to
+# be registered is called first.
 atexit.register(_end_all)
 # A fork of this process must not talk to the template of its parent.
 os.register_at_fork(after_in_child=_current.clear)

@@ -4,7 +4,8 @@
 modules. The plain modules are a readable reference in NumPy: tests compare the two, and
 ``SHAPBAND_COMPILED=0`` in the environment selects the plain modules, to debug without numba.
 Both give identical rows, and the same values to 1e-10 if a game is well posed. Their last bits
-differ, so small valuations use the compiled ones too: continued to more games, they keep their bits.
+differ, so small valuations use the compiled ones too: they keep their bits when they are continued
+to more games.
 """
 
 from __future__ import annotations

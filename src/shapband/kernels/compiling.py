@@ -13,8 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numba
-from numba.core import event
+from numba.core import config, event
 
 _NO_PLACE = "no locator available"  # numba: neither the package nor the home can be written to
 
@@ -32,7 +31,7 @@ def import_compiled(name: str) -> ModuleType:
     return importlib.import_module(module)
 
 
-class _Announcer(event.Listener):  # type: ignore[misc]
+class _Announcer(event.Listener):
     """Says once on standard error that kernels are being compiled.
 
     numba tells this listener when it really compiles, not when it finds compiled code.
@@ -57,7 +56,7 @@ _announcer = _Announcer()
 
 @cache
 def _announce_once() -> None:
-    event.register("numba:compile", _announcer)
+    event.register("numba:compile", _announcer)  # type: ignore[no-untyped-call]
 
 
 def keep_silent() -> None:
@@ -67,7 +66,7 @@ def keep_silent() -> None:
 
 def _store_in_temporary_directory() -> None:
     place = temporary_directory()
-    numba.config.CACHE_DIR = str(place)
+    config.CACHE_DIR = str(place)  # type: ignore[attr-defined]
     os.environ["NUMBA_CACHE_DIR"] = str(place)  # for worker processes
     warnings.warn(
         f"compiled kernels are stored in {place}, because neither the package directory nor the "

@@ -285,30 +285,21 @@ def _without_constants(sums, start, p, errors, copy):
 
 
 @njit(**OPTIONS)
-def _any_nan(errors):
-    """Whether an error is NaN."""
-    for lane in range(LANES):
-        if np.isnan(errors[lane]):
-            return True
-    return False
-
-
-@njit(**OPTIONS)
 def _solve(sums, start, p, form, constant, room, errors):
     """Errors of LANES coalitions; those that are NaN are solved without constant features."""
     block, at, found = sums, start, errors
     # One call in a loop, where two calls would take twice as long to compile.
     for again in range(2):
         solve_block(block, at, p, form, constant, room, found)
-        if again:
-            for lane in range(LANES):
-                if np.isnan(errors[lane]):
-                    errors[lane] = found[lane]
-        elif _any_nan(errors):
-            block, at, found = np.empty((p * (p + 1) // 2 + p) * LANES), 0, np.empty(LANES)
-            if not _without_constants(sums, start, p, errors, block):
-                return
-        else:
+        failed = 0
+        for lane in range(LANES):
+            if np.isnan(errors[lane]):
+                errors[lane] = found[lane]
+                failed += 1
+        if again or not failed:
+            return
+        block, at, found = np.empty((p * (p + 1) // 2 + p) * LANES), 0, np.empty(LANES)
+        if not _without_constants(sums, start, p, errors, block):
             return
 
 
