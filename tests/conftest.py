@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import shapband as sb
+from shapband.kernels.compiling import keep_silent
 from shapband.moments.pools import PoolErrors
 
 PATIENCE = 300  # seconds until a test that would wait for ever fails instead
@@ -20,6 +21,12 @@ def state_directory(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def silent_compiling():
+    """What a test finds on standard error does not depend on which kernels are stored."""
+    keep_silent()
 
 
 @pytest.fixture(scope="session")

@@ -75,7 +75,7 @@ def value(
         result does not depend on it
     keep_games : how many games' values `valuation.games` holds, from the first on; no estimate
         needs them. By default all of them, up to 40 MB
-    concurrency : distant sources asked at once, each for one draw at a time; 1 asks them one
+    concurrency : requests to distant sources at the same time; 1 asks the sources one
         after another and fetches nothing ahead
     timeout : seconds that a request to a source with `waits = True` may take
     progress : True shows a progress bar on a terminal and plain lines elsewhere, False nothing;

@@ -274,7 +274,7 @@ def _check_answers(provider: Provider) -> None:
     """Check the attributes of a source before any records are requested from it."""
     source, whose = provider.source, f"provider {provider.name!r}: the"
     finite = ("size", "replace", "records") if isinstance(source, FiniteSource) else ()
-    for question in ("schema", "waits", *finite):
+    for question in ("schema", "waits", "concurrent", *finite):
         try:
             getattr(source, question)
         except Exception as cause:
@@ -286,6 +286,7 @@ def _check_answers(provider: Provider) -> None:
             f"{whose} schema of its source must be a Schema(n_features) or None; "
             f"received {written(source.schema)}"
         )
+    check_whole(f"{whose} attribute concurrent of its source", source.concurrent, 1)
     if isinstance(source, FiniteSource):
         check_whole(f"{whose} size of its source", source.size, 1)
         if source.records is not None and not isinstance(source, MemorySource):

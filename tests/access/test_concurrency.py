@@ -271,3 +271,122 @@ def test_only_sources_that_wait_are_asked_from_other_threads(waits, concurrency,
     here = threading.current_thread()
     assert all((thread is not here) is together for thread in threads)
     assert len(set(threads)) <= concurrency
+
+
+def test_a_source_that_says_so_answers_several_requests_at_once():
+    """No request is answered before four are there; answers come in the reverse order."""
+    together = threading.Barrier(4)
+
+    def draw(size, rng):
+        x = rng.normal(size=size)
+        place = together.wait(PATIENCE)
+        time.sleep(0.002 * place)
+        return x, x
+
+    def drawn(source):
+        with Access([sb.Provider("a", source)], Seeds(0), sb.Budget()) as access:
+            (found,) = access.fetch("draw", range(12), [3], "draws")
+        return np.array([batch.y for batch in found.batches()]), access.report
+
+    several, report = drawn(sb.FunctionSource(draw, waits=True, concurrent=4))
+    together = threading.Barrier(1)
+    one, _ = drawn(sb.FunctionSource(draw, waits=True))
+    np.testing.assert_array_equal(several, one)
+    assert (report.requests, report.records) == (12, 36)
+
+
+@pytest.mark.parametrize(("concurrent", "concurrency"), [(1, 256), (3, 256), (8, 5)])
+def test_no_more_requests_are_made_at_once_than_are_allowed(concurrent, concurrency):
+    lock, inside, most = threading.Lock(), {"a": 0, "b": 0}, {"a": 0, "b": 0, "both": 0}
+
+    def asked(name):
+        def draw(size, rng):
+            with lock:
+                inside[name] += 1
+                most[name] = max(most[name], inside[name])
+                most["both"] = max(most["both"], sum(inside.values()))
+            time.sleep(0.002)
+            with lock:
+                inside[name] -= 1
+            return rng.normal(size=size), rng.normal(size=size)
+
+        return sb.FunctionSource(draw, waits=True, concurrent=concurrent)
+
+    providers = [sb.Provider(name, asked(name)) for name in "ab"]
+    with Access(providers, Seeds(0), sb.Budget(), concurrency=concurrency) as access:
+        access.fetch("draw", range(30), [3, 3], "draws")
+    assert max(most["a"], most["b"]) <= concurrent
+    assert most["both"] <= concurrency
+
+
+def test_sources_take_turns():
+    """With one request at a time, no source is asked twice while another waits."""
+    asked = []
+
+    def source(name):
+        def draw(size, rng):
+            asked.append(name)
+            return rng.normal(size=size), rng.normal(size=size)
+
+        return sb.FunctionSource(draw, waits=True)
+
+    providers = [sb.Provider(name, source(name)) for name in "abc"]
+    with Access(providers, Seeds(0), sb.Budget(), concurrency=1) as access:
+        access.fetch("draw", range(4), [3, 3, 3], "draws")
+    assert [sorted(asked[start : start + 3]) for start in range(0, 12, 3)] == [list("abc")] * 4
+
+
+def test_a_request_of_several_that_fails_names_its_game_and_the_others_are_stored():
+    class Remembers(NullPurchases):
+        def __init__(self):
+            self.events = []
+
+        def record(self, events):
+            self.events.extend(events)
+
+    journal, together = Remembers(), threading.Barrier(3)
+    bad = Seeds(0).generator("draw", "a", 1).normal(size=3)
+
+    def draw(size, rng):
+        x = rng.normal(size=size)
+        together.wait(PATIENCE)
+        if (x == bad).all():
+            raise ConnectionError("lost")
+        time.sleep(0.02)
+        return x, x
+
+    providers = [sb.Provider("a", sb.FunctionSource(draw, waits=True, concurrent=3))]
+    access = Access(providers, Seeds(0), sb.Budget(), journal=journal)
+    with access, pytest.raises(SourceError, match="provider 'a': ConnectionError: lost"):
+        access.fetch("draw", range(3), [3], "draws")
+    ended = {(type(one), one.game) for one in journal.events}
+    assert {(Failed, 1), (Received, 0), (Received, 2)} <= ended
+
+
+def test_one_source_of_several_that_never_answers_is_given_up():
+    released = threading.Event()
+
+    def draw(size, rng):
+        released.wait(PATIENCE)
+        return rng.normal(size=size), rng.normal(size=size)
+
+    providers = [sb.Provider("a", sb.FunctionSource(draw, waits=True, concurrent=2))]
+    with Access(providers, Seeds(0), sb.Budget(), timeout=0.1) as access:
+        with pytest.raises(SourceError, match=r"no answer within 0.1 seconds"):
+            access.fetch("draw", range(3), [3], "draws")
+        released.set()
+
+
+@pytest.mark.parametrize("concurrent", [0, 1.5, "4"])
+def test_the_number_of_requests_at_once_is_checked(concurrent):
+    class Odd(sb.GenerativeSource):
+        waits = True
+
+        def draw(self, size, rng):
+            return rng.normal(size=size), rng.normal(size=size)
+
+    Odd.concurrent = concurrent
+    with pytest.raises(sb.errors.InvalidInput, match="concurrent of its source must be a whole"):
+        sb.value(
+            [sb.Provider("a", Odd())], sb.AdditiveUtility(), sampling=sb.Fresh(3), n_games=2, seed=0
+        )

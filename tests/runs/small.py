@@ -22,7 +22,8 @@ import shapband as sb
 from shapband.config.config import Built, Config
 from shapband.draws import RandomRows, Stream
 from shapband.engine.plan import make_plan
-from shapband.execution.local import LocalWorkers
+from shapband.execution.base import Workers
+from shapband.execution.local import LocalWorkers, ProcessWorkers
 from shapband.records import Batch
 from shapband.runs import database
 from shapband.runs import run as runs
@@ -96,12 +97,10 @@ def participation(options: Mapping[str, Any]) -> sb.Independent | None:
     return None if probability is None else sb.Independent(probability)
 
 
-def workers(kind: str) -> LocalWorkers:
-    if kind == "here":
-        return LocalWorkers(1, threads=True)
-    chosen = LocalWorkers(2, threads=kind == "threads")
-    chosen._worth_it = True  # however short the run
-    return chosen
+def workers(kind: str) -> Workers:
+    if kind == "processes":
+        return ProcessWorkers(2)  # however short the run
+    return LocalWorkers(1 if kind == "here" else 2, threads=True)
 
 
 class Thinking:

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -720,3 +721,16 @@ def test_nothing_is_printed_and_nothing_is_left_behind(capsys, tmp_path, monkeyp
     sb.testing.check_solver(Walks())
     assert capsys.readouterr().out == ""
     assert os.listdir(tmp_path) == []
+
+
+def test_a_source_that_mixes_up_requests_at_the_same_time_is_found():
+    class Shared(sb.GenerativeSource):
+        waits, concurrent = True, 4
+
+        def draw(self, size, rng):
+            self._size, self._drawn = size, rng.normal(size=size)  # for all requests
+            time.sleep(0.01)
+            return self._drawn[:size], self._drawn[:size]
+
+    with pytest.raises(AssertionError, match=r"at the same time|must give so many records"):
+        sb.testing.check_source(Shared())

@@ -1,6 +1,7 @@
 """Utilities that users write: how their failures are told, and which workers they get."""
 
 import os
+import time
 
 import numpy as np
 import pytest
@@ -130,9 +131,13 @@ def test_whole_numbers_lists_and_read_only_tables_will_do():
 
 
 class Process(Sum):
-    """Worth the number of the process that evaluates it."""
+    """Worth the number of the process that evaluates it; slow where it is made."""
+
+    def __init__(self):
+        self._home = os.getpid()
 
     def evaluate(self, summaries, coalitions):
+        time.sleep(0.05 if os.getpid() == self._home else 0.0)
         return np.full(len(coalitions), float(os.getpid()))
 
 
@@ -144,10 +149,9 @@ class ThreadedProcess(Process):
 def test_n_jobs_are_processes_unless_a_utility_says_that_threads_will_do(
     monkeypatch, utility, stays
 ):
-    monkeypatch.setattr(local, "_PROCESSES_START", 0.0)
-    monkeypatch.setattr(local, "_THREADS_START", 0.0)
-    valuation = value(utility, n=1, n_jobs=2, n_games=6, chunk_size=1)
-    assert (set(valuation.games[1:].ravel()) == {float(os.getpid())}) == stays
+    monkeypatch.setattr(local, "_COLD", 0.0)
+    valuation = value(utility, n=1, n_jobs=2, n_games=12 if stays else 1000, chunk_size=1)
+    assert (set(valuation.games.ravel()) == {float(os.getpid())}) == stays
 
 
 class Weighed(local.ProcessWorkers):

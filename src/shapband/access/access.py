@@ -13,7 +13,8 @@ import numpy as np
 from shapband._typing import BoolArray
 from shapband.access.answers import check_answer
 from shapband.access.budget import Budget, Cost
-from shapband.access.exchange import Delivery, Exchange, Order
+from shapband.access.deliveries import Delivery, Order
+from shapband.access.exchange import Exchange
 from shapband.access.journal import GameNumbers, NullPurchases, PurchaseJournal
 from shapband.access.meter import AccessReport, Usage
 from shapband.access.threads import RequestThreads
@@ -27,7 +28,7 @@ from shapband.sources.base import FiniteSource
 
 _Answer = tuple[Draws, Usage]
 _NOTHING = Batch(np.empty((0, 0)), np.empty(0))  # of a provider that is absent from all games
-CONCURRENCY = 256  # requests in parallel; each source answers one request at a time
+CONCURRENCY = 256  # requests at the same time
 TIMEOUT = 600.0  # seconds that a request may take
 
 

@@ -92,7 +92,7 @@ class Config(tables.Table):
         description="The address of the cluster: needed with Dask, such as tcp://host:8786.",
     )
     concurrency: tables.Count = Field(
-        CONCURRENCY, description="Distant sources asked at once, each for one draw at a time."
+        CONCURRENCY, description="Requests to distant sources at the same time."
     )
     timeout: tables.Above = Field(
         TIMEOUT, description="Seconds that a request to a source may take."

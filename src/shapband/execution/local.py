@@ -6,31 +6,29 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, cast
 
-from shapband.checks import check_whole, one_line
-from shapband.errors import WorkerError
+from shapband.checks import check_whole
 from shapband.execution.base import Answer, Job, Workers, in_order
-from shapband.execution.remote import RemoteWorkers, ShippedJob, perform_sealed
+from shapband.execution.processes import ProcessPool, n_idle
+from shapband.execution.remote import RemoteWorkers, ShippedJob, opened_result, seal
 
-# Seconds of work below which starting workers costs more than they save.
-_THREADS_START = 0.01
-_PROCESSES_START = 8.0
-_WATCH = 1.0  # seconds between two looks whether the parent process is there
-_IDLE = 300  # seconds that worker processes stay for the next valuation
-_ONE_THREAD = {
-    f"{library}_NUM_THREADS": "1"
-    for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")
-}
+# Seconds of work left from which processes save more than they cost. Starting them takes one to
+# three seconds of another core, for imports.
+_COLD = 4.0
+_WARM = 0.1  # if they are up, and only have to be sent the job
+_BIG_TASK = 0.4  # seconds after which the first task is believed to be like the others
+_SMALL_TASK = 0.002  # seconds below which sending a task costs more than is saved
 
 
 class LocalWorkers(Workers):
     """Threads for jobs that release the interpreter lock, processes for those that do not.
 
-    The first task is done here and timed: if the rest would be finished before workers are up,
-    none is started.
+    Threads are there at once. Processes are used if enough work is left: less if they are up from
+    an earlier valuation, more if they must be started. Until a process is ready, this one
+    does the tasks, so starting processes keeps nobody waiting.
 
     Parameters
     ----------
@@ -41,26 +39,74 @@ class LocalWorkers(Workers):
     def __init__(self, n_jobs: int, *, threads: bool) -> None:
         self.n_jobs = resolve_n_jobs(n_jobs)
         self._threads = threads
-        self._started: Workers | None = None
-        self._worth_it: bool | None = None if self.n_jobs > 1 else False
+        self._started: ThreadWorkers | ProcessWorkers | None = None
+        self._alone = 0.0  # seconds of tasks done before processes were started
 
     def map(self, job: Job[Answer], tasks: Iterator[Any], n_tasks: int) -> Iterator[Answer]:
-        if self._worth_it is None and n_tasks > 1:
-            started = time.perf_counter()
-            yield job(next(tasks))
-            left = (time.perf_counter() - started) * (n_tasks - 1)
-            self._worth_it = left >= (_THREADS_START if self._threads else _PROCESSES_START)
-        if not self._worth_it:
+        if self.n_jobs == 1 or n_tasks < 2:
             yield from map(job, tasks)
             return
-        kind = ThreadWorkers if self._threads else ProcessWorkers
-        self._started = self._started or kind(self.n_jobs)
-        yield from self._started.map(job, tasks, n_tasks)
+        if self._threads:
+            self._started = self._started or ThreadWorkers(self.n_jobs)
+            yield from self._started.map(job, tasks, n_tasks)
+            return
+        if self._started is None:
+            yield from self._until_worth_it(job, tasks, n_tasks)
+        if isinstance(self._started, ProcessWorkers):
+            yield from self._started.map_with_help(job, tasks)
+
+    def _until_worth_it(
+        self, job: Job[Answer], tasks: Iterator[Any], n_tasks: int
+    ) -> Iterator[Answer]:
+        """Do tasks here until the rest is worth the processes."""
+        needed = _WARM if n_idle() >= self.n_jobs else _COLD * _crowding()
+        if self._alone >= needed:  # in earlier stages: as much will follow
+            self._start()
+            return
+        quickest = float("inf")
+        for done, task in enumerate(tasks, start=1):
+            began = time.perf_counter()
+            with self._starting_meanwhile(max(_BIG_TASK, needed / n_tasks), first=done == 1):
+                answer = job(task)
+            took = time.perf_counter() - began
+            yield answer
+            self._alone += took
+            # The first task may take long because it imports modules or fills caches.
+            if done > 1 or took >= _BIG_TASK:
+                quickest = min(quickest, took)
+            if _SMALL_TASK <= quickest < float("inf") and quickest * (n_tasks - done) >= needed:
+                self._start()
+            if self._started is not None:
+                return
+
+    @contextmanager
+    def _starting_meanwhile(self, seconds: float, *, first: bool) -> Iterator[None]:
+        """Start processes if the first task takes so long that there is surely enough work."""
+        if not first:
+            yield
+            return
+        timer = threading.Timer(seconds, self._start)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+
+    def _start(self) -> None:
+        self._started = self._started or ProcessWorkers(self.n_jobs)
 
     def __exit__(self, *raised: object) -> None:
-        """Stop the workers that were started."""
+        """Stop the workers that were started; processes are kept for the next valuation."""
         if self._started is not None:
             self._started.__exit__(*raised)
+            self._started = None
+
+
+def _crowding() -> float:
+    """How many times longer starting takes because other programs use the cores: at least 1."""
+    return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
 
 
 class ThreadWorkers(Workers):
@@ -90,46 +136,50 @@ class ProcessWorkers(RemoteWorkers):
 
     def __init__(self, n_jobs: int) -> None:
         super().__init__()
-        from joblib.externals.loky import get_reusable_executor
-
         self.n_jobs = n_jobs
-        self._pool = get_reusable_executor(
-            max_workers=n_jobs,
-            env=_ONE_THREAD,
-            timeout=_IDLE,
-            initializer=_end_with_parent,
-            initargs=(os.getpid(),),
+        self._pool: ProcessPool | None = ProcessPool(n_jobs)
+
+    def map_with_help(self, job: Job[Answer], tasks: Iterator[Any]) -> Iterator[Answer]:
+        """Do tasks in processes, and here as long as no process is ready."""
+        shipped = self._shipped(job)
+
+        def result(submitted: tuple[Any, Future[bytes]]) -> Answer:
+            task, future = submitted
+            if not self._opened().has_loaded(shipped) and future.cancel():
+                return job(task)
+            return cast(Answer, opened_result(self.result(future)))
+
+        return in_order(
+            lambda task: (task, self.submit(shipped, seal(job.packed(task), "a draw"))),
+            result,
+            lambda submitted: submitted[1].cancel(),
+            tasks,
+            2 * self.n_jobs,
         )
 
     def ship(self, sealed: bytes) -> bytes:
-        """Send the job with every task: pipes are fast, and no file can be tampered with."""
+        """Keep the job's bytes here; they are sent to every process before its first task."""
         return sealed
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Future[bytes]:
-        future: Future[bytes] = self._pool.submit(
-            perform_sealed, shipped.token, shipped.place, task
-        )
-        return future
+        return self._opened().submit(shipped, task)
 
     def result(self, handle: Future[bytes]) -> bytes:
-        try:
-            return handle.result()
-        except BrokenExecutor as cause:
-            raise WorkerError(f"a worker process ended: {one_line(cause)}") from cause
+        return handle.result()
 
     def cancel(self, handle: Future[bytes]) -> None:
         handle.cancel()
 
+    def __exit__(self, *raised: object) -> None:
+        """Give the processes back, for the next valuation."""
+        self._shipped_job = None
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
 
-def _end_with_parent(parent: int) -> None:
-    """Let a worker process end when its parent does, also if that was killed."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_WATCH)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    def _opened(self) -> ProcessPool:
+        self._pool = self._pool or ProcessPool(self.n_jobs)
+        return self._pool
 
 
 def resolve_n_jobs(n_jobs: int) -> int:

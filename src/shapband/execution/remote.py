@@ -112,14 +112,43 @@ class _RemoteTrace(Exception):
 
 def perform(token: str, fetch: Callable[[], bytes], task: bytes) -> bytes:
     """Do a task in this process; `fetch` gets the job's bytes if it does not have them yet."""
+    outcome = _caught(lambda: _kept_job(token, fetch)(cloudpickle.loads(task)))
+    sealed: bytes = cloudpickle.dumps(outcome)
+    return sealed
+
+
+def prepare(token: str, sealed: bytes) -> bytes:
+    """Open a job in this process before its first task, in place of all other jobs.
+
+    Returns nothing, or the outcome if the job cannot be opened. Warnings are told with the first
+    task.
+    """
+    _kept.clear()
+    outcome = _caught(lambda: _kept_job(token, lambda: sealed))
+    _untold.extend(outcome.warned)
+    if outcome.error is None:
+        return b""
+    failed: bytes = cloudpickle.dumps(outcome)
+    return failed
+
+
+def perform_prepared(token: str, task: bytes) -> bytes:
+    """Do a task whose job was prepared."""
+    outcome = _caught(lambda: _kept[token](cloudpickle.loads(task)))
+    sealed: bytes = cloudpickle.dumps(replace(outcome, warned=(*_untold, *outcome.warned)))
+    _untold.clear()
+    return sealed
+
+
+def _caught(work: Callable[[], Any]) -> _Outcome:
+    """What some work gave, or its error, with its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         try:
-            outcome = _Outcome(_kept_job(token, fetch)(cloudpickle.loads(task)))
+            outcome = _Outcome(work())
         except Exception as error:  # noqa: BLE001  raised again where the result is awaited
             outcome = _Outcome(error=_portable(error), trace=traceback.format_exc())
     warned = dict.fromkeys((str(one.message), one.category) for one in caught)
-    sealed: bytes = cloudpickle.dumps(replace(outcome, warned=tuple(warned)))
-    return sealed
+    return replace(outcome, warned=tuple(warned))
 
 
 def perform_sealed(token: str, sealed: bytes, task: bytes) -> bytes:
@@ -141,6 +170,7 @@ def opened_result(sealed: bytes) -> Any:
 
 
 _kept: dict[str, Job[Any]] = {}
+_untold: list[tuple[str, type[Warning]]] = []  # warnings while a job was prepared
 _keeping = threading.Lock()
 
 

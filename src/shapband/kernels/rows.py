@@ -1,4 +1,7 @@
-"""The rows of a draw, computed from random 64-bit words."""
+"""The rows of a draw, computed from random 64-bit words.
+
+The words are made contiguous, because a kernel is compiled once for each layout.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from shapband.kernels import load
 
 def with_replacement(words: NDArray[np.uint64], size: int) -> IntArray:
     """Convert words (n_games, k) to k independent rows below `size` for each game."""
-    chosen: IntArray = load("shuffle").below(words, size)
+    chosen: IntArray = load("shuffle").below(np.ascontiguousarray(words), size)
     return chosen
 
 
 def without_replacement(words: NDArray[np.uint64], size: int) -> IntArray:
     """Convert words (n_games, k) to k distinct rows below `size` for each game."""
-    chosen: IntArray = load("shuffle").first_of_shuffle(words, size)
+    chosen: IntArray = load("shuffle").first_of_shuffle(np.ascontiguousarray(words), size)
     return chosen
 
 

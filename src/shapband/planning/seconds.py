@@ -14,8 +14,8 @@ from shapband.planning.pilot import Pilot
 from shapband.planning.samplings import Method
 from shapband.planning.solvers import Family, evaluations_per_game
 
-_PROCESSES_START = 8.0  # seconds of work from which worker processes are started
-_STARTING = 2.0  # seconds that this takes
+_PROCESSES_START = 4.0  # seconds of work from which worker processes are started
+_STARTING = 2.0  # seconds until they are ready, in which one worker's share is done
 _LEAST_PART = 0.5  # of the time of a quick solver that a quicker one takes at least
 _MUCH = 1e9  # seconds of work for which workers are surely started
 _MOST = 10**7  # games that are ever proposed
@@ -116,7 +116,9 @@ class TimeModel:
             return seconds
         if self.pilot.plan.utility.threaded:
             return seconds / self.n_jobs
-        return seconds if seconds < _PROCESSES_START else _STARTING + seconds / self.n_jobs
+        if seconds < _PROCESSES_START:
+            return seconds
+        return _STARTING + (seconds - _STARTING) / self.n_jobs
 
     @cached_property
     def _fetch(self) -> float:

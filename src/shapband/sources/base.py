@@ -32,9 +32,11 @@ class Source(WithFacts, ABC):
     schema : the features of the records, or None while no record has been seen; an attribute or
         a property
     waits : whether a request waits for something outside this process, such as a network.
-        Sources that wait are asked from threads, so they must be safe to call from any thread;
-        each of them answers one request at a time. The others are asked from the thread that
-        called `value`
+        Sources that wait are asked from threads, so they must be safe to call from any thread.
+        The others are asked from the thread that called `value`
+    concurrent : requests that a source that waits answers at the same time; by default it is
+        asked for one game after the other. With more it must be safe to call from several
+        threads at once
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Source(WithFacts, ABC):
 
     schema: Schema | None = None
     waits: bool = False
+    concurrent: int = 1
 
 
 class FiniteSource(Source):

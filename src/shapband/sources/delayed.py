@@ -7,15 +7,21 @@ import time
 import numpy as np
 
 from shapband._typing import IntArray
-from shapband.checks import check_number
+from shapband.checks import check_number, check_whole
 from shapband.errors import InvalidInput
 from shapband.sources.base import FiniteSource, GenerativeSource, Records, Source
 
 
-def with_delay(source: Source, seconds: float) -> Source:
+def with_delay(source: Source, seconds: float, *, concurrent: int = 1) -> Source:
     """Return the source with a fixed delay at every request, as if it were behind a network.
 
     The source is asked from threads, so it must be safe to call from any thread.
+
+    Parameters
+    ----------
+    source : the source behind the delay
+    seconds : the delay of a request
+    concurrent : requests answered at the same time
 
     Examples
     --------
@@ -26,10 +32,11 @@ def with_delay(source: Source, seconds: float) -> Source:
     """
     if check_number("with_delay: seconds", seconds) < 0:
         raise InvalidInput(f"with_delay: seconds must be at least 0; received {seconds}")
+    check_whole("with_delay: concurrent", concurrent, 1)
     if isinstance(source, FiniteSource):
-        return _DelayedFinite(source, seconds)
+        return _DelayedFinite(source, seconds, concurrent)
     if isinstance(source, GenerativeSource):
-        return _DelayedGenerative(source, seconds)
+        return _DelayedGenerative(source, seconds, concurrent)
     raise InvalidInput(f"with_delay: source must be a source; received {type(source).__name__}")
 
 
@@ -38,9 +45,10 @@ class _Delayed(Source):
 
     waits = True
 
-    def __init__(self, inner: Source, seconds: float) -> None:
+    def __init__(self, inner: Source, seconds: float, concurrent: int) -> None:
         self._inner = inner
         self._seconds = seconds
+        self.concurrent = concurrent
         self.schema = inner.schema
 
     def __repr__(self) -> str:
@@ -52,8 +60,8 @@ class _DelayedFinite(_Delayed, FiniteSource):
 
     _inner: FiniteSource
 
-    def __init__(self, inner: FiniteSource, seconds: float) -> None:
-        super().__init__(inner, seconds)
+    def __init__(self, inner: FiniteSource, seconds: float, concurrent: int) -> None:
+        super().__init__(inner, seconds, concurrent)
         self.size = inner.size
         self.replace = inner.replace
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from shapband._facts import facts, name_of
 from shapband._typing import FloatArray
-from shapband.checks import described
+from shapband.checks import check_whole, described
 from shapband.errors import InvalidInput
 from shapband.records import Batch
 from shapband.sources.base import GenerativeSource, check_array_batch
@@ -24,6 +24,7 @@ class FunctionSource(GenerativeSource):
         so that a seed gives the same records again
     waits : whether the function waits for something outside this process, such as a network;
         if so, it is called from a thread, in parallel with those of other providers
+    concurrent : calls at the same time, if it waits
 
     Examples
     --------
@@ -36,7 +37,11 @@ class FunctionSource(GenerativeSource):
     """
 
     def __init__(
-        self, draw: Callable[[int, np.random.Generator], tuple[Any, Any]], *, waits: bool = False
+        self,
+        draw: Callable[[int, np.random.Generator], tuple[Any, Any]],
+        *,
+        waits: bool = False,
+        concurrent: int = 1,
     ) -> None:
         if not callable(draw):
             raise InvalidInput(
@@ -45,6 +50,7 @@ class FunctionSource(GenerativeSource):
             )
         self._draw = draw
         self.waits = waits
+        self.concurrent = check_whole("FunctionSource: concurrent", concurrent, 1)
         self._about = facts(name_of(draw), waits=waits)
 
     def draw(self, size: int, rng: np.random.Generator) -> Batch:

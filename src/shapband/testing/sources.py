@@ -21,7 +21,8 @@ def check_source(source: Source) -> None:
     A finite source must return the requested rows, in that order and as often as requested; a
     generative source must take all its randomness from `rng`. Both must give the same answer to
     the same request, not change earlier answers, and have the schema they declare. A
-    source with ``waits = True`` is also asked from another thread. Sources are never sent to
+    source with ``waits = True`` is also asked from another thread, and from several at once if its
+    `concurrent` is larger than 1. Sources are never sent to
     other processes, so they need not be picklable.
 
     Examples
@@ -97,5 +98,11 @@ def _check_answers(
         "others: keep no state, and draw random numbers from rng only",
     )
     if source.waits:
-        with ThreadPoolExecutor(1) as thread:
-            thread.submit(ask, request).result()
+        with ThreadPoolExecutor(source.concurrent) as threads:
+            answers = list(threads.map(ask, [request, other] * source.concurrent))
+        require(
+            all(same(answer, first) for answer in answers[::2]),
+            f"{method} must give the same records when it is asked from other threads, "
+            f"{source.concurrent} at the same time: share no state between requests, or leave "
+            "concurrent as 1",
+        )

@@ -271,32 +271,38 @@ def _drop_constants(sums, p, lane):
 
 
 @njit(**OPTIONS)
-def _solve_again(sums, start, p, form, constant, room, errors):
-    """Solve the lanes that are NaN without the features that are constant in them."""
-    size = p * (p + 1) // 2 + p
-    copy = sums[start : start + size * LANES].copy()
+def _without_constants(sums, start, p, errors, copy):
+    """Copy a block, in lanes that are NaN without the features that are constant in them.
+
+    Returns the number of such features.
+    """
+    for s in range(copy.size):
+        copy[s] = sums[start + s]
     dropped = 0
     for lane in range(LANES):
         if np.isnan(errors[lane]) and copy[lane] >= 2:
             dropped += _drop_constants(copy, p, lane)
-    if dropped:
-        again = np.empty(LANES)
-        solve_block(copy, 0, p, form, constant, room, again)
-        for lane in range(LANES):
-            if np.isnan(errors[lane]):
-                errors[lane] = again[lane]
+    return dropped
 
 
 @njit(**OPTIONS)
 def _solve(sums, start, p, form, constant, room, errors):
     """Errors of LANES coalitions; those that are NaN are solved without constant features."""
-    solve_block(sums, start, p, form, constant, room, errors)
-    for lane in range(LANES):
-        if sums[start + lane] < 2:
-            errors[lane] = np.nan  # a penalty would give even one record a unique solution
-    for lane in range(LANES):
-        if np.isnan(errors[lane]):
-            _solve_again(sums, start, p, form, constant, room, errors)
+    block, at, found = sums, start, errors
+    # One call in a loop, where two calls would take twice as long to compile.
+    for again in range(2):
+        solve_block(block, at, p, form, constant, room, found)
+        failed = 0
+        for lane in range(LANES):
+            if sums[start + lane] < 2:
+                errors[lane] = np.nan  # a penalty would give even one record a unique solution
+            elif np.isnan(errors[lane]):
+                errors[lane] = found[lane]
+                failed += 1
+        if again or not failed:
+            return
+        block, at, found = np.empty((p * (p + 1) // 2 + p) * LANES), 0, np.empty(LANES)
+        if not _without_constants(sums, start, p, errors, block):
             return
 
 

@@ -14,7 +14,9 @@ def first_of_shuffle(words: NDArray[np.uint64], size: int) -> IntArray:
     """Shuffle `size` rows by random words (n_games, k); return the first k: (n_games, k)."""
     n_games, k = words.shape
     chosen = np.empty((n_games, k), dtype=np.int64)
-    places = np.arange(size)
+    places = np.empty(size, dtype=np.int64)
+    for place in range(size):
+        places[place] = place
     swapped = np.empty(k, dtype=np.int64)
     for game in range(n_games):
         for step in range(k):

@@ -1,0 +1,198 @@
+"""The process that worker processes are copies of.
+
+Starting Python and importing numba and scikit-learn takes seconds of computing time. One process,
+the template, does this once and then forks every worker process. It runs nobody's code and has
+one thread, so a fork of it is safe; a fork of this process, which may have many threads, is not.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe
+from multiprocessing.reduction import recv_handle, send_handle
+
+import numpy as np
+
+from shapband.errors import WorkerError
+from shapband.kernels import rows
+from shapband.kernels.compiling import keep_silent
+
+Serve = Callable[[Connection], None]
+
+IDLE = 300  # seconds that processes stay for the next valuation
+_WATCH = 1.0  # seconds between two looks whether the parent process is there
+_ONE_THREAD = {
+    f"{library}_NUM_THREADS": "1"
+    for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")
+}
+
+
+class Template:
+    """The template process, as its parent sees it.
+
+    Parameters
+    ----------
+    serve : what a worker process does with its end of the pipe
+    """
+
+    def __init__(self, serve: Serve) -> None:
+        # loky starts processes that do not import the main script again, as those of the
+        # standard library would: a script or a notebook needs no guard for them.
+        from joblib.externals.loky.backend.process import LokyProcess
+
+        self._lock = threading.Lock()
+        self._pipe, far = Pipe()
+        arguments = (far, serve, _modules_in_use())
+        self._process = LokyProcess(target=_be_template, args=arguments, env=_ONE_THREAD)
+        self._process.start()
+        far.close()
+
+    @property
+    def usable(self) -> bool:
+        """Whether the process is there."""
+        return bool(self._process.is_alive())
+
+    def fork(self) -> tuple[Connection, int]:
+        """Have a worker process made; return the pipe to it and its number."""
+        near, far = Pipe()
+        try:
+            with self._lock:
+                self._pipe.send("fork")
+                send_handle(self._pipe, far.fileno(), self._process.pid)
+                return near, self._pipe.recv()
+        except (OSError, EOFError) as cause:
+            near.close()
+            raise WorkerError("worker processes cannot be started: their template ended") from cause
+        finally:
+            far.close()
+
+    def exit_code(self, pid: int) -> int | None:
+        """How a worker process ended, negative for the number of a signal; None if not known."""
+        try:
+            with self._lock:
+                self._pipe.send(pid)
+                code: int | None = self._pipe.recv()
+        except (OSError, EOFError):
+            return None
+        return code
+
+    def end(self) -> None:
+        """End the process; its workers end too, within a second."""
+        self._pipe.close()
+        self._process.terminate()
+
+
+def _modules_in_use() -> list[str]:
+    """The parts of this package and of scikit-learn in use here, which jobs will need too.
+
+    No other packages: some start threads when they are imported, and must not be forked.
+    """
+    names = list(sys.modules)
+    learn = [name for name in names if name.startswith("sklearn.") and name.count(".") == 1]
+    return [*(name for name in names if name.startswith("shapband.")), *learn]
+
+
+def _import(modules: list[str]) -> None:
+    """Import modules, and have numba prepare what all compiled functions share."""
+    for name in modules:
+        with suppress(ImportError):  # a job that needs the module tells what is wrong with it
+            importlib.import_module(name)
+    rows.with_replacement(np.zeros((1, 1), dtype=np.uint64), 1)
+
+
+def _be_template(pipe: Connection, serve: Serve, modules: list[str]) -> None:
+    """Import, then fork a worker process at every request, until the parent has ended."""
+    keep_silent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt ends
+    _import(modules)
+    children: dict[int, int | None] = {}
+    try:
+        while pipe.poll(IDLE) or _reap(children):
+            if not pipe.poll():
+                continue
+            wanted = pipe.recv()
+            if wanted == "fork":
+                _fork(pipe, serve, children)
+            else:
+                pipe.send(_exit_code(children, wanted))
+    except (OSError, EOFError):
+        return  # the parent has ended
+
+
+def _fork(pipe: Connection, serve: Serve, children: dict[int, int | None]) -> None:
+    """Fork a worker process that is given its end of a pipe."""
+    handle = recv_handle(pipe)
+    template = os.getpid()
+    pid = os.fork()
+    if pid:
+        os.close(handle)
+        children[pid] = None
+        pipe.send(pid)
+        return
+    try:
+        pipe.close()
+        _end_with(template)
+        serve(Connection(handle))
+    finally:
+        os._exit(0)
+
+
+def _exit_code(children: dict[int, int | None], pid: int) -> int | None:
+    """How a child ended; one that has closed its pipe ends within a moment."""
+    until = time.monotonic() + _WATCH
+    while _reap(children) and children.get(pid) is None and time.monotonic() < until:
+        time.sleep(0.01)
+    return children.get(pid)
+
+
+def _reap(children: dict[int, int | None]) -> bool:
+    """Note how children ended; return whether there are others."""
+    while any(code is None for code in children.values()):
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return True
+        children[pid] = os.waitstatus_to_exitcode(status)
+    return False
+
+
+def _end_with(parent: int) -> None:
+    """Let a process end when its parent does, also if that was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+_current: list[Template] = []
+_starting = threading.Lock()
+
+
+def template(serve: Serve) -> Template:
+    """The template process of this process; it is started if there is none."""
+    with _starting:
+        if not _current or not _current[0].usable:
+            _current[:] = [Template(serve)]
+        return _current[0]
+
+
+def _end_all() -> None:
+    for one in _current:
+        one.end()
+
+
+# Called before multiprocessing's own function, which would wait for the process: the last one to
+# be registered is called first.
+atexit.register(_end_all)
+# A fork of this process must not talk to the template of its parent.
+os.register_at_fork(after_in_child=_current.clear)
