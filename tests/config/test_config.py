@@ -152,7 +152,7 @@ def test_logistic_regression(folder):
         frame["stay"] = np.where(frame["stay"] > 0, "long", "short")
         frame.to_csv(folder / f"{name}.csv", index=False, sep=separator)
     table = f'[utility]\nkind = "logistic"\nC = 0.5\nscore = "neg_log_loss"\n{VALIDATION}\n'
-    utility = Config.parse(ONE_FILE + table).build(folder).utility
+    utility = Config.parse(ONE_FILE + table).build(folder).plan.utility
     assert repr(utility).startswith(
         "LogisticUtility(30 validation rows, 2 features, C=0.5, score='neg_log_loss'"
     )

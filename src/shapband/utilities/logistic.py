@@ -61,7 +61,7 @@ class LogisticUtility(Utility):
     >>> both = utility.summarise(sb.Batch(X[1:3], np.array(["low", "high"])))
     >>> one = utility.summarise(sb.Batch(X[:1], np.array(["low"])))
     >>> utility.evaluate([both, one], [0b01, 0b10, 0b11]).tolist()
-    [1.0, 0.5, 1.0]
+    [1.0, 0.5, 0.75]
     """
 
     schema: Schema

@@ -130,7 +130,7 @@ def fit(Z: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray) -> F
         # Steps that change logits by more than 1/2 are halved until they lower the objective.
         while share * change > 0.5 and objective(beta + share * step) > objective(beta):
             share /= 2
-        beta = beta + share * step
+        beta += share * step
         if change**2 <= TOLERANCE:
             return beta
     return np.full_like(beta, np.nan)
