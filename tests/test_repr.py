@@ -68,6 +68,11 @@ class Lost(sb.FiniteSource):
             "empty=0.166667)",
         ),
         (
+            sb.LogisticUtility(X, ["a", "b", "b"] * 2, C=0.5),
+            "LogisticUtility(6 validation rows, 2 features, C=0.5, score='accuracy', "
+            "empty=0.666667)",
+        ),
+        (
             sb.EstimatorUtility(Ridge(), X, Y, "r2"),
             "EstimatorUtility(Ridge(), 6 validation rows, 2 features, score='r2')",
         ),

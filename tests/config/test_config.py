@@ -134,6 +134,18 @@ def test_parquet_without_pyarrow_names_the_extra(folder, monkeypatch):
         Config.parse(ONE_FILE.replace("csv", "parquet") + LINEAR).build(folder)
 
 
+def test_logistic_regression(folder):
+    for name, separator in (("all", ","), ("validation", ";")):
+        frame = pd.read_csv(folder / f"{name}.csv", sep=separator)
+        frame["stay"] = np.where(frame["stay"] > 0, "long", "short")
+        frame.to_csv(folder / f"{name}.csv", index=False, sep=separator)
+    table = f'[utility]\nkind = "logistic"\nC = 0.5\nscore = "neg_log_loss"\n{VALIDATION}\n'
+    utility = Config.parse(ONE_FILE + table).build(folder).utility
+    assert repr(utility).startswith(
+        "LogisticUtility(30 validation rows, 2 features, C=0.5, score='neg_log_loss'"
+    )
+
+
 @pytest.mark.parametrize(
     ("utility", "kind"),
     [

@@ -99,7 +99,7 @@ def test_auc_of_odd_scores(odds):
         "outlier": np.append(rng.normal(size=299), 1e12),
         "infinite": np.where(rng.random(300) < 0.1, -np.inf, rng.normal(size=300)),
         "equal": np.zeros(300),
-        "huge": rng.uniform(-1.7e308, 1.7e308, size=300),
+        "huge": rng.uniform(-1.0, 1.0, size=300) * 1.7e308,
     }[odds]
     codes = rng.integers(0, 2, size=300)
     logits = np.stack([np.zeros(300), scores])[None]

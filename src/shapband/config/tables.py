@@ -229,6 +229,14 @@ class DiscriminantTable(ValidatedTable):
     score: ClassScore = "accuracy"
 
 
+class LogisticTable(ValidatedTable):
+    """The score of a logistic regression."""
+
+    kind: Literal["logistic"]
+    C: Above = Field(1.0, description="Inverse strength of the penalty on the coefficients.")
+    score: ClassScore = "accuracy"
+
+
 class NeighborsTable(ValidatedTable):
     """The score of the nearest neighbours."""
 
@@ -274,6 +282,7 @@ UtilityTable = Annotated[
     | LinearTable
     | BayesTable
     | DiscriminantTable
+    | LogisticTable
     | NeighborsTable
     | EstimatorTable
     | ValuesTable

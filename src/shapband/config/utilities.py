@@ -19,6 +19,7 @@ from shapband.utilities.bayes import GaussianNBUtility
 from shapband.utilities.discriminant import LDAUtility
 from shapband.utilities.estimator import EstimatorUtility
 from shapband.utilities.linear import LinearUtility
+from shapband.utilities.logistic import LogisticUtility
 from shapband.utilities.neighbors import NeighborUtility
 from shapband.utilities.table import TableUtility
 
@@ -49,6 +50,8 @@ def _validated(table: tables.ValidatedTable, rows: Batch, base: Path) -> Utility
         return GaussianNBUtility(X, y, table.score, var_smoothing=smoothing, empty=empty)
     if isinstance(table, tables.DiscriminantTable):
         return LDAUtility(X, y, table.score, empty=empty)
+    if isinstance(table, tables.LogisticTable):
+        return LogisticUtility(X, y, table.C, table.score, empty=empty)
     if isinstance(table, tables.NeighborsTable):
         weights = table.weights
         return NeighborUtility(X, y, table.k, table.task, table.score, weights=weights, empty=empty)

@@ -71,7 +71,10 @@ class Utility(WithFacts, ABC):
     threaded: bool = False
     summaries_travel: bool = False
     failures: int = 0
-    _counters = ("failures", "_warned")  # change during a valuation, so not in fingerprints
+    _counters: tuple[str, ...] = (
+        "failures",
+        "_warned",
+    )  # change during a valuation, so not in fingerprints
 
     @property
     def exact_up_to(self) -> int:

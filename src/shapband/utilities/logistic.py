@@ -143,29 +143,29 @@ class LogisticUtility(Utility):
         return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        return self._worth(kernels.load("logistic").logistic_table(*self._game(games)))
+        table: FloatArray = kernels.load("logistic").logistic_table(*self._game(games))
+        table[:, 0] = self.empty
+        return table
 
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
         prefixes = kernels.load("logistic").logistic_prefixes
-        return self._worth(prefixes(*self._game(games), orders, first))
+        values: FloatArray = prefixes(*self._game(games), orders, first)
+        return values
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
         rows = kernels.load("logistic").logistic_rows
-        return self._worth(rows(*self._game(games), inside, of_game))
+        values: FloatArray = rows(*self._game(games), inside, of_game)
+        values[~inside.any(axis=1)] = self.empty
+        return values
 
     def _game(self, games: GameSummaries) -> tuple[Any, ...]:
         """The arguments that all kernels share."""
         fixed = (self._ridge, self._columns, self._y, len(self._labels), self._score)
         return (_stacked(games), *fixed)
-
-    def _worth(self, scores: FloatArray) -> FloatArray:
-        """Give the empty coalitions, which kernels mark by NaN, their value."""
-        scores[np.isnan(scores)] = self.empty
-        return scores
 
     def _known(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
         """The features and the label codes of a batch."""

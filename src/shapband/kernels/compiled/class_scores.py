@@ -33,6 +33,7 @@ from shapband.kernels.compiled.lanes import (
 )
 
 ACCURACY, LOG_LOSS, AUC, BRIER = range(4)
+TIE = 1e-10
 EPS = float(np.finfo(np.float64).eps)
 WORST = -math.log(EPS)  # largest loss of one row
 BEST = -math.log1p(-EPS)
@@ -83,7 +84,7 @@ def score_of_odds(codes, score, room):
     if score == ACCURACY:
         right = 0
         for r in range(codes.shape[0]):
-            right += (odds[r] > 0.0) == (codes[r] == 1)
+            right += (odds[r] > TIE) == (codes[r] == 1)
         return right / codes.shape[0]
     if score == LOG_LOSS:
         return -_log_loss_of_odds(signs, odds, codes.shape[0])
@@ -133,10 +134,12 @@ def _accuracy(logits, codes):
     classes, rows = logits.shape
     right = 0
     for r in range(rows):
-        best = 0
+        top = logits[0, r]
         for k in range(1, classes):
-            if logits[k, r] > logits[best, r]:
-                best = k
+            top = max(top, logits[k, r])
+        best = 0
+        while logits[best, r] < top - TIE:
+            best += 1
         right += best == codes[r]
     return right / rows
 

@@ -59,7 +59,8 @@ def _score(classes, place, beta, p, validation, codes, n_labels, score, room):
     odds = room[1]
     flat = validation.reshape(-1)
     stride = validation.shape[1]
-    if n_labels == 2 and classes.shape[0] == 2 and classes[0] == 0.0 and classes[1] == 1.0:
+    two_labels = n_labels == 2 and classes.shape[0] == 2 and classes[0] == 0.0
+    if two_labels and classes[1] == 1.0 and place[0] == 0 and place[1] == 1:
         linear_forms(flat, stride, stride, p, beta, 0, odds, 0)
         return score_of_odds(codes, score, room)
     rows = codes.shape[0]
@@ -84,7 +85,10 @@ def _score(classes, place, beta, p, validation, codes, n_labels, score, room):
 
 @njit(**OPTIONS)
 def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels, score, rooms):
-    """Score of one coalition, NaN without members; beta is its start if warm, then its fit."""
+    """Score of one coalition; beta is its start if warm, then its fit.
+
+    It is NaN without members, and if the fit does not converge.
+    """
     classes, tally, _ = game
     fit_room, score_place = rooms
     p = summary.shape[1]
@@ -103,6 +107,8 @@ def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels
         if not warm or present < classes.shape[0]:
             start_cold(count, p, present, fit_room, beta)
         fit(count, p, present, ridge, beta, fit_room)
+        if np.isnan(beta[0]):
+            return np.nan
     return _score(classes, place, beta, p, validation, codes, n_labels, score, score_place)
 
 

@@ -440,7 +440,8 @@ def fit(count, p, classes, ridge, beta, room):
 
     Parameters
     ----------
-    beta : (at least (classes - 1) * p,) the start, and afterwards the solution
+    beta : (at least (classes - 1) * p,) the start, and afterwards the solution; NaN if it was not
+        found
     """
     columns, _, logits, changes, _, _, _, hessian, gradient, step = room
     stride, free = columns.shape[1], classes - 1
@@ -458,6 +459,10 @@ def fit(count, p, classes, ridge, beta, room):
             beta[:size] = np.nan
             return steps
         if fresh and not _factor(hessian, size, step):
+            # The step still holds the diagonal of the Hessian.
+            if not _is_finite(step, size):
+                beta[:size] = np.nan
+                return steps
             _derivatives(count, p, classes, ridge, beta, room, fresh)
             _careful_step(hessian, size, p, ridge, gradient, step)
             moved = np.inf
@@ -479,4 +484,5 @@ def fit(count, p, classes, ridge, beta, room):
             return steps + 1
         before = change
         moved += share * change
+    beta[:size] = np.nan
     return MOST_STEPS

@@ -12,6 +12,7 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray
 
 ACCURACY, LOG_LOSS, AUC, BRIER = range(4)
+TIE = 1e-10  # logits as close as this are equal, and the smaller class is predicted
 EPS = float(np.finfo(np.float64).eps)  # probabilities are clipped to [EPS, 1 - EPS] for the log
 
 
@@ -31,7 +32,8 @@ def class_scores(logits: FloatArray, codes: IntArray, n_labels: int, score: int)
 
 def _score(logits: FloatArray, codes: IntArray, n_labels: int, score: int) -> float:
     if score == ACCURACY:
-        return float(np.mean(logits.argmax(axis=0) == codes))
+        best = (logits >= logits.max(axis=0) - TIE).argmax(axis=0)
+        return float(np.mean(best == codes))
     if score == AUC:
         return _auc(_log_odds(logits, 1), codes)
     probabilities = np.exp(logits - logits.max(axis=0))

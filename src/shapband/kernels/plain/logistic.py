@@ -47,7 +47,7 @@ def logistic_prefixes(
     result = np.empty(orders.shape)
     for g, t, k in np.ndindex(*orders.shape):
         if first[g, t, k] == t:
-            inside = np.isin(np.arange(orders.shape[2]), orders[g, t, : k + 1])
+            inside = np.isin(np.arange(orders.shape[2]), orders[g, t, : k + 1]).astype(np.uint8)
             result[g, t, k] = _value(
                 summaries[g], inside, ridge, validation, codes, n_labels, score
             )
@@ -91,6 +91,8 @@ def _value(
     if len(classes) > 1:
         Z = np.column_stack([np.ones(len(records)), records[:, 1:]])
         found[1:] = fit(Z, class_of, len(classes), ridge) @ rows
+        if np.isnan(found).any():
+            return float("nan")
     others = np.cumsum(classes < 0) - 1
     place = np.where(classes < 0, n_labels + others, classes).astype(np.int64)
     logits = np.full((n_labels + int((classes < 0).sum()), len(codes)), -np.inf)
@@ -130,5 +132,5 @@ def fit(Z: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray) -> F
             share /= 2
         beta = beta + share * step
         if change**2 <= TOLERANCE:
-            break
-    return beta
+            return beta
+    return np.full_like(beta, np.nan)
