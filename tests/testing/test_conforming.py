@@ -43,6 +43,13 @@ UTILITIES = {
     "estimator": sb.EstimatorUtility(Ridge(), X, Y[:, 0]),
     "function": sb.FunctionUtility(lambda x, y: float(np.median(y)), empty=0.1),
 }
+CLASSIFIERS = [
+    sb.NeighborUtility(X, LABELS, k=2, task="classification"),
+    sb.EstimatorUtility(LogisticRegression(), X, LABELS),
+    sb.LogisticUtility(X, LABELS, score="neg_log_loss"),
+    sb.GaussianNBUtility(X, LABELS, score="neg_log_loss"),
+    sb.LDAUtility(X, LABELS, score="neg_log_loss"),
+]
 SAMPLINGS = [
     sb.Fresh(60),
     sb.Fresh(1),
@@ -72,15 +79,7 @@ def test_our_utilities_conform(name):
     sb.testing.check_utility(UTILITIES[name])
 
 
-@pytest.mark.parametrize(
-    "utility",
-    [
-        sb.NeighborUtility(X, LABELS, k=2, task="classification"),
-        sb.EstimatorUtility(LogisticRegression(), X, LABELS),
-        sb.LogisticUtility(X, LABELS, score="neg_log_loss"),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("utility", CLASSIFIERS, ids=repr)
 def test_our_classifiers_conform(utility):
     sb.testing.check_utility(utility, [(X + i, LABELS) for i in range(4)])
 
@@ -114,7 +113,7 @@ def public(kind):
 
 def test_every_public_class_is_checked_here():
     abstract = {"Source", "FiniteSource", "GenerativeSource", "Utility", "Sampling", "Solver"}
-    checked = [*SOURCES.values(), *UTILITIES.values(), *SAMPLINGS, *SOLVERS]
+    checked = [*SOURCES.values(), *UTILITIES.values(), *CLASSIFIERS, *SAMPLINGS, *SOLVERS]
     names = {type(thing).__name__ for thing in checked}
     assert public((sb.Source, sb.Utility, sb.Sampling, sb.Solver)) - abstract <= names
 
