@@ -1,0 +1,136 @@
+"""The answer of a valuation in a few sentences: who is worth most, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from markupsafe import Markup
+
+from shapband.errors import InvalidInput
+from shapband.indices import SHAPLEY
+from shapband.report.names import named, shown
+from shapband.report.tables import number, probability
+
+if TYPE_CHECKING:
+    from shapband.valuation import Valuation
+
+_SURE = 0.95
+_UNLIKELY = 0.05
+_Found = TypeVar("_Found")
+
+
+class Refused(str):
+    """Why something cannot be had from a valuation, as a sentence."""
+
+
+def attempt(question: Callable[[], _Found]) -> _Found | Refused:
+    """Ask a valuation something, or give the reason why it cannot be answered."""
+    try:
+        return question()
+    except InvalidInput as cause:
+        reason = str(cause).split(": ", 1)[-1]
+        return Refused(f"{reason[:1].upper()}{reason[1:]}.")
+
+
+def kind_of_value(valuation: Valuation) -> str:
+    """What the values are called."""
+    if valuation.groups is not None:
+        return "Owen value"
+    return (
+        "Shapley value" if valuation.index == repr(SHAPLEY) else f"{shown(valuation.index)} value"
+    )
+
+
+def answer(valuation: Valuation) -> list[Markup]:
+    """Say who is worth most, how sure that is, and what the numbers are of."""
+    order = np.argsort(-valuation.expectation, kind="stable")
+    best = int(order[0])
+    tied = int((valuation.expectation == valuation.expectation[best]).sum())
+    if len(order) == 1:
+        sentences = [_only(valuation)]
+    elif tied > 1:
+        sentences = [
+            Markup("{} of {} providers share the largest expected value, {}.").format(
+                f"{tied:,}", f"{len(order):,}", _estimate(valuation, best)
+            )
+        ]
+    else:
+        sentences = [_largest(valuation, best), _ahead(valuation, best, int(order[1]))]
+    return [*sentences, _spread(valuation, best), _meaning(valuation)]
+
+
+def _only(valuation: Valuation) -> Markup:
+    return Markup("<strong>{}</strong> is the only provider: its expected {} is {}.").format(
+        named(valuation.names[0]), kind_of_value(valuation), _estimate(valuation, 0)
+    )
+
+
+def _largest(valuation: Valuation, best: int) -> Markup:
+    """Name the largest estimate, and the probability that it is truly the largest."""
+    name, value = named(valuation.names[best]), _estimate(valuation, best)
+    kind, chances = kind_of_value(valuation), attempt(lambda: valuation.top(1))
+    if isinstance(chances, Refused):
+        return Markup(
+            "<strong>{}</strong> has the largest estimate: its expected {} is {}."
+        ).format(name, kind, value)
+    chance = float(chances.iloc[best])
+    if chance >= _SURE:
+        return Markup(
+            "<strong>{}</strong> is worth most: its expected {} is {}, and the probability that "
+            "no other is larger is {}."
+        ).format(name, kind, value, probability(chance))
+    rival = int(np.argmax(np.where(np.arange(len(chances)) == best, -1.0, chances.to_numpy())))
+    others = int((chances > _UNLIKELY).sum()) - 1
+    also = Markup("{} with {}").format(
+        named(valuation.names[rival]), probability(float(chances.iloc[rival]))
+    )
+    more = f", and {others - 1} more" if others > 1 else ""
+    return Markup(
+        "<strong>{}</strong> has the largest estimate, but it is not sure to be worth most: its "
+        "expected {} is {}. It is the largest with a probability of {}, {}{}."
+    ).format(name, kind, value, probability(chance), also, more)
+
+
+def _ahead(valuation: Valuation, best: int, second: int) -> Markup:
+    """Say how far the largest estimate is above the next one."""
+    found = valuation.difference(valuation.names[best], valuation.names[second])
+    half = (found.high - found.low) / 2
+    if not math.isfinite(half):
+        return Markup("How far it is ahead of {} is not known.").format(
+            named(valuation.names[second])
+        )
+    return Markup("It is {} above {} (95 % interval {} to {}).").format(
+        number(found.estimate, half),
+        named(valuation.names[second]),
+        number(found.low, half),
+        number(found.high, half),
+    )
+
+
+def _spread(valuation: Valuation, best: int) -> Markup:
+    """Say how much its value moves from one draw to the next."""
+    deviation = float(valuation.standard_deviation[best])
+    if not math.isfinite(deviation):
+        return Markup("How much its value changes from one draw to the next is not known yet.")
+    return Markup(
+        "From one draw of the data to the next, its value changes by {} (one standard deviation); "
+        "this belongs to the data, and more games do not lower it."
+    ).format(number(deviation, deviation / 10))
+
+
+def _meaning(valuation: Valuation) -> Markup:
+    return Markup("The numbers are contributions to {}, over {}.").format(
+        shown(valuation.setup.get("utility", "the utility")), shown(valuation.target)
+    )
+
+
+def _estimate(valuation: Valuation, at: int) -> str:
+    """Write an expectation with the half width of its interval."""
+    low, high = valuation.interval()[at]
+    half, value = float(high - low) / 2, float(valuation.expectation[at])
+    if not math.isfinite(half):
+        return f"{number(value, half)}, with an interval that is not known"
+    return f"{number(value, half)} ± {number(half, half)}"
