@@ -39,7 +39,7 @@ def valuation_text(valuation: Valuation) -> str:
             *(line for caveat in caveats(valuation) for line in caveat),
             "",
             *on_participation(valuation),
-            *on_pools(valuation),
+            *_on_pools(valuation),
             f"sources: {valuation.access.records:,} records in {valuation.access.requests:,} "
             f"requests, total request time {valuation.access.seconds:.2f} s",
             f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
@@ -52,7 +52,7 @@ def valuation_text(valuation: Valuation) -> str:
 def valuation_html(valuation: Valuation) -> str:
     """Format a valuation as an HTML table for notebooks. All text in it is escaped."""
     notes = [line for caveat in caveats(valuation) for line in caveat]
-    notes += [*on_participation(valuation), *on_pools(valuation)]
+    notes += [*on_participation(valuation), *_on_pools(valuation)]
     return html_table(_headline(valuation), valuation_table(valuation), notes)
 
 
@@ -274,7 +274,7 @@ def on_participation(valuation: Valuation) -> list[str]:
     ]
 
 
-def on_pools(valuation: Valuation) -> list[str]:
+def _on_pools(valuation: Valuation) -> list[str]:
     """Say where the errors of games from pools come from, what would lower them, and which sd."""
     if valuation.moments.pools is None:
         return []

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
 from shapband.report.names import named, shown
-from shapband.report.sections import Section
+from shapband.report.section import Section, sentence
 from shapband.report.tables import Table, joined, names_of, numbers
 from shapband.text import caveats
 
@@ -53,11 +53,11 @@ def about(valuation: Valuation, payouts: Payouts | None, status: RunStatus | Non
 
 def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
     """What to look at before the numbers are used."""
-    alerts = [_sentence(" ".join(_ended(lines))) for lines in caveats(valuation)]
+    alerts = [sentence(" ".join(_ended(lines))) for lines in caveats(valuation)]
     if valuation.stopped_code == "unfinished":
         alerts.insert(0, _unfinished(valuation, status))
     if valuation.stopped_code == "pools":
-        alerts.insert(0, _sentence(f"the stopping rule was not met: {valuation.stopped}"))
+        alerts.insert(0, sentence(f"the stopping rule was not met: {valuation.stopped}"))
     nothing = (
         "Nothing was found: no failed evaluation, no repeated records, no skewed or constant "
         "values, no variance that is not known."
@@ -129,7 +129,7 @@ def payouts_section(valuation: Valuation, payouts: Payouts) -> Section:
             f"{payouts.rule}. The standard errors come from the errors of the values, not from "
             "their spread."
         ],
-        alerts=[_sentence(note) for note in payouts.notes],
+        alerts=[sentence(note) for note in payouts.notes],
         tables=[table],
     )
 
@@ -146,7 +146,7 @@ def method_section(valuation: Valuation) -> Section:
         ("Solver", _explained(setup.get("solver", "not known"), _SOLVERS)),
     ]  # fmt: skip
     if "chosen" in setup:
-        facts.append(("Why this solver", _sentence(setup["chosen"])))
+        facts.append(("Why this solver", sentence(setup["chosen"])))
     if "participation" in setup:
         facts.append(("Participation", f"{setup['participation']}: absent providers are worth 0."))
     facts += [
@@ -259,7 +259,3 @@ def _ended(lines: tuple[str, ...]) -> Iterator[str]:
     *first, last = lines
     yield from (f"{line}." for line in first)
     yield last if not first else last[:1].upper() + last[1:]
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"

@@ -12,9 +12,11 @@ from markupsafe import Markup
 from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
 from shapband.report.names import named, shown
-from shapband.report.tables import number, probability
+from shapband.report.tables import NO_BREAK, number, probability
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from shapband.valuation import Valuation
 
 _SURE = 0.95
@@ -44,8 +46,11 @@ def kind_of_value(valuation: Valuation) -> str:
     )
 
 
-def answer(valuation: Valuation) -> list[Markup]:
-    """Say who is worth most, how sure that is, and what the numbers are of."""
+def answer(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[Markup]:
+    """Say who is worth most, how sure that is, and what the numbers are of.
+
+    `chances` are the probabilities to have the largest expectation.
+    """
     order = np.argsort(-valuation.expectation, kind="stable")
     best = int(order[0])
     tied = int((valuation.expectation == valuation.expectation[best]).sum())
@@ -58,7 +63,7 @@ def answer(valuation: Valuation) -> list[Markup]:
             )
         ]
     else:
-        sentences = [_largest(valuation, best), _ahead(valuation, best, int(order[1]))]
+        sentences = [_largest(valuation, best, chances), _ahead(valuation, best, int(order[1]))]
     return [*sentences, _spread(valuation, best), _meaning(valuation)]
 
 
@@ -68,30 +73,31 @@ def _only(valuation: Valuation) -> Markup:
     )
 
 
-def _largest(valuation: Valuation, best: int) -> Markup:
+def _largest(valuation: Valuation, best: int, chances: pd.Series[float] | Refused) -> Markup:
     """Name the largest estimate, and the probability that it is truly the largest."""
     name, value = named(valuation.names[best]), _estimate(valuation, best)
-    kind, chances = kind_of_value(valuation), attempt(lambda: valuation.top(1))
+    begin = Markup("<strong>{}</strong> has the largest expected {}, {}").format(
+        name, kind_of_value(valuation), value
+    )
     if isinstance(chances, Refused):
-        return Markup(
-            "<strong>{}</strong> has the largest estimate: its expected {} is {}."
-        ).format(name, kind, value)
+        return Markup("{}; how sure this is, is not known.").format(begin)
     chance = float(chances.iloc[best])
     if chance >= _SURE:
-        return Markup(
-            "<strong>{}</strong> is worth most: its expected {} is {}, and the probability that "
-            "no other is larger is {}."
-        ).format(name, kind, value, probability(chance))
+        return Markup("{}: this is true with a probability of {}.").format(
+            begin, probability(chance)
+        )
     rival = int(np.argmax(np.where(np.arange(len(chances)) == best, -1.0, chances.to_numpy())))
-    others = int((chances > _UNLIKELY).sum()) - 1
-    also = Markup("{} with {}").format(
-        named(valuation.names[rival]), probability(float(chances.iloc[rival]))
-    )
-    more = f", and {others - 1} more" if others > 1 else ""
+    others = int((chances > _UNLIKELY).sum()) - 2
+    more = f"; {others:,} more {'is' if others == 1 else 'are'} possible" if others > 0 else ""
     return Markup(
-        "<strong>{}</strong> has the largest estimate, but it is not sure to be worth most: its "
-        "expected {} is {}. It is the largest with a probability of {}, {}{}."
-    ).format(name, kind, value, probability(chance), also, more)
+        "{}, but this is not sure: it is the largest with a probability of {}, and {} with {}{}."
+    ).format(
+        begin,
+        probability(chance),
+        named(valuation.names[rival]),
+        probability(float(chances.iloc[rival])),
+        more,
+    )
 
 
 def _ahead(valuation: Valuation, best: int, second: int) -> Markup:
@@ -133,4 +139,4 @@ def _estimate(valuation: Valuation, at: int) -> str:
     half, value = float(high - low) / 2, float(valuation.expectation[at])
     if not math.isfinite(half):
         return f"{number(value, half)}, with an interval that is not known"
-    return f"{number(value, half)} ± {number(half, half)}"
+    return f"{number(value, half)}{NO_BREAK}±{NO_BREAK}{number(half, half)}"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
+from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
 from shapband.report.svg import Axis, as_markup, element, log_axis, percent, picture
 
 if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
     import pandas as pd
 
 _HEIGHT = 260  # pixels of the plot
@@ -59,8 +58,9 @@ def convergence_chart(widths: Widths, words: str) -> Markup:
     drawn = [*table["narrowest"], *table["widest"], widths.floor]
     half = log_axis(drawn, "")
     top = _ABOVE if widths.by_records else 10
-    chart = picture(top + _HEIGHT + _BELOW, words)
-    plot = element(chart, "svg", x="13%", y=0, width="84%", height="100%", class_="plot")
+    chart = Element("div")
+    whole = picture(chart, top + _HEIGHT + _BELOW, words)
+    plot = element(whole, "svg", x="11%", y=0, width="86%", height="100%", class_="plot")
     _draw_scales(plot, games, half, top)
     if widths.by_records:
         _draw_records(plot, games, table, top)

@@ -13,11 +13,20 @@ from markupsafe import Markup
 
 from shapband.errors import InvalidInput
 from shapband.report.about import about
-from shapband.report.answer import answer
+from shapband.report.accuracy import convergence_section, errors_section, participation_section
+from shapband.report.answer import Refused, answer, attempt
 from shapband.report.names import shown
-from shapband.report.sections import results
+from shapband.report.section import Section
+from shapband.report.worth import (
+    distribution_section,
+    groups_section,
+    ranks_section,
+    values_section,
+)
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from shapband.paying.payouts import Payouts
     from shapband.runs.read import RunStatus
     from shapband.valuation import Valuation
@@ -46,16 +55,33 @@ def page_of(
 ) -> str:
     """Make the text of the report. The same arguments give the same text."""
     style = (_TEMPLATES / "style.css").read_text("utf-8")
-    sections = [*results(valuation), *about(valuation, payouts, status)]
+    chances = attempt(lambda: valuation.top(1))  # simulated, so asked for only once
+    sections = [*_results(valuation, chances), *about(valuation, payouts, status)]
     return _environment().get_template("page.html.jinja").render(
         style=Markup(style),  # noqa: S704  a file of this package
         style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-        answer=answer(valuation),
+        answer=answer(valuation, chances),
         facts=_facts(valuation),
         sections=sections,
         n_alerts=sum(len(section.alerts) for section in sections),
         unfinished=valuation.stopped_code == "unfinished",
     )  # fmt: skip
+
+
+def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[Section]:
+    """Make all sections that show results; `chances` are those to have the largest expectation."""
+    sections = [values_section(valuation)]
+    if valuation.groups is not None:
+        sections.append(groups_section(valuation.groups))
+    sections += [
+        distribution_section(valuation),
+        ranks_section(valuation, chances),
+        convergence_section(valuation),
+        errors_section(valuation),
+    ]
+    if valuation.moments.presence is not None:
+        sections.append(participation_section(valuation))
+    return sections
 
 
 def _environment() -> Environment:

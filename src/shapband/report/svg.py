@@ -1,6 +1,7 @@
 """Inline SVG whose text keeps its size on every screen: lengths across are shares of the width.
 
-Charts are trees of elements, so whatever a name holds is escaped when they are written.
+Names stand beside the picture as HTML, so that the browser gives them the room they need. Charts
+are trees of elements, so whatever a name holds is escaped when they are written.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ _FIRST, _LAST = 25, 10
 _TOP = 6  # pixels above the first row
 _AXIS = 46  # pixels below the last row: tick labels, and what is measured
 _MOST_TICKS = 5
-_LONGEST = 40  # characters of a name
-_CHARACTER = 1.9  # width of a character on a telephone, in percent of a chart
+_PITCHES = {12: 28, 25: 23}  # most rows → pixels of a row; style.css has the same for names
+_LEAST_PITCH = 19
 _ELLIPSIS = "…"
 
 
@@ -180,16 +181,17 @@ def _text(attribute: str | float) -> str:
     return f"{attribute:.2f}".rstrip("0").rstrip(".")
 
 
-def picture(height: float, words: str) -> Element:
-    """Begin a chart; `words` say what it shows to those who do not see it."""
-    label = shown(words)
-    attributes = {"class": "chart", "width": "100%", "height": _text(height)}
-    return Element("svg", {**attributes, "role": "img", "aria-label": label})
+def picture(parent: Element, height: float, words: str) -> Element:
+    """Begin a picture; `words` say what it shows to those who do not see it."""
+    words = shown(words)
+    return element(
+        parent, "svg", class_="chart", width="100%", height=height, role="img", aria_label=words
+    )
 
 
 def as_markup(chart: Element) -> Markup:
-    """Write a chart for the page; `tostring` has escaped all texts in it."""
-    return Markup(tostring(chart, encoding="unicode"))  # noqa: S704
+    """Write a chart for the page; `tostring` escapes all texts in it."""
+    return Markup(tostring(chart, encoding="unicode", short_empty_elements=False))  # noqa: S704
 
 
 def row_chart(
@@ -206,32 +208,25 @@ def row_chart(
     across are percent. It returns what the tooltip says.
     """
     rows = shown_rows(len(names))
-    pitch = 28 if len(rows) <= 12 else 23 if len(rows) <= 25 else 19
+    pitch = next((high for most, high in _PITCHES.items() if len(rows) <= most), _LEAST_PITCH)
     bottom = _TOP + pitch * len(rows)
-    chart = picture(bottom + _AXIS, words)
-    longest = max(min(len(name), _LONGEST) for name in names)
-    margin = min(max(longest * _CHARACTER, 8.0), 34.0)
-    labels = element(chart, "svg", x="0", y=0, width=percent(margin), height=bottom)
-    plot = element(
-        chart, "svg", x=percent(margin + 2), y=0, width=percent(94 - margin), height="100%",
-        class_="plot",
-    )  # fmt: skip
+    chart = Element("div", {"class": f"rows pitch{pitch}"})
+    # The table has the names for those who do not see the picture.
+    labels = element(chart, "div", class_="names", aria_hidden="true")
+    whole = picture(chart, bottom + _AXIS, words)
+    plot = element(whole, "svg", x="2%", y=0, width="94%", height="100%", class_="plot")
     _draw_axis(plot, axis, bottom, zero=zero)
     for place, row in enumerate(rows):
         middle = _TOP + pitch * (place + 0.5)
+        element(labels, "bdi", _ELLIPSIS if row is None else names[row])
         if row is None:
-            told = f"{_ELLIPSIS} {len(names) - len(rows) + 1:,} more {_ELLIPSIS}"
+            told = f"{len(names) - len(rows) + 1:,} more"
             element(plot, "text", told, x="50%", y=middle, dy=".35em", class_="gap")
             continue
-        element(labels, "text", _short(names[row]), x=0, y=middle, dy=".35em", class_="name")
         group = element(plot, "g")
         tip = element(group, "title")
         tip.text = shown(draw(group, row, middle, pitch))
     return as_markup(chart)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + _ELLIPSIS
 
 
 def _draw_axis(plot: Element, axis: Axis, bottom: float, *, zero: bool) -> None:

@@ -14,6 +14,7 @@ _OPEN = 12  # rows of a table that is shown at once
 _PRINTED = 60  # rows of a table that is printed though it is closed
 # Spaces as wide as a digit and as a point, so that points are below each other.
 _DIGIT_SPACE, _POINT_SPACE = "\u2007", "\u2008"
+NO_BREAK = "\u00a0"  # between a number and its unit
 Cell = str | Markup
 
 
@@ -66,29 +67,28 @@ def number(value: float, error: float) -> str:
 
 
 def percents(shares: Iterable[float], decimals: int = 1) -> list[str]:
-    """Write a column of shares.
+    r"""Write a column of shares.
 
     Examples
     --------
     >>> percents([0.125, float("nan")])
-    ['12.5 %', 'not known']
+    ['12.5\xa0%', 'not known']
     """
-    return [f"{100 * one:.{decimals}f} %" if one == one else "not known" for one in shares]
+    return [f"{100 * one:.{decimals}f}{NO_BREAK}%" if one == one else "not known" for one in shares]
 
 
 def probability(chance: float) -> str:
-    """Write a probability that is known to about half a percent.
+    r"""Write a probability that is known to about half a percent.
 
     Examples
     --------
-    >>> probability(0.62), probability(0.9999), probability(0.001), probability(float("nan"))
-    ('62 %', 'over 99 %', 'under 1 %', '')
+    >>> probability(0.62), probability(0.9999), probability(float("nan"))
+    ('62\xa0%', 'over 99\xa0%', '')
     """
     if chance != chance:
         return ""
-    if chance > 0.99:
-        return "over 99 %"
-    return "under 1 %" if chance < 0.01 else f"{100 * chance:.0f} %"
+    words, number = ("over ", 99) if chance > 0.99 else ("under ", 1) if chance < 0.01 else ("", 0)
+    return f"{words}{number or 100 * chance:.0f}{NO_BREAK}%"
 
 
 def joined(*columns: Iterable[Cell]) -> list[tuple[Cell, ...]]:
