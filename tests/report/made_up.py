@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 import shapband as sb
+from shapband._typing import FloatArray
 from shapband.access.meter import AccessReport, Usage
 from shapband.moments.fold import Fold
 
@@ -26,8 +27,19 @@ def made_up(
     rng = np.random.default_rng(seed)
     level, spread = rng.gamma(2.0, 1.0, n) - 0.5, rng.uniform(0.1, 0.5, n)
     games = level + spread * rng.normal(size=(n_games, n))
+    return valuation_of(games, np.broadcast_to((0.3 * spread) ** 2, games.shape), names, seed)
+
+
+def valuation_of(
+    games: FloatArray,
+    noise: FloatArray | None = None,
+    names: Sequence[str] | None = None,
+    seed: int = 0,
+) -> sb.Valuation:
+    """The valuation that these values of games, with the variances of their noise, give."""
+    n_games, n = games.shape
     fold = Fold(n, None)
-    fold.add(games, np.broadcast_to((0.3 * spread) ** 2, games.shape).copy())
+    fold.add(games, np.zeros_like(games) if noise is None else noise)
     known = tuple(names) if names is not None else tuple(f"provider {i:04d}" for i in range(n))
     usage = {name: Usage(n_games, 20 * n_games, 0.25) for name in known}
     return sb.Valuation(

@@ -15,7 +15,15 @@ from shapband.report.convergence import convergence_chart, widths_of
 from shapband.report.frames import convergence_frame, errors_frame
 from shapband.report.section import Section, missing, said, sentence
 from shapband.report.svg import left_out
-from shapband.report.tables import NO_BREAK, Table, joined, names_of, numbers, percents
+from shapband.report.tables import (
+    NO_BREAK,
+    Table,
+    joined,
+    names_of,
+    numbers,
+    percents,
+    without_rounding,
+)
 from shapband.text import on_participation
 
 if TYPE_CHECKING:
@@ -78,7 +86,8 @@ def errors_section(valuation: Valuation) -> Section:
     frame = errors_frame(valuation)
     total = error_parts(valuation.moments)
     causes = [cause for cause in _CAUSES if float(np.nansum(getattr(total, cause))) > 0]
-    error = frame["standard_error"]
+    order = np.argsort(-valuation.expectation, kind="stable")
+    error = without_rounding(frame["standard_error"].to_numpy(), valuation.expectation[order])
     table = Table(
         "Standard errors, and the share of their square by cause",
         ("provider", "standard error", *_CAUSES),

@@ -38,7 +38,7 @@ class Scale(NamedTuple):
         if self.log:
             return 100 * math.log(value / self.low) / math.log(self.high / self.low)
         # Halves, because the difference of two huge numbers may overflow.
-        return 100 * (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+        return (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2) * 100
 
 
 class Tick(NamedTuple):
@@ -115,7 +115,7 @@ def _tick_text(value: float, step: float, largest: float) -> str:
 
 def _log_ticks(scale: Scale) -> list[Tick]:
     first, last = math.floor(math.log10(scale.low)), math.ceil(math.log10(scale.high))
-    for factors in ((1, 2, 5), (1, 3), (1,)):
+    for factors in (range(1, 10), (1, 2, 5), (1, 3), (1,)):
         values = [factor * 10.0**power for power in range(first, last + 1) for factor in factors]
         inside = [value for value in values if scale.low <= value <= scale.high]
         if len(inside) <= _MOST_TICKS:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from markupsafe import Markup
 
+from shapband._typing import FloatArray
 from shapband.report.names import named
 from shapband.text import with_digits
 
 _OPEN = 12  # rows of a table that is shown at once
 _PRINTED = 60  # rows of a table that is printed though it is closed
+_ROUNDING = 1e-12  # spread of equal numbers, over their size
 # Spaces as wide as a digit and as a point, so that points are below each other.
 _DIGIT_SPACE, _POINT_SPACE = "\u2007", "\u2008"
 NO_BREAK = "\u00a0"  # between a number and its unit
@@ -59,6 +62,11 @@ def names_of(names: Iterable[str]) -> list[Markup]:
 def numbers(values: Iterable[float], errors: Iterable[float]) -> list[str]:
     """Write a column of numbers to two digits of their errors, with aligned decimal points."""
     return [_aligned(text) for text in with_digits(values, errors)]
+
+
+def without_rounding(spread: FloatArray, size: FloatArray) -> FloatArray:
+    """Replace spreads and errors of equal numbers, which are only rounding, by 0."""
+    return np.where(spread < _ROUNDING * np.abs(size), 0.0, spread)
 
 
 def number(value: float, error: float) -> str:

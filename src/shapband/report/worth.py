@@ -13,7 +13,15 @@ from shapband.report.charts import box_chart, forest_chart, rank_chart
 from shapband.report.frames import QUANTILES, distribution_frame, forest_frame, ranks_frame
 from shapband.report.section import Section, missing, said
 from shapband.report.svg import left_out
-from shapband.report.tables import Table, joined, names_of, numbers, percents, probability
+from shapband.report.tables import (
+    Table,
+    joined,
+    names_of,
+    numbers,
+    percents,
+    probability,
+    without_rounding,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +32,6 @@ if TYPE_CHECKING:
 
 _LEVEL = "95 %"
 _FEW = 6  # providers whose place among the first three says little
-_ROUNDING = 1e-12  # spread of equal numbers, over their size
 
 
 def values_section(valuation: Valuation) -> Section:
@@ -150,7 +157,7 @@ def _forest_table(caption: str, kind: str, frame: pd.DataFrame, owner: Valuation
     at = {name: place for place, name in enumerate(owner.names)}
     order = [at[name] for name in frame.index]
     deviation, mean = owner.standard_deviation[order], frame["expectation"].to_numpy()
-    deviation = np.where(deviation < _ROUNDING * np.abs(mean), 0.0, deviation)
+    deviation = without_rounding(deviation, mean)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = owner.variance_standard_error[order] / (2 * deviation)
     columns = {
@@ -182,4 +189,4 @@ def _median_error(frame: pd.DataFrame, n_games: int) -> FloatArray:
     """Standard error of a median of normal values, to set the digits of all quantiles."""
     low, high = frame["quantile_0.05"].to_numpy(), frame["quantile_0.95"].to_numpy()
     error = 1.25 * (high / 3.29 - low / 3.29) / np.sqrt(n_games)
-    return np.where(error > _ROUNDING * np.maximum(np.abs(low), np.abs(high)), error, 0.0)
+    return without_rounding(error, np.maximum(np.abs(low), np.abs(high)))
