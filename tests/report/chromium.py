@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,6 @@ class Browser:
         )
         os.close(commands_read)
         os.close(answers_write)
-        os.set_blocking(self._answers, False)
         self._number, self._rest, self._session = 0, b"", ""
         self.requests: list[str] = []
         self.complaints: list[str] = []
@@ -80,7 +79,9 @@ class Browser:
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
             message["sessionId"] = self._session
-        os.write(self._commands, json.dumps(message).encode() + b"\0")
+        content = json.dumps(message).encode() + b"\0"
+        while content:
+            content = content[os.write(self._commands, content) :]
         while True:
             answer = self._next()
             if answer.get("id") == self._number:
@@ -109,6 +110,13 @@ class Browser:
             raise AssertionError(str(found["exceptionDetails"])[:2_000])
         return found["result"].get("value")
 
+    def press(self, key: str) -> None:
+        """Press a key, such as Tab."""
+        code = {"Tab": 9, "Enter": 13}[key]
+        for kind in ("rawKeyDown", "keyUp"):
+            self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                     windowsVirtualKeyCode=code)  # fmt: skip
+
     def picture(self, file: Path) -> None:
         """Save a picture of the whole page."""
         size = self.ask("Page.getLayoutMetrics")["cssContentSize"]
@@ -133,17 +141,11 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         """Wait for the next message, and note what concerns the page."""
-        end = time.monotonic() + PATIENCE
         while b"\0" not in self._rest:
-            try:
-                part = os.read(self._answers, 1 << 20)
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    raise AssertionError(f"{PROGRAM} does not answer") from None
-                time.sleep(0.002)
-                continue
+            ready, _, _ = select.select([self._answers], [], [], PATIENCE)
+            part = os.read(self._answers, 1 << 20) if ready else b""
             if not part:
-                raise AssertionError(f"{PROGRAM} ended")
+                raise AssertionError(f"{PROGRAM} does not answer")
             self._rest += part
         message, self._rest = self._rest.split(b"\0", 1)
         event: dict[str, Any] = json.loads(message)
@@ -155,6 +157,8 @@ class Browser:
             self._loaded = True
         elif method == "Network.requestWillBeSent":
             self.requests.append(told["request"]["url"])
+        elif method == "Page.javascriptDialogOpening":
+            self.complaints.append(f"dialog: {told['message']}")
         elif method == "Log.entryAdded":
             self.complaints.append(told["entry"]["text"])
         elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning"):

@@ -250,6 +250,13 @@ def test_more_than_500_providers_have_no_ranks():
     assert RANKS not in page.tables
 
 
+def test_constant_values_have_no_width():
+    page = read(valuation_of(np.full((10, 2), 0.3)))
+    assert "There is no half width to draw" in page.text
+    assert set(page.column(VALUES, "expectation").values()) == {"0.300000"}
+    assert set(page.column(VALUES, "± 95 %").values()) == {"0.000000"}
+
+
 def test_one_provider_and_equal_ones():
     assert "is the only provider" in read(made_up(1)).text
     same = made_up(3)
@@ -312,9 +319,11 @@ def test_points_to_check_are_told(valuation):
     repeats = page.column("Providers that repeat records", "different records")
     assert repeats == {"provider 0000": "3.00"}
     assert "1 point to check" in page.text
-    page = read(valuation_of(np.ones((10, 3))))
-    assert "were the same in all 10 games" in page.text
-    assert "No half width is known" in page.text
+    games = made_up(3, 10).games
+    games[:, 0] = 0.3
+    assert "the values of provider 0000 were the same in all 10 games" in (
+        read(valuation_of(games)).text
+    )
     noisy = replace(valuation, moments=replace(valuation.moments, noise=np.full(9, 10.0)))
     page = read(noisy)
     assert "the estimate of the variance is negative" in page.text

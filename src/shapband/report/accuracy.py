@@ -47,7 +47,9 @@ def convergence_section(valuation: Valuation) -> Section:
         return missing(anchor, title, frame)
     widths = widths_of(frame, _floor(valuation))
     if widths is None:
-        return Section(anchor, title, lines=["No half width is known: see the points to check."])
+        return Section(
+            anchor, title, lines=["There is no half width to draw: all are 0 or not known."]
+        )
     found = widths.table
     cells = [numbers(found[name], found[name]) for name in ("narrowest", "median", "widest")]
     table = Table(

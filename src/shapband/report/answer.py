@@ -12,7 +12,7 @@ from markupsafe import Markup
 from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
 from shapband.report.names import named, shown
-from shapband.report.tables import NO_BREAK, number, probability
+from shapband.report.tables import NO_BREAK, number, probability, without_rounding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +136,8 @@ def _meaning(valuation: Valuation) -> Markup:
 def _estimate(valuation: Valuation, at: int) -> str:
     """Write an expectation with the half width of its interval."""
     low, high = valuation.interval()[at]
-    half, value = float(high - low) / 2, float(valuation.expectation[at])
+    value = float(valuation.expectation[at])
+    half = float(without_rounding((high - low) / 2, valuation.expectation[at]))
     if not math.isfinite(half):
         return f"{number(value, half)}, with an interval that is not known"
     return f"{number(value, half)}{NO_BREAK}±{NO_BREAK}{number(half, half)}"

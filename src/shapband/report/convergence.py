@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 from markupsafe import Markup
 
 from shapband.report.svg import Axis, as_markup, element, log_axis, percent, picture
+from shapband.report.tables import without_rounding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +39,8 @@ class Widths(NamedTuple):
 
 def widths_of(frame: pd.DataFrame, floor: float) -> Widths | None:
     """Summarise the frame of convergence; None if no half width is known."""
-    known = frame[frame["half_width"].between(0, math.inf, inclusive="neither")]
+    widths = without_rounding(frame["half_width"].to_numpy(), frame["expectation"].to_numpy())
+    known = frame[(widths > 0) & (widths < math.inf)]
     if known.empty:
         return None
     grouped = known.groupby("games")

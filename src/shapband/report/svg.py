@@ -70,7 +70,7 @@ def linear_axis(numbers: Sequence[float], label: str) -> Axis:
 
 def log_axis(numbers: Sequence[float], label: str) -> Axis:
     """Make a logarithmic axis for all positive finite numbers."""
-    positive = [number for number in numbers if 0 < number < math.inf] or [1.0]
+    positive = [number for number in numbers if 1e-300 < number < 1e300] or [1.0]
     low, high = min(positive), max(positive)
     if high < 1.3 * low:
         low, high = low / 1.2, high * 1.2

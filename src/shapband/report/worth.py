@@ -153,15 +153,15 @@ def ranks_section(valuation: Valuation, chances: pd.Series[float] | Refused) -> 
 
 
 def _forest_table(caption: str, kind: str, frame: pd.DataFrame, owner: Valuation | Groups) -> Table:
-    half = (frame["high"] - frame["low"]) / 2
+    mean = frame["expectation"].to_numpy()
+    half = without_rounding(((frame["high"] - frame["low"]) / 2).to_numpy(), mean)
     at = {name: place for place, name in enumerate(owner.names)}
     order = [at[name] for name in frame.index]
-    deviation, mean = owner.standard_deviation[order], frame["expectation"].to_numpy()
-    deviation = without_rounding(deviation, mean)
+    deviation = without_rounding(owner.standard_deviation[order], mean)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = owner.variance_standard_error[order] / (2 * deviation)
     columns = {
-        "expectation": numbers(frame["expectation"], half),
+        "expectation": numbers(mean, half),
         "± 95 %": numbers(half, half),
         "from": numbers(frame["low"], half),
         "to": numbers(frame["high"], half),
