@@ -60,6 +60,7 @@ def convergence_section(valuation: Valuation) -> Section:
             [f"{records:,}" for records in found["records"]],
             *cells,
         ),
+        on_paper=False,
     )
     legend = [("widest", "widest interval"), ("median", "median"), ("narrowest", "narrowest")]
     if len(widths.each.columns):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -35,7 +35,7 @@ class Section:
     notes: Sequence[str | Markup] = ()
     facts: Sequence[tuple[str, str | Markup]] = ()
     alerts: Sequence[str | Markup] = ()
-    tables: Sequence[Table] = field(default=())
+    tables: Sequence[Table] = ()
 
 
 def said(*lines: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
@@ -31,12 +31,14 @@ class Table:
     header : titles of the columns
     rows : cells, the first of which names the row
     foot : a last row with totals, or nothing
+    on_paper : whether it is worth its paper if it is closed
     """
 
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
-    foot: Sequence[Cell] = field(default=())
+    foot: Sequence[Cell] = ()
+    on_paper: bool = True
 
     @property
     def is_open(self) -> bool:
@@ -45,8 +47,8 @@ class Table:
 
     @property
     def is_printed(self) -> bool:
-        """Whether the table is short enough to be printed."""
-        return len(self.rows) <= _PRINTED
+        """Whether the table is printed."""
+        return self.is_open or (self.on_paper and len(self.rows) <= _PRINTED)
 
     @property
     def is_long(self) -> bool:
