@@ -4,6 +4,7 @@ Pictures of the pages are kept under out/report.
 """
 
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -189,11 +190,17 @@ def test_prints_have_short_tables_and_leave_out_long_ones(browser, tmp_path):
         browser.ask("Emulation.setEmulatedMedia", media="")
 
 
+@pytest.fixture(scope="module")
+def page_of_size(tmp_path_factory):
+    """Makes the page of n providers once for all looks."""
+    return cache(lambda n: page_file(tmp_path_factory.mktemp(f"size{n}"), made_up(n)))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("n", [1, 2, 10, 50, 500, 1_000])
-def test_pages_of_any_size_can_be_read(browser, axe, tmp_path, n, look):
-    file = page_file(tmp_path, made_up(n))
+def test_pages_of_any_size_can_be_read(browser, axe, page_of_size, n, look):
+    file = page_of_size(n)
     browser.open(file, **LOOKS[look])
     check_quiet(browser, file)
     check_fits(browser, LOOKS[look].get("width", 1100))

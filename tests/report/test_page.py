@@ -330,6 +330,30 @@ def test_points_to_check_are_told(valuation):
     assert set(page.column(VALUES, "sd of value").values()) == {"not known"}
 
 
+def test_other_indices_have_their_names(valuation):
+    other = replace(valuation, setup={**valuation.setup, "index": "Banzhaf()"})
+    assert "the largest expected Banzhaf value" in read(other).text
+
+
+def test_games_that_were_not_kept_are_told(valuation):
+    page = read(replace(valuation, games=valuation.games[:50]))
+    assert "the values in the first 50 of 200 games" in page.text
+    assert "The values of the first 50 games were kept for this." in page.text
+
+
+def test_a_provider_that_never_took_part_is_told():
+    absent = sb.Independent({"a": 1e-9, "b": 0.8, "c": 0.8})
+    source = [sb.ArraySource(np.zeros((9, 1)), np.arange(9.0)) for _ in "abc"]
+    providers = [sb.Provider(name, one) for name, one in zip("abc", source, strict=True)]
+    valuation = sb.value(providers, sb.AdditiveUtility(), sampling=sb.Fresh(3), n_games=20, seed=0,
+                         participation=absent)  # fmt: skip
+    page = read(valuation)
+    assert "Unbounded: a took part in no game" in page.text
+    assert page.column("Participation and values of those who take part", "takes part")["a"] == (
+        "0.0\u00a0%"
+    )
+
+
 def test_payouts_are_shown_to_the_cent(valuation):
     paid = sb.payouts(valuation, "1000.01")
     column = read(valuation, payouts=paid).column("Payouts in EUR", "EUR")

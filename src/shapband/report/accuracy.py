@@ -69,6 +69,8 @@ def convergence_section(valuation: Valuation) -> Section:
         f"Half width of the {_LEVEL} interval of the expectation after each number of games, on "
         "logarithmic axes: four times the games halve the part of the error that games cause."
     ]
+    if len(valuation.games) < valuation.n_games:
+        lines.append(f"The values of the first {len(valuation.games):,} games were kept for this.")
     if not widths.by_records:
         lines.append(
             f"All {valuation.access.records:,} records were bought before the first game, so more "

@@ -10,7 +10,6 @@ import numpy as np
 from markupsafe import Markup
 
 from shapband.errors import InvalidInput
-from shapband.indices import SHAPLEY
 from shapband.report.names import named, shown
 from shapband.report.tables import NO_BREAK, number, probability, without_rounding
 
@@ -41,9 +40,7 @@ def kind_of_value(valuation: Valuation) -> str:
     """What the values are called."""
     if valuation.groups is not None:
         return "Owen value"
-    return (
-        "Shapley value" if valuation.index == repr(SHAPLEY) else f"{shown(valuation.index)} value"
-    )
+    return f"{shown(valuation.index).removesuffix('()')} value"
 
 
 def answer(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[Markup]:
