@@ -28,7 +28,8 @@ def check_python(page):
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
-def test_the_python_of_a_page_runs_and_prints_what_it_says(page):
+def test_the_python_of_a_page_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where the pages write their files
     check_python(page)
 
 

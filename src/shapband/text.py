@@ -42,9 +42,9 @@ def valuation_text(valuation: Valuation) -> str:
             *_headline(valuation),
             "",
             *table_lines(*valuation_table(valuation)),
-            *_caveats(valuation),
+            *(line for caveat in caveats(valuation) for line in caveat),
             "",
-            *_on_participation(valuation),
+            *on_participation(valuation),
             *_on_pools(valuation),
             f"sources: {valuation.access.records:,} records in {valuation.access.requests:,} "
             f"requests, total request time {valuation.access.seconds:.2f} s",
@@ -57,7 +57,8 @@ def valuation_text(valuation: Valuation) -> str:
 
 def valuation_html(valuation: Valuation) -> str:
     """Format a valuation as an HTML table for notebooks. All text in it is escaped."""
-    notes = [*_caveats(valuation), *_on_participation(valuation), *_on_pools(valuation)]
+    notes = [line for caveat in caveats(valuation) for line in caveat]
+    notes += [*on_participation(valuation), *_on_pools(valuation)]
     return html_table(_headline(valuation), valuation_table(valuation), notes)
 
 
@@ -231,33 +232,40 @@ def _headline(valuation: Valuation) -> list[str]:
     return lines
 
 
-def _caveats(valuation: Valuation) -> list[str]:
-    lines = []
+def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
+    """What to look at before the numbers are used: the lines of each caveat."""
+    found: list[tuple[str, ...]] = []
     if valuation.failures:
-        lines.append(
-            f"{valuation.failures:,} of {valuation.evaluations:,} coalitions could not be "
-            "evaluated and count with the value given by failed="
+        found.append(
+            (
+                f"{valuation.failures:,} of {valuation.evaluations:,} coalitions could not be "
+                "evaluated and count with the value given by failed=",
+            )
         )
     repeats = format_repeats(
         valuation.names, valuation.distinct_records, valuation.draw_sizes, valuation.pool_sizes
     )
     if repeats:
-        lines += [repeats, REMEDY]
-    lines.extend(_shape_caveats(valuation))
+        found.append((repeats, REMEDY))
+    found.extend((line,) for line in _shape_caveats(valuation))
     variance = valuation.variance
     if valuation.groups is not None:
         variance = np.concatenate([variance, valuation.groups.variance])
     if np.isnan(variance).any():
-        lines.append("not known: one permutation does not show the solver's noise; use two or more")
-    if (variance < 0).any():
-        lines.append(
-            "not known: the estimate of the variance is negative; play more games, or use more "
-            "evaluations"
+        found.append(
+            ("not known: one permutation does not show the solver's noise; use two or more",)
         )
-    return lines
+    if (variance < 0).any():
+        found.append(
+            (
+                "not known: the estimate of the variance is negative; play more games, or use more "
+                "evaluations",
+            )
+        )
+    return found
 
 
-def _on_participation(valuation: Valuation) -> list[str]:
+def on_participation(valuation: Valuation) -> list[str]:
     """Say what the variances are due to, over all providers."""
     if not takes_part_at_random(valuation.moments):
         return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -26,6 +27,7 @@ from shapband.text import valuation_html, valuation_text
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shapband.paying.payouts import Payouts
     from shapband.report.plots import Plots
 
 _FORMAT = 3
@@ -362,6 +364,17 @@ class Valuation:
             groups=None if groups is None else Groups.of_document(groups, names, moments),
             distinct_records=None if distinct is None else to_array(distinct),
         )
+
+    def report(self, path: str | os.PathLike[str], *, payouts: Payouts | None = None) -> None:
+        """Write a report to one HTML file, which needs no connection and holds no script.
+
+        It has the answer in one sentence, charts with their numbers in tables, points to check,
+        cost, method and digests; with `payouts`, which `sb.payouts` makes from this valuation,
+        also the amounts. The same valuation gives the same file.
+        """
+        from shapband.report.page import write_page
+
+        write_page(path, self, payouts=payouts)
 
     def __str__(self) -> str:
         return valuation_text(self)

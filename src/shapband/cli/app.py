@@ -407,6 +407,25 @@ def plot(
 
 
 @app.command()
+def report(
+    run: Run,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")],
+    debug: Debug = False,
+) -> None:
+    """Write a report of a run to one HTML file.
+
+    The answer in one sentence, charts with their numbers in tables, points to check, cost, method
+    and digests. The file needs no connection and holds no script. Of a run that is not finished
+    it shows the games so far.
+    """
+    from shapband.report.page import write_page
+    from shapband.runs.read import load
+
+    status = load(run).status
+    write_page(out, _known(run, status.valuation), status=status)
+
+
+@app.command()
 def payouts(
     run: Run,
     amount: Annotated[str, typer.Option(metavar="AMOUNT", help="What is divided, as 10000.00.")],
@@ -506,10 +525,14 @@ def _print_status(run: Path, *, json: bool) -> None:
 
 
 def _valuation(run: Path) -> Valuation:
-    from shapband.errors import InvalidInput
     from shapband.runs.read import load
 
-    valuation = load(run).valuation
+    return _known(run, load(run).valuation)
+
+
+def _known(run: Path, valuation: Valuation | None) -> Valuation:
+    from shapband.errors import InvalidInput
+
     if valuation is None:
         raise InvalidInput(f"{run}: fewer than two games are done, so there is no result yet")
     return valuation

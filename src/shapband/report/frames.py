@@ -14,6 +14,7 @@ from shapband.spread import check_single_games
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shapband.groups import Groups
     from shapband.valuation import Valuation
 
 _LOOKS = 40  # numbers of games at which convergence is shown
@@ -21,7 +22,7 @@ _LEAST_GAMES = 4
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def forest_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame:
+def forest_frame(valuation: Valuation | Groups, level: float = 0.95) -> pd.DataFrame:
     """Expectation with its interval, and one standard deviation of the value on both sides.
 
     The largest expectation comes first, as in all these frames.
@@ -120,11 +121,13 @@ def _kept(valuation: Valuation, picture: str) -> FloatArray:
     return valuation.games
 
 
-def _order(valuation: Valuation) -> IntArray:
+def _order(valuation: Valuation | Groups) -> IntArray:
     return np.argsort(-valuation.expectation, kind="stable")
 
 
-def _by_value(valuation: Valuation, columns: dict[str, FloatArray | IntArray]) -> pd.DataFrame:
+def _by_value(
+    valuation: Valuation | Groups, columns: dict[str, FloatArray | IntArray]
+) -> pd.DataFrame:
     import pandas as pd
 
     frame = pd.DataFrame(columns, index=pd.Index(valuation.names, name="provider"))

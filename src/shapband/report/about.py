@@ -1,0 +1,261 @@
+"""The sections of the report that are about the valuation: alerts, cost, money, method, origin."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from markupsafe import Markup
+
+from shapband.errors import InvalidInput
+from shapband.indices import SHAPLEY
+from shapband.report.names import named, shown
+from shapband.report.section import Section, sentence
+from shapband.report.tables import Table, joined, names_of, numbers
+from shapband.text import caveats
+
+if TYPE_CHECKING:
+    from shapband.paying.payouts import Payouts
+    from shapband.runs.read import RunStatus
+    from shapband.valuation import Valuation
+
+_SAMPLINGS = {
+    "Fresh": "every game draws new records from the sources",
+    "Pooled": "a pool of records is bought from every provider once, and every game draws from the "
+    "pools; the games share them, which adds an error that more games do not lower",
+    "Stratified": "a pool of records is bought from every provider once; providers whose values "
+    "vary more give more records to a game, so the values are those of draws of these sizes",
+    "Blocks": "a pool of records is bought from every provider once, shuffled and cut into draws "
+    "that share no record, one for each game",
+}
+_SOLVERS = {
+    "Exact": "all coalitions of a game are evaluated, so the solver adds no error",
+    "Strata": "coalitions are sampled by size around a fitted learning curve; what the sample "
+    "leaves open is measured and counted as solver noise",
+    "Permutation": "providers join in random orders; the noise of the orders is measured and "
+    "counted as solver noise",
+    "BalancedPermutation": "providers join in random orders in which everybody has each place "
+    "equally often; the noise of the orders is measured and counted as solver noise",
+}
+_PLANNED = ("n_games", "budget", "stop", "keep_games")
+_DATA = "data of provider "
+
+
+def about(valuation: Valuation, payouts: Payouts | None, status: RunStatus | None) -> list[Section]:
+    """Make all sections about the valuation, in the order of the page."""
+    sections = [alerts_section(valuation, status), access_section(valuation)]
+    if payouts is not None:
+        sections.append(payouts_section(valuation, payouts))
+    return [*sections, method_section(valuation), origin_section(valuation, status)]
+
+
+def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
+    """What to look at before the numbers are used."""
+    alerts = [sentence(" ".join(_ended(lines))) for lines in caveats(valuation)]
+    if valuation.stopped_code == "unfinished":
+        alerts.insert(0, _unfinished(valuation, status))
+    if valuation.stopped_code == "pools":
+        alerts.insert(0, sentence(f"the stopping rule was not met: {valuation.stopped}"))
+    nothing = (
+        "Nothing was found: no failed evaluation, no repeated records, no skewed or constant "
+        "values, no variance that is not known."
+    )
+    tables = list(_repeats(valuation))
+    lines = [] if alerts else [nothing]
+    return Section("alerts", "Points to check", lines=lines, alerts=alerts, tables=tables)
+
+
+def access_section(valuation: Valuation) -> Section:
+    """What was asked of the sources, and what it took."""
+    used = [valuation.access.by_provider[name] for name in valuation.names]
+    pools = valuation.pool_sizes
+    columns = {
+        "records bought": [f"{one.records:,}" for one in used],
+        "requests": [f"{one.requests:,}" for one in used],
+        "seconds": [f"{one.seconds:,.2f}" for one in used],
+        "in a game": [f"{size:,}" for size in valuation.draw_sizes],
+    }
+    if pools is not None:
+        columns["in the pool"] = [f"{size:,}" for size in pools]
+    total = valuation.access.total
+    foot = ("all", f"{total.records:,}", f"{total.requests:,}", f"{total.seconds:,.2f}")
+    table = Table(
+        "Records, requests and seconds by provider",
+        ("provider", *columns),
+        joined(names_of(valuation.names), *columns.values()),
+        (*foot, *([""] * (len(columns) - 3))),
+    )
+    return Section(
+        "access",
+        "What it cost",
+        lines=[
+            f"{total.records:,} records were bought in {total.requests:,} requests, with a total "
+            f"request time of {total.seconds:,.2f} s. The valuation took {valuation.seconds:,.2f} "
+            f"s and evaluated {valuation.evaluations:,} coalitions."
+        ],
+        tables=[table],
+    )
+
+
+def payouts_section(valuation: Valuation, payouts: Payouts) -> Section:
+    """Amounts of money, with their errors."""
+    paid = payouts.valuation
+    if paid.names != valuation.names or not np.array_equal(
+        paid.expectation, valuation.expectation, equal_nan=True
+    ):
+        raise InvalidInput("report: payouts must be those of this valuation")
+    amounts = [payouts.amounts[name] for name in valuation.names]
+    order = sorted(range(len(amounts)), key=lambda at: (-amounts[at], valuation.names[at]))
+    errors = payouts.standard_error
+    places = max(-int(payouts.amount.as_tuple().exponent), 0)
+    columns = [
+        [f"{amounts[at]:,}" for at in order],
+        [f"{errors[at]:,.{places}f}" if np.isfinite(errors[at]) else "not known" for at in order],
+        [f"{100 * amounts[at] / (payouts.amount or 1):.2f} %" for at in order],
+    ]
+    table = Table(
+        f"Payouts in {payouts.currency}",
+        ("provider", payouts.currency, "standard error", "share"),
+        joined(names_of(valuation.names[at] for at in order), *columns),
+        ("all", f"{payouts.amount:,}", "", ""),
+    )
+    return Section(
+        "payouts",
+        "Payouts",
+        lines=[
+            f"{payouts.amount:,} {payouts.currency} to {len(amounts):,} providers, "
+            f"{payouts.rule}. The standard errors come from the errors of the values, not from "
+            "their spread."
+        ],
+        alerts=[sentence(note) for note in payouts.notes],
+        tables=[table],
+    )
+
+
+def method_section(valuation: Valuation) -> Section:
+    """How the numbers were made, in plain words."""
+    setup = valuation.setup
+    facts: list[tuple[str, str | Markup]] = [
+        ("What is estimated", f"Expectation and variance of the value over {valuation.target}."),
+        ("Index", _index_words(valuation)),
+        ("Utility", f"{setup.get('utility', 'not known')}; a coalition of nobody is worth "
+                    f"{setup.get('empty', 'an unknown value')}."),
+        ("Sampling", _explained(setup.get("sampling", "not known"), _SAMPLINGS)),
+        ("Solver", _explained(setup.get("solver", "not known"), _SOLVERS)),
+    ]  # fmt: skip
+    if "chosen" in setup:
+        facts.append(("Why this solver", sentence(setup["chosen"])))
+    if "participation" in setup:
+        facts.append(("Participation", f"{setup['participation']}: absent providers are worth 0."))
+    facts += [
+        ("Games", f"{valuation.n_games:,}; {valuation.stopped}."),
+        ("Intervals", "Each interval of an expectation holds at 95 %; those of the ranks hold at "
+                      "95 % for all providers together."),
+        ("Variance", "Solver noise is removed from it. An estimate may be negative by chance; it "
+                     "is then shown as not known."),
+        ("Seed", f"{valuation.seed}: the same seed gives the same valuation."),
+    ]  # fmt: skip
+    return Section("method", "How the numbers were made", facts=facts)
+
+
+def origin_section(valuation: Valuation, status: RunStatus | None) -> Section:
+    """Versions and digests, from which others can check where the page comes from."""
+    from shapband import __version__
+
+    digest = hashlib.sha256(valuation.to_json().encode()).hexdigest()
+    facts: list[tuple[str, str | Markup]] = [
+        ("Page written by", f"shapband {__version__}"),
+        ("SHA-256 of the valuation", _digest(digest)),
+    ]
+    tables = []
+    if status is not None:
+        facts += _run_facts(status)
+        tables = list(_fingerprints(status.manifest))
+    return Section(
+        "origin",
+        "Where this page comes from",
+        lines=["The digest of the valuation is that of the text that its to_json() returns."],
+        facts=facts,
+        tables=tables,
+    )
+
+
+def _run_facts(status: RunStatus) -> Iterator[tuple[str, str | Markup]]:
+    manifest = status.manifest
+    yield "Run", f"{status.state}, {status.done:,} of {status.n_games:,} games"
+    yield "Begun", manifest["created"]
+    if status.unanswered:
+        yield "Requests without an answer", f"{status.unanswered:,}"
+    yield "Digest of the ledger", _digest(status.digest)
+    if manifest["config_sha256"]:
+        yield "SHA-256 of the configuration", _digest(manifest["config_sha256"])
+    versions = manifest["versions"].items()
+    yield "Versions", ", ".join(f"{name} {version}" for name, version in versions)
+    for key in _PLANNED:
+        if key in manifest["arguments"]:
+            yield f"Asked for: {key}", manifest["arguments"][key]
+
+
+def _fingerprints(manifest: Mapping[str, Any]) -> Iterator[Table]:
+    found = [
+        (name, manifest["arguments"].get(f"{_DATA}{name!r}")) for name in manifest["providers"]
+    ]
+    rows = [(named(name), _digest(mark)) for name, mark in found if mark]
+    if rows:
+        yield Table("Fingerprints of the providers' data", ("provider", "fingerprint"), rows)
+
+
+def _repeats(valuation: Valuation) -> Iterator[Table]:
+    """List the providers that repeat records."""
+    found = np.flatnonzero(valuation.repeated_records)
+    if len(found) and valuation.distinct_records is not None:
+        distinct, pools = valuation.distinct_records[found], valuation.pool_sizes
+        columns = {
+            "different records": [number.strip() for number in numbers(distinct, distinct / 10)],
+            "in a game": [f"{size:,}" for size in valuation.draw_sizes[found]],
+        }
+        if pools is not None:
+            columns["in the pool"] = [f"{size:,}" for size in pools[found]]
+        names = names_of(valuation.names[at] for at in found)
+        rows = joined(names, *columns.values())
+        yield Table("Providers that repeat records", ("provider", *columns), rows)
+
+
+def _unfinished(valuation: Valuation, status: RunStatus | None) -> str:
+    asked = "" if status is None else f" of {status.n_games:,}"
+    return (
+        f"The run is not finished: these are the results of the first {valuation.n_games:,}{asked} "
+        "games, and their single values are not kept yet."
+    )
+
+
+def _index_words(valuation: Valuation) -> str:
+    if valuation.groups is not None:
+        return (
+            f"{valuation.index}, shared within groups as Owen values; all values of a game add up "
+            "to the value of everybody minus that of nobody."
+        )
+    if valuation.index == repr(SHAPLEY):
+        return (
+            "Shapley values: what a provider adds to a coalition, averaged over all orders of "
+            "joining; those of a game add up to the value of everybody minus that of nobody."
+        )
+    return f"{valuation.index}: these values need not add up to the value of everybody."
+
+
+def _explained(written: str, words: Mapping[str, str]) -> str:
+    known = words.get(written.split("(", 1)[0])
+    return f"{written}: {known}." if known else f"{written}."
+
+
+def _digest(mark: str) -> Markup:
+    return Markup("<code>{}</code>").format(shown(mark))
+
+
+def _ended(lines: tuple[str, ...]) -> Iterator[str]:
+    """Join the lines of a caveat by full stops."""
+    *first, last = lines
+    yield from (f"{line}." for line in first)
+    yield last if not first else last[:1].upper() + last[1:]

@@ -1,0 +1,186 @@
+"""The sections of the report on errors: how they shrank, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shapband.moments.errors import error_parts
+from shapband.moments.participation import participation_parts
+from shapband.report.answer import Refused, attempt
+from shapband.report.charts import stacked_chart
+from shapband.report.convergence import convergence_chart, widths_of
+from shapband.report.frames import convergence_frame, errors_frame
+from shapband.report.section import Section, missing, said, sentence
+from shapband.report.svg import left_out
+from shapband.report.tables import (
+    NO_BREAK,
+    Table,
+    joined,
+    names_of,
+    numbers,
+    percents,
+    without_rounding,
+)
+from shapband.text import on_participation
+
+if TYPE_CHECKING:
+    from shapband._typing import FloatArray
+    from shapband.valuation import Valuation
+
+_LEVEL = "95 %"
+_REMEDIES = {
+    "games": "more games would lower them",
+    "solver": "more evaluations a game would lower them",
+    "pools": "larger pools would lower them, more games hardly",
+}
+_CAUSES = tuple(_REMEDIES)
+
+
+def convergence_section(valuation: Valuation) -> Section:
+    """Half widths of the intervals after some numbers of games."""
+    anchor, title = "convergence", "How the error shrank"
+    frame = attempt(lambda: convergence_frame(valuation))
+    if isinstance(frame, Refused):
+        return missing(anchor, title, frame)
+    widths = widths_of(frame, _floor(valuation))
+    if widths is None:
+        return Section(
+            anchor, title, lines=["There is no half width to draw: all are 0 or not known."]
+        )
+    found = widths.table
+    cells = [numbers(found[name], found[name]) for name in ("narrowest", "median", "widest")]
+    table = Table(
+        f"Half widths of the {_LEVEL} intervals by games played",
+        ("games", "records", "narrowest", "median", "widest"),
+        joined(
+            [f"{games:,}" for games in found.index],
+            [f"{records:,}" for records in found["records"]],
+            *cells,
+        ),
+        on_paper=False,
+    )
+    legend = [("widest", "widest interval"), ("median", "median"), ("narrowest", "narrowest")]
+    if len(widths.each.columns):
+        legend.append(("each", "each provider"))
+    lines = [
+        f"Half width of the {_LEVEL} interval of the expectation after each number of games, on "
+        "logarithmic axes: four times the games halve the part of the error that games cause."
+    ]
+    if len(valuation.games) < valuation.n_games:
+        lines.append(f"The values of the first {len(valuation.games):,} games were kept for this.")
+    if not widths.by_records:
+        lines.append(
+            f"All {valuation.access.records:,} records were bought before the first game, so more "
+            "games cost no records."
+        )
+    if widths.floor > 0:
+        legend.append(("floor", "left by the pools (median)"))
+        lines.append(
+            "The dashed line is the half width that the pools alone leave, however many games are "
+            "played; larger pools lower it."
+        )
+    words = "Line chart of the half widths of the intervals by games played."
+    return Section(anchor, title, lines, legend, convergence_chart(widths, words), tables=[table])
+
+
+def errors_section(valuation: Valuation) -> Section:
+    """The squared standard errors by cause."""
+    frame = errors_frame(valuation)
+    total = error_parts(valuation.moments)
+    causes = [cause for cause in _CAUSES if float(np.nansum(getattr(total, cause))) > 0]
+    order = np.argsort(-valuation.expectation, kind="stable")
+    error = without_rounding(frame["standard_error"].to_numpy(), valuation.expectation[order])
+    table = Table(
+        "Standard errors, and the share of their square by cause",
+        ("provider", "standard error", *_CAUSES),
+        joined(
+            names_of(frame.index),
+            numbers(error, error),
+            *(percents(frame[cause], 0) for cause in _CAUSES),
+        ),
+    )
+    lines = [
+        "Errors have up to three causes: the number of games, the noise of the solver within a "
+        "game, and the choice of the pools. Their squares add up."
+    ]
+    chart, legend, notes = None, [], []
+    if len(causes) > 1:
+        parts = {cause: frame[cause].tolist() for cause in _CAUSES}
+        words = "Stacked bars: shares of the squared standard error by cause."
+        chart = stacked_chart(list(frame.index), parts, words, "share of the squared error")
+        legend = [(f"part{at}", cause) for at, cause in enumerate(_CAUSES) if cause in causes]
+        notes = said(left_out(len(frame)))
+    if causes:
+        lines.append(
+            _by_cause({cause: float(np.nansum(getattr(total, cause))) for cause in causes})
+        )
+    return Section(
+        "errors", "Where the error comes from", lines, legend, chart, notes, tables=[table]
+    )
+
+
+def participation_section(valuation: Valuation) -> Section:
+    """How often providers took part, and what of the variance that causes."""
+    import pandas as pd
+
+    index = pd.Index(valuation.names, name="provider")
+    frame = pd.DataFrame(participation_parts(valuation.moments), index=index)
+    frame = frame.iloc[np.argsort(-valuation.expectation, kind="stable")]
+    own, whole = frame["variance_participation"], valuation.variance
+    total = pd.Series(whole, index=index)[frame.index]
+    share = (own / total.where(total > 0)).clip(0, 1)
+    error = frame["standard_error_present"]
+    deviation = np.sqrt(frame["variance_present"].where(frame["variance_present"] >= 0))
+    table = Table(
+        "Participation and values of those who take part",
+        ("provider", "takes part", "value if present", "standard error", "sd if present",
+         "variance from own presence"),
+        joined(
+            names_of(frame.index),
+            percents(frame["rate"]),
+            numbers(frame["expectation_present"], error),
+            numbers(error, error),
+            numbers(deviation, deviation),
+            percents(share, 0),
+        ),
+    )  # fmt: skip
+    parts = {"own presence": share.tolist(), "data and others": (1 - share).tolist()}
+    return Section(
+        "participation",
+        "Who took part",
+        lines=[
+            "Providers are not in every game; an absent one is worth 0 in it. The bars split the "
+            "variance of each value into what the provider's own presence and absence cause, and "
+            "what the data and the presence of the others cause.",
+            *map(sentence, on_participation(valuation)),
+        ],
+        legend=[("part0", "own presence"), ("part1", "data and the others")],
+        chart=stacked_chart(
+            list(frame.index), parts, "Stacked bars: variance by cause.", "share of the variance"
+        ),
+        notes=said(left_out(len(frame))),
+        tables=[table],
+    )
+
+
+def _floor(valuation: Valuation) -> float:
+    """Median over providers of the half width that the pools alone leave; NaN without pools."""
+    parts = error_parts(valuation.moments)
+    low, high = valuation.interval().T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        floor: FloatArray = (high - low) / 2 * np.sqrt(parts.pools / parts.total)
+    known = floor[np.isfinite(floor) & (floor > 0)]
+    return float(np.median(known)) if len(known) else float("nan")
+
+
+def _by_cause(parts: Mapping[str, float]) -> str:
+    """Say how much each cause adds to the squared errors of all providers, and what would help."""
+    whole = sum(parts.values())
+    told = [
+        f"{100 * part / whole:.0f}{NO_BREAK}% from the {cause}" for cause, part in parts.items()
+    ]
+    largest = max(parts, key=lambda cause: parts[cause])
+    return f"Of the squared errors of all providers, {', '.join(told)}: {_REMEDIES[largest]}."

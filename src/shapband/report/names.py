@@ -1,0 +1,24 @@
+"""Texts of others, such as names, made harmless for the page."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from shapband.checks import printable
+from shapband.secrets import hide
+
+
+def shown(text: str) -> str:
+    """Hide secrets in a text, and escape its control and direction characters."""
+    return hide(printable(text))
+
+
+def named(name: str) -> Markup:
+    """Write a name so that letters from right to left do not move the words around it.
+
+    Examples
+    --------
+    >>> named("<script>")
+    Markup('<bdi>&lt;script&gt;</bdi>')
+    """
+    return Markup("<bdi>{}</bdi>").format(shown(name))

@@ -1,0 +1,113 @@
+"""The report: one HTML file that needs nothing else, no script and no connection."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from shapband.errors import InvalidInput
+from shapband.report.about import about
+from shapband.report.accuracy import convergence_section, errors_section, participation_section
+from shapband.report.answer import Refused, answer, attempt
+from shapband.report.names import shown
+from shapband.report.section import Section
+from shapband.report.worth import (
+    distribution_section,
+    groups_section,
+    ranks_section,
+    values_section,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shapband.paying.payouts import Payouts
+    from shapband.runs.read import RunStatus
+    from shapband.valuation import Valuation
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_page(
+    path: str | os.PathLike[str],
+    valuation: Valuation,
+    *,
+    payouts: Payouts | None = None,
+    status: RunStatus | None = None,
+) -> None:
+    """Write the report of a valuation to a file; `status` is that of the run it is from."""
+    content = page_of(valuation, payouts=payouts, status=status).encode()
+    try:
+        Path(path).write_bytes(content)
+    except OSError as cause:
+        reason = (cause.strerror or str(cause)).lower()
+        raise InvalidInput(f"report: {shown(str(path))} cannot be written: {reason}") from cause
+
+
+def page_of(
+    valuation: Valuation, *, payouts: Payouts | None = None, status: RunStatus | None = None
+) -> str:
+    """Make the text of the report. The same arguments give the same text."""
+    style = (_TEMPLATES / "style.css").read_text("utf-8")
+    chances = attempt(lambda: valuation.top(1))  # simulated, so asked for only once
+    sections = [*_results(valuation, chances), *about(valuation, payouts, status)]
+    return _environment().get_template("page.html.jinja").render(
+        style=Markup(style),  # noqa: S704  a file of this package
+        style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        answer=answer(valuation, chances),
+        facts=_facts(valuation),
+        sections=sections,
+        n_alerts=sum(len(section.alerts) for section in sections),
+        unfinished=valuation.stopped_code == "unfinished",
+    )  # fmt: skip
+
+
+def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[Section]:
+    """Make all sections that show results; `chances` are those to have the largest expectation."""
+    sections = [values_section(valuation)]
+    if valuation.groups is not None:
+        sections.append(groups_section(valuation.groups))
+    sections += [
+        distribution_section(valuation),
+        ranks_section(valuation, chances),
+        convergence_section(valuation),
+        errors_section(valuation),
+    ]
+    if valuation.moments.presence is not None:
+        sections.append(participation_section(valuation))
+    return sections
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_harmless,
+    )
+
+
+def _harmless(thing: Any) -> Any:
+    """Make every text that the template inserts safe to show; markup has been made so before."""
+    return shown(thing) if isinstance(thing, str) and not isinstance(thing, Markup) else thing
+
+
+def _facts(valuation: Valuation) -> list[tuple[str, str]]:
+    """The numbers below the answer."""
+    groups = valuation.groups
+    return [
+        ("providers", f"{len(valuation.names):,}"),
+        *([] if groups is None else [("groups", f"{len(groups.names):,}")]),
+        ("games", f"{valuation.n_games:,}"),
+        ("records bought", f"{valuation.access.records:,}"),
+        ("coalitions evaluated", f"{valuation.evaluations:,}"),
+        ("seed", str(valuation.seed)),
+    ]

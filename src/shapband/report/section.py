@@ -1,0 +1,60 @@
+"""A section of the report: what it says, draws and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from shapband.report.tables import Table
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page.
+
+    Attributes
+    ----------
+    anchor : its address within the page
+    title : its heading
+    lines : paragraphs above the chart
+    legend : pairs of a class, which gives a swatch its look, and what it stands for
+    chart : the picture, or nothing
+    notes : paragraphs below the chart
+    facts : pairs of a term and what it means, or nothing
+    alerts : what to look at before the numbers are used
+    tables : the numbers
+    """
+
+    anchor: str
+    title: str
+    lines: Sequence[str | Markup] = ()
+    legend: Sequence[tuple[str, str]] = ()
+    chart: Markup | None = None
+    notes: Sequence[str | Markup] = ()
+    facts: Sequence[tuple[str, str | Markup]] = ()
+    alerts: Sequence[str | Markup] = ()
+    tables: Sequence[Table] = ()
+
+
+def said(*lines: str) -> list[str]:
+    """Leave out empty lines."""
+    return [line for line in lines if line]
+
+
+def missing(anchor: str, title: str, reason: str) -> Section:
+    """Make a section of which nothing can be shown, and say why."""
+    return Section(anchor, title, lines=[f"This is left out. {reason}"])
+
+
+def sentence(words: str) -> str:
+    """Begin with a capital letter, and end with a full stop.
+
+    Examples
+    --------
+    >>> sentence("records  repeat")
+    'Records repeat.'
+    """
+    joined = " ".join(words.split())
+    return f"{joined[:1].upper()}{joined[1:]}{'' if joined.endswith('.') else '.'}"

@@ -1,0 +1,71 @@
+"""Valuations of any number of providers, made from values of games that nobody had to play."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+import shapband as sb
+from shapband._typing import FloatArray
+from shapband.access.meter import AccessReport, Usage
+from shapband.moments.fold import Fold
+
+SETUP = {
+    "utility": "AdditiveUtility",
+    "empty": "v(∅) = 0",
+    "index": "Shapley()",
+    "sampling": "Fresh(n_sample=20)",
+    "solver": "Strata(n_evaluations=200)",
+    "chosen": "all coalitions cost more than a sample of them would",
+}
+
+
+def made_up(
+    n: int, n_games: int = 60, names: Sequence[str] | None = None, seed: int = 0
+) -> sb.Valuation:
+    """Values around levels of their own, with a little noise of a solver."""
+    rng = np.random.default_rng(seed)
+    level, spread = rng.gamma(2.0, 1.0, n) - 0.5, rng.uniform(0.1, 0.5, n)
+    games = level + spread * rng.normal(size=(n_games, n))
+    return valuation_of(games, np.broadcast_to((0.3 * spread) ** 2, games.shape), names, seed)
+
+
+def valuation_of(
+    games: FloatArray,
+    noise: FloatArray | None = None,
+    names: Sequence[str] | None = None,
+    seed: int = 0,
+) -> sb.Valuation:
+    """The valuation that these values of games, with the variances of their noise, give."""
+    n_games, n = games.shape
+    fold = Fold(n, None)
+    fold.add(games, np.zeros_like(games) if noise is None else noise)
+    known = tuple(names) if names is not None else tuple(f"provider {i:04d}" for i in range(n))
+    usage = {name: Usage(n_games, 20 * n_games, 0.25) for name in known}
+    return sb.Valuation(
+        names=known,
+        moments=fold.moments(),
+        games=games,
+        access=AccessReport(usage),
+        evaluations=200 * n_games,
+        failures=0,
+        draw_sizes=np.full(n, 20),
+        pool_sizes=None,
+        target="draws of 20 records from the sources",
+        target_code="sources",
+        stopped="all that were asked for",
+        stopped_code="n_games",
+        seed=seed,
+        setup=SETUP,
+        seconds=1.5,
+    )
+
+
+def unfinished(valuation: sb.Valuation) -> sb.Valuation:
+    """The same as a run in progress gives it: without the values of single games."""
+    return replace(
+        valuation,
+        games=valuation.games[:0],
+        stopped="so far: the run is not finished",
+        stopped_code="unfinished",
+    )
