@@ -432,6 +432,15 @@ def test_axes_of_odd_numbers_have_ticks_inside(numbers):
     assert all(0 <= logs.scale.at(tick.value) <= 100 for tick in logs.ticks)
 
 
+def test_ticks_have_room_on_a_telephone():
+    rng = np.random.default_rng(0)
+    for low, width in zip(10.0 ** rng.uniform(-5, 5, 200), 10.0 ** rng.uniform(-5, 5, 200),
+                          strict=True):  # fmt: skip
+        ticks = linear_axis([low, low + width], "").ticks
+        assert len(ticks) >= 2
+        assert sum(len(tick.text) + 1 for tick in ticks) <= 48
+
+
 @pytest.mark.parametrize("n", [1, 2, 5, 10, 49, 500])
 def test_axes_of_ranks_begin_at_1(n):
     ticks = [tick.value for tick in count_axis(n, "").ticks]

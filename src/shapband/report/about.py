@@ -39,7 +39,7 @@ _SOLVERS = {
     "BalancedPermutation": "providers join in random orders in which everybody has each place "
     "equally often; the noise of the orders is measured and counted as solver noise",
 }
-_PLANNED = ("n_games", "budget", "stop", "keep_games")
+_ASKED = {"budget": "Budget", "stop": "Stopping rule", "keep_games": "Games to keep"}
 _DATA = "data of provider "
 
 
@@ -193,9 +193,10 @@ def _run_facts(status: RunStatus) -> Iterator[tuple[str, str | Markup]]:
         yield "SHA-256 of the configuration", _digest(manifest["config_sha256"])
     versions = manifest["versions"].items()
     yield "Versions", ", ".join(f"{name} {version}" for name, version in versions)
-    for key in _PLANNED:
-        if key in manifest["arguments"]:
-            yield f"Asked for: {key}", manifest["arguments"][key]
+    asked = manifest["arguments"]
+    for key, words in _ASKED.items():
+        if asked.get(key, "None") != "None":
+            yield words, asked[key]
 
 
 def _fingerprints(manifest: Mapping[str, Any]) -> Iterator[Table]:

@@ -75,6 +75,7 @@ def groups_section(groups: Groups) -> Section:
         ],
         legend=_forest_legend(),
         chart=forest_chart(frame, words, "expected value of the group"),
+        notes=said(left_out(len(frame), "groups")),
         tables=[_forest_table("Expected values of the groups", "group", frame, groups)],
     )
 
