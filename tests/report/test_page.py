@@ -394,7 +394,9 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path, valuation):
         valuation.report("a\0b")
     with pytest.raises(InvalidInput, match="path must be the name of a file; received 3"):
         valuation.report(3)
-    with pytest.raises(InvalidInput, match=r"payouts must be what sb.payouts returns; received 100"):
+    with pytest.raises(
+        InvalidInput, match=r"payouts must be what sb.payouts returns; received 100"
+    ):
         valuation.report(tmp_path / "report.html", payouts=100)
     assert list(tmp_path.iterdir()) == []
     valuation.report(tmp_path / "report.html")
