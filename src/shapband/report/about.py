@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
+from shapband.checks import written
 from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
 from shapband.report.names import named, shown
@@ -101,7 +102,11 @@ def access_section(valuation: Valuation) -> Section:
 
 def payouts_section(valuation: Valuation, payouts: Payouts) -> Section:
     """Amounts of money, with their errors."""
-    paid = payouts.valuation
+    paid = getattr(payouts, "valuation", None)
+    if paid is None:
+        raise InvalidInput(
+            f"report: payouts must be what sb.payouts returns; received {written(payouts)}"
+        )
     if paid.names != valuation.names or not np.array_equal(
         paid.expectation, valuation.expectation, equal_nan=True
     ):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from shapband.checks import one_line, written
 from shapband.errors import InvalidInput
 from shapband.report.about import about
 from shapband.report.accuracy import convergence_section, errors_section, participation_section
@@ -42,11 +43,13 @@ def write_page(
     status: RunStatus | None = None,
 ) -> None:
     """Write the report of a valuation to a file; `status` is that of the run it is from."""
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInput(f"report: path must be the name of a file; received {written(path)}")
     content = page_of(valuation, payouts=payouts, status=status).encode()
     try:
         Path(path).write_bytes(content)
-    except OSError as cause:
-        reason = (cause.strerror or str(cause)).lower()
+    except (OSError, ValueError) as cause:  # a name with a null character is a ValueError
+        reason = (getattr(cause, "strerror", None) or one_line(cause)).lower()
         raise InvalidInput(f"report: {shown(str(path))} cannot be written: {reason}") from cause
 
 
