@@ -62,7 +62,7 @@ def page_of(
     sections = [*_results(valuation, chances), *about(valuation, payouts, status)]
     return _environment().get_template("page.html.jinja").render(
         style=Markup(style),  # noqa: S704  a file of this package
-        style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        style_digest=_digest(style),
         answer=answer(valuation, chances),
         facts=_facts(valuation),
         sections=sections,
@@ -85,6 +85,21 @@ def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[
     if valuation.moments.presence is not None:
         sections.append(participation_section(valuation))
     return sections
+
+
+def waiting_page(done: int, n_games: int) -> str:
+    """Make the page of a run that has no result yet."""
+    style = (_TEMPLATES / "style.css").read_text("utf-8")
+    return _environment().get_template("waiting.html.jinja").render(
+        style=Markup(style),  # noqa: S704  a file of this package
+        style_digest=_digest(style),
+        done=f"{done:,}",
+        n_games=f"{n_games:,}",
+    )  # fmt: skip
+
+
+def _digest(style: str) -> str:
+    return base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
 
 
 def _environment() -> Environment:
