@@ -22,6 +22,7 @@ from shapband.paying.policies import (
 )
 from shapband.planning.prices import Amount, check_amount
 from shapband.sampling.distinct import format_repeats
+from shapband.sampling.shared import format_shared
 from shapband.valuation import Valuation
 
 _NAMED = 3  # providers that a note names
@@ -148,6 +149,9 @@ def _notes(valuation: Valuation, weights: Weights) -> Iterator[str]:
     )
     if repeats:
         yield f"{repeats}: copies are paid as if they were different"
+    shared = format_shared(valuation.shared_records)
+    if shared:
+        yield f"{shared}: a copy is paid for what it was copied from"
     if valuation.failures:
         yield f"{valuation.failures:,} coalitions could not be evaluated and have a value in place"
     if valuation.stopped_code == "unfinished":

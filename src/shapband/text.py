@@ -22,6 +22,7 @@ from shapband.moments.shapes import (
     very_skewed,
 )
 from shapband.sampling.distinct import REMEDY, format_repeats
+from shapband.sampling.shared import format_shared
 
 if TYPE_CHECKING:
     from shapband.valuation import Valuation
@@ -247,6 +248,9 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
     )
     if repeats:
         found.append((repeats, REMEDY))
+    shared = format_shared(valuation.shared_records)
+    if shared:
+        found.append((f"{shared}: a copy takes value from what it was copied from",))
     found.extend((line,) for line in _shape_caveats(valuation))
     variance = valuation.variance
     if valuation.groups is not None:

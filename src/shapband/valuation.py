@@ -22,6 +22,7 @@ from shapband.moments.documents import moments_document, moments_of, to_array, t
 from shapband.moments.errors import error_parts
 from shapband.moments.participation import participation_parts, takes_part_at_random
 from shapband.sampling.distinct import repeated
+from shapband.sampling.shared import Shared
 from shapband.text import valuation_html, valuation_text
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class Valuation:
     pool_sizes : (n,) records in each provider's pool, or None without pools
     distinct_records : (n,) different records in each provider's pool, or without pools in its
         stock, counted up to the size of a draw; NaN where they are not known, None if none are
+    shared_records : pairs of providers with more than a third of their different records in
+        common, in stocks that are in memory or in pools; not known of an unfinished run
     target : what the moments are moments of
     target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     stopped : why no further games were played
@@ -106,6 +109,7 @@ class Valuation:
     seconds: float
     groups: Groups | None = None
     distinct_records: FloatArray | None = None
+    shared_records: tuple[Shared, ...] = ()
 
     @property
     def n_games(self) -> int:
@@ -328,6 +332,7 @@ class Valuation:
             "draw_sizes": self.draw_sizes.tolist(),
             "pool_sizes": None if self.pool_sizes is None else self.pool_sizes.tolist(),
             "distinct_records": None if distinct is None else to_numbers(distinct),
+            "shared_records": [list(pair) for pair in self.shared_records],
             "target": self.target,
             "target_code": self.target_code,
             "stopped": self.stopped,
@@ -364,6 +369,7 @@ class Valuation:
             seconds=document["seconds"],
             groups=None if groups is None else Groups.of_document(groups, names, moments),
             distinct_records=None if distinct is None else to_array(distinct),
+            shared_records=tuple(Shared(*pair) for pair in document.get("shared_records", ())),
         )
 
     def report(self, path: str | os.PathLike[str], *, payouts: Payouts | None = None) -> None:

@@ -27,10 +27,12 @@ from shapband.moments.accumulate import Moments
 from shapband.moments.fold import Fold
 from shapband.moments.grouped import GroupFold
 from shapband.moments.stopping import StoppingRule
-from shapband.sampling.base import Realisation
+from shapband.sampling.base import PoolGames, Realisation
 from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.participation import Participation, Presence
+from shapband.sampling.shared import Shared, shared_records
 from shapband.solvers.base import Solution
+from shapband.sources.base import FiniteSource
 from shapband.valuation import Stopped, Valuation
 
 _KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
@@ -102,6 +104,7 @@ def play(
     ) as access:
         realisation = plan.sampling.prepare(access)
         _warn_of_repeats(plan, realisation)
+        shared = _shared(plan, realisation)
         if plan.presence is not None:
             access.ask_only(plan.presence.table)
         session = _Session(plan, realisation, access, journal, workers, started)
@@ -120,6 +123,7 @@ def play(
         draw_sizes=realisation.draw_sizes,
         pool_sizes=realisation.pool_sizes,
         distinct_records=realisation.distinct_records,
+        shared_records=shared,
         target=target,
         target_code=realisation.target_code,
         stopped=stopped.reason,
@@ -145,6 +149,18 @@ def _warn_of_repeats(plan: Plan, realisation: Realisation) -> None:
     told = format_repeats(plan.names, realisation.distinct_records, *sizes)
     if told:
         warnings.warn(f"{told}; {REMEDY}", RepeatedRecords, stacklevel=4)
+
+
+def _shared(plan: Plan, realisation: Realisation) -> tuple[Shared, ...]:
+    """Providers with many records in common, in stocks that are in memory or in pools."""
+    nothing: tuple[None, ...] = (None,) * len(plan.providers)
+    pools = realisation.pools if isinstance(realisation, PoolGames) else nothing
+    sources = [provider.source for provider in plan.providers]
+    stocks = [
+        source.records if isinstance(source, FiniteSource) and source.records is not None else pool
+        for source, pool in zip(sources, pools, strict=True)
+    ]
+    return shared_records(plan.names, stocks)
 
 
 class _Session:

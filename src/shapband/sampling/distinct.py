@@ -7,6 +7,7 @@ records. It is valued like a draw of as many different records, so the result mu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,14 +72,25 @@ def expected_distinct(stock: Batch, draw: int, *, replace: bool) -> float:
 
 def _copies(batch: Batch) -> IntArray:
     """How often each of the different records occurs."""
+    hashes = record_hashes(batch)
+    hashes.sort()
+    starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
+    return np.diff(starts, append=len(hashes))
+
+
+def record_hashes(batch: Batch) -> NDArray[np.uint64]:
+    """A hash of every record, the same for equal records of any batch: (n_records,).
+
+    Of a large stock some rows are looked at, evenly spaced.
+    """
+    if len(batch) > _LOOKED_AT:
+        batch = batch.take(np.linspace(0, len(batch) - 1, _LOOKED_AT).astype(np.int64))
     columns = _columns(batch)
     hashes = np.empty(len(batch), dtype=np.uint64)
     for start in range(0, len(batch), _BLOCK):
         rows = slice(start, start + _BLOCK)
         hashes[rows] = _hashes([column[rows] for column in columns])
-    hashes.sort()
-    starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
-    return np.diff(starts, append=len(hashes))
+    return hashes
 
 
 def _columns(batch: Batch) -> list[AnyArray]:
@@ -93,15 +105,20 @@ def _columns(batch: Batch) -> list[AnyArray]:
 
 
 def _words(column: AnyArray) -> AnyArray:
-    """Make a column of floats or integers: numbers as they are, other values numbered."""
+    """Make a column of floats or integers: numbers as they are, hashes of other values."""
     if column.ndim == 1 and column.dtype.kind == "f":
         missing = np.isnan(column)
         return np.where(missing, np.nan, column) if missing.any() else column  # one kind of NaN
     if column.ndim == 1 and column.dtype.kind in "biumM":
         return column.astype(np.int64)
-    numbers: dict[str, int] = {}
     texts = [repr(_plain(value)) for value in column.tolist()]
-    return np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
+    words = {text: _word(text) for text in set(texts)}
+    return np.array([words[text] for text in texts], dtype=np.int64)
+
+
+def _word(text: str) -> int:
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def _plain(value: object) -> object:
