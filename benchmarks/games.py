@@ -1,8 +1,8 @@
-"""The records of the games that `value()` plays, and a hand-written loop to compare with."""
+"""The records of the games that `value()` plays, and hand-written loops to compare with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import comb
 from typing import Any
 
@@ -79,6 +79,24 @@ def refit(records: Sequence[Records], model: Any, X_val: Any, y_val: Any, coalit
     X = np.concatenate([X for X, _ in inside])
     y = np.concatenate([y for _, y in inside])
     return inverse_mse(clone(model).fit(X, y), X_val, y_val)
+
+
+def coalitions_of(value_with: Callable[[sb.Utility], sb.Valuation]) -> list[tuple[Any, Any]]:
+    """Collect the records of every coalition that a valuation fits, in its order."""
+    seen = []
+
+    def note(X: Any, y: Any) -> float:
+        seen.append((X, y))
+        return 0.0
+
+    value_with(sb.FunctionUtility(note))
+    return seen
+
+
+def bare(model: Any, X_val: Any, y_val: Any, coalitions: list[tuple[Any, Any]]) -> None:
+    """Fit and score the same coalitions, their records already joined."""
+    for X, y in coalitions:
+        clone(model).fit(X, y).score(X_val, y_val)
 
 
 def inverse_mse(fitted: Any, X_val: np.ndarray, y_val: np.ndarray) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import shapband as sb
-from benchmarks.blackbox import bare, coalitions_of
+from benchmarks.games import bare, coalitions_of
 from benchmarks.harness import Row, Spread, emit, interleave, say
 from benchmarks.sent import BareProcesses, Heavy
 

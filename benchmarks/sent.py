@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import shapband as sb
-from benchmarks.blackbox import bare
+from benchmarks.games import bare
 
 Coalitions = Sequence[tuple[Any, Any]]
 
