@@ -54,7 +54,7 @@ def row(work: str, per_game: Spread, at_once: int, most: float) -> Row:
         f"{per_game.show('ms')} a game",
         f"{'at most' if at_once == 1 else 'below'} {most:g} ms",
         per_game.median <= most if at_once == 1 else per_game.median < most,
-        f"{per_game.median - least:.2g} ms a game are the work of {SOURCES} answers and threads.",
+        f"{per_game.median - least:.2g} ms a game are spent on other things than waiting.",
     )
 
 

@@ -98,9 +98,7 @@ def demo_rows() -> list[Row]:
                 taken.show("s"),
                 f"at most {most} s",
                 taken.median <= most,
-                "imports, and kernels compiled one after the other."
-                if runs is cold
-                else "imports of the library, numba and matplotlib.",
+                "what takes the time has not been looked into.",
             )
         )
     return found
