@@ -22,7 +22,7 @@ from benchmarks.peers import pydvl_exact, pydvl_permutations, pydvl_utility
 SEED = 1
 ROUNDS = 7
 SAMPLING = sb.Fresh(60)
-PERMUTATIONS = 3  # of a game of black boxes: 30 coalitions, with 5.5 providers on average
+PERMUTATIONS = 3  # of a game of black boxes: up to 30 coalitions, of 5.5 providers on average
 CHECKED = 4  # providers of the game that pyDVL must solve alike
 # The compiled regression solves to a tight tolerance, so its values are compared with such a fit;
 # what is timed is scikit-learn's default, which stops earlier.
