@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
-from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import shapband as sb
+from benchmarks.games import bare, coalitions_of
 from benchmarks.harness import Row, Spread, emit, interleave, seconds
 
 N_GAMES = 6
@@ -34,24 +34,6 @@ def value(task: Any, utility: Any) -> sb.Valuation:
         n_games=N_GAMES,
         seed=SEED,
     )
-
-
-def coalitions_of(value_with: Callable[[sb.Utility], sb.Valuation]) -> list[tuple[Any, Any]]:
-    """Collect the records of every coalition that a valuation fits, in its order."""
-    seen = []
-
-    def note(X: Any, y: Any) -> float:
-        seen.append((X, y))
-        return 0.0
-
-    value_with(sb.FunctionUtility(note))
-    return seen
-
-
-def bare(model: Any, X_val: Any, y_val: Any, coalitions: list[tuple[Any, Any]]) -> None:
-    """Fit and score the same coalitions, their records already joined."""
-    for X, y in coalitions:
-        clone(model).fit(X, y).score(X_val, y_val)
 
 
 class Clocked(sb.EstimatorUtility):

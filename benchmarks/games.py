@@ -1,8 +1,8 @@
-"""The records of the games that `value()` plays, and a hand-written loop to compare with."""
+"""The records of the games that `value()` plays, and hand-written loops to compare with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import comb
 from typing import Any
 
@@ -60,10 +60,7 @@ def refit_exact(records: Sequence[Records], model: Any, X_val: Any, y_val: Any) 
 
     def worth(coalition: int) -> float:
         if coalition not in memo:
-            inside = [records[i] for i in range(n) if coalition >> i & 1]
-            X = np.concatenate([X for X, _ in inside])
-            y = np.concatenate([y for _, y in inside])
-            memo[coalition] = inverse_mse(clone(model).fit(X, y), X_val, y_val)
+            memo[coalition] = refit(records, model, X_val, y_val, coalition)
         return memo[coalition]
 
     values = np.zeros(n)
@@ -74,6 +71,32 @@ def refit_exact(records: Sequence[Records], model: Any, X_val: Any, y_val: Any) 
                 gain = worth(coalition | 1 << i) - worth(coalition)
                 values[i] += gain / (n * comb(n - 1, size))
     return values
+
+
+def refit(records: Sequence[Records], model: Any, X_val: Any, y_val: Any, coalition: int) -> float:
+    """Join the records of a coalition, given as a bitmask, and fit and score a model."""
+    inside = [held for i, held in enumerate(records) if coalition >> i & 1]
+    X = np.concatenate([X for X, _ in inside])
+    y = np.concatenate([y for _, y in inside])
+    return inverse_mse(clone(model).fit(X, y), X_val, y_val)
+
+
+def coalitions_of(value_with: Callable[[sb.Utility], sb.Valuation]) -> list[tuple[Any, Any]]:
+    """Collect the records of every coalition that a valuation fits, in its order."""
+    seen = []
+
+    def note(X: Any, y: Any) -> float:
+        seen.append((X, y))
+        return 0.0
+
+    value_with(sb.FunctionUtility(note))
+    return seen
+
+
+def bare(model: Any, X_val: Any, y_val: Any, coalitions: list[tuple[Any, Any]]) -> None:
+    """Fit and score the same coalitions, their records already joined."""
+    for X, y in coalitions:
+        clone(model).fit(X, y).score(X_val, y_val)
 
 
 def inverse_mse(fitted: Any, X_val: np.ndarray, y_val: np.ndarray) -> float:

@@ -1,9 +1,11 @@
-"""One wine game, compared with a hand-written loop, pyDVL and shapiq."""
+"""One wine game, compared with hand-written programs, pyDVL and shapiq."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from pydvl.valuation import (
@@ -21,6 +23,7 @@ from shapiq.game_theory.exact import ExactComputer
 from sklearn.linear_model import LinearRegression
 
 import shapband as sb
+from benchmarks import baselines
 from benchmarks.games import (
     Records,
     check_same,
@@ -38,7 +41,7 @@ PERMUTATIONS = 100
 
 
 def pydvl_values(
-    records: list[Records], test: Dataset, sampler: object, stopping: object
+    records: list[Records], utility: ModelUtility, sampler: object, stopping: object
 ) -> np.ndarray:
     """Value the providers as groups of records; pyDVL is faster here without its cache."""
     train = GroupedDataset(
@@ -46,21 +49,33 @@ def pydvl_values(
         np.concatenate([y for _, y in records]),
         data_groups=np.repeat(np.arange(len(records)), [len(y) for _, y in records]),
     )
-    scorer = SupervisedScorer(inverse_mse, test, default=0.0, range=(0, 1))
-    utility = ModelUtility(LinearRegression(), scorer)
     valuation = ShapleyValuation(utility, sampler, is_done=stopping, progress=False)
     result = valuation.fit(train).result
     return result.values[np.argsort(result.indices)]
 
 
-def pydvl_permutations(records: list[Records], test: Dataset) -> np.ndarray:
+def pydvl_utility(
+    model: Any,
+    score: Callable[[Any, np.ndarray, np.ndarray], float],
+    X_val: np.ndarray,
+    y_val: np.ndarray,
+    empty: float = 0.0,
+) -> ModelUtility:
+    """The score of a model on the validation rows; `empty` is the value of nobody."""
+    scorer = SupervisedScorer(score, Dataset(X_val, y_val), default=empty)
+    return ModelUtility(model, scorer)
+
+
+def pydvl_permutations(
+    records: list[Records], utility: ModelUtility, permutations: int = PERMUTATIONS
+) -> np.ndarray:
     sampler = PermutationSampler(seed=0)
-    return pydvl_values(records, test, sampler, MinUpdates(PERMUTATIONS))
+    return pydvl_values(records, utility, sampler, MinUpdates(permutations))
 
 
-def pydvl_exact(records: list[Records], test: Dataset) -> np.ndarray:
+def pydvl_exact(records: list[Records], utility: ModelUtility) -> np.ndarray:
     sampler = DeterministicUniformSampler()
-    return pydvl_values(records, test, sampler, NoStopping(sampler))
+    return pydvl_values(records, utility, sampler, NoStopping(sampler))
 
 
 def shapiq_exact(records: list[Records], X_val: np.ndarray, y_val: np.ndarray) -> np.ndarray:
@@ -93,44 +108,62 @@ def rows() -> list[Row]:
     )
     draws = draws_of(task.providers, sampling, N_GAMES, SEED)
     records = records_of(draws, 0)
-    test = Dataset(task.X_val, task.y_val)
+    peer = pydvl_utility(LinearRegression(), inverse_mse, task.X_val, task.y_val)
     by_hand = partial(refit_exact, records, LinearRegression(), task.X_val, task.y_val)
     from_grams = partial(shapiq_exact, records, task.X_val, task.y_val)
+    tabled = partial(baselines.from_grams, records, task.X_val, task.y_val)
+    looped = partial(baselines.from_lstsq, records, task.X_val, task.y_val)
 
     say("  do all give the same values for the same game?")
     expected = value().games[0]
     check_same("the refit loop", by_hand(), expected)
+    check_same("NumPy on Gram matrices", tabled(), expected)
+    check_same("the lstsq loop", looped(), expected)
     check_same("shapiq", from_grams(), expected)
-    check_same("pyDVL", pydvl_exact(records, test), expected)
+    check_same("pyDVL", pydvl_exact(records, peer), expected)
 
     say("  timing")
     times = interleave(
         {
             "ours": value,
             "by hand": by_hand,
-            "pyDVL": partial(pydvl_permutations, records, test),
+            "pyDVL": partial(pydvl_permutations, records, peer),
             "shapiq": from_grams,
+            "NumPy": tabled,
+            "lstsq": looped,
         },
         ROUNDS,
     )
     ours = times["ours"].times(1 / N_GAMES)
     rows = []
-    for peer, what, wanted in (
+    for name, what, wanted in (
         ("by hand", "a memoised scikit-learn refit loop, exact", 1500),
         ("pyDVL", f"pyDVL, {PERMUTATIONS} permutations", 2000),
         ("shapiq", "shapiq, exact on merged Gram matrices", 40),
     ):
-        ratio = times[peer].over(ours)
+        ratio = times[name].over(ours)
         rows.append(
             Row(
                 f"one wine game, exact, with its drawing, against {what}",
                 f"{ours.times(1e6).show('µs')} a game in a `value()` of {N_GAMES}; the other "
-                f"{times[peer].times(1e3).show('ms')}",
+                f"{times[name].times(1e3).show('ms')}",
                 f"{ratio.show('×')} faster",
                 f"at least {wanted:,} ×",
                 ratio.median >= wanted,
                 f"a whole `value()` spends {ours.median * 1e6:.0f} µs on a game; the next "
                 "section says how much of that are its kernels.",
+            )
+        )
+    for name, what in (
+        ("NumPy", "NumPy on Gram matrices with a table of bitmasks, exact"),
+        ("lstsq", "a loop of `np.linalg.lstsq` over all coalitions, exact"),
+    ):
+        rows.append(
+            Row(
+                f"one wine game, exact, with its drawing, against {what}",
+                f"{ours.times(1e6).show('µs')} a game in a `value()` of {N_GAMES}; the other, "
+                f"without drawing, {times[name].times(1e3).show('ms')}",
+                f"{times[name].over(ours).show('×')} faster",
             )
         )
     return rows

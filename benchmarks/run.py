@@ -21,15 +21,20 @@ PYTHON = ENVIRONMENT / "bin" / "python"
 PINS = (HERE / "requirements.txt", HERE / "requirements-without-dependencies.txt")
 GROUPS = (
     "peers",
+    "models",
     "linear",
+    "wide",
     "neighbors",
     "additive",
     "workers",
+    "processes",
+    "distant",
     "memory",
     "startup",
     "blackbox",
     "solvers",
 )
+BESIDE_PEERS = ("peers", "models")
 Measured = dict[str, list[dict[str, Any]]]  # rows and tables of one group
 ONE_THREAD = {
     f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA")
@@ -45,7 +50,7 @@ def main(chosen: list[str]) -> int:
     peers = make_environment()
     started, load_before = time.perf_counter(), os.getloadavg()[0]
     measured = {
-        group: measure(group) if peers or group != "peers" else None
+        group: measure(group) if peers or group not in BESIDE_PEERS else None
         for group in GROUPS
         if group in chosen or not chosen
     }

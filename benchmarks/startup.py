@@ -1,4 +1,4 @@
-"""Start-up times: the import, the command line, and the first call with a cold kernel cache."""
+"""Start-up times: the import, the command line, first calls and the demo with a cold cache."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,8 @@ PYTHON = sys.executable
 COMMAND = str(Path(PYTHON).parent / "shapband")
 ROUNDS = 15
 COLD_ROUNDS = 3
+DEMO = Path(__file__).resolve().parent.parent / "examples" / "demo.py"
+COMPILING, TABLE = "compiling kernels", "Shapley values of"  # in lines that the demo prints
 FIRST_CALL = """
 import sys
 import shapband as sb
@@ -48,6 +51,57 @@ def cold_row(task: str) -> Row:
         f"kernels found in the cache: {Spread(tuple(warm)).show('s')}",
         f"kernels compiled first: {Spread(tuple(cold)).show('s')}",
     )
+
+
+def demo(cache: str, picture: str) -> dict[str, float]:
+    """Run the demo; return the seconds until it prints each of its two first lines."""
+    started = time.perf_counter()
+    seen: dict[str, float] = {}
+    with subprocess.Popen(
+        [PYTHON, str(DEMO), picture],
+        env=os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            for text in (COMPILING, TABLE):
+                if text in line:
+                    seen.setdefault(text, time.perf_counter() - started)
+    if process.returncode:
+        raise RuntimeError(f"the demo ended with {process.returncode}")
+    return seen
+
+
+def demo_rows() -> list[Row]:
+    cold, warm = [], []
+    for _ in range(COLD_ROUNDS):
+        with tempfile.TemporaryDirectory() as place:
+            cold.append(demo(place, f"{place}/demo.png"))
+            warm.append(demo(place, f"{place}/demo.png"))
+    say(f"  demo: cold {cold}, warm {warm}")
+    if any(COMPILING in seen for seen in warm):
+        raise RuntimeError("the second run of the demo compiled again: it was not warm")
+    cases = (
+        ("with an empty kernel cache, until it says that it compiles", cold, COMPILING, 3),
+        ("with an empty kernel cache, until its first table", cold, TABLE, 8),
+        ("with a filled kernel cache, until its first table", warm, TABLE, 3),
+    )
+    found = []
+    for what, runs, text, most in cases:
+        taken = Spread(tuple(seen[text] for seen in runs))
+        found.append(
+            Row(
+                f"`examples/demo.py` {what}",
+                f"{COLD_ROUNDS} runs in new processes, from their start",
+                taken.show("s"),
+                f"at most {most} s",
+                taken.median <= most,
+                "what takes the time has not been looked into.",
+            )
+        )
+    return found
 
 
 def rows() -> list[Row]:
@@ -89,6 +143,7 @@ def rows() -> list[Row]:
         ),
         cold_row("wine"),
         cold_row("synthetic"),
+        *demo_rows(),
     ]
 
 
