@@ -29,6 +29,10 @@ _NOT_MADE = "the request was not made, because the valuation was stopped"
 _TIME_IS_UP = "the time limit of the stopping rule was reached"
 _LONGEST_WAIT = 1.0  # seconds after which overdue requests are looked for
 _SHORTEST_WAIT = 0.01
+# More answers are waited for after the first, since waking up for each would take longer than
+# what is done with it. The sources go on meanwhile with the request that is allowed ahead.
+_PAUSE = 0.05  # part of the time that a request took
+_LONGEST_PAUSE = 0.001  # seconds
 _GRACE = 1.0  # seconds after the deadline in which a request under way may be answered
 
 
@@ -165,19 +169,18 @@ class Exchange:
 
     def _asked(self, delivery: Delivery) -> int:
         """Ask for the next game of a delivery."""
-        before = delivery.slots
         game = delivery.ask()
         self._open += 1
-        self._slots += delivery.slots - before
+        self._slots += len(delivery.asked) <= delivery.at_once
         return game
 
     def _ended(self, delivery: Delivery, game: int) -> bool:
         """Note that a request is over; return whether it was still waited for."""
-        before = delivery.slots
-        expected = delivery.end(game)
-        self._open -= expected
-        self._slots -= before - delivery.slots
-        return expected
+        if not delivery.end(game):
+            return False
+        self._open -= 1
+        self._slots -= len(delivery.asked) < delivery.at_once
+        return True
 
     def _has_rows(self, delivery: Delivery, game: int) -> bool:
         """Have the rows computed, in this thread: calling a kernel from many at once is slow."""
@@ -209,6 +212,8 @@ class Exchange:
         answered: dict[Delivery, None] = {}
         try:
             answer = self._answers.get(timeout=self._patience())
+            if self._open > 1:
+                time.sleep(min(_LONGEST_PAUSE, _PAUSE * answer[3]))
             while True:
                 self._take(*answer)
                 answered[answer[0]] = None
