@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 
@@ -208,18 +209,23 @@ class Exchange:
             self._answers.put((delivery, game, answer, time.perf_counter() - started))
 
     def _collect(self) -> None:
-        """Wait for an answer, or until a request is overdue; take all answers that came."""
+        """Wait for an answer, or until a request is overdue; take all answers that came.
+
+        Those that come while these are taken are left for later, so that the requests that
+        follow these go out soon.
+        """
         answered: dict[Delivery, None] = {}
-        try:
+        with suppress(Empty):
             answer = self._answers.get(timeout=self._patience())
-            if self._open > 1:
+            self._take(*answer)
+            answered[answer[0]] = None
+            if self._open:
                 time.sleep(min(_LONGEST_PAUSE, _PAUSE * answer[3]))
-            while True:
+            for _ in range(self._answers.qsize()):
+                answer = self._answers.get_nowait()
                 self._take(*answer)
                 answered[answer[0]] = None
-                answer = self._answers.get_nowait()
-        except Empty:
-            self._give_up_overdue()
+        self._give_up_overdue()
         for delivery in answered:
             if delivery.next_game is None:
                 continue
