@@ -328,9 +328,7 @@ def _stack(delivery: Delivery) -> Draws:
         for batch in batches:
             schema = batch.schema
             if schema is not first and schema != first:
-                raise SourceError(
-                    f"the source gave {schema} after it had given {first}"
-                )
+                raise SourceError(f"the source gave {schema} after it had given {first}")
         try:
             joined = concat(batches)
         except Exception as cause:
