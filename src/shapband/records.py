@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -164,9 +164,15 @@ def _of_one_type(frames: list[nw.DataFrame[Any]]) -> list[nw.DataFrame[Any]]:
 def schema_of(X: Any) -> Schema:
     """Return the schema of an array or a data frame."""
     if isinstance(X, np.ndarray):
-        return Schema(X.shape[1])
+        return _array_schema(X.shape[1])
     names = tuple(str(name) for name in X.columns)
     return Schema(len(names), names, _library(X))
+
+
+@cache
+def _array_schema(n_features: int) -> Schema:
+    """The schema of arrays, one object for all answers, which are compared with each other."""
+    return Schema(n_features)
 
 
 def _library(X: Any) -> str:
@@ -206,7 +212,10 @@ def numeric_targets(y: AnyArray) -> FloatArray:
 
 def _take(X: Any, rows: IntArray) -> Any:
     if isinstance(X, np.ndarray):
-        return X[rows]
+        # For few rows `take` needs a quarter of the time of an index, and gives the same array,
+        # except that it would read a mask as numbers.
+        numbers = isinstance(rows, np.ndarray) and rows.dtype.kind == "i"
+        return X.take(rows, axis=0) if numbers and X.flags.c_contiguous else X[rows]
     import narwhals as nw
 
     return nw.from_native(X, eager_only=True)[rows].to_native()

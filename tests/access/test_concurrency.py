@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import PATIENCE, linear_providers
 
 import shapband as sb
+from shapband.access import exchange
 from shapband.access.access import Access
 from shapband.access.exchange import Exchange
 from shapband.access.journal import Failed, NullPurchases, Received
@@ -390,3 +391,60 @@ def test_the_number_of_requests_at_once_is_checked(concurrent):
         sb.value(
             [sb.Provider("a", Odd())], sb.AdditiveUtility(), sampling=sb.Fresh(3), n_games=2, seed=0
         )
+
+
+def test_an_interruption_between_answers_loses_none_of_them(monkeypatch):
+    """The first answer is taken, and the exchange is interrupted while it waits for others."""
+    released, stored = threading.Event(), []
+
+    class Remembers(NullPurchases):
+        def record(self, events):
+            stored.extend((type(one), one.name, one.game) for one in events)
+
+    def hold(size, rng):
+        assert released.wait(PATIENCE)
+        return rng.normal(size=size), rng.normal(size=size)
+
+    def draw(size, rng):
+        return rng.normal(size=size), rng.normal(size=size)
+
+    def interrupt(seconds):
+        monkeypatch.undo()
+        released.set()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(exchange.time, "sleep", interrupt)
+    sources = {"quick": draw, "slow": hold}
+    providers = [sb.Provider(n, sb.FunctionSource(d, waits=True)) for n, d in sources.items()]
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Access(providers, Seeds(0), sb.Budget(), journal=Remembers()) as access,
+    ):
+        access.fetch("draw", range(1), [3, 3], "draws")
+    assert {(Received, "quick", 0), (Received, "slow", 0)} <= set(stored)
+
+
+@pytest.mark.parametrize(
+    ("concurrent", "concurrency", "together"),
+    [((1, 1), 256, 8), ((4, 4), 256, 32), ((4, 1), 256, 8), ((4, 4), 3, 16), ((4, 4), 1, 8)],
+)
+def test_more_games_are_fetched_together_if_all_sources_answer_several(
+    monkeypatch, concurrent, concurrency, together
+):
+    fetched, fetch = [], Access.fetch
+
+    def noted(self, purpose, games, *arguments):
+        fetched.append(len(games))
+        return fetch(self, purpose, games, *arguments)
+
+    monkeypatch.setattr(Access, "fetch", noted)
+    data = np.arange(6.0)
+    providers = [
+        sb.Provider(name, sb.with_delay(sb.ArraySource(data, data), 0.0, concurrent=several))
+        for name, several in zip("ab", concurrent, strict=True)
+    ]
+    sb.value(
+        providers, sb.AdditiveUtility(), sampling=sb.Fresh(3), n_games=64, seed=0,
+        concurrency=concurrency,
+    )  # fmt: skip
+    assert fetched == [together] * (64 // together)

@@ -169,10 +169,15 @@ def test_waiting_sources_are_asked_together():
         per_record=np.array([0.0, 0.1, 0.0]),
         waits=np.array([True, True, False]),
         concurrency=256,
+        at_once=np.array([1.0, 4.0, 1.0]),
     )
     assert times.seconds(np.array([10.0, 10.0, 10.0])) == 6.0  # max(1, 3) + 3
     assert times.seconds(np.array([10.0, 0.0, 0.0])) == 1.0
     assert replace(times, concurrency=1).seconds(np.array([10.0, 10.0, 0.0])) == 4.0
+    # Of many games, the second source answers four at the same time: 3 s / 4 is less than 1 s.
+    assert times.per_game(np.array([10.0, 10.0, 10.0])) == 4.0
+    assert times.per_game(np.array([0.0, 10.0, 0.0])) == 0.75
+    assert replace(times, concurrency=1).per_game(np.array([10.0, 10.0, 0.0])) == 4.0
 
 
 def test_the_speed_of_a_source_follows_from_two_requests():

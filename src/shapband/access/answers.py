@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from shapband.checks import described
 from shapband.errors import InvalidInput, SourceError
 from shapband.records import Batch
 from shapband.sources.base import check_array_batch, check_targets
 from shapband.sources.frames import as_frame, check_infinite
+
+_FLOATS = np.dtype(np.float64)
 
 
 def check_answer(answer: object, size: int) -> Batch:
@@ -29,6 +33,8 @@ def check_answer(answer: object, size: int) -> Batch:
         raise SourceError(
             f"the source gave {described(answer)}: return a Batch(X, y) or a tuple (X, y)"
         )
+    if (plain := _plain_batch(X, y, size)) is not None:
+        return plain
     try:
         batch = _own_batch(X, y)
     except InvalidInput as cause:
@@ -36,6 +42,19 @@ def check_answer(answer: object, size: int) -> Batch:
     if len(batch) != size:
         raise SourceError(f"the source gave {len(batch)} records where {size} were asked")
     return batch
+
+
+def _plain_batch(X: Any, y: Any, size: int) -> Batch | None:
+    """Copy the usual answer, finite floats of the right shape; None for every other.
+
+    The checks of the others take three times as long, which many small requests feel.
+    """
+    if not (type(X) is type(y) is np.ndarray and X.dtype is y.dtype is _FLOATS):
+        return None
+    if X.ndim != 2 or len(X) != size or not X.size or y.shape != (size,):
+        return None
+    X, y = X.copy(), y.copy()
+    return Batch(X, y) if np.isfinite(X).all() and np.isfinite(y).all() else None
 
 
 def _own_batch(X: Any, y: Any) -> Batch:

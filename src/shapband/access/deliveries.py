@@ -7,6 +7,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from shapband._typing import IntArray
 from shapband.access.journal import GameNumbers
@@ -68,6 +69,7 @@ class Delivery:
 
     Attributes
     ----------
+    waits : whether a thread waits for the source
     at_once : requests that the source answers at the same time
     asked : games whose requests are chosen or allowed, and not yet answered
     """
@@ -78,7 +80,10 @@ class Delivery:
         self.bought = 0
         self.asked: set[int] = set()
         source = order.provider.source
+        self.waits = source.waits
         self.at_once = source.concurrent if source.waits else 1
+        self._of = order.provider.name, order.purpose
+        self._due, self._n_due = order.due, len(order.due)
         self._received: dict[int, Batch] = {}
         self._place = 0  # in `due`: the games before it are received or asked for
         self._chosen: set[int] = set()  # games whose requests are not yet recorded and allowed
@@ -103,11 +108,6 @@ class Delivery:
         return len(self._received) == len(self.order.due)
 
     @property
-    def waits(self) -> bool:
-        """Whether a thread waits for the source."""
-        return self.order.provider.source.waits
-
-    @property
     def slots(self) -> int:
         """Requests under way, at most; those beyond wait for one of them."""
         return min(len(self.asked), self.at_once)
@@ -115,12 +115,11 @@ class Delivery:
     @property
     def next_game(self) -> int | None:
         """The first game that is neither received nor asked for."""
-        due = self.order.due
-        return due[self._place] if self._place < len(due) else None
+        return self._due[self._place] if self._place < self._n_due else None
 
     def address(self, game: int) -> tuple[str, str, int]:
         """What identifies the request for a game."""
-        return self.order.provider.name, self.order.purpose, game
+        return *self._of, game
 
     @cached_property
     def rows(self) -> IntArray | None:
@@ -131,8 +130,8 @@ class Delivery:
     def request(self, game: int) -> object:
         """Ask the source for the draw of a game."""
         order, source = self.order, self.order.provider.source
-        if isinstance(source, FiniteSource) and self.rows is not None:
-            return source.take(self.rows[game - order.games.start])
+        if self.rows is not None:
+            return cast(FiniteSource, source).take(self.rows[game - order.games.start])
         if isinstance(source, GenerativeSource):
             name = order.provider.name
             return source.draw(order.size, order.seeds.generator(order.purpose, name, game))
@@ -145,7 +144,7 @@ class Delivery:
 
     def ask(self) -> int:
         """Choose the next game as one to ask for, and return it."""
-        game = self.order.due[self._place]
+        game = self._due[self._place]
         self._place += 1
         self._chosen.add(game)
         self.asked.add(game)

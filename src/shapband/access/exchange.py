@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 
@@ -29,6 +30,10 @@ _NOT_MADE = "the request was not made, because the valuation was stopped"
 _TIME_IS_UP = "the time limit of the stopping rule was reached"
 _LONGEST_WAIT = 1.0  # seconds after which overdue requests are looked for
 _SHORTEST_WAIT = 0.01
+# More answers are waited for after the first, since waking up for each would take longer than
+# what is done with it. The sources go on meanwhile with the request that is allowed ahead.
+_PAUSE = 0.05  # part of the time that a request took
+_LONGEST_PAUSE = 0.001  # seconds
 _GRACE = 1.0  # seconds after the deadline in which a request under way may be answered
 
 
@@ -165,19 +170,18 @@ class Exchange:
 
     def _asked(self, delivery: Delivery) -> int:
         """Ask for the next game of a delivery."""
-        before = delivery.slots
         game = delivery.ask()
         self._open += 1
-        self._slots += delivery.slots - before
+        self._slots += len(delivery.asked) <= delivery.at_once
         return game
 
     def _ended(self, delivery: Delivery, game: int) -> bool:
         """Note that a request is over; return whether it was still waited for."""
-        before = delivery.slots
-        expected = delivery.end(game)
-        self._open -= expected
-        self._slots -= before - delivery.slots
-        return expected
+        if not delivery.end(game):
+            return False
+        self._open -= 1
+        self._slots -= len(delivery.asked) < delivery.at_once
+        return True
 
     def _has_rows(self, delivery: Delivery, game: int) -> bool:
         """Have the rows computed, in this thread: calling a kernel from many at once is slow."""
@@ -205,16 +209,23 @@ class Exchange:
             self._answers.put((delivery, game, answer, time.perf_counter() - started))
 
     def _collect(self) -> None:
-        """Wait for an answer, or until a request is overdue; take all answers that came."""
+        """Wait for an answer, or until a request is overdue; take all answers that came.
+
+        Those that come while these are taken are left for later, so that the requests that
+        follow these go out soon.
+        """
         answered: dict[Delivery, None] = {}
-        try:
+        with suppress(Empty):
             answer = self._answers.get(timeout=self._patience())
-            while True:
+            self._take(*answer)
+            answered[answer[0]] = None
+            if self._open:
+                time.sleep(min(_LONGEST_PAUSE, _PAUSE * answer[3]))
+            for _ in range(self._answers.qsize()):
+                answer = self._answers.get_nowait()
                 self._take(*answer)
                 answered[answer[0]] = None
-                answer = self._answers.get_nowait()
-        except Empty:
-            self._give_up_overdue()
+        self._give_up_overdue()
         for delivery in answered:
             if delivery.next_game is None:
                 continue

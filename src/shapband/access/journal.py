@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from shapband.access.meter import Usage
 from shapband.records import Batch
@@ -17,8 +16,7 @@ from shapband.records import Batch
 GameNumbers: TypeAlias = range | tuple[int, ...]  # in ascending order
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
+class Asked(NamedTuple):
     """A request for the draw of one game is about to be made to a source."""
 
     name: str
@@ -27,8 +25,7 @@ class Asked:
     size: int
 
 
-@dataclass(frozen=True, eq=False)
-class Received:
+class Received(NamedTuple):
     """A request was answered."""
 
     name: str
@@ -38,8 +35,7 @@ class Received:
     seconds: float
 
 
-@dataclass(frozen=True, eq=False)
-class Failed:
+class Failed(NamedTuple):
     """A request failed."""
 
     name: str

@@ -29,7 +29,9 @@ _NEAR_FLOATS = 250_000  # best size of a chunk, in numbers: 2 MB, which fit into
 _MOST_FLOATS = 8_000_000  # largest size, unless a single game holds more
 _FEW_GAMES = 128  # with fewer games per chunk, the overhead per provider and chunk dominates
 _SHARED_GAMES = 64  # fewest games in a chunk for another worker, unless memory limits it
-DISTANT_GAMES = 8  # games fetched at once from slow sources, so that a run can be stopped soon
+_DISTANT_TURNS = (
+    8  # requests, one after the other, that a chunk waits for: a run can be stopped soon
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,8 +225,15 @@ def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int
         # Several chunks per worker, so that no worker waits long for the last chunk.
         size = min(size, max(_SHARED_GAMES, -(-plan.n_games // (4 * n_jobs))))
     if access.waits and realisation.cost.requests:
-        size = min(size, DISTANT_GAMES)
+        size = min(size, distant_games(plan))
     return size
+
+
+def distant_games(plan: Plan) -> int:
+    """Games that are fetched together from slow sources: more if all answer several at once."""
+    at_once = [one.source.concurrent for one in plan.providers if one.source.waits]
+    together = min(at_once, default=1)
+    return _DISTANT_TURNS * min(together, -(-plan.concurrency // max(len(at_once), 1)))
 
 
 def fetched_ahead(

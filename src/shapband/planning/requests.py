@@ -15,7 +15,7 @@ from shapband.engine.chunks import Chunk
 from shapband.engine.plan import Plan
 from shapband.providers import Provider
 from shapband.records import Batch
-from shapband.sources.base import GenerativeSource
+from shapband.sources.base import GenerativeSource, Source
 
 _REHEARSED = 16  # games whose handling is timed
 
@@ -29,6 +29,7 @@ class RequestTimes:
     per_request, per_record : (n,) seconds of each source; 0 for records in memory
     waits : (n,) whether the source is asked from a thread, at the same time as others
     concurrency : sources asked at once
+    at_once : (n,) requests that each source answers at the same time
     handling : seconds that asking all distant sources takes us, for one game
     """
 
@@ -36,13 +37,14 @@ class RequestTimes:
     per_record: FloatArray
     waits: BoolArray
     concurrency: int
+    at_once: FloatArray
     handling: float = 0.0
 
     @staticmethod
     def none(plan: Plan) -> RequestTimes:
         """All records are in memory."""
         zero = np.zeros(len(plan.names))
-        return RequestTimes(zero, zero, zero.astype(bool), plan.concurrency)
+        return RequestTimes(zero, zero, zero.astype(bool), plan.concurrency, zero + 1.0)
 
     @staticmethod
     def of_pools(
@@ -72,22 +74,31 @@ class RequestTimes:
 
     def seconds(self, sizes: FloatArray) -> float:
         """Seconds until all sources have answered one request each; 0 records ask nothing."""
+        return self._slowest(sizes, np.ones_like(self.at_once))
+
+    def per_game(self, sizes: FloatArray) -> float:
+        """Seconds a game, if many games are asked for, of some sources several at once."""
+        return self._slowest(sizes, self.at_once)
+
+    def _slowest(self, sizes: FloatArray, at_once: FloatArray) -> float:
         each = np.where(sizes > 0, self.per_request + self.per_record * sizes, 0.0)
-        waiting = each[self.waits]
-        together = max(float(waiting.max(initial=0.0)), float(waiting.sum()) / self.concurrency)
+        slowest = float((each / at_once)[self.waits].max(initial=0.0))
+        together = max(slowest, float(each[self.waits].sum()) / self.concurrency)
         return together + float(each[~self.waits].sum())
 
 
 def _waiting(plan: Plan) -> RequestTimes:
-    waits = np.array([bool(provider.source.waits) for provider in plan.providers])
-    return replace(RequestTimes.none(plan), waits=waits)
+    sources = [provider.source for provider in plan.providers]
+    waits = np.array([bool(source.waits) for source in sources])
+    at_once = np.array([float(source.concurrent) if source.waits else 1.0 for source in sources])
+    return replace(RequestTimes.none(plan), waits=waits, at_once=at_once)
 
 
 def time_handling(plan: Plan, chunk: Chunk) -> float:
     """Seconds a game that we take to ask all distant sources, measured without asking them."""
     assert chunk.draws is not None  # noqa: S101  for the type checker
     played = [
-        Provider(provider.name, _Replay(drawn.batches()[0], waits=bool(provider.source.waits)))
+        Provider(provider.name, _Replay(drawn.batches()[0], provider.source))
         for provider, drawn in zip(plan.providers, chunk.draws, strict=True)
         if is_distant(provider)
     ]
@@ -104,9 +115,10 @@ def time_handling(plan: Plan, chunk: Chunk) -> float:
 class _Replay(GenerativeSource):
     """Gives the same records again, at once."""
 
-    def __init__(self, batch: Batch, *, waits: bool) -> None:
+    def __init__(self, batch: Batch, source: Source) -> None:
         self.batch = batch
-        self.waits = waits
+        self.waits = bool(source.waits)
+        self.concurrent = source.concurrent
 
     def draw(self, size: int, rng: np.random.Generator) -> Batch:  # noqa: ARG002
         return self.batch

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from shapband.access.access import is_distant
-from shapband.engine.chunks import DISTANT_GAMES
+from shapband.engine.chunks import distant_games
 from shapband.moments.fold import FOLD
 from shapband.planning.pilot import Pilot
 from shapband.planning.samplings import Method
@@ -76,7 +76,8 @@ class TimeModel:
         """Seconds before the first game: the pilot's, and to complete the pools."""
         pilot = self.pilot
         if not method.pooled:
-            return pilot.seconds + DISTANT_GAMES * self._fetch if self._overlaps else pilot.seconds
+            first = distant_games(pilot.plan) * self._fetch if self._overlaps else 0.0
+            return pilot.seconds + first
         held = np.zeros_like(pilot.stocks)
         if pilot.pool_sizes is not None:
             held = pilot.pool_sizes.astype(np.float64)
@@ -124,7 +125,7 @@ class TimeModel:
     def _fetch(self) -> float:
         """Seconds to fetch the fresh draws of a game."""
         requests = self.pilot.requests
-        asked = requests.seconds(np.full_like(self.pilot.stocks, float(self.n_sample)))
+        asked = requests.per_game(np.full_like(self.pilot.stocks, float(self.n_sample)))
         if requests.waits.any() and not self._bound:
             return max(asked, requests.handling)
         return asked + requests.handling

@@ -169,7 +169,7 @@ def check_targets(y: Any, n_records: int, owner: str, name: str) -> AnyArray:
     if targets.dtype.kind == "O":
         targets = _plain_targets(targets, owner, name)
     if targets.dtype.kind in "iubf":
-        targets = targets.astype(np.float64)
+        targets = targets.astype(np.float64, copy=False)
         if not np.isfinite(targets).all():
             raise _missing_targets(owner, name)
     elif targets.dtype.kind not in "OUST":
@@ -197,6 +197,8 @@ def _plain_targets(targets: AnyArray, owner: str, name: str) -> AnyArray:
 
 def _check_plain(array: Any, owner: str, name: str) -> None:
     """Refuse complex numbers and masked cells, which NumPy would turn into other numbers."""
+    if type(array) is np.ndarray and array.dtype.kind != "c":
+        return
     if isinstance(array, np.ndarray) and array.dtype.kind == "c":
         raise InvalidInput(f"{owner}: {name} must not hold complex numbers: pass real ones")
     if np.ma.is_masked(array):

@@ -1,0 +1,77 @@
+"""The usual answer of a source takes a shorter way through the checks, to the same result."""
+
+import numpy as np
+import pytest
+
+import shapband as sb
+from shapband.access import answers
+from shapband.errors import SourceError
+
+X, Y = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 3.0])
+
+
+class Odd(np.ndarray):
+    """A subclass of array."""
+
+
+def changed(array, value):
+    other = array.copy()
+    other.flat[-1] = value
+    return other
+
+
+USUAL = {"rows": (X, Y), "columns": (np.asfortranarray(X), Y), "steps": (X[:, ::-1], Y[::-1])}
+UNUSUAL = {
+    "one dimension": (Y, Y),
+    "single precision": (X.astype(np.float32), Y),
+    "other bytes": (X.astype(">f8"), Y),
+    "whole numbers": (X, Y.astype(int)),
+    "labels": (X, np.array(["a", "b", "c"])),
+    "lists": (X.tolist(), Y.tolist()),
+    "subclass": (X.view(Odd), Y),
+    "masked, without masked values": (np.ma.array(X), Y),
+}
+WRONG = {
+    "NaN": (changed(X, np.nan), Y),
+    "infinite": (changed(X, -np.inf), Y),
+    "NaN as target": (X, changed(Y, np.nan)),
+    "infinite target": (X, changed(Y, np.inf)),
+    "too few": (X[:2], Y[:2]),
+    "no features": (X[:, :0], Y),
+    "other length": (X, Y[:2]),
+    "targets as a column": (X, Y[:, None]),
+    "three dimensions": (X[None], Y),
+    "masked": (np.ma.array(X, mask=X > 4), Y),
+}
+
+
+@pytest.mark.parametrize("answer", USUAL.values(), ids=USUAL)
+def test_the_short_way_gives_what_the_long_one_gives(answer):
+    short, long = answers._plain_batch(*answer, 3), answers._own_batch(*answer)
+    for one, other in ((short.X, long.X), (short.y, long.y)):
+        np.testing.assert_array_equal(one, other, strict=True)
+        assert one.flags.c_contiguous
+    given = answers.check_answer(sb.Batch(*answer), 3)
+    assert not np.shares_memory(given.X, answer[0])
+    assert not np.shares_memory(given.y, answer[1])
+
+
+@pytest.mark.parametrize("answer", UNUSUAL.values(), ids=UNUSUAL)
+def test_other_answers_take_the_long_way(answer):
+    assert answers._plain_batch(*answer, 3) is None
+    assert len(answers.check_answer(answer, 3)) == 3
+
+
+@pytest.mark.parametrize("answer", WRONG.values(), ids=WRONG)
+def test_wrong_answers_are_refused(answer):
+    assert answers._plain_batch(*answer, 3) is None
+    with pytest.raises(SourceError):
+        answers.check_answer(answer, 3)
+
+
+@pytest.mark.parametrize("rows", [np.array([2, 0, 2]), [2, 0], [], np.array([True, False, True])])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_batch_takes_rows_as_an_index_does(rows, order):
+    taken = sb.Batch(np.array(X, order=order), Y).take(rows)
+    np.testing.assert_array_equal(taken.X, X[rows])
+    np.testing.assert_array_equal(taken.y, Y[rows])
