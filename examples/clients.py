@@ -2,7 +2,7 @@
 
 The breast cancer data of scikit-learn is dealt to eight clients. Clinics are connected most of the
 time; phones appear for a while and leave again. A client that is seldom there brings less, however
-good its data: the result tells the two apart.
+good its data, so the result also has the value of each client when it takes part.
 
     python examples/clients.py [report.html]
 """
@@ -40,12 +40,10 @@ def main(report: str = "clients.html") -> None:
             join={name: 0.8 if name in CLINICS else 0.15 for name in CLINICS | PHONES},
             stay={name: 0.95 if name in CLINICS else 0.7 for name in CLINICS | PHONES},
         ),
-        n_games=300,
+        n_games=200,
         seed=0,
     )
     print(valuation)
-    present = valuation.participation
-    print(present[["rate", "expectation_present", "standard_error_present"]].round(3).to_string())
     valuation.report(report)
 
 

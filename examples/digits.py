@@ -1,7 +1,8 @@
 """Ten owners of one handwritten digit each, and a network that must know all ten.
 
-Every game trains small networks on 20 images of each digit. Which digit is worth most to the others,
-and how much does its worth change with the images that are drawn?
+Every game draws 20 images of each digit, and trains a small network for each of 120 coalitions of
+their owners. No ranking of ten owners is certain after 20 games: the second table tells which ranks
+are possible.
 
     python examples/digits.py [report.html]
 """
@@ -18,13 +19,12 @@ def main(report: str = "digits.html") -> None:
         task.providers,
         utility,
         sampling=sb.Fresh(20),
-        solver=sb.Strata(n_evaluations=200),
-        n_games=30,
+        solver=sb.Strata(n_evaluations=120),
+        n_games=20,
         seed=0,
     )
     print(valuation)
-    ranks = valuation.ranks()
-    print(ranks)
+    print(valuation.ranks())
     valuation.report(report)
 
 

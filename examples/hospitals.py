@@ -1,8 +1,8 @@
 """Six hospitals and a model of readmission: mixed columns, missing values, a limit on access.
 
-The patients are generated: no real person is in this table. The hospitals differ in size, in the age
-of their patients, and in how many laboratory values are missing and outcomes recorded wrongly. A
-game uses a fifth of the patients of each, and 8,000 records may be asked for in all.
+The patients are generated: no real person is in this table. The hospitals differ in size, in the
+age of their patients, and in how many laboratory values are missing and outcomes recorded wrongly.
+A game uses a fifth of the patients of each, and 4,000 records may be asked for in all.
 
     python examples/hospitals.py [report.html]
 """
@@ -70,7 +70,7 @@ def main(report: str = "hospitals.html") -> None:
     table = pd.concat(
         patients(rng, *facts).assign(hospital=name) for name, facts in HOSPITALS.items()
     )
-    validation = patients(rng, size=1000, age=62, missing=0.1, wrong=0.0)
+    validation = patients(rng, size=500, age=62, missing=0.1, wrong=0.0)
     utility = sb.EstimatorUtility(
         model(), validation.drop(columns="readmitted"), validation["readmitted"], score="roc_auc"
     )
@@ -78,7 +78,7 @@ def main(report: str = "hospitals.html") -> None:
         sb.providers_from_frame(table, by="hospital", target="readmitted"),
         utility,
         sampling=sb.Fresh(0.2),  # of its patients, so that large hospitals bring more
-        budget=sb.Budget(records=8_000),
+        budget=sb.Budget(records=4_000),
         n_games=1_000,
         seed=1,
     )
