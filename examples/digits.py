@@ -1,8 +1,7 @@
 """Ten owners of one handwritten digit each, and a network that must know all ten.
 
 Every game draws 20 images of each digit, and trains a small network for each of 120 coalitions of
-their owners. No ranking of ten owners is certain after 20 games: the second table tells which ranks
-are possible.
+their owners. After 20 games some ranks are certain and others are not, as the second table tells.
 
     python examples/digits.py [report.html]
 """

@@ -33,21 +33,22 @@ def main(report: str = "market.html") -> None:
     X, y = load_diabetes(return_X_y=True)
     order = rng.permutation(len(y))
     X, y = X[order], y[order]
-    valuation = sb.value(
-        sellers(X[:-132], y[:-132], rng),
-        sb.LinearUtility(X[-132:], y[-132:], score="r2", alpha=0.1),  # ridge regression
-        sampling=sb.Fresh(0.5),
-        n_games=400,
-        seed=0,
-    )
+    everybody = sellers(X[:-132], y[:-132], rng)
+    utility = sb.LinearUtility(X[-132:], y[-132:], score="r2", alpha=0.1)  # ridge regression
+    sampling = sb.Fresh(0.5)  # of the records of each seller
+    valuation = sb.value(everybody, utility, sampling=sampling, n_games=100, seed=0)
     print(valuation)
+    honest = [seller for seller in everybody if seller.name != "Echo"]
+    without = sb.value(honest, utility, sampling=sampling, n_games=100, seed=0)
+    worth = without.expectation[without.names.index("Bergen")]
+    print(f"Without Echo, Bergen would be worth {worth:.4f}.\n")
 
     by_value = sb.payouts(valuation, 10_000, currency="EUR")
     by_bound = sb.payouts(valuation, 10_000, currency="EUR", policy="lower_bound")
     print(by_value)
-    print("By the lower ends of the intervals:")
+    print("\nby the lower ends of the intervals, and the change:")
     for name, amount in by_bound.amounts.items():
-        print(f"  {name:8} {amount:>9,}  {amount - by_value.amounts[name]:>+8,}")
+        print(f"{name:8} {amount:>9,} {amount - by_value.amounts[name]:>+8,}")
     print()
     print(by_value.statement("Bergen"))
     valuation.report(report, payouts=by_value)

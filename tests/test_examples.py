@@ -17,7 +17,9 @@ LARGEST = 250_000  # bytes of a report that is kept in the repository
 
 def part_of(name):
     """Return what the page shows of one script: its section up to the next heading."""
-    (part,) = re.findall(rf"^## [^\n]*`{name}\.py`\n.*?(?=^## |\Z)", PAGE.read_text("utf-8"), re.S | re.M)
+    (part,) = re.findall(
+        rf"^## [^\n]*`{name}\.py`\n.*?(?=^## |\Z)", PAGE.read_text("utf-8"), re.S | re.M
+    )
     return part
 
 
