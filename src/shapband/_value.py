@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -78,15 +79,16 @@ def value(
     concurrency : requests to distant sources at the same time; 1 asks the sources one
         after another and fetches nothing ahead
     timeout : seconds that a request to a source with `waits = True` may take
-    progress : True shows a progress bar on a terminal and plain lines elsewhere, False nothing;
-        None shows a bar on a terminal when the work takes long
+    progress : True shows a progress bar on a terminal or in a notebook and plain lines elsewhere,
+        False nothing; None shows a bar when the work takes long
     run : a directory that keeps everything that is bought and solved. Called again with the same
         arguments, `value` resumes an interrupted run and gives the result of a finished one;
         other arguments are refused by name. `load` and the command line read the directory
 
     Returns
     -------
-    The moments of every provider's value, and what they cost in access and work.
+    The moments of every provider's value, and what they cost in access and work. In a notebook or a
+    Python shell Ctrl-C gives those of the games so far.
 
     Examples
     --------
@@ -123,7 +125,13 @@ def value(
 
             return value_in_run(Path(run), plan, chosen, watch, seed_given=seed is not None)
         with chosen:
-            return play(plan, chosen, watch)
+            return play(plan, chosen, watch, keep_interrupted=_interactive())
+
+
+def _interactive() -> bool:
+    """Whether a person is at work in a notebook or a Python shell; programs end at Ctrl-C."""
+    notebook = sys.modules.get("IPython")
+    return hasattr(sys, "ps1") or (notebook is not None and notebook.get_ipython() is not None)
 
 
 def _check_workers(workers: Workers | None) -> Workers | None:

@@ -34,7 +34,7 @@ _FORMAT = 3
 # Format 2 has no covariances, and no errors of pools and shuffles; early texts of format 3 do not
 # tell the distinct records.
 _READABLE = (2, 3)
-StopCode = Literal["n_games", "budget", "rule", "pools", "unfinished"]
+StopCode = Literal["n_games", "budget", "rule", "pools", "interrupted", "unfinished"]
 
 
 class Stopped(NamedTuple):
@@ -71,7 +71,8 @@ class Valuation:
     target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     stopped : why no further games were played
     stopped_code : the same for programs: ``n_games``, ``budget``, ``rule``, ``pools`` if the
-        rule cannot be met with these pools, or ``unfinished`` in a run that is not finished
+        rule cannot be met with these pools, ``interrupted`` by Ctrl-C, or ``unfinished`` in a run
+        that is not finished
     seed : the seed; the same seed gives the same valuation
     setup : utility, v(∅), index, sampling, solver and participation as text, and why the solver
         was chosen and presence was averaged over or drawn

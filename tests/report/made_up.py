@@ -19,6 +19,18 @@ SETUP = {
     "chosen": "all coalitions cost more than a sample of them would",
 }
 
+# Names that would do harm if a page took them as they are.
+EVIL = (
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror='alert(1)'>",
+    "&lt;b&gt; {{ 7 * 7 }} {% raw %}",
+    "\u202eforged\u202c",
+    "line\nbreak\ttab\x00\x1b[31m",
+    "שלום עולם",
+    "x" * 300,
+    "]]><!-- --> </svg></style>",
+)
+
 
 def made_up(
     n: int, n_games: int = 60, names: Sequence[str] | None = None, seed: int = 0

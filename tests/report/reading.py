@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from html.parser import HTMLParser
 
 VOID = {"meta", "link", "br"}
+VALUES = "Expected Shapley values of the providers"
 
 
 class Page(HTMLParser):
@@ -72,3 +74,17 @@ class Page(HTMLParser):
         header, *rows = self.tables[caption]
         place = header.index(title)
         return {row[0]: row[place].strip() for row in rows}
+
+
+def number(text: str) -> tuple[float, float]:
+    """The number of a cell, and the largest error that its digits leave."""
+    plain = text.replace(",", "")
+    decimals = len(plain.partition(".")[2])
+    return float(plain), 0.5000001 * 10**-decimals
+
+
+def assert_shown(column: Mapping[str, str], names: Iterable[str], values: Iterable[float]) -> None:
+    """The cells of a column are these values, to the last digit that is shown."""
+    for name, value in zip(names, values, strict=True):
+        found, rounding = number(column[name])
+        assert abs(found - value) <= rounding, name

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.report.axe import axe_script
-from tests.report.chromium import PROGRAM, Browser
-from tests.report.made_up import made_up, unfinished
-from tests.report.test_page import EVIL, VALUES, assert_shown
 
 import shapband as sb
+from tests.report.axe import axe_script
+from tests.report.chromium import PROGRAM, Browser
+from tests.report.made_up import EVIL, made_up, unfinished
+from tests.report.reading import VALUES, assert_shown
 
 OUT = Path(__file__).parents[2] / "out" / "report"
 LOOKS = {
@@ -149,15 +149,11 @@ def test_the_colours_follow_the_system(browser, wine_page):
 def test_the_numbers_on_the_page_are_those_of_the_valuation(browser, wine_page, wine_valuation):
     browser.open(wine_page)
     rows = browser.run(
-        f"[...document.querySelectorAll('table')].find(one => one.caption.innerText == '{VALUES}')"
-        ".innerText"
+        f"[...[...document.querySelectorAll('table')].find(one => one.caption.innerText == "
+        f"'{VALUES}').rows].map(row => [...row.cells].map(cell => cell.innerText.trim()))"
     )
-    assert rows is not None
-    cells = browser.run(
-        "[...document.querySelectorAll('#values tbody tr')].map("
-        "row => [...row.cells].map(cell => cell.textContent.trim()))"
-    )
-    column = {row[0]: row[1] for row in cells}
+    place = rows[0].index("expectation")
+    column = {row[0]: row[place] for row in rows}
     assert_shown(column, wine_valuation.names, wine_valuation.expectation)
 
 

@@ -10,9 +10,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tests.conftest import with_pools
-from tests.report.made_up import made_up, unfinished, valuation_of
-from tests.report.reading import Page
 from typer.testing import CliRunner
 
 import shapband as sb
@@ -20,23 +17,15 @@ from shapband.cli.app import app
 from shapband.errors import InvalidInput
 from shapband.report.page import _TEMPLATES, page_of
 from shapband.report.svg import count_axis, linear_axis, log_axis
+from tests.conftest import with_pools
+from tests.report.made_up import EVIL, made_up, unfinished, valuation_of
+from tests.report.reading import VALUES, Page, assert_shown, number
 
-VALUES = "Expected Shapley values of the providers"
 RANKS = "Ranks, their intervals, and probabilities"
 QUANTILES = "Quantiles of the values in single games"
 ERRORS = "Standard errors, and the share of their square by cause"
 WIDTHS = "Half widths of the 95 % intervals by games played"
 ACCESS = "Records, requests and seconds by provider"
-EVIL = (
-    "<script>alert(1)</script>",
-    "\"><img src=x onerror='alert(1)'>",
-    "&lt;b&gt; {{ 7 * 7 }} {% raw %}",
-    "\u202eforged\u202c",
-    "line\nbreak\ttab\x00\x1b[31m",
-    "שלום עולם",
-    "x" * 300,
-    "]]><!-- --> </svg></style>",
-)
 
 
 @pytest.fixture(scope="module")
@@ -51,19 +40,6 @@ def pooled(wine):
 
 def read(valuation, **more):
     return Page(page_of(valuation, **more))
-
-
-def number(text):
-    """The number of a cell, and the largest error that its digits leave."""
-    plain = text.replace(",", "")
-    decimals = len(plain.partition(".")[2])
-    return float(plain), 0.5000001 * 10**-decimals
-
-
-def assert_shown(column, names, values):
-    for name, value in zip(names, values, strict=True):
-        found, rounding = number(column[name])
-        assert abs(found - value) <= rounding, name
 
 
 def test_the_numbers_are_those_of_the_valuation(valuation):
@@ -232,7 +208,7 @@ def test_colours_can_be_read(media):
 def test_an_unfinished_run_leaves_out_what_needs_single_games(valuation):
     page = read(unfinished(valuation))
     assert "The run is not finished" in page.text
-    assert page.text.count("This is left out. This needs the values of at least 4 games") == 2
+    assert page.text.count("can be read when the run is finished") == 2
     assert QUANTILES not in page.tables
     assert VALUES in page.tables
 
@@ -241,6 +217,7 @@ def test_one_game_has_no_errors_and_no_ranks():
     page = read(made_up(3, 1))
     assert "This needs the errors of two or more games" in page.text
     assert "how sure this is, is not known" in page.text
+    assert page.text.count("This is left out. This needs the values of at least 4 games") == 2
     assert set(page.column(VALUES, "from").values()) <= {"unbounded", "not known"}
 
 
@@ -413,6 +390,15 @@ def test_secrets_are_hidden(monkeypatch):
 def test_a_file_that_cannot_be_written_is_refused(tmp_path, valuation):
     with pytest.raises(InvalidInput, match=r"report: .* cannot be written"):
         valuation.report(tmp_path / "missing" / "report.html")
+    with pytest.raises(InvalidInput, match=r"report: .* cannot be written"):
+        valuation.report("a\0b")
+    with pytest.raises(InvalidInput, match="path must be the name of a file; received 3"):
+        valuation.report(3)
+    with pytest.raises(
+        InvalidInput, match=r"payouts must be what sb.payouts returns; received 100"
+    ):
+        valuation.report(tmp_path / "report.html", payouts=100)
+    assert list(tmp_path.iterdir()) == []
     valuation.report(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text("utf-8") == page_of(valuation)
 
@@ -430,6 +416,15 @@ def test_axes_of_odd_numbers_have_ticks_inside(numbers):
     assert len({tick.text for tick in axis.ticks}) == len(places)
     logs = log_axis(np.abs(numbers).tolist(), "")
     assert all(0 <= logs.scale.at(tick.value) <= 100 for tick in logs.ticks)
+
+
+def test_ticks_have_room_on_a_telephone():
+    rng = np.random.default_rng(0)
+    for low, width in zip(10.0 ** rng.uniform(-5, 5, 200), 10.0 ** rng.uniform(-5, 5, 200),
+                          strict=True):  # fmt: skip
+        ticks = linear_axis([low, low + width], "").ticks
+        assert len(ticks) >= 2
+        assert sum(len(tick.text) + 1 for tick in ticks) <= 48
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 10, 49, 500])

@@ -80,7 +80,9 @@ def test_a_value_for_failures_that_is_no_finite_number_is_refused(failed):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("thing", [None, 3, "ridge", object()], ids=str)
+@pytest.mark.parametrize(
+    "thing", [None, 3, "ridge", object()], ids=lambda thing: type(thing).__name__
+)
 def test_an_estimator_that_is_none_is_refused(thing):
     refused(
         sb.EstimatorUtility, "EstimatorUtility", "estimator",

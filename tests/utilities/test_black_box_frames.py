@@ -168,7 +168,7 @@ def test_a_score_of_a_subclass_gets_frames():
         (Ridge(random_state=np.random.RandomState(0)), False, False),
         (Names(), False, False),
     ],
-    ids=str,
+    ids=lambda thing: str(thing).split(" at 0x")[0],
 )
 def test_what_is_known_of_models(model, plain, names):
     assert is_plain(model) == plain

@@ -152,7 +152,7 @@ def test_frozen_steps_before_a_model_that_takes_none():
         (KNeighborsRegressor(100), None, "could not be compared"),
         (DecisionTreeRegressor(), None, "DecisionTreeRegressor has no compiled form"),
     ],
-    ids=str,
+    ids=lambda thing: str(thing).split(" at 0x")[0],
 )
 def test_other_settings_are_fitted_and_the_reason_is_told(model, score, reason):
     _, rows = linear_providers(n=2)

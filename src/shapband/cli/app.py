@@ -476,6 +476,29 @@ def payouts(
         typer.echo(payouts_json(paid) if json else paid)
 
 
+@app.command()
+def watch(
+    run: Run,
+    port: Annotated[int, typer.Option(metavar="PORT", help="The port; 0 takes a free one.")] = 0,
+    debug: Debug = False,
+) -> None:
+    """Serve a page that follows a run, until Ctrl-C.
+
+    The page is that of `report`, made again as games are added. It is read only, and only this
+    machine can open it.
+    """
+    from shapband.cli.watch import WatchServer
+    from shapband.runs.read import load
+
+    load(run)  # a directory that is no run is told before a page is served
+    with WatchServer(run, port) as server:
+        typer.echo(f"watching {run} at {server.address} (Ctrl-C ends it)")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            typer.echo("no longer watching; the run goes on", err=True)
+
+
 def _play_planned(found: Proposals, text: str, base: Path, out: Path, *, quiet: bool) -> None:
     """Begin the run of the recommended row with what the pilot bought."""
     from shapband.config.config import Config

@@ -73,6 +73,8 @@ def play(
     watch: Watch,
     purchases: PurchaseJournal | None = None,
     games: GameJournal | None = None,
+    *,
+    keep_interrupted: bool = False,
 ) -> Valuation:
     """Play the plan's games and value the providers.
 
@@ -82,6 +84,7 @@ def play(
     workers : solve the games
     watch : called with the progress after every chunk
     purchases, games : store bought records and solved games, to read them in a resumed run
+    keep_interrupted : whether Ctrl-C ends the valuation with the games so far
     """
     journal = games or NullGames()
     before = journal.seconds(journal.solved())
@@ -105,7 +108,7 @@ def play(
         target = described_target(realisation, plan.participation)
         journal.begin(realisation, target, plan.participation)
         with single_threaded_blas(mergeable=plan.utility.mergeable):
-            stopped = session.play(watch)
+            stopped = _played(session, watch, keep_interrupted=keep_interrupted)
     moments = session.fold.moments()
     return Valuation(
         names=plan.names,
@@ -126,6 +129,15 @@ def play(
         seconds=time.perf_counter() - started,
         groups=session.groups(moments),
     )
+
+
+def _played(session: _Session, watch: Watch, *, keep_interrupted: bool) -> Stopped:
+    try:
+        return session.play(watch)
+    except KeyboardInterrupt:
+        if not (keep_interrupted and session.usable):
+            raise
+        return Stopped("interrupted", "interrupted before the end")
 
 
 def _warn_of_repeats(plan: Plan, realisation: Realisation) -> None:
@@ -164,6 +176,7 @@ class _Session:
         self._started = started
         self._began = time.perf_counter()
         self._late: OutOfTime | None = None
+        self._taking = False
         self._job = Job.of(plan, realisation)
         self._stored = journal.solved()
         self._n_games = _affordable_games(access, realisation, plan)
@@ -280,13 +293,20 @@ class _Session:
             else:
                 yield MixedChunk.of(chunk, self._presence.table(indices))
 
+    @property
+    def usable(self) -> bool:
+        """Whether there are games enough for a variance, and all sums are those of the same."""
+        return self.fold.n_games >= 2 and not self._taking
+
     def _take(self, solution: Solution) -> None:
+        self._taking = True
         self.fold.add_solved(solution)
         if self._groups is not None and solution.group_noise is not None:
             self._groups.add(solution.values, solution.group_noise)
         self.kept.add(solution.values)
         self.evaluations += solution.evaluations
         self.failures += solution.failures
+        self._taking = False
         self._check_failures(least=_ALL_FAILED)
 
     def _check_failures(self, least: int) -> None:

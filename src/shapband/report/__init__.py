@@ -1,1 +1,1 @@
-"""Figures of valuations, drawn on matplotlib axes; this package computes no estimates."""
+"""Figures of valuations, and the HTML report; this package computes no estimates."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
+from shapband.checks import written
 from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
 from shapband.report.names import named, shown
@@ -39,7 +40,7 @@ _SOLVERS = {
     "BalancedPermutation": "providers join in random orders in which everybody has each place "
     "equally often; the noise of the orders is measured and counted as solver noise",
 }
-_PLANNED = ("n_games", "budget", "stop", "keep_games")
+_ASKED = {"budget": "Budget", "stop": "Stopping rule", "keep_games": "Games to keep"}
 _DATA = "data of provider "
 
 
@@ -101,7 +102,11 @@ def access_section(valuation: Valuation) -> Section:
 
 def payouts_section(valuation: Valuation, payouts: Payouts) -> Section:
     """Amounts of money, with their errors."""
-    paid = payouts.valuation
+    paid = getattr(payouts, "valuation", None)
+    if paid is None:
+        raise InvalidInput(
+            f"report: payouts must be what sb.payouts returns; received {written(payouts)}"
+        )
     if paid.names != valuation.names or not np.array_equal(
         paid.expectation, valuation.expectation, equal_nan=True
     ):
@@ -193,9 +198,10 @@ def _run_facts(status: RunStatus) -> Iterator[tuple[str, str | Markup]]:
         yield "SHA-256 of the configuration", _digest(manifest["config_sha256"])
     versions = manifest["versions"].items()
     yield "Versions", ", ".join(f"{name} {version}" for name, version in versions)
-    for key in _PLANNED:
-        if key in manifest["arguments"]:
-            yield f"Asked for: {key}", manifest["arguments"][key]
+    asked = manifest["arguments"]
+    for key, words in _ASKED.items():
+        if asked.get(key, "None") != "None":
+            yield words, asked[key]
 
 
 def _fingerprints(manifest: Mapping[str, Any]) -> Iterator[Table]:

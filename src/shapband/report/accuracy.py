@@ -13,7 +13,7 @@ from shapband.report.answer import Refused, attempt
 from shapband.report.charts import stacked_chart
 from shapband.report.convergence import convergence_chart, widths_of
 from shapband.report.frames import convergence_frame, errors_frame
-from shapband.report.section import Section, missing, said, sentence
+from shapband.report.section import Section, said, sentence, without_games
 from shapband.report.svg import left_out
 from shapband.report.tables import (
     NO_BREAK,
@@ -44,7 +44,8 @@ def convergence_section(valuation: Valuation) -> Section:
     anchor, title = "convergence", "How the error shrank"
     frame = attempt(lambda: convergence_frame(valuation))
     if isinstance(frame, Refused):
-        return missing(anchor, title, frame)
+        unfinished = valuation.stopped_code == "unfinished"
+        return without_games(anchor, title, frame, unfinished=unfinished)
     widths = widths_of(frame, _floor(valuation))
     if widths is None:
         return Section(

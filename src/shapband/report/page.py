@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from shapband.checks import one_line, written
 from shapband.errors import InvalidInput
 from shapband.report.about import about
 from shapband.report.accuracy import convergence_section, errors_section, participation_section
@@ -42,11 +43,13 @@ def write_page(
     status: RunStatus | None = None,
 ) -> None:
     """Write the report of a valuation to a file; `status` is that of the run it is from."""
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInput(f"report: path must be the name of a file; received {written(path)}")
     content = page_of(valuation, payouts=payouts, status=status).encode()
     try:
         Path(path).write_bytes(content)
-    except OSError as cause:
-        reason = (cause.strerror or str(cause)).lower()
+    except (OSError, ValueError) as cause:  # a name with a null character is a ValueError
+        reason = (getattr(cause, "strerror", None) or one_line(cause)).lower()
         raise InvalidInput(f"report: {shown(str(path))} cannot be written: {reason}") from cause
 
 
@@ -59,7 +62,7 @@ def page_of(
     sections = [*_results(valuation, chances), *about(valuation, payouts, status)]
     return _environment().get_template("page.html.jinja").render(
         style=Markup(style),  # noqa: S704  a file of this package
-        style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        style_digest=_digest(style),
         answer=answer(valuation, chances),
         facts=_facts(valuation),
         sections=sections,
@@ -82,6 +85,21 @@ def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[
     if valuation.moments.presence is not None:
         sections.append(participation_section(valuation))
     return sections
+
+
+def waiting_page(done: int, n_games: int) -> str:
+    """Make the page of a run that has no result yet."""
+    style = (_TEMPLATES / "style.css").read_text("utf-8")
+    return _environment().get_template("waiting.html.jinja").render(
+        style=Markup(style),  # noqa: S704  a file of this package
+        style_digest=_digest(style),
+        done=f"{done:,}",
+        n_games=f"{n_games:,}",
+    )  # fmt: skip
+
+
+def _digest(style: str) -> str:
+    return base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
 
 
 def _environment() -> Environment:

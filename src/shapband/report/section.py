@@ -48,6 +48,12 @@ def missing(anchor: str, title: str, reason: str) -> Section:
     return Section(anchor, title, lines=[f"This is left out. {reason}"])
 
 
+def without_games(anchor: str, title: str, reason: str, *, unfinished: bool) -> Section:
+    """Make a section that needs the values of single games, which are not known."""
+    later = "The values of single games can be read when the run is finished."
+    return missing(anchor, title, later if unfinished else reason)
+
+
 def sentence(words: str) -> str:
     """Begin with a capital letter, and end with a full stop.
 

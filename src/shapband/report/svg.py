@@ -20,6 +20,7 @@ _FIRST, _LAST = 25, 10
 _TOP = 6  # pixels above the first row
 _AXIS = 46  # pixels below the last row: tick labels, and what is measured
 _MOST_TICKS = 5
+_CHARACTERS = 40  # beside each other on an axis of a telephone
 _PITCHES = {12: 28, 25: 23}  # most rows → pixels of a row; style.css has the same for names
 _LEAST_PITCH = 19
 _ELLIPSIS = "…"
@@ -99,7 +100,15 @@ def _nice_step(least: float) -> float:
 
 
 def _linear_ticks(scale: Scale) -> list[Tick]:
-    step = _nice_step((scale.high / 2 - scale.low / 2) / _MOST_TICKS * 2)
+    """As many ticks as have room on a telephone."""
+    for most in (6, 5, 4, 3):
+        ticks = _ticks_by(_nice_step((scale.high / 2 - scale.low / 2) / most * 2), scale)
+        if sum(len(tick.text) + 2 for tick in ticks) <= _CHARACTERS:
+            break
+    return ticks
+
+
+def _ticks_by(step: float, scale: Scale) -> list[Tick]:
     places = range(math.ceil(scale.low / step), math.floor(scale.high / step) + 1)
     values = [place * step for place in places]
     return [Tick(value, _tick_text(value, step, max(map(abs, values)))) for value in values]
@@ -145,12 +154,12 @@ def shown_rows(n: int) -> list[int | None]:
     return [*range(_FIRST), None, *range(n - _LAST, n)]
 
 
-def left_out(n: int) -> str:
+def left_out(n: int, what: str = "providers") -> str:
     """Say which rows a chart leaves out; empty if none."""
     if n <= _ALL_SHOWN:
         return ""
     return (
-        f"The chart shows the first {_FIRST} and the last {_LAST} of {n:,} providers; the table "
+        f"The chart shows the first {_FIRST} and the last {_LAST} of {n:,} {what}; the table "
         "has all of them."
     )
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from shapband.report.answer import Refused, attempt, kind_of_value
 from shapband.report.charts import box_chart, forest_chart, rank_chart
 from shapband.report.frames import QUANTILES, distribution_frame, forest_frame, ranks_frame
-from shapband.report.section import Section, missing, said
+from shapband.report.section import Section, missing, said, without_games
 from shapband.report.svg import left_out
 from shapband.report.tables import (
     Table,
@@ -75,6 +75,7 @@ def groups_section(groups: Groups) -> Section:
         ],
         legend=_forest_legend(),
         chart=forest_chart(frame, words, "expected value of the group"),
+        notes=said(left_out(len(frame), "groups")),
         tables=[_forest_table("Expected values of the groups", "group", frame, groups)],
     )
 
@@ -84,7 +85,8 @@ def distribution_section(valuation: Valuation) -> Section:
     anchor, title = "distribution", "How the value differs from game to game"
     frame = attempt(lambda: distribution_frame(valuation))
     if isinstance(frame, Refused):
-        return missing(anchor, title, frame)
+        unfinished = valuation.stopped_code == "unfinished"
+        return without_games(anchor, title, frame, unfinished=unfinished)
     columns = [f"quantile_{p:g}" for p in QUANTILES]
     cells = [
         numbers(frame[column], _median_error(frame, len(valuation.games))) for column in columns

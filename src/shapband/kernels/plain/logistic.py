@@ -132,5 +132,5 @@ def fit(Z: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray) -> F
             share /= 2
         beta += share * step
         if change**2 <= TOLERANCE:
-            return beta
+            return np.asarray(beta)
     return np.full_like(beta, np.nan)

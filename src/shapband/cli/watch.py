@@ -1,0 +1,109 @@
+"""A page on this machine that follows a run: read only, and for no other machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from shapband.checks import one_line
+from shapband.errors import InvalidInput, ShapbandError
+from shapband.report.page import page_of, waiting_page
+from shapband.runs.read import load
+
+_HOME = "127.0.0.1"
+_REFRESH = 3  # seconds between two looks while games are played
+_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class WatchServer(ThreadingHTTPServer):
+    """Serves the report of a run, made again whenever games were added.
+
+    Examples
+    --------
+    >>> with WatchServer(Path("my-run"), port=0) as server:
+    ...     server.address.startswith("http://127.0.0.1:")
+    True
+    """
+
+    daemon_threads = True
+
+    def __init__(self, run: Path, port: int) -> None:
+        self._run = run
+        self._made: tuple[object, str] | None = None
+        try:
+            super().__init__((_HOME, port), _Handler)
+        except OSError as cause:
+            raise InvalidInput(f"watch: port {port} cannot be used ({one_line(cause)})") from cause
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds the page."""
+        return f"http://{_HOME}:{self.server_port}/"
+
+    @property
+    def hosts(self) -> set[str]:
+        """The names by which this machine may call it; others would be a page elsewhere."""
+        return {f"{name}:{self.server_port}" for name in (_HOME, "localhost")}
+
+    def page(self) -> tuple[str, bool]:
+        """The page as it is now, and whether the run is still at work."""
+        status = load(self._run).status
+        at_work = status.state == "running"
+        known = status.state, status.done
+        if self._made is None or self._made[0] != known:
+            valuation = status.valuation
+            if valuation is None:
+                text = waiting_page(status.done, status.n_games)
+            else:
+                text = page_of(valuation, status=status)
+            self._made = known, text
+        return self._made[1], at_work
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers GET and HEAD of the one page; everything else is refused."""
+
+    server: WatchServer
+    server_version = "shapband"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """Send the page."""
+        self._answer(self.wfile.write)
+
+    def do_HEAD(self) -> None:
+        """Send what comes before the page."""
+        self._answer(lambda content: len(content))
+
+    def _answer(self, write: Callable[[bytes], int]) -> None:
+        if self.headers.get("Host") not in self.server.hosts:
+            self.send_error(HTTPStatus.FORBIDDEN)
+            return
+        if self.path != "/":
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        try:
+            text, at_work = self.server.page()
+        except ShapbandError as cause:
+            self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, explain=one_line(cause))
+            return
+        content = text.encode()
+        self.send_response(HTTPStatus.OK)
+        headers = _HEADERS | {"Content-Length": str(len(content))}
+        if at_work:
+            headers["Refresh"] = str(_REFRESH)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        write(content)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Stay silent: the terminal shows the address."""
