@@ -2,7 +2,7 @@
 
 The patients are generated: no real person is in this table. The hospitals differ in size, in the
 age of their patients, and in how many laboratory values are missing and outcomes recorded wrongly.
-A game uses a fifth of the patients of each, and 4,000 records may be asked for in all.
+A game uses a fifth of the patients of each, and 3,000 records may be asked for in all.
 
     python examples/hospitals.py [report.html]
 """
@@ -79,7 +79,7 @@ def main(report: str = "hospitals.html") -> None:
         utility,
         sampling=sb.Fresh(0.2),  # of its patients, so that large hospitals bring more
         solver=sb.Strata(n_evaluations=24),  # of 63 coalitions in a game
-        budget=sb.Budget(records=4_000),
+        budget=sb.Budget(records=3_000),
         n_games=1_000,
         seed=1,
     )
