@@ -26,6 +26,7 @@ FILES = [
     "datasets/WINE-LICENSE.md",
     "report/templates/page.html.jinja",
     "report/templates/section.html.jinja",
+    "report/templates/waiting.html.jinja",
     "report/templates/style.css",
 ]
 COMMANDS = [
