@@ -1,6 +1,7 @@
-"""The tour of the commands: its shell runs, prints what it says, and its TOML is sound."""
+"""Pages of commands: their shell prints what they say, and the TOML of the tour is sound."""
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -12,6 +13,7 @@ from tests.conftest import PATIENCE
 from tests.printed import ROOT, blocks, check_page
 
 TOUR = ROOT / "docs" / "runs.md"
+FIRST = ROOT / "docs" / "first-report.md"
 PROGRESS = " games · "  # in lines that only slow runs print
 TOML = [text for kind, text in blocks(TOUR) if kind == "toml"]
 BASE = {
@@ -34,7 +36,10 @@ def environment(tmp_path_factory):
     return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
 
 
-def test_the_tour_runs_and_prints_what_it_says(tmp_path, environment):
+@pytest.fixture
+def shell(tmp_path, environment):
+    """Run a block of shell in an empty folder, and return what it prints."""
+
     def run(block):
         done = subprocess.run(  # noqa: S603
             ["bash", "-euo", "pipefail", "-c", block],  # noqa: S607
@@ -45,7 +50,20 @@ def test_the_tour_runs_and_prints_what_it_says(tmp_path, environment):
         assert "Traceback" not in done.stdout
         return "".join(line for line in done.stdout.splitlines(True) if PROGRESS not in line)
 
-    assert check_page(TOUR, "shell", run) == 7
+    return run
+
+
+def test_the_tour_runs_and_prints_what_it_says(shell):
+    assert check_page(TOUR, "shell", shell) == 7
+
+
+def test_the_first_report_is_what_the_page_says(shell, tmp_path):
+    assert check_page(FIRST, "shell", shell) == 1
+    report = re.sub(r"\s+", " ", (tmp_path / "report.html").read_text("utf-8"))
+    (chance,) = re.findall(r"with a probability of (\d+ %)", FIRST.read_text("utf-8"))
+    assert f"it is the largest with a probability of {chance}" in report
+    for chapter in re.findall(r'^- "(.*?)"', FIRST.read_text("utf-8"), re.MULTILINE):
+        assert f">{chapter}</h2>" in report
 
 
 @pytest.mark.parametrize("text", TOML)
