@@ -21,8 +21,9 @@ export OPENBLAS_NUM_THREADS := 1
 demo: .venv/installed  ## value the ten wine providers with the three methods, save demo.png
 	$(BIN)/python examples/demo.py
 
+# Two processes, because the suite is made for two cores.
 test: .venv/installed  ## the ordinary tests
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet --numprocesses 2
 
 test-long: .venv/long  ## the full-size statistical checks, load tests, and a real Ray cluster
 	$(BIN)/python -m pytest --quiet -m long tests
