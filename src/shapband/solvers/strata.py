@@ -46,7 +46,8 @@ class Strata(Solver):
        quarters of the coalitions and corrected by the mean residuals of the last, in turns. With 8
        to 64 providers and up to 10,000 coalitions, a second surrogate is fitted to the residuals
        of the first, if a trial on a part of them leaves less than 0.85 of their squares: kernel
-       ridge regression on the overlap |S ∩ T| / |S ∪ T|, which learns who replaces whom.
+       ridge regression on the overlap of coalitions (common members over all members), which
+       learns who replaces whom.
 
     The correction makes the values unbiased whatever the surrogates are worth, and the residuals,
     which the surrogates were not fitted to, give the solver's noise. What a size gets follows from
