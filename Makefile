@@ -23,7 +23,7 @@ demo: .venv/installed  ## value the ten wine providers with the three methods, s
 
 # Two processes, because the suite is made for two cores.
 test: .venv/installed  ## the ordinary tests
-	$(BIN)/python -m pytest --quiet --numprocesses 2
+	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadgroup
 
 test-long: .venv/long  ## the full-size statistical checks, load tests, and a real Ray cluster
 	$(BIN)/python -m pytest --quiet -m long tests

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import shapband as sb
-from shapband.kernels.compiling import keep_silent
 from shapband.moments.pools import PoolErrors
 
 PATIENCE = 300  # seconds until a test that would wait for ever fails instead
@@ -13,6 +12,14 @@ PATIENCE = 300  # seconds until a test that would wait for ever fails instead
 # A busy machine is slow, and that is no fault.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+def pytest_collection_modifyitems(items):
+    """Keep the tests of a file in one process, so that what they share is made once."""
+    for item in items:
+        file = item.path
+        shared = file.parent if file.parent.name == "reproduction" else file
+        item.add_marker(pytest.mark.xdist_group(str(shared)))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -26,6 +33,8 @@ def state_directory(tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def silent_compiling():
     """What a test finds on standard error does not depend on which kernels are stored."""
+    from shapband.kernels.compiling import keep_silent  # loads numba, which not all tests want
+
     keep_silent()
 
 

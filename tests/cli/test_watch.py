@@ -119,16 +119,14 @@ def test_a_run_at_work_is_followed(tmp_path):
     )
     try:
         wait_for(lambda: (tmp_path / "slow" / "run.db").exists() or None)
-        watching = subprocess.Popen(  # noqa: S603
+        with subprocess.Popen(  # noqa: S603
             [*command, "watch", "slow"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
-        )
-        line = watching.stdout.readline()
-        port = int(line.split("127.0.0.1:")[1].split("/")[0])
-        followed = wait_for(lambda: refreshing(port))
-        assert followed == "3"
-        os.kill(watching.pid, signal.SIGINT)
-        assert watching.wait(20) == 0
-        watching.stdout.close()
+        ) as watching:
+            line = watching.stdout.readline()
+            port = int(line.split("127.0.0.1:")[1].split("/")[0])
+            assert wait_for(lambda: refreshing(port)) == "3"
+            os.kill(watching.pid, signal.SIGTERM)
+            assert watching.wait(60) == 0
     finally:
         at_work.kill()
         at_work.wait(20)

@@ -49,6 +49,7 @@ CLASSIFIERS = [
     sb.LogisticUtility(X, LABELS, score="neg_log_loss"),
     sb.GaussianNBUtility(X, LABELS, score="neg_log_loss"),
     sb.LDAUtility(X, LABELS, score="neg_log_loss"),
+    sb.NetworkUtility(X, LABELS, hidden=(3,), max_iter=20),
 ]
 SAMPLINGS = [
     sb.Fresh(60),

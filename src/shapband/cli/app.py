@@ -487,16 +487,18 @@ def watch(
     The page is that of `report`, made again as games are added. It is read only, and only this
     machine can open it.
     """
+    from shapband.cli.interrupt import interruptible
     from shapband.cli.watch import WatchServer
     from shapband.runs.read import load
 
+    farewell = "no longer watching; the run goes on"
     load(run)  # a directory that is no run is told before a page is served
-    with WatchServer(run, port) as server:
+    with WatchServer(run, port) as server, interruptible(lambda: farewell):
         typer.echo(f"watching {run} at {server.address} (Ctrl-C ends it)")
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            typer.echo("no longer watching; the run goes on", err=True)
+            typer.echo(farewell, err=True)
 
 
 def _play_planned(found: Proposals, text: str, base: Path, out: Path, *, quiet: bool) -> None:

@@ -23,7 +23,6 @@ import numpy as np
 
 from shapband.errors import WorkerError
 from shapband.kernels import rows
-from shapband.kernels.compiling import keep_silent
 
 Serve = Callable[[Connection], None]
 
@@ -110,6 +109,8 @@ def _import(modules: list[str]) -> None:
 
 def _be_template(pipe: Connection, serve: Serve, modules: list[str]) -> None:
     """Import, then fork a worker process at every request, until the parent has ended."""
+    from shapband.kernels.compiling import keep_silent
+
     keep_silent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt ends
     _import(modules)

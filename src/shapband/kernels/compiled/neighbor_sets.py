@@ -12,10 +12,10 @@ from numba.extending import intrinsic
 
 from shapband.kernels.compiled.neighbors import (
     _OPTIONS,
-    _SUMS,
     _block_width,
     _rank_records,
     _records_held,
+    loss_of,
 )
 
 _WORD = 64
@@ -88,7 +88,7 @@ def _losses(summary, inside, y_val, classify, k, weighted):
                     prediction[p] = _vote(union[p, :used], voters[p], labels)
                 else:
                     prediction[p] = _sum(union[p, :used], targets[p], near)
-            loss[r] += _block_loss(prediction, 1 if weighted else found, truth, classify)
+            loss[r] += loss_of(prediction, 1.0 if weighted else float(found), truth, classify)
     for r in range(inside.shape[0]):
         found = 0
         for i in range(n):
@@ -248,16 +248,3 @@ def _decided(words, factors):
         if words[w]:
             return factors[w * _WORD + _lowest_bit(words[w])] == np.inf
     return False
-
-
-@njit(**_SUMS)
-def _block_loss(prediction, divisor, truth, classify):
-    """Sum of the losses over a block of validation points."""
-    total = 0.0
-    if classify:
-        for p in range(truth.size):
-            total += prediction[p] != truth[p]
-    else:
-        for p in range(truth.size):
-            total += (prediction[p] / divisor - truth[p]) ** 2
-    return total

@@ -15,9 +15,10 @@ Points are processed in blocks that fit into the first-level cache.
 import numpy as np
 from numba import njit
 
+from shapband.kernels.compiled.lane_functions import divide, subtract
+from shapband.kernels.compiled.lanes import LANES, lane_sum, load, multiply_add, pointer, splat
+
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
-# Sums over validation points may be regrouped into vector lanes.
-_SUMS = {"fastmath": {"reassoc", "contract"}, **_OPTIONS}
 
 # Validation points per block: enough to make the cost of a call negligible, and few enough for the
 # ranks of one path to stay in the cache.
@@ -281,23 +282,40 @@ def _lower_to_larger(a, b, out):
         out[p] = min(out[p], max(a[p], b[p]))
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _block_loss(ranks, found, targets, truth, classify, work):
     """Return the sum of the losses over a block of validation points."""
-    total = 0.0
     if found == 0:
-        return total
+        return 0.0
     if classify and found > 1:
         _vote(ranks, found, targets, truth.size, work)
     else:
         _add_targets(ranks, found, targets, truth.size, work)
+    return loss_of(work[0], float(found), truth, classify)
+
+
+@njit(**_OPTIONS)
+def loss_of(prediction, divisor, truth, classify):
+    """Sum of the losses of predictions, which are to be divided first.
+
+    Squares are added lane by lane: the order that a compiler chooses may differ between two
+    compilations, and with it the last bits.
+    """
+    count = truth.size
     if classify:
-        for p in range(truth.size):
-            total += work[0, p] != truth[p]
-    else:
-        for p in range(truth.size):
-            total += (work[0, p] / found - truth[p]) ** 2
-    return total
+        wrong = 0
+        for p in range(count):
+            wrong += prediction[p] != truth[p]
+        return float(wrong)
+    own, true, by, total = pointer(prediction, 0), pointer(truth, 0), splat(divisor), splat(0.0)
+    whole = count - count % LANES
+    for p in range(0, whole, LANES):
+        apart = subtract(divide(load(own, p), by), load(true, p))
+        total = multiply_add(total, apart, apart)
+    squares = lane_sum(total)
+    for p in range(whole, count):
+        squares += (prediction[p] / divisor - truth[p]) ** 2
+    return squares
 
 
 @njit(**_OPTIONS)
