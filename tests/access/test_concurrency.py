@@ -395,17 +395,19 @@ def test_the_number_of_requests_at_once_is_checked(concurrent):
 
 def test_an_interruption_between_answers_loses_none_of_them(monkeypatch):
     """The first answer is taken, and the exchange is interrupted while it waits for others."""
-    released, stored = threading.Event(), []
+    begun, released, stored = threading.Event(), threading.Event(), []
 
     class Remembers(NullPurchases):
         def record(self, events):
             stored.extend((type(one), one.name, one.game) for one in events)
 
     def hold(size, rng):
+        begun.set()
         assert released.wait(PATIENCE)
         return rng.normal(size=size), rng.normal(size=size)
 
     def draw(size, rng):
+        assert begun.wait(PATIENCE)  # a request that was not made is revoked, not lost
         return rng.normal(size=size), rng.normal(size=size)
 
     def interrupt(seconds):
