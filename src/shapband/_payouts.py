@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-import numpy as np
-
-from shapband.checks import printable, written
+from shapband.checks import written
 from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
 from shapband.paying.apportion import apportion
@@ -23,9 +21,8 @@ from shapband.paying.policies import (
 from shapband.planning.prices import Amount, check_amount
 from shapband.sampling.distinct import format_repeats
 from shapband.sampling.shared import format_shared
+from shapband.text import some_names
 from shapband.valuation import Valuation
-
-_NAMED = 3  # providers that a note names
 
 
 def payouts(
@@ -141,7 +138,7 @@ def _units(name: str, amount: Amount, decimals: int, currency: str) -> int:
 
 def _notes(valuation: Valuation, weights: Weights) -> Iterator[str]:
     """What to look at before paying."""
-    below = _named(valuation, weights.estimate <= 0)
+    below = some_names(valuation.names, weights.estimate <= 0)
     if below:
         yield f"{below}: not above zero, which counts as zero: nobody pays in"
     repeats = format_repeats(
@@ -158,9 +155,3 @@ def _notes(valuation: Valuation, weights: Weights) -> Iterator[str]:
         yield "the run is not finished: these are the amounts so far"
     if valuation.index != repr(SHAPLEY):
         yield f"the values are those of the index {valuation.index}, not Shapley values"
-
-
-def _named(valuation: Valuation, flags: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> str:
-    found = [printable(name) for name, one in zip(valuation.names, flags, strict=True) if one]
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return ", ".join(found[:_NAMED]) + more

@@ -19,6 +19,27 @@ from shapband.moments.grouped import together
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shapband.valuation import Valuation
+
+
+def moment_columns(found: Groups | Valuation, moments: Moments, level: float) -> dict[str, Any]:
+    """The moments of groups or of providers with their errors, as columns of a data frame."""
+    low, high = found.interval(level).T
+    variance_low, variance_high = found.variance_interval(level).T
+    return {
+        "expectation": found.expectation,
+        "standard_error": found.standard_error,
+        "low": low,
+        "high": high,
+        "standard_deviation": found.standard_deviation,
+        "variance": found.variance,
+        "variance_standard_error": found.variance_standard_error,
+        "variance_low": variance_low,
+        "variance_high": variance_high,
+        "raw_variance": moments.raw_variance,
+        "solver_variance": moments.solver_variance,
+    }
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups:
@@ -112,22 +133,8 @@ class Groups:
         """Return a data frame with one row per group."""
         import pandas as pd
 
-        low, high = self.interval(level).T
-        variance_low, variance_high = self.variance_interval(level).T
-        columns = {
-            "providers": [len(places) for places in self.grouping.members],
-            "expectation": self.expectation,
-            "standard_error": self.standard_error,
-            "low": low,
-            "high": high,
-            "standard_deviation": self.standard_deviation,
-            "variance": self.variance,
-            "variance_standard_error": self.variance_standard_error,
-            "variance_low": variance_low,
-            "variance_high": variance_high,
-            "raw_variance": self.moments.raw_variance,
-            "solver_variance": self.moments.solver_variance,
-        }
+        members = {"providers": [len(places) for places in self.grouping.members]}
+        columns = members | moment_columns(self, self.moments, level)
         return pd.DataFrame(columns, index=pd.Index(self.names, name="group"))
 
     def __repr__(self) -> str:

@@ -343,6 +343,11 @@ def _flagged(valuation: Valuation, test: Callable[[Moments], BoolArray]) -> str:
     if groups is not None:
         flags = np.concatenate([flags, test(groups.all_moments)[len(names) :]])
         names += groups.names
+    return some_names(names, flags)
+
+
+def some_names(names: Iterable[str], flags: BoolArray) -> str:
+    """Name up to three of those whose flag is set, and count the others; empty if none is."""
     found = [printable(name) for name, one in zip(names, flags, strict=True) if one]
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     return ", ".join(found[:3]) + more

@@ -14,7 +14,7 @@ from shapband import several, spread
 from shapband._typing import BoolArray, FloatArray, IntArray
 from shapband.access.meter import AccessReport, Usage
 from shapband.errors import InvalidInput
-from shapband.groups import Groups
+from shapband.groups import Groups, moment_columns
 from shapband.indices import SHAPLEY
 from shapband.moments import intervals, joint
 from shapband.moments.accumulate import Moments
@@ -285,21 +285,9 @@ class Valuation:
         """Return a data frame with one row per provider."""
         import pandas as pd
 
-        low, high = self.interval(level).T
-        variance_low, variance_high = self.variance_interval(level).T
         usage = [self.access.by_provider[name] for name in self.names]
         columns: dict[str, Any] = {
-            "expectation": self.expectation,
-            "standard_error": self.standard_error,
-            "low": low,
-            "high": high,
-            "standard_deviation": self.standard_deviation,
-            "variance": self.variance,
-            "variance_standard_error": self.variance_standard_error,
-            "variance_low": variance_low,
-            "variance_high": variance_high,
-            "raw_variance": self.raw_variance,
-            "solver_variance": self.solver_variance,
+            **moment_columns(self, self.moments, level),
             "negative_variance": self.negative_variance,
             "index": self.index,
             "draw_size": self.draw_sizes,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_FEW = 10  # providers whose lines can be told apart
+_FEW = 10  # providers whose single lines can be seen
 _HALF_RANK = 0.4  # so that an interval of one rank can be seen
 _NOTHING = 0.005  # a part of the error that is not drawn
 
