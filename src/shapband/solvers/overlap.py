@@ -31,7 +31,7 @@ _MOST_PARTS = 3  # regressions whose mean is the surrogate
 # all, so that its time is a part of that of the evaluations.
 _LEAST_TRIAL, _TRIAL = 400, 25.0
 _TESTED = 1000  # coalitions that it is tested on
-_WORTH = 0.85  # squared residuals that are left, at most, for the surrogate to be worth its time
+_WORTH = 0.8  # squared residuals that are left, at most, for the surrogate to be worth its time
 _NOISE = 0.03  # added to the diagonal of the kernel
 
 

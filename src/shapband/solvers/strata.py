@@ -45,7 +45,7 @@ class Strata(Solver):
     3. A surrogate, v(S) ≈ c_s + Σ (a_i + b_i / s) over the members i of S, is fitted to three
        quarters of the coalitions and corrected by the mean residuals of the last, in turns. With 8
        to 64 providers and up to 10,000 coalitions, a second surrogate is fitted to the residuals
-       of the first, if a trial on a part of them leaves less than 0.85 of their squares: kernel
+       of the first, if a trial on a part of them leaves less than 0.8 of their squares: kernel
        ridge regression on the overlap of coalitions (common members over all members), which
        learns who replaces whom.
 
