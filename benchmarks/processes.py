@@ -13,7 +13,7 @@ from benchmarks.harness import Row, Spread, emit, interleave, say
 from benchmarks.sent import BareProcesses, Heavy
 
 SEED = 1
-SIZES = {2: 11, 8: 9, 20: 7, 60: 3, 200: 3}  # games of a valuation, and its rounds
+SIZES = {2: 15, 8: 9, 20: 7, 60: 7, 200: 3}  # games of a valuation, and its rounds
 LONG = 200
 WARM = tuple(n_games for n_games in SIZES if n_games != LONG)
 N_PROVIDERS = 8

@@ -142,22 +142,27 @@ def test_earlier_stages_count(calm, monkeypatch):
     assert set(where) - {os.getpid()}
 
 
-def test_a_job_is_sent_once_to_each_process(monkeypatch):
-    sent = []
-    ask = processes.WorkerProcess._ask
+def test_a_job_is_shared_once_with_each_process(monkeypatch):
+    shared, sent = [], []
+    share, send = processes.WorkerProcess._share, processes.WorkerProcess._send
 
-    def weigh(self, kind, token, content):
-        sent.append((kind, id(self), len(content)))
-        return ask(self, kind, token, content)
+    def count(self, shipped):
+        shared.append(id(self))
+        share(self, shipped)
 
-    monkeypatch.setattr(processes.WorkerProcess, "_ask", weigh)
+    def weigh(self, shipped, task):
+        sent.append(len(task))
+        send(self, shipped, task)
+
+    monkeypatch.setattr(processes.WorkerProcess, "_share", count)
+    monkeypatch.setattr(processes.WorkerProcess, "_send", weigh)
     job = Pid(seconds=0.01, load=b"x" * 1_000_000)
     with ProcessWorkers(2) as workers:
         for _ in range(2):  # two stages
             list(workers.map(job, iter(range(20)), 20))
-    jobs = [one for one in sent if one[0] == "job"]
-    assert len(jobs) == len({process for _, process, _ in jobs}) == 2
-    assert sum(size for kind, _, size in sent if kind == "task") < 40 * 100
+    assert len(shared) == len(set(shared)) == 2
+    assert len(sent) == 40
+    assert sum(sent) < 40 * 100
 
 
 def test_a_killed_process_is_an_error_and_is_replaced():

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from shapband.checks import one_line
 from shapband.errors import InvalidInput, WorkerError
-from shapband.execution.remote import RemoteWorkers, ShippedJob, perform_sealed
+from shapband.execution.base import Job
+from shapband.execution.remote import JOB, RemoteWorkers, ShippedJob, perform_sealed, seal
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -79,15 +80,15 @@ class DaskWorkers(RemoteWorkers):
         """Disconnect; the cluster drops what was sent to it."""
         self._disconnect()
 
-    def ship(self, sealed: bytes) -> Future:
+    def ship(self, job: Job[Any]) -> Future:
         """Copy the job to all workers.
 
         It is sent as a task that gives it, rather than as scattered data: should every worker
         that has it be lost, the scheduler makes it again.
         """
-        job = self._submitted(_given, sealed)
-        self._connected().replicate([job])
-        return job
+        sent = self._submitted(_given, seal(job, JOB))
+        self._connected().replicate([sent])
+        return sent
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Future:
         return self._submitted(perform_sealed, shipped.token, shipped.place, task)

@@ -14,6 +14,7 @@ from shapband.checks import check_whole
 from shapband.execution.base import Answer, Job, Workers, in_order
 from shapband.execution.processes import ProcessPool, n_idle
 from shapband.execution.remote import RemoteWorkers, ShippedJob, opened_result, seal
+from shapband.execution.shared import SharedJob, share
 
 # Seconds of work left from which processes save more than they cost. Starting them takes one to
 # three seconds of another core, for imports.
@@ -157,9 +158,9 @@ class ProcessWorkers(RemoteWorkers):
             2 * self.n_jobs,
         )
 
-    def ship(self, sealed: bytes) -> bytes:
-        """Keep the job's bytes here; they are sent to every process before its first task."""
-        return sealed
+    def ship(self, job: Job[Any]) -> SharedJob:
+        """Write the job to memory that every process maps before its first task."""
+        return share(job)
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Future[bytes]:
         return self._opened().submit(shipped, task)

@@ -1,9 +1,9 @@
 """Worker processes of this machine, each with a pipe of its own.
 
-A job is sent to a process once, before its first task, and never touches a file. A process serves
-one valuation at a time and is then kept for the next one, until it has been idle for some minutes
-or this process ends. The processes are our own, so that joblib's, which scikit-learn uses in this
-process too, are left alone.
+A job is shared with a process once, before its first task, and has no file on the disk. A process
+serves one valuation at a time and is then kept for the next one, until it has been idle for some
+minutes or this process ends. The processes are our own, so that joblib's, which scikit-learn uses
+in this process too, are left alone.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import recv_handle, send_handle
 from queue import SimpleQueue
 
 from shapband.errors import WorkerError
 from shapband.execution.remote import ShippedJob, perform_prepared, prepare
+from shapband.execution.shared import SharedJob, opened
 from shapband.execution.template import IDLE, template
 
 _FRESH = 0.8 * IDLE  # seconds of idleness after which a process is not used: it may be ending
@@ -43,19 +47,27 @@ class WorkerProcess:
         """Send the job unless the process has it; return nothing, or the error of opening it."""
         if shipped.token == self._token:
             return b""
-        failed = self._ask("job", shipped.token, shipped.place)
+        failed = self._answer(lambda: self._share(shipped))
         if not failed:
             self._token = shipped.token
         return failed
 
     def perform(self, shipped: ShippedJob, task: bytes) -> bytes:
         """Do a task of the job that was loaded."""
-        return self._ask("task", shipped.token, task)
+        return self._answer(lambda: self._send(shipped, task))
 
-    def _ask(self, kind: str, token: str, content: bytes) -> bytes:
+    def _share(self, shipped: ShippedJob) -> None:
+        job: SharedJob = shipped.place
+        self._pipe.send((shipped.token, job.spans))
+        send_handle(self._pipe, job.handle, self._pid)
+
+    def _send(self, shipped: ShippedJob, task: bytes) -> None:
+        self._pipe.send((shipped.token, None))
+        self._pipe.send_bytes(task)
+
+    def _answer(self, ask: Callable[[], None]) -> bytes:
         try:
-            self._pipe.send((kind, token))
-            self._pipe.send_bytes(content)
+            ask()
             answer = self._pipe.recv_bytes()
         except (OSError, EOFError) as cause:
             raise WorkerError(f"a worker process ended: {self._how_it_ended()}") from cause
@@ -153,9 +165,10 @@ def _serve(pipe: Connection) -> None:
     """Perform what the parent asks for, until it has ended or nothing has come for a while."""
     try:
         while pipe.poll(IDLE):
-            kind, token = pipe.recv()
-            content = pipe.recv_bytes()
-            answer = prepare if kind == "job" else perform_prepared
-            pipe.send_bytes(answer(token, content))
+            token, spans = pipe.recv()
+            if spans is None:
+                pipe.send_bytes(perform_prepared(token, pipe.recv_bytes()))
+            else:
+                pipe.send_bytes(prepare(token, partial(opened, recv_handle(pipe), spans)))
     except (OSError, EOFError):
         return  # the parent has ended

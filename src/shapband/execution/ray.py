@@ -6,7 +6,8 @@ from typing import Any
 
 from shapband.checks import one_line
 from shapband.errors import InvalidInput, WorkerError
-from shapband.execution.remote import RemoteWorkers, ShippedJob, perform
+from shapband.execution.base import Job
+from shapband.execution.remote import JOB, RemoteWorkers, ShippedJob, perform, seal
 
 _RETRIES = 3  # workers that a task may lose before it fails
 
@@ -75,7 +76,7 @@ class RayWorkers(RemoteWorkers):
             ray.shutdown()
             self._own_connection = False
 
-    def ship(self, sealed: bytes) -> list[Any]:
+    def ship(self, job: Job[Any]) -> list[Any]:
         """Put the job into the object store.
 
         The reference is sent inside a list, which Ray does not resolve: a process fetches the job
@@ -83,7 +84,7 @@ class RayWorkers(RemoteWorkers):
         """
         import ray
 
-        return [ray.put(sealed)]
+        return [ray.put(seal(job, JOB))]
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Any:
         if self._remote is None:

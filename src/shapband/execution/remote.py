@@ -7,6 +7,7 @@ and an error arrives as it was raised, not wrapped by the cluster software.
 
 from __future__ import annotations
 
+import pickle
 import threading
 import traceback
 import warnings
@@ -22,6 +23,7 @@ from shapband.checks import error_line
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.execution.base import Answer, Job, Workers, in_order
 
+JOB = "the utility or the solver"  # what a job may have in it that cannot be sent
 _KEPT_JOBS = 4  # in each process, so that several valuations can share workers
 
 
@@ -33,7 +35,7 @@ class ShippedJob:
     ----------
     job : the job itself
     token : the name under which processes keep it
-    place : where processes find its bytes, as the kind of workers understands it
+    place : where processes find it, as the kind of workers understands it
     """
 
     job: Job[Any]
@@ -48,8 +50,8 @@ class RemoteWorkers(Workers):
         self._shipped_job: ShippedJob | None = None
 
     @abstractmethod
-    def ship(self, sealed: bytes) -> Any:
-        """Put the bytes of a job where every process finds them, and say where that is."""
+    def ship(self, job: Job[Any]) -> Any:
+        """Put a job where every process finds it, and say where that is."""
 
     @abstractmethod
     def submit(self, shipped: ShippedJob, task: bytes) -> Any:
@@ -76,15 +78,19 @@ class RemoteWorkers(Workers):
     def _shipped(self, job: Job[Any]) -> ShippedJob:
         """Send a job unless it was sent before: the stages of a valuation share one job."""
         if self._shipped_job is None or self._shipped_job.job is not job:
-            place = self.ship(seal(job, "the utility or the solver"))
-            self._shipped_job = ShippedJob(job, uuid4().hex, place)
+            self._shipped_job = ShippedJob(job, uuid4().hex, self.ship(job))
         return self._shipped_job
 
 
-def seal(thing: object, what: str) -> bytes:
-    """Pickle an object, including functions and classes of the main script."""
+def seal(
+    thing: object, what: str, keep: Callable[[pickle.PickleBuffer], bool] | None = None
+) -> bytes:
+    """Pickle an object, including functions and classes of the main script.
+
+    `keep` is given every array, and returns whether it is pickled too.
+    """
     try:
-        sealed: bytes = cloudpickle.dumps(thing)
+        sealed: bytes = cloudpickle.dumps(thing, buffer_callback=keep)
     except Exception as cause:
         raise InvalidInput(
             f"{what} cannot be sent to another process: use n_jobs=1, or take out what cannot "
@@ -112,19 +118,21 @@ class _RemoteTrace(Exception):
 
 def perform(token: str, fetch: Callable[[], bytes], task: bytes) -> bytes:
     """Do a task in this process; `fetch` gets the job's bytes if it does not have them yet."""
-    outcome = _caught(lambda: _kept_job(token, fetch)(cloudpickle.loads(task)))
+    outcome = _caught(
+        lambda: _kept_job(token, lambda: cloudpickle.loads(fetch()))(cloudpickle.loads(task))
+    )
     sealed: bytes = cloudpickle.dumps(outcome)
     return sealed
 
 
-def prepare(token: str, sealed: bytes) -> bytes:
+def prepare(token: str, open_job: Callable[[], Job[Any]]) -> bytes:
     """Open a job in this process before its first task, in place of all other jobs.
 
     Returns nothing, or the outcome if the job cannot be opened. Warnings are told with the first
     task.
     """
     _kept.clear()
-    outcome = _caught(lambda: _kept_job(token, lambda: sealed))
+    outcome = _caught(lambda: _kept_job(token, open_job))
     _untold.extend(outcome.warned)
     if outcome.error is None:
         return b""
@@ -174,11 +182,11 @@ _untold: list[tuple[str, type[Warning]]] = []  # warnings while a job was prepar
 _keeping = threading.Lock()
 
 
-def _kept_job(token: str, fetch: Callable[[], bytes]) -> Job[Any]:
-    """Return the job of this name, unpickled once in this process."""
+def _kept_job(token: str, open_job: Callable[[], Job[Any]]) -> Job[Any]:
+    """Return the job of this name, opened once in this process."""
     with _keeping:
         if token not in _kept:
-            job: Job[Any] = cloudpickle.loads(fetch())
+            job = open_job()
             job.set_up_worker()
             _kept[token] = job
             if len(_kept) > _KEPT_JOBS:
