@@ -19,7 +19,6 @@ html_theme = "furo"
 html_title = "shapband"
 html_extra_path = ["shapband.schema.json"]
 myst_heading_anchors = 4
-myst_enable_extensions = ["dollarmath"]
 autodoc_default_options = {"members": True, "inherited-members": False}
 autosummary_generate = False  # numpydoc brings autosummary along
 autodoc_typehints = "none"  # the docstrings say it in words
