@@ -3,7 +3,7 @@
 Ten providers own data on white wines of different alcohol content. A model predicts the quality
 of a wine. Every game draws a new random sample of each provider's wines, so the value of a
 provider is random. The tables and the picture show its expectation, its standard deviation, and
-the errors of three methods that estimate them.
+the errors of three methods that estimate them. The report of `Pooled` is written beside it.
 
     python examples/demo.py [picture.png] [games]
 """
@@ -47,6 +47,9 @@ def main(picture: Path = Path("demo.png"), n_games: int = 200) -> None:
     console.print(how_to_read(valuations))
     save_picture(valuations, picture)
     console.print(f"\nPicture: {picture.resolve()}", soft_wrap=True)
+    report = picture.with_suffix(".html")
+    valuations["Pooled"].report(report)
+    console.print(f"Report:  {report.resolve()}", soft_wrap=True)
 
 
 def provider_table(valuations: Mapping[str, sb.Valuation], n_games: int) -> Table:

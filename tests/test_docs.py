@@ -68,10 +68,50 @@ def test_a_page_must_show_what_is_printed(block, printed, same):
     assert shows(block, printed) is same
 
 
+def anchors(page):
+    """The anchors that headings of a page have, on GitHub as on the site."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
+
+
+def broken_links(page):
+    """List the links of a page to files that do not exist, or to headings that they do not have."""
+    found = []
+    for link in re.findall(r"\]\(([^)\s:]+)\)", page.read_text("utf-8")):
+        target, _, anchor = link.partition("#")
+        file = page.parent / target if target else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            found.append(link)
+    return found
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-        assert (page.parent / target).exists(), target
+    assert broken_links(page) == []
+
+
+def test_a_broken_link_is_noticed(tmp_path):
+    page, other = tmp_path / "page.md", tmp_path / "other.md"
+    other.write_text("# Other\n\n## The v(∅) of a game\n")
+    page.write_text("[a](other.md) [b](other.md#the-v-of-a-game) [c](https://example.org)\n")
+    assert broken_links(page) == []
+    page.write_text("[a](others.md) [b](other.md#the-v-of-games) [c](#here)\n")
+    assert broken_links(page) == ["others.md", "other.md#the-v-of-games", "#here"]
+
+
+def test_every_page_is_in_the_order_of_the_site():
+    listed = re.findall(r"^[\w-]+$", (ROOT / "docs" / "index.md").read_text("utf-8"), re.MULTILINE)
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")}
+    assert len(set(listed)) == len(listed)
+    assert set(listed) == pages - {"index"}
+
+
+def test_every_public_name_is_in_the_reference():
+    page = (ROOT / "docs" / "api.md").read_text("utf-8")
+    documented = re.findall(
+        r"^\.\. auto(?:class|function|module):: (?:shapband\.)?(\w+)$", page, re.M
+    )
+    assert sorted(documented) == sorted(sb.__all__)
 
 
 def test_extending_needs_public_names_only():

@@ -18,6 +18,13 @@ def test_a_generated_page_is_up_to_date(page):
     assert page.read_text(encoding="utf-8") == PAGES[page], "run `make docs`"
 
 
+def test_the_picture_of_the_idea_is_what_its_script_draws():
+    script = runpy.run_path(str(ROOT / "docs" / "picture.py"))
+    assert script["FILE"].read_text(encoding="utf-8") == script["picture"](), (
+        "run `python docs/picture.py`"
+    )
+
+
 def test_the_schema_agrees_with_the_starter():
     schema = json.loads((ROOT / "docs" / "shapband.schema.json").read_text())
     text = (ROOT / "src/shapband/config/starter.toml").read_text().format(schema="", file="")
