@@ -250,6 +250,24 @@ def test_payouts_are_those_of_python(runs):
     )
 
 
+def test_a_report_shows_the_payouts_that_were_asked_for(runs, tmp_path):
+    options = ("--amount", "999", "--currency", "JPY", "--policy", "floor", "--floor", "10")
+    called("report", runs / "one", "--out", tmp_path / "with.html", *options)
+    page = (tmp_path / "with.html").read_text("utf-8")
+    paid = sb.payouts(sb.load(runs / "one").valuation, 999, "JPY", "floor", floor=10)
+    assert all(f"<td>{amount}</td>" in page for amount in paid.amounts.values())
+    assert "10 JPY to everybody" in page
+    called("report", runs / "one", "--out", tmp_path / "without.html")
+    assert 'id="payouts"' not in (tmp_path / "without.html").read_text("utf-8")
+
+
+def test_options_of_payouts_need_an_amount(runs, tmp_path):
+    options = ("--out", tmp_path / "x.html", "--risk-aversion", "1")
+    line = refused("report", runs / "one", *options)
+    assert "report: --risk-aversion is for payouts: give their --amount too" in line
+    assert not (tmp_path / "x.html").exists()
+
+
 def test_payouts_for_programs_sum_exactly(runs):
     options = ("--amount", "999", "--currency", "JPY", "--policy", "floor", "--floor", "10")
     document = json.loads(called("payouts", runs / "one", *options, "--json").stdout)

@@ -79,6 +79,22 @@ def rank_chart(frame: pd.DataFrame, words: str) -> Markup:
     return row_chart(words, list(frame.index), axis, draw)
 
 
+def paid_chart(frame: pd.DataFrame, amounts: Sequence[str], words: str, label: str) -> Markup:
+    """Draw every payout as a bar, its share of the whole, with a line for its standard error."""
+    shares, errors = frame["share"].tolist(), frame["share_error"].fillna(0.0).tolist()
+    ends = [100 * (share + error) for share, error in zip(shares, errors, strict=True)]
+    axis = linear_axis([0.0, *ends], f"{label}, in %")
+
+    def draw(group: Element, row: int, middle: float, pitch: float) -> str:
+        share, error = 100 * shares[row], 100 * errors[row]
+        _bar(group, axis.scale, 0.0, share, middle, 0.6 * pitch, "box")
+        if error > 0:
+            _line(group, axis.scale, max(share - error, 0.0), share + error, middle, "whisker")
+        return f"{frame.index[row]}: {amounts[row]}, {share:.2f} %"
+
+    return row_chart(words, list(frame.index), axis, draw, zero=True)
+
+
 def stacked_chart(
     names: Sequence[str], parts: Mapping[str, Sequence[float]], words: str, label: str
 ) -> Markup:

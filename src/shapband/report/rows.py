@@ -78,15 +78,26 @@ def honest_axis(ax: Axes, values: FloatArray) -> None:
 
 def legend_above(ax: Axes) -> None:
     """Put the legend above the axes, in one line if it fits."""
-    ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        borderaxespad=0.4,
-        frameon=False,
-        labelcolor=TEXT,
-        fontsize="small",
-        ncols=4,
-    )
+    for columns in (4, 1):
+        legend = ax.legend(
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            borderaxespad=0.4,
+            frameon=False,
+            labelcolor=TEXT,
+            fontsize="small",
+            ncols=columns,
+        )
+        if legend.get_window_extent().width <= _room(ax):
+            break
+
+
+def _room(ax: Axes) -> float:
+    """Pixels to the right of the names."""
+    place = ax.get_subplotspec()
+    share = ax.get_position().width if place is None else 1 / place.get_gridspec().ncols
+    names = max((name.get_window_extent().width for name in ax.get_yticklabels()), default=0.0)
+    return float(share * ax.figure.bbox.width - names)
 
 
 def _mark_break(ax: Axes) -> None:
