@@ -275,6 +275,11 @@ def test_payouts_for_programs_sum_exactly(runs):
     assert document["currency"] == "JPY"
 
 
+def test_a_statement_is_no_json(runs):
+    options = ("--amount", "1", "--json", "--statement", sb.load(runs / "one").valuation.names[0])
+    assert called("payouts", runs / "one", *options).exit_code == 2
+
+
 def test_payouts_of_a_wrong_policy_are_refused_in_one_line(runs):
     line = refused("payouts", runs / "one", "--amount", "1", "--policy", "fair")
     assert "policy must be one of proportional" in line

@@ -101,6 +101,16 @@ def test_the_chart_shows_the_numbers_of_the_table(valuation):
     assert names == [valuation.names[at] for at in order]
 
 
+@pytest.mark.parametrize(("means", "zero"), [((0.4, 1.0), True), ((10.0, 11.0), False)])
+def test_charts_of_values_show_zero_or_say_that_they_do_not(means, zero):
+    games = np.random.default_rng(0).normal(means, 0.01, (40, 2))
+    content = page_of(valuation_of(games, names=("a", "b")))
+    for begin, end in (("values", "distribution"), ("distribution", "ranks")):
+        section = content[content.index(f'id="{begin}"') : content.index(f'id="{end}"')]
+        assert ('class="zero"' in section) == zero
+        assert ("The axis does not begin at 0." in section) != zero
+
+
 def test_the_same_valuation_gives_the_same_page(valuation):
     again = sb.Valuation.from_json(valuation.to_json())
     assert page_of(valuation) == page_of(valuation) == page_of(again)

@@ -484,6 +484,8 @@ def payouts(
     """
     from shapband.cli.views import payouts_json
 
+    if json and statement is not None:
+        raise typer.BadParameter("a statement is a text: leave out --json")
     options = _given(currency, policy, risk_aversion, floor, level)
     paid = _payouts(_valuation(run), amount, options)
     if statement is not None:

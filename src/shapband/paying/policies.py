@@ -95,7 +95,7 @@ def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
     if len(games) < _LEAST_GAMES:
         raise InvalidInput(
             f"payouts: policy='risk' needs the values of at least {_LEAST_GAMES} games; this "
-            f"valuation keeps {len(games)}: play more games, or raise keep_games"
+            f"valuation keeps {len(games)}: finish the run, play more games, or raise keep_games"
         )
     apart = games - games.mean(axis=0)
     with_total = apart * apart.sum(axis=1, keepdims=True)

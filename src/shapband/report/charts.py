@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element
 from markupsafe import Markup
 
 from shapband.report.frames import QUANTILES
+from shapband.report.rows import ends_of_axis
 from shapband.report.svg import (
     Axis,
     Scale,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 def forest_chart(frame: pd.DataFrame, words: str, label: str) -> Markup:
     """Draw pale bands for the spread, and points with bars for the estimates and their errors."""
     rows = frame.to_dict("records")
-    axis = linear_axis(_all_numbers(frame), label)
+    axis = linear_axis([*_all_numbers(frame), *_ends(frame)], label)
 
     def draw(group: Element, row: int, middle: float, pitch: float) -> str:
         one, scale = rows[row], axis.scale
@@ -47,7 +48,7 @@ def forest_chart(frame: pd.DataFrame, words: str, label: str) -> Markup:
 def box_chart(frame: pd.DataFrame, words: str, label: str) -> Markup:
     """Draw the quantiles of single games: 5 and 95 % as a line, the quarters as a box."""
     columns = [f"quantile_{p:g}" for p in QUANTILES]
-    axis = linear_axis(_all_numbers(frame[columns]), label)
+    axis = linear_axis([*_all_numbers(frame[columns]), *_ends(frame[columns])], label)
     rows = frame[columns].to_numpy().tolist()
 
     def draw(group: Element, row: int, middle: float, pitch: float) -> str:
@@ -62,6 +63,12 @@ def box_chart(frame: pd.DataFrame, words: str, label: str) -> Markup:
         return f"{frame.index[row]}: median {texts[2]}, 5 % {texts[0]}, 95 % {texts[4]}"
 
     return row_chart(words, list(frame.index), axis, draw, zero=True)
+
+
+def broken_axis(frame: pd.DataFrame) -> str:
+    """Say that the axis of a chart of these numbers does not show zero; empty if it does."""
+    low, high = _ends(frame)
+    return "" if low <= 0 <= high else "The axis does not begin at 0."
 
 
 def rank_chart(frame: pd.DataFrame, words: str) -> Markup:
@@ -112,6 +119,10 @@ def stacked_chart(
         return f"{names[row]}: {', '.join(told)}"
 
     return row_chart(words, names, axis, draw)
+
+
+def _ends(frame: pd.DataFrame) -> tuple[float, float]:
+    return ends_of_axis(frame.to_numpy(dtype=float))
 
 
 def _all_numbers(frame: pd.DataFrame) -> list[float]:

@@ -116,7 +116,7 @@ def _kept(valuation: Valuation, picture: str) -> FloatArray:
     if len(valuation.games) < _LEAST_GAMES:
         raise InvalidInput(
             f"{picture}: this needs the values of at least {_LEAST_GAMES} games; the valuation "
-            f"keeps {len(valuation.games)}: play more games, or raise keep_games"
+            f"keeps {len(valuation.games)}: finish the run, play more games, or raise keep_games"
         )
     return valuation.games
 

@@ -57,23 +57,32 @@ def draw_rows(ax: Axes, names: Sequence[str], x_label: str) -> None:
             ax.axhline(border - 0.5, color=HAIRLINE, linewidth=0.8, zorder=0)
 
 
-def honest_axis(ax: Axes, values: FloatArray) -> None:
-    """Let the horizontal axis show zero, or mark that it does not."""
+def ends_of_axis(values: FloatArray) -> tuple[float, float]:
+    """Smallest and largest finite value, or zero if it is near enough to be on the axis.
+
+    Examples
+    --------
+    >>> ends_of_axis(np.array([0.3, 1.0])), ends_of_axis(np.array([0.9, 1.0]))
+    ((0.0, 1.0), (0.9, 1.0))
+    """
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if 0 < low < _NEAR * high:
+        return 0.0, high
+    if low < 0 and _NEAR * low < high < 0:
+        return low, 0.0
+    return low, high
+
+
+def honest_axis(ax: Axes, values: FloatArray) -> None:
+    """Let the horizontal axis show zero, or mark that it does not."""
+    low, high = ends_of_axis(values)
+    room = 0.04 * ((high - low) or abs(high) or 1.0)
+    ax.set_xlim(low - room * (low != 0), high + room * (high != 0))
     if low <= 0 <= high:
-        ends = low, high
-    elif 0 < low < _NEAR * high:
-        ends = 0.0, high
-    elif low < 0 and high > _NEAR * low:
-        ends = low, 0.0
-    else:
-        ends = low, high
-        _mark_break(ax)
-    room = 0.04 * ((ends[1] - ends[0]) or abs(high) or 1.0)
-    ax.set_xlim(ends[0] - room * (ends[0] != 0), ends[1] + room * (ends[1] != 0))
-    if ends[0] <= 0 <= ends[1]:
         ax.axvline(0.0, color=TEXT, linewidth=0.8, zorder=0.5)
+    else:
+        _mark_break(ax)
 
 
 def legend_above(ax: Axes) -> None:
