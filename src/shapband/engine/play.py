@@ -109,7 +109,7 @@ def play(
             access.ask_only(plan.presence.table)
         session = _Session(plan, realisation, access, journal, workers, started)
         target = described_target(realisation, plan.participation)
-        journal.begin(realisation, target, plan.participation)
+        journal.begin(realisation, target, plan.participation, shared)
         with single_threaded_blas(mergeable=plan.utility.mergeable):
             stopped = _played(session, watch, keep_interrupted=keep_interrupted)
     moments = session.fold.moments()

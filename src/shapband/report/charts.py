@@ -9,8 +9,7 @@ from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-from shapband.report.frames import QUANTILES
-from shapband.report.rows import ends_of_axis
+from shapband.report.frames import QUANTILES, ends_of_axis
 from shapband.report.svg import (
     Axis,
     Scale,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from shapband._typing import FloatArray
 from shapband.checks import printable
+from shapband.report.frames import ends_of_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,8 +18,8 @@ _WIDTH = 9.0  # inches
 _EDGES = 1.5  # inches for the axis and the legend
 _ROW, _TALLEST = 0.34, 14.0
 _NAMED = 50  # rows that have room for a name
+_LEAST_MARKER = 4.0  # points, in the legend
 _LONGEST = 32  # characters of a name
-_NEAR = 0.55  # an axis begins at 0 if the data begin below this part of their end
 
 
 def figure_size(n_rows: int) -> tuple[float, float]:
@@ -57,23 +56,6 @@ def draw_rows(ax: Axes, names: Sequence[str], x_label: str) -> None:
             ax.axhline(border - 0.5, color=HAIRLINE, linewidth=0.8, zorder=0)
 
 
-def ends_of_axis(values: FloatArray) -> tuple[float, float]:
-    """Smallest and largest finite value, or zero if it is near enough to be on the axis.
-
-    Examples
-    --------
-    >>> ends_of_axis(np.array([0.3, 1.0])), ends_of_axis(np.array([0.9, 1.0]))
-    ((0.0, 1.0), (0.9, 1.0))
-    """
-    finite = values[np.isfinite(values)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    if 0 < low < _NEAR * high:
-        return 0.0, high
-    if low < 0 and _NEAR * low < high < 0:
-        return low, 0.0
-    return low, high
-
-
 def honest_axis(ax: Axes, values: FloatArray) -> None:
     """Let the horizontal axis show zero, or mark that it does not."""
     low, high = ends_of_axis(values)
@@ -87,6 +69,8 @@ def honest_axis(ax: Axes, values: FloatArray) -> None:
 
 def legend_above(ax: Axes) -> None:
     """Put the legend above the axes, in one line if it fits."""
+    from matplotlib.lines import Line2D
+
     for columns in (4, 1):
         legend = ax.legend(
             loc="lower left",
@@ -99,6 +83,9 @@ def legend_above(ax: Axes) -> None:
         )
         if legend.get_window_extent().width <= _room(ax):
             break
+    for handle in legend.legend_handles:
+        if isinstance(handle, Line2D):  # points of many rows are too small to tell apart
+            handle.set_markersize(max(handle.get_markersize(), _LEAST_MARKER))
 
 
 def _room(ax: Axes) -> float:
