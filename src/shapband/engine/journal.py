@@ -20,6 +20,7 @@ class GameJournal(ABC):
         target: str,
         participation: Participation | None,
         shared: tuple[Shared, ...],
+        one_target: tuple[str, ...],
     ) -> None:
         """Record what the games are, for readers of the unfinished run.
 
@@ -29,6 +30,7 @@ class GameJournal(ABC):
         target : what the moments estimate
         participation : who takes part, or None for everybody
         shared : providers with many records in common
+        one_target : providers whose records all have the same target
         """
 
     @abstractmethod
@@ -57,6 +59,7 @@ class NullGames(GameJournal):
         target: str,
         participation: Participation | None,
         shared: tuple[Shared, ...],
+        one_target: tuple[str, ...],
     ) -> None:
         """Do nothing."""
 

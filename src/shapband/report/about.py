@@ -14,7 +14,7 @@ from shapband.report.names import named, shown
 from shapband.report.payments import payouts_section
 from shapband.report.section import Section, sentence
 from shapband.report.tables import Table, joined, names_of, numbers
-from shapband.text import caveats
+from shapband.text import caveats, some_names
 
 if TYPE_CHECKING:
     from shapband.paying.payouts import Payouts
@@ -54,13 +54,17 @@ def about(valuation: Valuation, payouts: Payouts | None, status: RunStatus | Non
 def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
     """What to look at before the numbers are used."""
     alerts = [sentence(" ".join(_ended(lines))) for lines in caveats(valuation)]
+    flags = np.array([name in valuation.one_target for name in valuation.names])
+    alone = some_names(valuation.names, flags)
+    if alone:
+        alerts.append(f"All records have the same target, such as one class: {alone}.")
     if valuation.stopped_code == "unfinished":
         alerts.insert(0, _unfinished(valuation, status))
     if valuation.stopped_code == "pools":
         alerts.insert(0, sentence(f"the stopping rule was not met: {valuation.stopped}"))
     nothing = (
-        "Nothing was found: no failed evaluation, no repeated records, no skewed or constant "
-        "values, no variance that is not known."
+        "Nothing was found: no failed evaluation, no repeated records, no provider of one class, "
+        "no skewed or constant values, no variance that is not known."
     )
     tables = list(_repeats(valuation))
     lines = [] if alerts else [nothing]

@@ -70,6 +70,7 @@ class StoredGames(GameJournal):
         target: str,
         participation: Participation | None,
         shared: tuple[Shared, ...],
+        one_target: tuple[str, ...],
     ) -> None:
         pools, design = realisation.pool_sizes, realisation.design
         distinct = realisation.distinct_records
@@ -87,6 +88,8 @@ class StoredGames(GameJournal):
             facts["participation"] = to_plain(participation)
         if shared:
             facts["shared_records"] = [list(pair) for pair in shared]
+        if one_target:
+            facts["one_target"] = list(one_target)
         if self._ledger.noted("games") != facts:
             self._ledger.note("games", facts)
 
