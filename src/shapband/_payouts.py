@@ -24,6 +24,9 @@ from shapband.sampling.shared import format_shared
 from shapband.text import some_names
 from shapband.valuation import Valuation
 
+# policy → the argument that belongs to it
+_ARGUMENTS = {"risk": "risk_aversion", "floor": "floor", "lower_bound": "level"}
+
 
 def payouts(
     valuation: Valuation,
@@ -100,9 +103,6 @@ def payouts(
         notes=tuple(_notes(valuation, weights, currency)),
         valuation=valuation,
     )
-
-
-_ARGUMENTS = {"risk": "risk_aversion", "floor": "floor", "lower_bound": "level"}
 
 
 def _check(valuation: object, policy: str, given: dict[str, object]) -> None:
