@@ -9,7 +9,7 @@ from shapband.checks import written
 from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
 from shapband.paying.apportion import apportion
-from shapband.paying.currencies import decimals_of
+from shapband.paying.currencies import decimals_of, is_known
 from shapband.paying.payouts import Payouts
 from shapband.paying.policies import (
     Weights,
@@ -24,6 +24,9 @@ from shapband.sampling.shared import format_shared
 from shapband.text import some_names
 from shapband.valuation import Valuation
 
+# policy → the argument that belongs to it
+_ARGUMENTS = {"risk": "risk_aversion", "floor": "floor", "lower_bound": "level"}
+
 
 def payouts(
     valuation: Valuation,
@@ -33,7 +36,7 @@ def payouts(
     *,
     risk_aversion: float | None = None,
     floor: Amount | None = None,
-    level: float = 0.95,
+    level: float | None = None,
 ) -> Payouts:
     """Divide an amount of money among the providers by what their data is worth.
 
@@ -46,7 +49,8 @@ def payouts(
     ----------
     valuation : the values
     amount : what is divided: a Decimal, a text, a whole number, or a float as it is printed
-    currency : its code in ISO 4217, which sets the decimals: 2 for EUR, 0 for JPY, 3 for KWD
+    currency : its code in ISO 4217, which sets the decimals: 2 for EUR, 0 for JPY, 3 for KWD;
+        with any other three letters they are 2, and a note says so
     policy : what the payments are proportional to
 
         - "proportional": the expected values
@@ -58,7 +62,7 @@ def payouts(
           what is not known well is not paid for
     risk_aversion : 0 or more, in one over the unit of the values; needed for "risk"
     floor : what everybody gets at least; needed for "floor"
-    level : confidence level of the intervals for "lower_bound"
+    level : confidence level of the intervals for "lower_bound", 0.95 by default
 
     Examples
     --------
@@ -70,7 +74,7 @@ def payouts(
     >>> min(paid.amounts.values()) >= 100, sum(paid.amounts.values())
     (True, Decimal('10000.00'))
     """
-    _check(valuation, policy, risk_aversion, floor)
+    _check(valuation, policy, {"risk": risk_aversion, "floor": floor, "lower_bound": level})
     decimals = decimals_of(currency)
     units = _units("amount", amount, decimals, currency)
     weights = _weights(valuation, policy, risk_aversion, level)
@@ -80,13 +84,13 @@ def payouts(
         raise InvalidInput(
             f"payouts: a floor of {floor} {currency} for {n} providers is more than the amount"
         )
-    if not weights.paid.max() > 0:
+    rest = units - n * least
+    if rest and not weights.paid.max() > 0:
         raise InvalidInput(
             f"payouts: nobody has a positive weight ({weights.meaning}), so there is nothing to "
             "divide by"
         )
-    rest = units - n * least
-    given = apportion(rest, weights.paid.tolist(), valuation.names)
+    given = apportion(rest, weights.paid.tolist(), valuation.names) if rest else [0] * n
     money = [Decimal(least + one).scaleb(-decimals) for one in given]
     base = f"{Decimal(least).scaleb(-decimals):,} {currency} to everybody, and the rest "
     return Payouts(
@@ -96,31 +100,29 @@ def payouts(
         currency=currency,
         policy=policy,
         rule=(base if least else "") + weights.meaning,
-        notes=tuple(_notes(valuation, weights)),
+        notes=tuple(_notes(valuation, weights, currency)),
         valuation=valuation,
     )
 
 
-def _check(valuation: object, policy: str, risk_aversion: object, floor: object) -> None:
+def _check(valuation: object, policy: str, given: dict[str, object]) -> None:
     if not isinstance(valuation, Valuation):
         raise InvalidInput(f"payouts: pass a valuation; received {type(valuation).__name__}")
     check_policy(policy)
-    for name, given, wanted in (
-        ("risk_aversion", risk_aversion, "risk"),
-        ("floor", floor, "floor"),
-    ):
-        if (given is not None) != (policy == wanted):
-            needed = "is needed for" if policy == wanted else "has a meaning only for"
-            raise InvalidInput(f"payouts: {name} {needed} policy={wanted!r}")
+    for wanted, argument in _ARGUMENTS.items():
+        if given[wanted] is not None and policy != wanted:
+            raise InvalidInput(f"payouts: {argument} has a meaning only for policy={wanted!r}")
+    if policy in ("risk", "floor") and given[policy] is None:
+        raise InvalidInput(f"payouts: {_ARGUMENTS[policy]} is needed for policy={policy!r}")
 
 
 def _weights(
-    valuation: Valuation, policy: str, risk_aversion: float | None, level: float
+    valuation: Valuation, policy: str, risk_aversion: float | None, level: float | None
 ) -> Weights:
     if policy == "risk" and risk_aversion is not None:
         return risk_weights(valuation, risk_aversion)
     if policy == "lower_bound":
-        return lower_bound_weights(valuation, level)
+        return lower_bound_weights(valuation, 0.95 if level is None else level)
     return proportional_weights(valuation)
 
 
@@ -136,11 +138,13 @@ def _units(name: str, amount: Amount, decimals: int, currency: str) -> int:
     return int(units)
 
 
-def _notes(valuation: Valuation, weights: Weights) -> Iterator[str]:
+def _notes(valuation: Valuation, weights: Weights, currency: str) -> Iterator[str]:
     """What to look at before paying."""
+    if not is_known(currency):
+        yield f"{currency} is not a currency of ISO 4217; it is taken to have 2 decimals"
     below = some_names(valuation.names, weights.estimate <= 0)
     if below:
-        yield f"{below}: not above zero, which counts as zero: nobody pays in"
+        yield f"not above zero, which counts as zero, since nobody pays in: {below}"
     repeats = format_repeats(
         valuation.names, valuation.distinct_records, valuation.draw_sizes, valuation.pool_sizes
     )

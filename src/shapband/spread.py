@@ -184,7 +184,7 @@ def _check_games(question: str, games: FloatArray) -> None:
     if len(games) < _LEAST_GAMES:
         raise InvalidInput(
             f"{question}: this needs the values of at least {_LEAST_GAMES} games; the valuation "
-            f"keeps {len(games)}: play more games, or raise keep_games"
+            f"keeps {len(games)}: finish the run, play more games, or raise keep_games"
         )
 
 

@@ -69,7 +69,9 @@ class Valuation:
     distinct_records : (n,) different records in each provider's pool, or without pools in its
         stock, counted up to the size of a draw; NaN where they are not known, None if none are
     shared_records : pairs of providers with more than a third of their different records in
-        common, in stocks that are in memory or in pools; not known of an unfinished run
+        common, in stocks that are in memory or in pools
+    one_target : providers whose records all have the same target, such as one class, unless all
+        records have it; found where `shared_records` are
     target : what the moments are moments of
     target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     stopped : why no further games were played
@@ -110,6 +112,7 @@ class Valuation:
     groups: Groups | None = None
     distinct_records: FloatArray | None = None
     shared_records: tuple[Shared, ...] = ()
+    one_target: tuple[str, ...] = ()
 
     @property
     def n_games(self) -> int:
@@ -321,6 +324,7 @@ class Valuation:
             "pool_sizes": None if self.pool_sizes is None else self.pool_sizes.tolist(),
             "distinct_records": None if distinct is None else to_numbers(distinct),
             "shared_records": [list(pair) for pair in self.shared_records],
+            "one_target": list(self.one_target),
             "target": self.target,
             "target_code": self.target_code,
             "stopped": self.stopped,
@@ -358,6 +362,7 @@ class Valuation:
             groups=None if groups is None else Groups.of_document(groups, names, moments),
             distinct_records=None if distinct is None else to_array(distinct),
             shared_records=tuple(Shared(*pair) for pair in document.get("shared_records", ())),
+            one_target=tuple(document.get("one_target", ())),
         )
 
     def report(self, path: str | os.PathLike[str], *, payouts: Payouts | None = None) -> None:

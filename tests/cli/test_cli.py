@@ -250,11 +250,34 @@ def test_payouts_are_those_of_python(runs):
     )
 
 
+def test_a_report_shows_the_payouts_that_were_asked_for(runs, tmp_path):
+    options = ("--amount", "999", "--currency", "JPY", "--policy", "floor", "--floor", "10")
+    called("report", runs / "one", "--out", tmp_path / "with.html", *options)
+    page = (tmp_path / "with.html").read_text("utf-8")
+    paid = sb.payouts(sb.load(runs / "one").valuation, 999, "JPY", "floor", floor=10)
+    assert all(f"<td>{amount}</td>" in page for amount in paid.amounts.values())
+    assert "10 JPY to everybody" in page
+    called("report", runs / "one", "--out", tmp_path / "without.html")
+    assert 'id="payouts"' not in (tmp_path / "without.html").read_text("utf-8")
+
+
+def test_options_of_payouts_need_an_amount(runs, tmp_path):
+    options = ("--out", tmp_path / "x.html", "--risk-aversion", "1")
+    line = refused("report", runs / "one", *options)
+    assert "report: --risk-aversion is for payouts: give their --amount too" in line
+    assert not (tmp_path / "x.html").exists()
+
+
 def test_payouts_for_programs_sum_exactly(runs):
     options = ("--amount", "999", "--currency", "JPY", "--policy", "floor", "--floor", "10")
     document = json.loads(called("payouts", runs / "one", *options, "--json").stdout)
     assert sum(int(row["amount"]) for row in document["providers"]) == 999
     assert document["currency"] == "JPY"
+
+
+def test_a_statement_is_no_json(runs):
+    options = ("--amount", "1", "--json", "--statement", sb.load(runs / "one").valuation.names[0])
+    assert called("payouts", runs / "one", *options).exit_code == 2
 
 
 def test_payouts_of_a_wrong_policy_are_refused_in_one_line(runs):

@@ -89,6 +89,37 @@ def test_the_pairwise_value_is_that_of_tukey():
     )
 
 
+@pytest.mark.parametrize("freedom", [1.5, 40.0, 1e6])
+def test_many_pairs_have_the_maxima_that_estimates_for_all_of_them_give(monkeypatch, freedom):
+    """Screening leaves the quantile as it is; four standard errors of both simulations."""
+    mixing = np.random.default_rng(3).normal(size=(24, 24)) + 2 * np.eye(24)
+    covariance = mixing @ mixing.T
+    maxima = []
+
+    def kept(largest, *arguments):
+        maxima.append(largest)
+        return simulate.sidak_value(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(simulate, "_between_bounds", kept)
+        simulate.pairwise_critical_value(covariance, freedom, 0.9)
+    monkeypatch.setattr(simulate, "_WORK", 0)
+    monkeypatch.setattr(simulate, "_LEAST_DRAWS", 20_000)
+    error = np.sqrt(0.9 * 0.1 * 2 / 20_000)
+    levels = [
+        (maxima[0] <= simulate.pairwise_critical_value(covariance, other, 0.9)).mean()
+        for other in (freedom, freedom / 1.4 if freedom < 1e3 else 40.0)
+    ]
+    assert abs(levels[0] - 0.9) < 4 * error
+    assert abs(levels[1] - 0.9) > 4 * error  # the control: too few degrees of freedom
+
+
+def test_many_pairs_of_equal_errors_need_no_adjustment(monkeypatch):
+    monkeypatch.setattr(simulate, "_WORK", 0)
+    value = simulate.pairwise_critical_value(np.ones((20, 20)), 1e6, 0.95)
+    assert value == simulate.sidak_value(1e6, 0.95, 1)
+
+
 def test_the_value_of_independent_errors_is_that_of_sidak():
     assert simulate.critical_value(np.eye(8), 12.0, 0.95) == pytest.approx(
         simulate.sidak_value(12.0, 0.95, 8), abs=0.06

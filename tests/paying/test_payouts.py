@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.conftest import with_pools
 
 import shapband as sb
 from shapband.paying.apportion import apportion
@@ -149,16 +150,68 @@ def test_the_error_of_pools_is_in_the_error_of_payouts() -> None:
         assert (whole > 1.5 * part).all()
 
 
+def test_pools_make_the_errors_of_expectations_larger_and_not_those_of_the_risk() -> None:
+    """With a huge aversion payments follow the risk alone, which is that of these pools."""
+    moments = sb.Moments.of(some_games([3.0, 4.0, 5.0]))
+    games = some_games([3.0, 4.0, 5.0])
+    valuation = valuation_of(games, ("a", "b", "c"))
+    pooled = replace(valuation, moments=with_pools(moments, 50 * moments.raw_variance / 40, 9.0))
+    errors = {
+        (name, aversion): risk_weights(one, aversion).errors.std(axis=0)
+        for name, one in (("pooled", pooled), ("plain", valuation))
+        for aversion in (0.0, 1e9)
+    }
+    np.testing.assert_allclose(errors["pooled", 1e9], errors["plain", 1e9], rtol=1e-6)
+    assert (errors["pooled", 0.0] > 5 * errors["plain", 0.0]).all()
+
+
 def test_negative_values_receive_nothing_and_are_told() -> None:
     paid = sb.payouts(valuation_of(some_games([-9.0, 4.0]), ("harmful", "good")), "10.01")
     assert paid.amounts == {"harmful": Decimal("0.00"), "good": Decimal("10.01")}
-    assert "harmful: not above zero" in str(paid)
+    assert "not above zero, which counts as zero, since nobody pays in: harmful" in str(paid)
 
 
 def test_nobody_to_pay_is_an_error() -> None:
     valuation = valuation_of(some_games([-9.0, -9.0]), ("a", "b"))
     with pytest.raises(sb.errors.InvalidInput, match="nobody has a positive weight"):
         sb.payouts(valuation, 10)
+
+
+def test_a_floor_that_leaves_nothing_needs_no_weights() -> None:
+    valuation = valuation_of(some_games([-9.0, -9.0]), ("a", "b"))
+    paid = sb.payouts(valuation, 10, policy="floor", floor=5)
+    assert set(paid.amounts.values()) == {Decimal("5.00")}
+    with pytest.raises(sb.errors.InvalidInput, match="nobody has a positive weight"):
+        sb.payouts(valuation, "10.01", policy="floor", floor=5)
+
+
+def test_whole_numbers_of_arrays_are_amounts() -> None:
+    valuation = valuation_of(some_games([3.0, 4.0]), ("a", "b"))
+    paid = sb.payouts(valuation, np.array([60, 40]).sum())
+    assert paid.amounts == sb.payouts(valuation, 100).amounts
+
+
+def test_a_currency_that_is_not_known_is_told() -> None:
+    valuation = valuation_of(some_games([3.0, 4.0]), ("a", "b"))
+    assert "YEN is not a currency of ISO 4217" in str(sb.payouts(valuation, 10, currency="YEN"))
+    for known in ("EUR", "USD", "JPY", "KWD", "CLF"):
+        assert "ISO" not in str(sb.payouts(valuation, 10, currency=known))
+
+
+def test_a_statement_tells_what_is_not_as_usual() -> None:
+    plain = valuation_of(some_games([3.0, 4.0]), ("a", "b"))
+    assert "note" not in sb.payouts(plain, 10).statement("a")
+    odd = replace(
+        plain,
+        stopped_code="unfinished",
+        setup={"utility": "made up", "index": "Banzhaf()"},
+        distinct_records=np.array([2.0, 10.0]),
+    )
+    notes = {name: sb.payouts(odd, 10).statement(name).count("note: ") for name in ("a", "b")}
+    assert notes == {"a": 3, "b": 2}
+    text = sb.payouts(odd, 10).statement("a")
+    for words in ("the amount so far", "the index Banzhaf()", "records repeat"):
+        assert words in text
 
 
 def test_a_floor_is_paid_to_everybody() -> None:
@@ -206,6 +259,7 @@ def test_a_group_of_one_provider_gets_all() -> None:
         ({"risk_aversion": 1.0}, "only for policy='risk'"),
         ({"policy": "risk", "risk_aversion": -1.0}, "at least 0"),
         ({"floor": 1}, "only for policy='floor'"),
+        ({"level": 0.5}, "only for policy='lower_bound'"),
     ],
 )
 def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:

@@ -101,6 +101,16 @@ def test_the_chart_shows_the_numbers_of_the_table(valuation):
     assert names == [valuation.names[at] for at in order]
 
 
+@pytest.mark.parametrize(("means", "zero"), [((0.4, 1.0), True), ((10.0, 11.0), False)])
+def test_charts_of_values_show_zero_or_say_that_they_do_not(means, zero):
+    games = np.random.default_rng(0).normal(means, 0.01, (40, 2))
+    content = page_of(valuation_of(games, names=("a", "b")))
+    for begin, end in (("values", "distribution"), ("distribution", "ranks")):
+        section = content[content.index(f'id="{begin}"') : content.index(f'id="{end}"')]
+        assert ('class="zero"' in section) == zero
+        assert ("The axis does not begin at 0." in section) != zero
+
+
 def test_the_same_valuation_gives_the_same_page(valuation):
     again = sb.Valuation.from_json(valuation.to_json())
     assert page_of(valuation) == page_of(valuation) == page_of(again)
@@ -170,7 +180,7 @@ def test_the_structure_serves_screen_readers(valuation):
     assert len(named) == len(set(named))
     assert {link["href"][1:] for link in page.all("a")} <= set(named)
     charts = [one for one in page.all("svg") if one.get("class") == "chart"]
-    assert len(charts) == 5
+    assert len(charts) == 6
     assert all(one["role"] == "img" and one["aria-label"] for one in charts)
     assert all(one.get("scope") in ("row", "col") for one in page.all("th"))
     assert {tag for tag, _ in page.elements} >= {"header", "nav", "main", "footer", "caption"}
@@ -238,7 +248,7 @@ def test_one_provider_and_equal_ones():
     assert "is the only provider" in read(made_up(1)).text
     same = made_up(3)
     same.moments.mean[:] = 0.5
-    assert "3 of 3 providers share the largest expected value" in read(same).text
+    assert "All 3 providers share the largest expected Shapley value" in read(same).text
 
 
 def test_groups_have_a_section(wine):
@@ -338,6 +348,57 @@ def test_payouts_are_shown_to_the_cent(valuation):
     assert column["all"] == "1,000.01"
     with pytest.raises(InvalidInput, match="payouts must be those of this valuation"):
         page_of(made_up(9, 200, seed=1), payouts=paid)
+
+
+def test_the_chart_of_payouts_shows_the_shares_of_the_table(valuation):
+    paid = sb.payouts(valuation, "1000.01")
+    content = page_of(valuation, payouts=paid)
+    chart = content[content.index('id="payouts"') : content.index('id="method"')]
+    amounts = sorted(paid.amounts.items(), key=lambda one: (-one[1], one[0]))
+    bars = np.array(re.findall(r'class="box" x="([\d.]+)%" width="([\d.]+)%"', chart), dtype=float)
+    shares = np.array([float(amount / paid.amount) for _, amount in amounts])
+    rounding = 0.03  # percent of the width
+    width = bars[0, 1] / shares[0]
+    np.testing.assert_allclose(bars[:, 1], shares * width, atol=rounding)
+    assert len(set(bars[:, 0])) == 1  # all bars begin at zero
+    errors = dict(zip(valuation.names, paid.standard_error / 1000.01, strict=True))
+    ends = re.findall(r'class="whisker" x1="[\d.]+%" x2="([\d.]+)%"', chart)
+    expected = [shares[at] + errors[name] for at, (name, _) in enumerate(amounts) if errors[name]]
+    np.testing.assert_allclose(
+        np.array(ends, dtype=float), bars[0, 0] + np.array(expected) * width, atol=2 * rounding
+    )
+    assert re.findall(r"<bdi>(.*?)</bdi>", chart)[:9] == [name for name, _ in amounts]
+    page = Page(content)
+    label = next(
+        one["aria-label"] for one in page.all("svg") if "payouts" in one.get("aria-label", "")
+    )
+    assert label == "Bar chart of the payouts to 9 providers: shares of 1,000.01\u00a0EUR."
+    column = page.column("Payouts in EUR", "share")
+    for (name, _), share in zip(amounts, shares, strict=True):
+        assert column[name] == f"{100 * share:.2f}\u00a0%"
+
+
+def test_nothing_to_divide_has_no_shares_and_no_chart(valuation):
+    content = page_of(valuation, payouts=sb.payouts(valuation, 0))
+    section = content[content.index('id="payouts"') : content.index('id="method"')]
+    assert "<svg" not in section
+    assert set(Page(content).column("Payouts in EUR", "share").values()) == {"-", ""}
+
+
+def test_names_keep_their_letters_in_the_notes_of_payouts():
+    valuation = valuation_of(np.tile([-1.0, 2.0], (40, 1)), names=("noise", "good"))
+    page = read(valuation, payouts=sb.payouts(valuation, 10))
+    assert "since nobody pays in: noise." in page.text
+    assert "Noise" not in page.text
+
+
+def test_the_number_of_points_to_check_is_that_of_the_section_it_leads_to(valuation):
+    repeated = replace(valuation, distinct_records=np.full(9, 2.0))
+    content = page_of(repeated, payouts=sb.payouts(repeated, 100))
+    section = content[content.index('id="alerts"') : content.index('id="access"')]
+    told = re.search(r'<a href="#alerts">(\d+) point', content)
+    assert told is not None
+    assert int(told[1]) == section.count("<li>") == 1
 
 
 def test_pools_that_leave_nothing_else_to_gain(valuation):

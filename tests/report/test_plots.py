@@ -56,6 +56,11 @@ def test_the_same_picture_is_the_same_bytes(wine, suffix, tmp_path):
     assert (tmp_path / f"one{suffix}").read_bytes() == (tmp_path / f"two{suffix}").read_bytes()
 
 
+def test_a_picture_is_written_to_a_file_named_by_a_text(wine, tmp_path):
+    wine.plot.save(str(tmp_path / "forest.png"))
+    assert (tmp_path / "forest.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_the_forest_shows_the_numbers_of_the_valuation_sorted_by_value(wine):
     ax = wine.plot(axes())
     order = np.argsort(-wine.expectation)
@@ -138,3 +143,31 @@ def test_several_valuations_are_drawn_side_by_side(wine, valuations):
     assert words == ["first", "again"]
     with pytest.raises(sb.errors.InvalidInput, match="the same providers"):
         wine.plot.beside("first", {"other": valuations[2]}, axes())
+
+
+def test_values_that_never_change_have_no_half_width_to_draw(tmp_path):
+    valuation = sb.value(
+        additive(3), sb.FunctionUtility(nothing), sampling=sb.Fresh(5), n_games=10, seed=0
+    )
+    (text,) = valuation.plot.convergence(axes()).texts
+    assert text.get_text() == "no half width to draw: all are 0 or not known"
+
+
+def nothing(X, y):
+    return 0.0
+
+
+@pytest.mark.parametrize("length", [5, 40])
+def test_the_legend_is_inside_the_picture(length):
+    providers = [
+        sb.Provider(f"{at}" + "W" * length, one.source) for at, one in enumerate(additive(3))
+    ]
+    valuation = sb.value(providers, sb.AdditiveUtility(), sampling=sb.Fresh(10), n_games=20, seed=0)
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    ax = valuation.plot.forest(figure.subplots())
+    figure.draw_without_rendering()
+    legend = ax.get_legend()
+    assert legend is not None
+    assert legend.get_window_extent().x1 <= figure.bbox.x1
+    first, second = (text.get_window_extent().y0 for text in legend.get_texts())
+    assert (abs(first - second) > 5) == (length == 40)  # below each other

@@ -1,11 +1,14 @@
 """Providers with the same records are told, before money is divided."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import shapband as sb
 from shapband.records import Batch
+from shapband.runs.plausible import check_valuation
 from shapband.sampling.shared import Shared, format_shared, shared_records
 
 RNG = np.random.default_rng(0)
@@ -79,6 +82,45 @@ def test_a_copy_is_told_by_the_result_and_before_money_is_divided(sampling):
     assert "is paid for what it was copied from" in str(sb.payouts(valuation, 100))
     again = sb.Valuation.from_json(valuation.to_json())
     assert again.shared_records == valuation.shared_records
+
+
+@pytest.mark.parametrize("sampling", [sb.Fresh(20), sb.Pooled(60, 20)])
+def test_a_copy_is_told_while_the_run_is_not_finished(sampling, tmp_path):
+    calls = 0
+
+    def failing(X, y):
+        nonlocal calls
+        calls += 1
+        if calls > 40:
+            raise RuntimeError("no more")
+        return float(len(y) + y.mean())
+
+    providers = [
+        sb.Provider(name, sb.ArraySource(X[rows], Y[rows]))
+        for name, rows in {"seller": slice(0, 100), "copy": slice(0, 100)}.items()
+    ]
+    options = {"sampling": sampling, "n_games": 50, "seed": 0, "chunk_size": 1}
+    with pytest.raises(sb.errors.EvaluationError):
+        sb.value(providers, sb.FunctionUtility(failing), run=tmp_path / "run", **options)
+    so_far = sb.load(tmp_path / "run").valuation
+    assert so_far.stopped_code == "unfinished"
+    assert so_far.shared_records == (Shared("seller", "copy", 100, 100),)
+    assert "is paid for what it was copied from" in str(sb.payouts(so_far, 100))
+
+
+def test_a_run_whose_copies_are_of_others_is_damaged():
+    valuation = sb.value(
+        [sb.Provider("a", sb.ArraySource(X[:50], Y[:50]))],
+        sb.AdditiveUtility(),
+        sampling=sb.Fresh(5),
+        n_games=5,
+        seed=0,
+    )
+    manifest = {"providers": ["a"]}
+    check_valuation(replace(valuation, shared_records=(Shared("a", "a", 3, 3),)), manifest)
+    for pair in (Shared("a", "b", 3, 3), Shared("a", "a", "3", 3)):
+        with pytest.raises((ValueError, TypeError)):
+            check_valuation(replace(valuation, shared_records=(pair,)), manifest)
 
 
 def test_pools_are_compared_where_stocks_are_not_in_memory():

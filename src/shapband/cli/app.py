@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from shapband.config.config import Config
     from shapband.engine.play import Watch
+    from shapband.paying.payouts import Payouts
     from shapband.planning.proposals import Proposals
     from shapband.valuation import Valuation
 
@@ -125,6 +126,24 @@ Out = Annotated[
     Path | None, typer.Option(metavar="RUN", help="The directory to keep the run in: a new one.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Currency = Annotated[str | None, typer.Option(metavar="CODE", help="The currency; EUR by default.")]
+Policy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="proportional|risk|floor|lower_bound",
+        help="How the amount is divided; proportional by default.",
+    ),
+]
+RiskAversion = Annotated[
+    float | None, typer.Option(metavar="NUMBER", help="For risk: how much risk costs.")
+]
+Floor = Annotated[
+    str | None, typer.Option(metavar="AMOUNT", help="For floor: what everybody gets.")
+]
+Level = Annotated[
+    float | None,
+    typer.Option(metavar="LEVEL", help="For lower_bound: of the intervals; 0.95 by default."),
+]
 
 
 @app.callback()
@@ -410,42 +429,47 @@ def plot(
 def report(
     run: Run,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")],
+    amount: Annotated[
+        str | None, typer.Option(metavar="AMOUNT", help="Show payouts: what is divided.")
+    ] = None,
+    currency: Currency = None,
+    policy: Policy = None,
+    risk_aversion: RiskAversion = None,
+    floor: Floor = None,
+    level: Level = None,
     debug: Debug = False,
 ) -> None:
     """Write a report of a run to one HTML file.
 
     The answer in one sentence, charts with their numbers in tables, points to check, cost, method
     and digests. The file needs no connection and holds no script. Of a run that is not finished
-    it shows the games so far.
+    it shows the games so far. With `--amount` it also shows the payouts that `payouts` with the
+    same options prints.
     """
     from shapband.report.page import write_page
     from shapband.runs.read import load
 
     status = load(run).status
-    write_page(out, _known(run, status.valuation), status=status)
+    valuation = _known(run, status.valuation)
+    options = _given(currency, policy, risk_aversion, floor, level)
+    paid = None if amount is None else _payouts(valuation, amount, options)
+    if paid is None and options:
+        from shapband.errors import InvalidInput
+
+        name = next(iter(options)).replace("_", "-")
+        raise InvalidInput(f"report: --{name} is for payouts: give their --amount too")
+    write_page(out, valuation, payouts=paid, status=status)
 
 
 @app.command()
 def payouts(
     run: Run,
     amount: Annotated[str, typer.Option(metavar="AMOUNT", help="What is divided, as 10000.00.")],
-    currency: Annotated[str, typer.Option(metavar="CODE", help="The currency.")] = "EUR",
-    policy: Annotated[
-        str,
-        typer.Option(
-            metavar="proportional|risk|floor|lower_bound",
-            help="What payments are proportional to.",
-        ),
-    ] = "proportional",
-    risk_aversion: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="For risk: how much risk costs.")
-    ] = None,
-    floor: Annotated[
-        str | None, typer.Option(metavar="AMOUNT", help="For floor: what everybody gets.")
-    ] = None,
-    level: Annotated[
-        float, typer.Option(metavar="LEVEL", help="For lower_bound: of the intervals.")
-    ] = 0.95,
+    currency: Currency = None,
+    policy: Policy = None,
+    risk_aversion: RiskAversion = None,
+    floor: Floor = None,
+    level: Level = None,
     statement: Annotated[
         str | None,
         typer.Option(metavar="PROVIDER", help="Print the statement for one provider alone."),
@@ -458,18 +482,12 @@ def payouts(
     The amounts sum to what is divided, to the last cent, and do not depend on the order of the
     providers. Values below zero are paid nothing.
     """
-    from shapband._payouts import payouts as divide
     from shapband.cli.views import payouts_json
 
-    paid = divide(
-        _valuation(run),
-        amount,
-        currency,
-        policy,
-        risk_aversion=risk_aversion,
-        floor=floor,
-        level=level,
-    )
+    if json and statement is not None:
+        raise typer.BadParameter("a statement is a text: leave out --json")
+    options = _given(currency, policy, risk_aversion, floor, level)
+    paid = _payouts(_valuation(run), amount, options)
     if statement is not None:
         typer.echo(paid.statement(statement))
     else:
@@ -499,6 +517,30 @@ def watch(
             server.serve_forever()
         except KeyboardInterrupt:
             typer.echo(farewell, err=True)
+
+
+def _given(
+    currency: str | None,
+    policy: str | None,
+    risk_aversion: float | None,
+    floor: str | None,
+    level: float | None,
+) -> dict[str, Any]:
+    """Collect the options of payouts that were given."""
+    options = {
+        "currency": currency,
+        "policy": policy,
+        "risk_aversion": risk_aversion,
+        "floor": floor,
+        "level": level,
+    }
+    return {name: option for name, option in options.items() if option is not None}
+
+
+def _payouts(valuation: Valuation, amount: str, options: dict[str, Any]) -> Payouts:
+    from shapband._payouts import payouts as divide
+
+    return divide(valuation, amount, **options)
 
 
 def _play_planned(found: Proposals, text: str, base: Path, out: Path, *, quiet: bool) -> None:

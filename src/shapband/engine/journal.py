@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 from shapband.sampling.base import Realisation
 from shapband.sampling.participation import Participation
+from shapband.sampling.shared import Shared
 from shapband.solvers.base import Solution
 
 
@@ -14,7 +15,12 @@ class GameJournal(ABC):
 
     @abstractmethod
     def begin(
-        self, realisation: Realisation, target: str, participation: Participation | None
+        self,
+        realisation: Realisation,
+        target: str,
+        participation: Participation | None,
+        shared: tuple[Shared, ...],
+        one_target: tuple[str, ...],
     ) -> None:
         """Record what the games are, for readers of the unfinished run.
 
@@ -23,6 +29,8 @@ class GameJournal(ABC):
         realisation : gives the draws
         target : what the moments estimate
         participation : who takes part, or None for everybody
+        shared : providers with many records in common
+        one_target : providers whose records all have the same target
         """
 
     @abstractmethod
@@ -46,7 +54,12 @@ class NullGames(GameJournal):
     """Stores nothing: the journal of a valuation outside a run."""
 
     def begin(
-        self, realisation: Realisation, target: str, participation: Participation | None
+        self,
+        realisation: Realisation,
+        target: str,
+        participation: Participation | None,
+        shared: tuple[Shared, ...],
+        one_target: tuple[str, ...],
     ) -> None:
         """Do nothing."""
 

@@ -27,10 +27,12 @@ from shapband.moments.accumulate import Moments
 from shapband.moments.fold import Fold
 from shapband.moments.grouped import GroupFold
 from shapband.moments.stopping import StoppingRule
+from shapband.records import Batch
 from shapband.sampling.base import PoolGames, Realisation
 from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.participation import Participation, Presence
-from shapband.sampling.shared import Shared, shared_records
+from shapband.sampling.shared import shared_records
+from shapband.sampling.targets import one_target
 from shapband.solvers.base import Solution
 from shapband.sources.base import FiniteSource
 from shapband.valuation import Stopped, Valuation
@@ -104,12 +106,13 @@ def play(
     ) as access:
         realisation = plan.sampling.prepare(access)
         _warn_of_repeats(plan, realisation)
-        shared = _shared(plan, realisation)
+        stocks = _stocks(plan, realisation)
+        shared, single = shared_records(plan.names, stocks), one_target(plan.names, stocks)
         if plan.presence is not None:
             access.ask_only(plan.presence.table)
         session = _Session(plan, realisation, access, journal, workers, started)
         target = described_target(realisation, plan.participation)
-        journal.begin(realisation, target, plan.participation)
+        journal.begin(realisation, target, plan.participation, shared, single)
         with single_threaded_blas(mergeable=plan.utility.mergeable):
             stopped = _played(session, watch, keep_interrupted=keep_interrupted)
     moments = session.fold.moments()
@@ -124,6 +127,7 @@ def play(
         pool_sizes=realisation.pool_sizes,
         distinct_records=realisation.distinct_records,
         shared_records=shared,
+        one_target=single,
         target=target,
         target_code=realisation.target_code,
         stopped=stopped.reason,
@@ -151,16 +155,15 @@ def _warn_of_repeats(plan: Plan, realisation: Realisation) -> None:
         warnings.warn(f"{told}; {REMEDY}", RepeatedRecords, stacklevel=4)
 
 
-def _shared(plan: Plan, realisation: Realisation) -> tuple[Shared, ...]:
-    """Providers with many records in common, in stocks that are in memory or in pools."""
+def _stocks(plan: Plan, realisation: Realisation) -> list[Batch | None]:
+    """Records of every provider that are in memory or in pools, or None."""
     nothing: tuple[None, ...] = (None,) * len(plan.providers)
     pools = realisation.pools if isinstance(realisation, PoolGames) else nothing
     sources = [provider.source for provider in plan.providers]
-    stocks = [
+    return [
         source.records if isinstance(source, FiniteSource) and source.records is not None else pool
         for source, pool in zip(sources, pools, strict=True)
     ]
-    return shared_records(plan.names, stocks)
 
 
 class _Session:

@@ -16,6 +16,7 @@ _DRAWS_OF_SPREAD = 4_000  # a standard deviation is then off by about 1 %
 _WORK = 20_000_000  # numbers drawn for one critical value: about a second
 _DEGENERATE = 1e-10  # variance of a difference, over that of its terms, that is only rounding
 _MOST_FREEDOM = 1e9
+_RARE = 1e-3  # part of the estimates that are so small that any comparison may decide
 
 
 def student_errors(covariance: FloatArray, freedom: float) -> FloatArray:
@@ -57,10 +58,13 @@ def pairwise_critical_value(covariance: FloatArray, freedom: float, level: float
     variance = np.diag(covariance)
     usable = square > _DEGENERATE * (variance[:, None] + variance)
     scale = np.where(usable, np.sqrt(square), np.inf)
-    largest = np.zeros(len(errors))
-    for i in range(n - 1):
-        apart = errors[:, i, None] - errors[:, i + 1 :]
-        np.maximum(largest, _largest(apart, scale[i, i + 1 :], freedom, rng), out=largest)
+    if len(errors) * pairs > _WORK:
+        largest = _largest_of_many(errors, scale, freedom, level, rng)
+    else:
+        largest = np.zeros(len(errors))
+        for i in range(n - 1):
+            apart = errors[:, i, None] - errors[:, i + 1 :]
+            np.maximum(largest, _largest(apart, scale[i, i + 1 :], freedom, rng), out=largest)
     return _between_bounds(largest, freedom, level, max(pairs, 1))
 
 
@@ -102,6 +106,45 @@ def _largest(
     half = freedom / 2
     estimated = rng.standard_gamma(half, errors.shape, dtype=np.float32)
     return np.asarray(np.sqrt(((errors / scale) ** 2 / estimated).max(axis=1) * half))
+
+
+def _largest_of_many(
+    errors: FloatArray, scale: FloatArray, freedom: float, level: float, rng: np.random.Generator
+) -> FloatArray:
+    """Largest Student statistic of all differences of each draw, if above the quantile: (draws,).
+
+    Few of the differences decide, and only these get an estimate of their variance, since
+    random numbers take most of the time. The maxima so far have a quantile that the final one
+    cannot be below, so smaller statistics need not be known. A statistic above it comes from a
+    large difference or, rarely, from a small estimate, which may belong to any difference. Both
+    have the probabilities that they have if every difference gets an estimate.
+    """
+    from scipy.special import gammaincinv
+
+    half = freedom / 2
+    small = gammaincinv(half, -np.expm1(-_RARE)) / half
+    # Of squares; not 0, because some scales are infinite.
+    largest, least = np.zeros(len(errors)), float(np.finfo(np.float64).tiny)
+    by_provider = np.ascontiguousarray(errors.T)
+    room = np.empty_like(by_provider)
+    for i, one in enumerate(by_provider[:-1]):
+        apart = np.subtract(by_provider[i + 1 :], one, out=room[i + 1 :])
+        across = scale[i, i + 1 :, None]
+        large = np.abs(apart, out=apart) > np.sqrt(least * small) * across
+        rare = rng.integers(apart.size, size=rng.poisson(_RARE * apart.size))
+        rare = rare[~large.ravel()[rare]]
+        chosen = np.concatenate([np.flatnonzero(large), rare])
+        estimated = np.concatenate(
+            [
+                rng.standard_gamma(half, len(chosen) - len(rare)),
+                gammaincinv(half, -np.expm1(-_RARE * rng.random(len(rare)))),
+            ]
+        )
+        row, draw = np.divmod(chosen, len(errors))
+        statistics = (apart[row, draw] / across[row, 0]) ** 2 / (estimated / half)
+        np.maximum.at(largest, draw, statistics)
+        least = max(least, float(np.quantile(largest, level, method="lower")))
+    return np.sqrt(largest)
 
 
 def _between_bounds(largest: FloatArray, freedom: float, level: float, comparisons: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.checks import nearest, printable
 from shapband.errors import InvalidInput
+from shapband.indices import SHAPLEY
 from shapband.text import Table, html_table, table_lines, with_digits
 from shapband.valuation import Valuation
 
@@ -97,8 +98,19 @@ class Payouts:
                 f"records:        {used.records:,} in {used.requests:,} "
                 f"request{'s' * (used.requests != 1)}, {valuation.draw_sizes[at]:,} in a game",
                 f"method:         {valuation.n_games:,} games, seed {valuation.seed}",
+                *(f"note:           {note}" for note in self._own_notes(at)),
             ]
         )
+
+    def _own_notes(self, at: int) -> Iterator[str]:
+        """What one provider should know, of itself and of the valuation as a whole."""
+        valuation = self.valuation
+        if valuation.stopped_code == "unfinished":
+            yield "the run is not finished: this is the amount so far"
+        if valuation.index != repr(SHAPLEY):
+            yield f"the value is that of the index {valuation.index}, not the Shapley value"
+        if valuation.repeated_records[at]:
+            yield "records repeat; copies are paid as if they were different"
 
     def __str__(self) -> str:
         lines = [*self._headline(), "", *table_lines(*self._table())]

@@ -95,13 +95,13 @@ def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
     if len(games) < _LEAST_GAMES:
         raise InvalidInput(
             f"payouts: policy='risk' needs the values of at least {_LEAST_GAMES} games; this "
-            f"valuation keeps {len(games)}: play more games, or raise keep_games"
+            f"valuation keeps {len(games)}: finish the run, play more games, or raise keep_games"
         )
     apart = games - games.mean(axis=0)
     with_total = apart * apart.sum(axis=1, keepdims=True)
     covariance = with_total.sum(axis=0) / (len(games) - 1)
     estimate = valuation.expectation - aversion * covariance
-    errors = _mean_errors(apart - aversion * (with_total - covariance), valuation.moments)
+    errors = _risk_errors(apart, aversion * (with_total - covariance), valuation.moments)
     meaning = (
         f"proportional to the expected values minus {aversion:g} × their covariance with the sum "
         "of all values"
@@ -117,15 +117,15 @@ def _expectation_errors(moments: Moments) -> FloatArray:
     return _simulated(covariance, moments)
 
 
-def _mean_errors(influence: FloatArray, moments: Moments) -> FloatArray:
-    """Simulated errors of means over games, from what each game adds to them: (draws, n).
+def _risk_errors(mean: FloatArray, risk: FloatArray, moments: Moments) -> FloatArray:
+    """Simulated errors from what each game adds to the expectations and to the risk: (draws, n).
 
-    Pools add to these errors what they add to those of the expectations, in proportion.
+    Pools make the errors of the expectations larger. The risk is that of draws from these pools.
     """
     total, games = error_parts(moments).total, moments.raw_variance / moments.n_games
     larger = np.sqrt(np.where(games > 0, total / np.where(games > 0, games, 1.0), 1.0))
-    covariance = np.atleast_2d(np.cov(influence, rowvar=False)) / moments.n_games
-    return _simulated(covariance * np.outer(larger, larger), moments)
+    covariance = np.atleast_2d(np.cov(larger * mean - risk, rowvar=False)) / moments.n_games
+    return _simulated(covariance, moments)
 
 
 def _simulated(covariance: FloatArray, moments: Moments) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from numbers import Integral
 
 from shapband.access.budget import Cost
 from shapband.checks import written
@@ -40,7 +41,8 @@ class Prices:
 
 def check_amount(name: str, amount: Amount) -> Decimal:
     """Check that an argument is an amount of money: a finite number of at least 0."""
-    usable = isinstance(amount, Decimal | int | float | str) and not isinstance(amount, bool)
+    known = isinstance(amount, Decimal | Integral | float | str)  # a sum of a column is Integral
+    usable = known and not isinstance(amount, bool)
     try:
         found = Decimal(str(amount)) if usable else Decimal("NaN")
     except InvalidOperation:

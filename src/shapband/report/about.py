@@ -1,4 +1,4 @@
-"""The sections of the report that are about the valuation: alerts, cost, money, method, origin."""
+"""The sections of the report that are about the valuation: alerts, cost, method, origin."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from shapband.checks import written
-from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
 from shapband.report.names import named, shown
+from shapband.report.payments import payouts_section
 from shapband.report.section import Section, sentence
 from shapband.report.tables import Table, joined, names_of, numbers
-from shapband.text import caveats
+from shapband.text import caveats, some_names
 
 if TYPE_CHECKING:
     from shapband.paying.payouts import Payouts
@@ -55,13 +54,17 @@ def about(valuation: Valuation, payouts: Payouts | None, status: RunStatus | Non
 def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
     """What to look at before the numbers are used."""
     alerts = [sentence(" ".join(_ended(lines))) for lines in caveats(valuation)]
+    flags = np.array([name in valuation.one_target for name in valuation.names])
+    alone = some_names(valuation.names, flags)
+    if alone:
+        alerts.append(f"All records have the same target, such as one class: {alone}.")
     if valuation.stopped_code == "unfinished":
         alerts.insert(0, _unfinished(valuation, status))
     if valuation.stopped_code == "pools":
         alerts.insert(0, sentence(f"the stopping rule was not met: {valuation.stopped}"))
     nothing = (
-        "Nothing was found: no failed evaluation, no repeated records, no skewed or constant "
-        "values, no variance that is not known."
+        "Nothing was found: no failed evaluation, no repeated records, no provider of one class, "
+        "no skewed or constant values, no variance that is not known."
     )
     tables = list(_repeats(valuation))
     lines = [] if alerts else [nothing]
@@ -96,45 +99,6 @@ def access_section(valuation: Valuation) -> Section:
             f"request time of {total.seconds:,.2f} s. The valuation took {valuation.seconds:,.2f} "
             f"s and evaluated {valuation.evaluations:,} coalitions."
         ],
-        tables=[table],
-    )
-
-
-def payouts_section(valuation: Valuation, payouts: Payouts) -> Section:
-    """Amounts of money, with their errors."""
-    paid = getattr(payouts, "valuation", None)
-    if paid is None:
-        raise InvalidInput(
-            f"report: payouts must be what sb.payouts returns; received {written(payouts)}"
-        )
-    if paid.names != valuation.names or not np.array_equal(
-        paid.expectation, valuation.expectation, equal_nan=True
-    ):
-        raise InvalidInput("report: payouts must be those of this valuation")
-    amounts = [payouts.amounts[name] for name in valuation.names]
-    order = sorted(range(len(amounts)), key=lambda at: (-amounts[at], valuation.names[at]))
-    errors = payouts.standard_error
-    places = max(-int(payouts.amount.as_tuple().exponent), 0)
-    columns = [
-        [f"{amounts[at]:,}" for at in order],
-        [f"{errors[at]:,.{places}f}" if np.isfinite(errors[at]) else "not known" for at in order],
-        [f"{100 * amounts[at] / (payouts.amount or 1):.2f} %" for at in order],
-    ]
-    table = Table(
-        f"Payouts in {payouts.currency}",
-        ("provider", payouts.currency, "standard error", "share"),
-        joined(names_of(valuation.names[at] for at in order), *columns),
-        ("all", f"{payouts.amount:,}", "", ""),
-    )
-    return Section(
-        "payouts",
-        "Payouts",
-        lines=[
-            f"{payouts.amount:,} {payouts.currency} to {len(amounts):,} providers, "
-            f"{payouts.rule}. The standard errors come from the errors of the values, not from "
-            "their spread."
-        ],
-        alerts=[sentence(note) for note in payouts.notes],
         tables=[table],
     )
 

@@ -54,9 +54,10 @@ def answer(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[Ma
     if len(order) == 1:
         sentences = [_only(valuation)]
     elif tied > 1:
+        some = f"All {tied:,}" if tied == len(order) else f"{tied:,} of {len(order):,}"
         sentences = [
-            Markup("{} of {} providers share the largest expected value, {}.").format(
-                f"{tied:,}", f"{len(order):,}", _estimate(valuation, best)
+            Markup("{} providers share the largest expected {}, {}.").format(
+                some, kind_of_value(valuation), _estimate(valuation, best)
             )
         ]
     else:

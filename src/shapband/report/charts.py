@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-from shapband.report.frames import QUANTILES
+from shapband.report.frames import QUANTILES, ends_of_axis
 from shapband.report.svg import (
     Axis,
     Scale,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def forest_chart(frame: pd.DataFrame, words: str, label: str) -> Markup:
     """Draw pale bands for the spread, and points with bars for the estimates and their errors."""
     rows = frame.to_dict("records")
-    axis = linear_axis(_all_numbers(frame), label)
+    axis = linear_axis([*_all_numbers(frame), *_ends(frame)], label)
 
     def draw(group: Element, row: int, middle: float, pitch: float) -> str:
         one, scale = rows[row], axis.scale
@@ -47,7 +47,7 @@ def forest_chart(frame: pd.DataFrame, words: str, label: str) -> Markup:
 def box_chart(frame: pd.DataFrame, words: str, label: str) -> Markup:
     """Draw the quantiles of single games: 5 and 95 % as a line, the quarters as a box."""
     columns = [f"quantile_{p:g}" for p in QUANTILES]
-    axis = linear_axis(_all_numbers(frame[columns]), label)
+    axis = linear_axis([*_all_numbers(frame[columns]), *_ends(frame[columns])], label)
     rows = frame[columns].to_numpy().tolist()
 
     def draw(group: Element, row: int, middle: float, pitch: float) -> str:
@@ -64,6 +64,12 @@ def box_chart(frame: pd.DataFrame, words: str, label: str) -> Markup:
     return row_chart(words, list(frame.index), axis, draw, zero=True)
 
 
+def broken_axis(frame: pd.DataFrame) -> str:
+    """Say that the axis of a chart of these numbers does not show zero; empty if it does."""
+    low, high = _ends(frame)
+    return "" if low <= 0 <= high else "The axis does not begin at 0."
+
+
 def rank_chart(frame: pd.DataFrame, words: str) -> Markup:
     """Draw the rank of every provider and the ranks that cannot be excluded."""
     axis = count_axis(len(frame), "rank; 1 is the largest expectation")
@@ -77,6 +83,22 @@ def rank_chart(frame: pd.DataFrame, words: str) -> Markup:
         return f"{frame.index[row]}: rank {rank:,.0f}, between {low:,.0f} and {high:,.0f}"
 
     return row_chart(words, list(frame.index), axis, draw)
+
+
+def paid_chart(frame: pd.DataFrame, amounts: Sequence[str], words: str, label: str) -> Markup:
+    """Draw every payout as a bar, its share of the whole, with a line for its standard error."""
+    shares, errors = frame["share"].tolist(), frame["share_error"].fillna(0.0).tolist()
+    ends = [100 * (share + error) for share, error in zip(shares, errors, strict=True)]
+    axis = linear_axis([0.0, *ends], f"{label}, in %")
+
+    def draw(group: Element, row: int, middle: float, pitch: float) -> str:
+        share, error = 100 * shares[row], 100 * errors[row]
+        _bar(group, axis.scale, 0.0, share, middle, 0.6 * pitch, "box")
+        if error > 0:
+            _line(group, axis.scale, max(share - error, 0.0), share + error, middle, "whisker")
+        return f"{frame.index[row]}: {amounts[row]}, {share:.2f} %"
+
+    return row_chart(words, list(frame.index), axis, draw, zero=True)
 
 
 def stacked_chart(
@@ -96,6 +118,10 @@ def stacked_chart(
         return f"{names[row]}: {', '.join(told)}"
 
     return row_chart(words, names, axis, draw)
+
+
+def _ends(frame: pd.DataFrame) -> tuple[float, float]:
+    return ends_of_axis(frame.to_numpy(dtype=float))
 
 
 def _all_numbers(frame: pd.DataFrame) -> list[float]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _LOOKS = 40  # numbers of games at which convergence is shown
 _LEAST_GAMES = 4
+_NEAR = 0.55  # an axis begins at 0 if the data begin below this part of their end
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -91,6 +92,23 @@ def errors_frame(valuation: Valuation) -> pd.DataFrame:
     return _by_value(valuation, columns)
 
 
+def ends_of_axis(values: FloatArray) -> tuple[float, float]:
+    """Smallest and largest finite value, or zero if it is near enough to be on the axis.
+
+    Examples
+    --------
+    >>> ends_of_axis(np.array([0.3, 1.0])), ends_of_axis(np.array([0.9, 1.0]))
+    ((0.0, 1.0), (0.9, 1.0))
+    """
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if 0 < low < _NEAR * high:
+        return 0.0, high
+    if low < 0 and _NEAR * low < high < 0:
+        return low, 0.0
+    return low, high
+
+
 def _looks(n_games: int) -> IntArray:
     """Numbers of games from few to all, evenly spaced on a logarithmic axis."""
     first = min(_LEAST_GAMES, n_games)
@@ -116,7 +134,7 @@ def _kept(valuation: Valuation, picture: str) -> FloatArray:
     if len(valuation.games) < _LEAST_GAMES:
         raise InvalidInput(
             f"{picture}: this needs the values of at least {_LEAST_GAMES} games; the valuation "
-            f"keeps {len(valuation.games)}: play more games, or raise keep_games"
+            f"keeps {len(valuation.games)}: finish the run, play more games, or raise keep_games"
         )
     return valuation.games
 

@@ -66,7 +66,7 @@ def page_of(
         answer=answer(valuation, chances),
         facts=_facts(valuation),
         sections=sections,
-        n_alerts=sum(len(section.alerts) for section in sections),
+        n_alerts=sum(len(section.alerts) for section in sections if section.anchor == "alerts"),
         unfinished=valuation.stopped_code == "unfinished",
     )  # fmt: skip
 

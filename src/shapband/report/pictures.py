@@ -114,13 +114,21 @@ def draw_distribution(ax: Axes, frame: pd.DataFrame, x_label: str) -> None:
 
 def draw_convergence(ax: Axes, frame: pd.DataFrame, level: float) -> None:
     """Draw the half widths of the intervals over the number of games, on logarithmic axes."""
+    frame = frame[frame["half_width"] > 0]
+    if frame.empty:
+        ax.set_axis_off()
+        nothing = "no half width to draw: all are 0 or not known"
+        ax.text(0.5, 0.5, nothing, transform=ax.transAxes, ha="center", color=TEXT)
+        return
     ax.set_xscale("log")
     ax.set_yscale("log")
     wide = frame.pivot_table(index="games", columns="provider", values="half_width", sort=False)
     shown = wide.columns[np.argsort(-wide.iloc[-1].to_numpy())]
     few = len(shown) <= _FEW
-    for name in shown:
-        ax.plot(wide.index, wide[name], color=PALE if few else HAIRLINE, linewidth=1.0)
+    for at, name in enumerate(shown):
+        label = "_" if at else "each provider"  # once in the legend
+        colour = PALE if few else HAIRLINE
+        ax.plot(wide.index, wide[name], color=colour, linewidth=1.0, label=label)
     ax.plot(wide.index, wide.median(axis=1), color=INK, linewidth=2.2, label="median provider")
     ax.plot(wide.index, wide.max(axis=1), color=CAUSES["solver"], label="widest")
     for axis in (ax.xaxis, ax.yaxis):

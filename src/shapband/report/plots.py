@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,10 +105,11 @@ class Plots:
         found: pd.DataFrame = getattr(frames, f"{picture}_frame")(self._valuation)
         return found
 
-    def save(self, path: Path, picture: str = "forest") -> None:
+    def save(self, path: str | os.PathLike[str], picture: str = "forest") -> None:
         """Write a picture to a file; its name ends in .png, .svg or .pdf."""
         from matplotlib.figure import Figure
 
+        path = Path(path)
         _check_name(picture)
         if path.suffix.lower() not in FORMATS:
             raise InvalidInput(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from shapband._typing import FloatArray
 from shapband.checks import printable
+from shapband.report.frames import ends_of_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,8 +18,8 @@ _WIDTH = 9.0  # inches
 _EDGES = 1.5  # inches for the axis and the legend
 _ROW, _TALLEST = 0.34, 14.0
 _NAMED = 50  # rows that have room for a name
+_LEAST_MARKER = 4.0  # points, in the legend
 _LONGEST = 32  # characters of a name
-_NEAR = 0.55  # an axis begins at 0 if the data begin below this part of their end
 
 
 def figure_size(n_rows: int) -> tuple[float, float]:
@@ -59,34 +58,42 @@ def draw_rows(ax: Axes, names: Sequence[str], x_label: str) -> None:
 
 def honest_axis(ax: Axes, values: FloatArray) -> None:
     """Let the horizontal axis show zero, or mark that it does not."""
-    finite = values[np.isfinite(values)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    low, high = ends_of_axis(values)
+    room = 0.04 * ((high - low) or abs(high) or 1.0)
+    ax.set_xlim(low - room * (low != 0), high + room * (high != 0))
     if low <= 0 <= high:
-        ends = low, high
-    elif 0 < low < _NEAR * high:
-        ends = 0.0, high
-    elif low < 0 and high > _NEAR * low:
-        ends = low, 0.0
-    else:
-        ends = low, high
-        _mark_break(ax)
-    room = 0.04 * ((ends[1] - ends[0]) or abs(high) or 1.0)
-    ax.set_xlim(ends[0] - room * (ends[0] != 0), ends[1] + room * (ends[1] != 0))
-    if ends[0] <= 0 <= ends[1]:
         ax.axvline(0.0, color=TEXT, linewidth=0.8, zorder=0.5)
+    else:
+        _mark_break(ax)
 
 
 def legend_above(ax: Axes) -> None:
     """Put the legend above the axes, in one line if it fits."""
-    ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        borderaxespad=0.4,
-        frameon=False,
-        labelcolor=TEXT,
-        fontsize="small",
-        ncols=4,
-    )
+    from matplotlib.lines import Line2D
+
+    for columns in (4, 1):
+        legend = ax.legend(
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            borderaxespad=0.4,
+            frameon=False,
+            labelcolor=TEXT,
+            fontsize="small",
+            ncols=columns,
+        )
+        if legend.get_window_extent().width <= _room(ax):
+            break
+    for handle in legend.legend_handles:
+        if isinstance(handle, Line2D):  # points of many rows are too small to tell apart
+            handle.set_markersize(max(handle.get_markersize(), _LEAST_MARKER))
+
+
+def _room(ax: Axes) -> float:
+    """Pixels to the right of the names."""
+    place = ax.get_subplotspec()
+    share = ax.get_position().width if place is None else 1 / place.get_gridspec().ncols
+    names = max((name.get_window_extent().width for name in ax.get_yticklabels()), default=0.0)
+    return float(share * ax.figure.bbox.width - names)
 
 
 def _mark_break(ax: Axes) -> None:

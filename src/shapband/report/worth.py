@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from shapband.report.answer import Refused, attempt, kind_of_value
-from shapband.report.charts import box_chart, forest_chart, rank_chart
+from shapband.report.charts import box_chart, broken_axis, forest_chart, rank_chart
 from shapband.report.frames import QUANTILES, distribution_frame, forest_frame, ranks_frame
 from shapband.report.section import Section, missing, said, without_games
 from shapband.report.svg import left_out
@@ -39,7 +39,7 @@ def values_section(valuation: Valuation) -> Section:
     frame, kind = forest_frame(valuation), kind_of_value(valuation)
     table = _forest_table(f"Expected {kind}s of the providers", "provider", frame, valuation)
     words = f"Forest plot of {len(frame):,} providers: expected {kind}, {_LEVEL} interval, spread."
-    notes = [left_out(len(frame))]
+    notes = [left_out(len(frame)), broken_axis(frame)]
     if valuation.target_code == "pools":
         notes.append(
             "The spread is that of draws that may repeat records of a pool. "
@@ -75,7 +75,7 @@ def groups_section(groups: Groups) -> Section:
         ],
         legend=_forest_legend(),
         chart=forest_chart(frame, words, "expected value of the group"),
-        notes=said(left_out(len(frame), "groups")),
+        notes=said(left_out(len(frame), "groups"), broken_axis(frame)),
         tables=[_forest_table("Expected values of the groups", "group", frame, groups)],
     )
 
@@ -113,7 +113,7 @@ def distribution_section(valuation: Valuation) -> Section:
             ("median", "median"),
         ],
         chart=box_chart(frame, f"Box plot of the {kind}s in single games.", f"{kind} in a game"),
-        notes=said(left_out(len(frame))),
+        notes=said(left_out(len(frame)), broken_axis(frame[columns])),
         tables=[table],
     )
 

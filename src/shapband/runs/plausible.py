@@ -124,6 +124,12 @@ def check_valuation(valuation: Valuation, manifest: Mapping[str, Any]) -> None:
     known = valuation.distinct_records
     if known is not None and not (np.isnan(known) | ((known >= 1) & (known < _MOST))).all():
         raise ValueError("a number of distinct records is out of bounds")
+    if not all(name in names for name in valuation.one_target):
+        raise ValueError("one target is told of others than its providers")
+    for pair in valuation.shared_records:
+        if pair.one not in names or pair.other not in names:
+            raise ValueError("records are shared by others than its providers")
+        _check_counts([pair.records, pair.smaller], least=1)
     _check_moments(valuation.moments, len(names))
     if groups is not None:
         _check_moments(groups.moments, len(groups.names))

@@ -22,6 +22,7 @@ from shapband.runs.store import RunStore
 from shapband.sampling.base import PoolDesign
 from shapband.sampling.participation import Presence
 from shapband.sampling.participations import from_plain
+from shapband.sampling.shared import Shared
 from shapband.seeds import Seeds
 from shapband.valuation import Valuation
 
@@ -202,6 +203,8 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         seconds=store.games.seconds(done),
         groups=groups,
         distinct_records=None if distinct is None else np.array(distinct, dtype=np.float64),
+        shared_records=tuple(Shared(*pair) for pair in facts.get("shared_records", ())),
+        one_target=tuple(facts.get("one_target", ())),
     )
     check_valuation(valuation, store.manifest)
     return valuation

@@ -18,6 +18,7 @@ from shapband.runs.ledger import Ledger, LedgerEntry, canonical, hash_of, stored
 from shapband.sampling.base import Realisation
 from shapband.sampling.participation import Participation
 from shapband.sampling.participations import to_plain
+from shapband.sampling.shared import Shared
 from shapband.solvers.base import Solution
 
 TABLE = (
@@ -64,7 +65,12 @@ class StoredGames(GameJournal):
         self._reread()
 
     def begin(
-        self, realisation: Realisation, target: str, participation: Participation | None
+        self,
+        realisation: Realisation,
+        target: str,
+        participation: Participation | None,
+        shared: tuple[Shared, ...],
+        one_target: tuple[str, ...],
     ) -> None:
         pools, design = realisation.pool_sizes, realisation.design
         distinct = realisation.distinct_records
@@ -80,6 +86,10 @@ class StoredGames(GameJournal):
         }
         if participation is not None:
             facts["participation"] = to_plain(participation)
+        if shared:
+            facts["shared_records"] = [list(pair) for pair in shared]
+        if one_target:
+            facts["one_target"] = list(one_target)
         if self._ledger.noted("games") != facts:
             self._ledger.note("games", facts)
 

@@ -1,0 +1,100 @@
+"""The section of the report on money: what each provider is paid, how sure that is, its share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shapband.checks import written
+from shapband.errors import InvalidInput
+from shapband.report.charts import paid_chart
+from shapband.report.section import Section, said, sentence
+from shapband.report.svg import left_out
+from shapband.report.tables import NO_BREAK, Table, joined, names_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shapband.paying.payouts import Payouts
+    from shapband.valuation import Valuation
+
+
+def payouts_section(valuation: Valuation, payouts: Payouts) -> Section:
+    """Amounts of money, their errors, and their shares of what is divided."""
+    _check(valuation, payouts)
+    frame = _largest_first(payouts)
+    columns = {
+        payouts.currency: [f"{amount:,}" for amount in frame["amount"]],
+        "standard error": [_error_text(payouts, error) for error in frame["standard_error"]],
+        "share": [_share_text(share) for share in frame["share"]],
+    }
+    table = Table(
+        f"Payouts in {payouts.currency}",
+        ("provider", *columns),
+        joined(names_of(frame.index), *columns.values()),
+        ("all", f"{payouts.amount:,}", "", ""),
+    )
+    section = Section(
+        "payouts",
+        "Payouts",
+        lines=[
+            f"{_whole(payouts)} to {_providers(len(frame))}, {payouts.rule}. The standard errors "
+            "come from the errors of the values, not from their spread."
+        ],
+        alerts=[sentence(note) for note in payouts.notes],
+        tables=[table],
+    )
+    return _with_chart(section, payouts, frame) if payouts.amount else section
+
+
+def _with_chart(section: Section, payouts: Payouts, frame: pd.DataFrame) -> Section:
+    """Add bars for the shares, which are not defined if nothing is divided."""
+    n, whole = len(frame), _whole(payouts)
+    legend = [("box", "share of the amount")]
+    if np.isfinite(payouts.standard_error).any():
+        legend.append(("whisker", "one standard error on both sides, but not below zero"))
+    told = [f"{amount:,} {payouts.currency}" for amount in frame["amount"]]
+    words = f"Bar chart of the payouts to {_providers(n)}: shares of {whole}."
+    chart = paid_chart(frame, told, words, f"share of {whole}")
+    return replace(section, legend=legend, chart=chart, notes=said(left_out(n)))
+
+
+def _check(valuation: Valuation, payouts: Payouts) -> None:
+    paid = getattr(payouts, "valuation", None)
+    if paid is None:
+        raise InvalidInput(
+            f"report: payouts must be what sb.payouts returns; received {written(payouts)}"
+        )
+    if paid.names != valuation.names or not np.array_equal(
+        paid.expectation, valuation.expectation, equal_nan=True
+    ):
+        raise InvalidInput("report: payouts must be those of this valuation")
+
+
+def _largest_first(payouts: Payouts) -> pd.DataFrame:
+    """Amounts, errors and shares, and the errors of the shares; NaN if nothing is divided."""
+    frame = payouts.to_frame()
+    whole = float(payouts.amount) or np.nan
+    frame["share"] = [float(amount) / whole for amount in frame["amount"]]
+    frame["share_error"] = frame["standard_error"] / whole
+    amounts = frame["amount"].to_dict()
+    return frame.loc[sorted(frame.index, key=lambda name: (-amounts[name], name))]
+
+
+def _whole(payouts: Payouts) -> str:
+    return f"{payouts.amount:,}{NO_BREAK}{payouts.currency}"
+
+
+def _providers(n: int) -> str:
+    return f"{n:,} provider{'s' * (n > 1)}"
+
+
+def _error_text(payouts: Payouts, error: float) -> str:
+    places = max(-int(payouts.amount.as_tuple().exponent), 0)
+    return f"{error:,.{places}f}" if np.isfinite(error) else "not known"
+
+
+def _share_text(share: float) -> str:
+    return f"{100 * share:.2f}{NO_BREAK}%" if np.isfinite(share) else "-"

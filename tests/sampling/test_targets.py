@@ -1,0 +1,77 @@
+"""Providers whose records all have one target are told."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shapband as sb
+from shapband.records import Batch
+from shapband.report.page import page_of
+from shapband.sampling.targets import one_target
+
+X = np.random.default_rng(0).normal(size=(60, 2))
+LABELS = np.repeat(["red", "green", "blue"], 20)
+
+
+def of(*targets):
+    return [None if y is None else Batch(np.zeros((len(y), 1)), np.asarray(y)) for y in targets]
+
+
+@pytest.mark.parametrize(
+    ("targets", "told"),
+    [
+        (([1, 1, 1], [0, 1, 0]), ("a",)),
+        (([1, 1], [2, 2]), ("a", "b")),
+        (([1, 1], [1, 1]), ()),  # all records have it: targets are not used
+        (([1], [0, 1]), ()),  # one record says nothing
+        ((None, [0.5, 0.5], [0.5, 0.7]), ("b",)),
+        (([float("nan")] * 2, [0.0, 1.0]), ()),
+        ((["x", "x"], ["x", "y"]), ("a",)),
+        ((None, None), ()),
+    ],
+)
+def test_those_with_one_target_are_named(targets, told):
+    assert one_target("abc"[: len(targets)], of(*targets)) == told
+
+
+def rows_of(frames, rows):
+    return pd.DataFrame(X[rows], columns=["u", "v"]) if frames else X[rows]
+
+
+def providers(frames):
+    stocks = {"only red": slice(0, 20), "two": slice(10, 30), "all": slice(0, 60)}
+    return [
+        sb.Provider(name, sb.ArraySource(rows_of(frames, rows), LABELS[rows]))
+        for name, rows in stocks.items()
+    ]
+
+
+@pytest.mark.parametrize("frames", [False, True])
+@pytest.mark.parametrize("sampling", [sb.Fresh(6), sb.Pooled(20, 6)])
+def test_the_report_tells_of_one_class(frames, sampling):
+    utility = sb.LogisticUtility(rows_of(frames, slice(None)), LABELS)
+    valuation = sb.value(providers(frames), utility, sampling=sampling, n_games=10, seed=0)
+    assert valuation.one_target == ("only red",)
+    assert sb.Valuation.from_json(valuation.to_json()).one_target == ("only red",)
+    told = "All records have the same target, such as one class: only red."
+    assert told in page_of(valuation)
+    others = sb.value(providers(frames)[1:], utility, sampling=sampling, n_games=10, seed=0)
+    assert "All records have the same target" not in page_of(others)
+
+
+def test_an_unfinished_run_tells_of_one_class(tmp_path):
+    calls = 0
+
+    def failing(X, y):
+        nonlocal calls
+        calls += 1
+        if calls > 60:
+            raise RuntimeError("no more")
+        return float(len(y))
+
+    options = {"sampling": sb.Fresh(6), "n_games": 50, "seed": 0, "chunk_size": 1}
+    with pytest.raises(sb.errors.EvaluationError):
+        sb.value(
+            providers(frames=False), sb.FunctionUtility(failing), run=tmp_path / "run", **options
+        )
+    assert sb.load(tmp_path / "run").valuation.one_target == ("only red",)
