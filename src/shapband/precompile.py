@@ -38,7 +38,8 @@ def precompile() -> None:
     _value_all(X[..., :1], quantities, _neighbors(X[-1, :, :1], quantities[-1], 1))
     wide = rng.normal(size=(*X.shape[:2], 5))  # more features than a draw has records
     _value_all(wide, quantities, sb.LinearUtility(wide[-1], quantities[-1]))
-    # One average over who takes part.
+    # Averages over who takes part, of games with draws and of a game that is known.
+    sb.theory.random_participation([0.0, 1.0], [0.5])
     sb.value(
         _providers(X, quantities), sb.LinearUtility(X[-1], quantities[-1]),
         sampling=sb.Pooled(10, 4), participation=sb.Independent(0.8), n_games=4, seed=0,
