@@ -211,7 +211,7 @@ def test_a_transformer_is_applied_once_to_each_source():
     providers = [sb.Provider(str(i), sb.ArraySource(*_pair(b))) for i, b in enumerate(batches)]
     utility = sb.LogisticUtility(validation.X, validation.y, score="roc_auc", embed=Counted())
     valued = sb.value(providers, utility, sampling=sb.Fresh(30), n_games=5, seed=0)
-    assert calls == [80, 40, 40, 40]
+    assert calls == [80, 1, 40, 40, 40]  # with one row alone, to check the transformer
     embedded = [sb.ArraySource(Counted().transform(b.X), b.y) for b in batches]
     providers = [sb.Provider(str(i), source) for i, source in enumerate(embedded)]
     plain = sb.LogisticUtility(Counted().transform(validation.X), validation.y, score="roc_auc")
