@@ -1,40 +1,72 @@
 """Compile all kernels ahead: ``python -m shapband.precompile``.
 
 For container images and machines on which the first valuation should not wait. The kernels are
-compiled by small valuations with every utility that has kernels and every solver, so that they are
-compiled for the very types that real valuations use.
+compiled by small valuations with every utility that has kernels, every kind of sampling and every
+solver, so that they are compiled for the very types that real valuations use.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 
 import shapband as sb
-from shapband._typing import FloatArray
+from shapband._typing import AnyArray, FloatArray
 
+_PROVIDERS = 8  # as few as there must be for all kernels of `Strata`
+_RECORDS = 12
 _SAMPLINGS = (sb.Fresh(4), sb.Pooled(10, 4), sb.Blocks(8, 4))
-_SOLVERS = (sb.Exact(), sb.Permutation(2), sb.Strata(12))
+_SOLVERS = (sb.Exact(), sb.Permutation(2), sb.Strata(4 * _PROVIDERS))
 
 
 def precompile() -> None:
-    """Value four providers in all ways that use different kernels."""
+    """Value eight providers in all ways that use different kernels."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(5, 12, 2)), rng.normal(size=(5, 12))
-    _value_all(X, y, sb.LinearUtility(X[4], y[4]))
-    for features in (1, 2):
-        for k in (1, 2):
-            some = np.ascontiguousarray(X[..., :features])
-            _value_all(some, y, sb.NeighborUtility(some[4], y[4], k=k, task="regression"))
-
-
-def _value_all(X: FloatArray, y: FloatArray, utility: sb.Utility) -> None:
-    providers = [sb.Provider(f"p{i}", sb.ArraySource(X[i], y[i])) for i in range(4)]
+    X = rng.normal(size=(_PROVIDERS + 1, _RECORDS, 2))
+    quantities = X.sum(axis=2) + rng.normal(size=X.shape[:2])
+    labels = rng.integers(3, size=X.shape[:2])
+    labels[:, :3] = 0, 1, 2
     for sampling in _SAMPLINGS:
-        for solver in _SOLVERS:
-            sb.value(providers, utility, sampling=sampling, solver=solver, n_games=4, seed=0)
+        _value_all(X, quantities, sb.LinearUtility(X[-1], quantities[-1]), sampling)
+    for k in (1, 2, 60):
+        _value_all(X, quantities, _neighbors(X[-1], quantities[-1], k))
+    for utility in _classifications(X[-1], labels[-1]):
+        _value_all(X, labels, utility)
+    _value_all(X[..., :1], quantities, _neighbors(X[-1, :, :1], quantities[-1], 1))
+    wide = rng.normal(size=(*X.shape[:2], 5))  # more features than a draw has records
+    _value_all(wide, quantities, sb.LinearUtility(wide[-1], quantities[-1]))
+    # Averages over who takes part, of games with draws and of a game that is known.
+    sb.theory.random_participation([0.0, 1.0], [0.5])
+    sb.value(
+        _providers(X, quantities), sb.LinearUtility(X[-1], quantities[-1]),
+        sampling=sb.Pooled(10, 4), participation=sb.Independent(0.8), n_games=4, seed=0,
+    )  # fmt: skip
+
+
+def _classifications(X_val: FloatArray, y_val: AnyArray) -> Iterator[sb.Utility]:
+    yield sb.LogisticUtility(X_val, y_val)
+    yield sb.GaussianNBUtility(X_val, y_val)
+    yield sb.LDAUtility(X_val, y_val)
+    yield sb.NetworkUtility(X_val, y_val, hidden=(2,), max_iter=2)
+
+
+def _neighbors(X_val: FloatArray, y_val: FloatArray, k: int) -> sb.Utility:
+    return sb.NeighborUtility(X_val, y_val, k=k, task="regression")
+
+
+def _value_all(
+    X: FloatArray, y: AnyArray, utility: sb.Utility, sampling: sb.Sampling = _SAMPLINGS[0]
+) -> None:
+    for solver in _SOLVERS:
+        sb.value(_providers(X, y), utility, sampling=sampling, solver=solver, n_games=2, seed=0)
+
+
+def _providers(X: FloatArray, y: AnyArray) -> list[sb.Provider]:
+    sources = [sb.ArraySource(X[i], y[i]) for i in range(_PROVIDERS)]
+    return [sb.Provider(f"p{i}", source) for i, source in enumerate(sources)]
 
 
 if __name__ == "__main__":

@@ -266,6 +266,19 @@ def test_many_features_take_little_memory():
     assert peak < 20e6
 
 
+class Centred:
+    """A transformer whose rows depend on each other."""
+
+    def transform(self, X):
+        return X - X.mean(axis=0)
+
+
+@pytest.mark.parametrize("make", [sb.LinearUtility, sb.LogisticUtility])
+def test_an_embedding_that_mixes_rows_is_refused(make):
+    with pytest.raises(sb.errors.InvalidInput, match=r"X_val: embed must treat every row alone"):
+        make([[1.0], [2.0], [4.0]], [0, 1, 1], embed=Centred())
+
+
 def test_embedded_features_are_those_of_the_fit():
     rng = np.random.default_rng(0)
     batches, validation = draws(rng, [30, 20], features=2), draws(rng, [40], features=2)[0]

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
@@ -169,12 +170,21 @@ def test_other_settings_are_fitted_and_the_reason_is_told(model, score, reason):
         LogisticRegression(fit_intercept=False),
         GaussianNB(priors=[0.2, 0.3, 0.5]),
         LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+        LinearDiscriminantAnalysis(tol=0.1),
         KNeighborsClassifier(metric_params={"w": [1.0, 2.0]}),
     ],
     ids=str,
 )
 def test_other_settings_of_classifiers_have_no_match(model):
     assert "has no compiled form" in match(model, None)
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
+def test_logistic_regression_is_recognised_on_features_of_different_scales(load):
+    """Its own solver is far from the optimum there."""
+    X, y = load(return_X_y=True)
+    utility = sb.utility_for(LogisticRegression(), X, y, "neg_log_loss")
+    assert isinstance(utility, sb.LogisticUtility), utility.chosen
 
 
 class Negated(LinearRegression):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +22,8 @@ from shapband.records import Batch, Schema
 
 # What a source may return: a batch, or a tuple (X, y), which the library checks.
 Records: TypeAlias = Batch | tuple[Any, Any]
+
+_LARGEST_EXACT = 2**53  # floats hold all integers up to it
 
 
 class Source(WithFacts, ABC):
@@ -168,6 +170,8 @@ def check_targets(y: Any, n_records: int, owner: str, name: str) -> AnyArray:
         raise InvalidInput(f"{owner}: there are no records; at least one is needed")
     if targets.dtype.kind == "O":
         targets = _plain_targets(targets, owner, name)
+    if targets.dtype.kind in "iu":
+        _check_exact(targets, owner, name)
     if targets.dtype.kind in "iubf":
         targets = targets.astype(np.float64, copy=False)
         if not np.isfinite(targets).all():
@@ -192,13 +196,27 @@ def _plain_targets(targets: AnyArray, owner: str, name: str) -> AnyArray:
         ) from cause
     if not finite:
         raise _missing_targets(owner, name)
-    return targets.astype(np.float64) if len(numbers) == len(targets) else targets
+    if len(numbers) < len(targets):
+        return targets
+    _check_exact(np.array([t for t in targets if isinstance(t, Integral)]), owner, name)
+    return targets.astype(np.float64)
+
+
+def _check_exact(integers: AnyArray, owner: str, name: str) -> None:
+    """Refuse integers that floats cannot tell apart: two labels would become one."""
+    if ((integers > _LARGEST_EXACT) | (integers < -_LARGEST_EXACT)).any():
+        raise InvalidInput(
+            f"{owner}: {name} holds integers beyond 2**53, which are not exact as floats: pass "
+            "labels as texts, and quantities as floats"
+        )
 
 
 def _check_plain(array: Any, owner: str, name: str) -> None:
-    """Refuse complex numbers and masked cells, which NumPy would turn into other numbers."""
+    """Refuse sparse arrays, and complex numbers and masked cells, which NumPy would change."""
     if type(array) is np.ndarray and array.dtype.kind != "c":
         return
+    if hasattr(array, "toarray"):
+        raise InvalidInput(f"{owner}: {name} must not be sparse: pass its toarray()")
     if isinstance(array, np.ndarray) and array.dtype.kind == "c":
         raise InvalidInput(f"{owner}: {name} must not hold complex numbers: pass real ones")
     if np.ma.is_masked(array):

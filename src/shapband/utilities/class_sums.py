@@ -20,12 +20,8 @@ from shapband.utilities.base import (
     validation_facts,
 )
 from shapband.utilities.by_rows import prefixes_by_rows, table_by_rows
-from shapband.utilities.classification import (
-    baseline_score,
-    check_class_score,
-    check_labels,
-    label_codes,
-)
+from shapband.utilities.classification import baseline_score, check_class_score
+from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.scores import Empty, check_empty
 
 _AT_ONCE = 4  # features that kernels read together

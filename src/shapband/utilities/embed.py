@@ -54,7 +54,9 @@ class Embedding:
         X = X_val if hasattr(X_val, "columns") else check_features(X_val, owner, "X_val")
         rows = Batch(X, check_targets(y_val, len(X), owner, "y_val"))
         with concerning(f"{owner}: X_val"):
-            return Batch(self._transformed(rows), rows.y), rows.schema
+            features = self._transformed(rows)
+            self._check_alone(rows, features)
+            return Batch(features, rows.y), rows.schema
 
     def features(self, batch: Batch) -> FloatArray:
         """Return the features of a batch: (n_rows, n_features), floats."""
@@ -65,6 +67,16 @@ class Embedding:
             known = batch.numeric() if self.transformer is None else self._transformed(batch)
             self._known[batch] = known
         return known
+
+    def _check_alone(self, rows: Batch, features: FloatArray) -> None:
+        """Refuse a transformer that gives the first row other numbers without the other rows."""
+        alone = self._transformed(rows.take(np.array([0])))
+        rounding = 1e-3 * np.abs(features).max()  # of a network with short floats, generously
+        if alone.shape[1] != features.shape[1] or np.abs(alone - features[:1]).max() > rounding:
+            raise InvalidInput(
+                "embed must treat every row alone, and gives the first row other numbers without "
+                "the other rows"
+            )
 
     def _transformed(self, batch: Batch) -> FloatArray:
         # A transformer may change its input in place.

@@ -1,34 +1,101 @@
-"""Labels as numbers."""
+"""Labels of records as numbers: whole numbers, or texts."""
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import numpy as np
+from numpy.typing import NDArray
 
 from shapband._typing import AnyArray, FloatArray
 from shapband.errors import InvalidInput
-from shapband.records import numeric_targets
 
 
-def labels_of(y_val: AnyArray) -> AnyArray | None:
-    """Return the sorted labels, or None if the labels are numbers."""
-    return None if y_val.dtype.kind == "f" else np.unique(y_val.astype(str))
+def check_labels(y_val: AnyArray, owner: str) -> AnyArray:
+    """Return the sorted labels of the validation rows: whole numbers, or texts."""
+    return np.unique(_plain_labels(y_val, f"{owner}: y_val"))
 
 
-def label_codes(y: AnyArray, labels: AnyArray | None) -> FloatArray:
-    """Return targets as floats: the numbers, or the indices of labels in the sorted labels."""
-    if labels is None:
-        return numeric_targets(y)
-    words = np.asarray(y).astype(str)
-    codes = np.searchsorted(labels, words)
-    known = labels[np.minimum(codes, len(labels) - 1)] == words
+def label_codes(y: AnyArray, labels: AnyArray) -> FloatArray:
+    """Return the places of labels in the sorted labels of the validation rows.
+
+    A label that does not occur there gets a negative code that depends on the label only, so that
+    providers that know nothing of each other agree on it.
+
+    Examples
+    --------
+    >>> codes = label_codes(np.array([3.0, 1.0, 2.0]), np.array([1.0, 3.0]))
+    >>> codes[:2].tolist(), bool(codes[2] < 0)
+    ([1.0, 0.0], True)
+    """
+    plain = _of_one_kind(y, labels)
+    codes, known = _places(plain, labels)
+    if not known.all():
+        others, places = np.unique(plain[~known], return_inverse=True)
+        codes[~known] = np.array([_code_of_other(label) for label in others.tolist()])[places]
+    return codes
+
+
+def ordered_codes(y: AnyArray, labels: AnyArray) -> FloatArray:
+    """Return codes in the order of the labels, for models that depend on this order.
+
+    Numbers are their own codes, whether they occur in the validation rows or not. Texts are their
+    places in the sorted labels of the validation rows, and must occur there.
+
+    Examples
+    --------
+    >>> ordered_codes(np.array([3.0, 2.0]), np.array([1.0, 3.0])).tolist()
+    [3.0, 2.0]
+    >>> ordered_codes(np.array(["c", "a"]), np.array(["a", "b", "c"])).tolist()
+    [2.0, 0.0]
+    """
+    plain = _of_one_kind(y, labels)
+    if plain.dtype.kind == "f":
+        return np.ascontiguousarray(plain)
+    codes, known = _places(plain, labels)
     if not known.all():
         raise InvalidInput(
-            f"the label {str(words[np.argmin(known)])!r} does not occur in y_val: use numbers "
+            f"the label {str(plain[np.argmin(known)])!r} does not occur in y_val: use numbers "
             "as labels, or validate on all labels"
         )
-    return codes.astype(np.float64)
+    return codes
 
 
 def most_frequent(codes: FloatArray) -> float:
     """Return the share of the most frequent label: the accuracy of a dummy model."""
     return float(np.unique(codes, return_counts=True)[1].max() / len(codes))
+
+
+def _places(plain: AnyArray, labels: AnyArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """The places at which labels would stand in the sorted labels, and whether they are there."""
+    places = np.searchsorted(labels, plain)
+    known: NDArray[np.bool_] = labels[np.minimum(places, len(labels) - 1)] == plain
+    return places.astype(np.float64), known
+
+
+def _of_one_kind(y: AnyArray, labels: AnyArray) -> AnyArray:
+    """Check that labels are numbers if those of the validation rows are, or else texts."""
+    plain = _plain_labels(y, "the labels")
+    if plain.dtype.kind != labels.dtype.kind:
+        kinds = ("texts", "numbers") if labels.dtype.kind == "f" else ("numbers", "texts")
+        raise InvalidInput(f"the labels are {kinds[0]}, but those of y_val are {kinds[1]}")
+    return plain
+
+
+def _plain_labels(y: AnyArray, what: str) -> AnyArray:
+    """Return numbers as floats, and other labels as texts."""
+    if y.dtype.kind not in "iubf":
+        return y.astype(str)
+    numbers: FloatArray = y.astype(np.float64, copy=False)
+    if (numbers != np.round(numbers)).any():
+        raise InvalidInput(
+            f"{what} must be whole numbers or texts; received "
+            f"{float(numbers[numbers != np.round(numbers)][0])!r}: a classifier does not predict "
+            "quantities"
+        )
+    return numbers
+
+
+def _code_of_other(label: float | str) -> float:
+    """Negative number of 48 random bits; two of 1,000 labels share one with chance 2e-9."""
+    return -1.0 - int.from_bytes(blake2b(repr(label).encode(), digest_size=6).digest(), "little")

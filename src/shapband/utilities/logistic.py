@@ -17,13 +17,9 @@ from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema
 from shapband.utilities.base import GameSummaries, Utility, validation_facts
-from shapband.utilities.classification import (
-    baseline_score,
-    check_class_score,
-    check_labels,
-    label_codes,
-)
+from shapband.utilities.classification import baseline_score, check_class_score
 from shapband.utilities.embed import BatchCache, Embedding
+from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.scores import Empty, check_empty
 
 _OWNER = "LogisticUtility"

@@ -15,7 +15,7 @@ from shapband.checks import check_whole
 from shapband.coalitions import mask_rows
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
-from shapband.records import Batch, Schema, schema_of
+from shapband.records import Batch, Schema, numeric_targets, schema_of
 from shapband.utilities.base import (
     GameSummaries,
     MergeableUtility,
@@ -24,7 +24,7 @@ from shapband.utilities.base import (
     validation_facts,
 )
 from shapband.utilities.by_rows import prefixes_by_rows, table_by_rows
-from shapband.utilities.labels import label_codes, labels_of, most_frequent
+from shapband.utilities.labels import check_labels, most_frequent, ordered_codes
 from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
 
 Task = Literal["regression", "classification"]
@@ -96,7 +96,7 @@ class NeighborUtility(MergeableUtility):
         self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
         self._X = validation.X
         self._classify = task == "classification"
-        self._labels = labels_of(validation.y) if self._classify else None
+        self._labels = check_labels(validation.y, "NeighborUtility") if self._classify else None
         self._y = (
             check_numeric_targets(validation.y, "NeighborUtility")
             if self._labels is None
@@ -195,8 +195,8 @@ class NeighborUtility(MergeableUtility):
         return float(score_from_mse(np.array(variance), self._score, variance))
 
     def _codes(self, y: AnyArray) -> FloatArray:
-        """Return targets as floats: the numbers, or the indices of labels in the sorted labels."""
-        return label_codes(y, self._labels)
+        """Return quantities, or codes in the order of the labels."""
+        return numeric_targets(y) if self._labels is None else ordered_codes(y, self._labels)
 
 
 def _task_of(y_val: AnyArray) -> Task:

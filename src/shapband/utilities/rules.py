@@ -101,7 +101,8 @@ def _logistic_regression(model: Any, score: str | None) -> Match | str:
         "coalition with one label predicts it"
     )
     options = {"C": model.C, "score": score or "accuracy"}
-    converged = {"tol": 1e-10, "max_iter": 10_000}
+    # At a tight tolerance "lbfgs" takes minutes with features of different scales, and ends early.
+    converged = {"solver": "newton-cg", "tol": 1e-12, "max_iter": 10_000}
     return Match(LogisticUtility, options, but, converged)
 
 
@@ -115,7 +116,12 @@ def _gaussian_naive_bayes(model: Any, score: str | None) -> Match | str:
 
 def _discriminant_analysis(model: Any, score: str | None) -> Match | str:
     wrong = _other_settings(
-        model, solver=["svd"], shrinkage=[None], priors=[None], covariance_estimator=[None]
+        model,
+        solver=["svd"],
+        shrinkage=[None],
+        priors=[None],
+        covariance_estimator=[None],
+        tol=[1e-4],
     )
     if wrong or (score or "accuracy") not in _CLASS_SCORES:
         return wrong or _no_score(score)

@@ -21,7 +21,7 @@ from shapband.utilities.base import (
     check_validation,
     validation_facts,
 )
-from shapband.utilities.labels import label_codes, labels_of, most_frequent
+from shapband.utilities.labels import check_labels, most_frequent, ordered_codes
 from shapband.utilities.networks.training import Problem, first_weights, predict, train
 from shapband.utilities.scores import Empty, check_empty
 
@@ -93,8 +93,8 @@ class NetworkUtility(Utility):
             raise InvalidInput(f"NetworkUtility: alpha must be 0 or more; received {alpha!r}")
         self._max_iter = check_whole("NetworkUtility: max_iter", max_iter, 1)
         self._seed = check_whole("NetworkUtility: seed", seed, 0, most=2**32 - 1)
-        self._labels = labels_of(validation.y)
-        self._X, self._y = validation.X, self._codes(validation)
+        self._labels = check_labels(validation.y, "NetworkUtility")
+        self._X, self._y = validation.X, ordered_codes(validation.y, self._labels)
         self.empty, self.baseline = check_empty(
             empty, "accuracy", most_frequent(self._y), "NetworkUtility"
         )
@@ -110,11 +110,11 @@ class NetworkUtility(Utility):
     def check_batch(self, batch: Batch) -> None:
         if batch.is_frame:
             batch.numeric()
-        self._codes(batch)
+        ordered_codes(batch.y, self._labels)
 
     def summarise(self, batch: Batch) -> Distinct:
         """Return the different records of a draw."""
-        records = np.column_stack([batch.numeric(), self._codes(batch)])
+        records = np.column_stack([batch.numeric(), ordered_codes(batch.y, self._labels)])
         _, first, count = np.unique(records, axis=0, return_index=True, return_counts=True)
         distinct = np.ascontiguousarray(records[first])
         return Distinct(distinct[:, :-1], distinct[:, -1], count.astype(np.float64))
@@ -149,15 +149,6 @@ class NetworkUtility(Utility):
             raise CoalitionFailed(coalition, "the loss is not finite: pass a smaller alpha")
         predicted = predict(weights, units, (self._X[known] - mean) / scale)
         return float((classes[predicted] == self._y[known]).sum() / len(self._y))
-
-    def _codes(self, batch: Batch) -> FloatArray:
-        codes = label_codes(batch.y, self._labels)
-        if not (codes == np.round(codes)).all():
-            raise InvalidInput(
-                "NetworkUtility: labels must be integers or texts; received "
-                f"{codes[codes != np.round(codes)][0]:g}"
-            )
-        return codes
 
 
 def _check_hidden(hidden: Any) -> tuple[int, ...]:
