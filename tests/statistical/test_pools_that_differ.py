@@ -38,6 +38,7 @@ def test_a_whole_stock_does_not_hide_the_pools_of_others():
     both = (alone + other) / 2
     truth = np.array([(alone + both - other) / 2, (other + both - alone) / 2])
 
+    @cache
     def value(seed):
         return sb.value(
             providers, pooled_mean, sampling=sb.Pooled(150, 15, replace=False), n_games=100,
@@ -128,6 +129,7 @@ def test_draws_of_half_a_pool_know_their_variance(sampling):
     providers = gaussian_providers([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
     size = sampling.n_sample if isinstance(sampling, sb.Blocks) else sampling.n_boot
 
+    @cache
     def value(seed):
         return sb.value(providers, sb.AdditiveUtility(), sampling=sampling, n_games=200, seed=seed)
 
