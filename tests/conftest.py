@@ -14,13 +14,45 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
+# Files and folders whose tests take the longest, so that no process has them left at the end. The
+# first two compile different kernels: no kernel is compiled by two processes at the same time.
+LONGEST = (
+    "tests/reproduction",
+    "tests/kernels/test_logistic_kernels.py",
+    "tests/kernels/test_neighbor_kernels.py",
+    "tests/test_tour.py",
+    "tests/test_examples.py",
+    "tests/test_docs.py",
+    "tests/solvers/test_strata.py",
+    "tests/statistical/test_unbiased.py",
+    "tests/statistical/test_pools_that_differ.py",
+    "tests/statistical/test_random_participation.py",
+    "tests/execution/test_dask.py",
+    "tests/runs/test_kill.py",
+)
+
+
+def pytest_configure(config):
+    """Let xdist keep the order of the tests instead of beginning with the files of many tests."""
+    config.option.loadscopereorder = False
+
+
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items):
     """Keep the tests of a file in one process, so that what they share is made once."""
+    groups = {}
     for item in items:
-        file = item.path
-        shared = file.parent if file.parent.name == "reproduction" else file
-        item.add_marker(pytest.mark.xdist_group(str(shared)))
+        group = _group_of(item)
+        item.add_marker(pytest.mark.xdist_group(group))
+        groups.setdefault(group, []).append(item)
+    first = {group: place for place, group in enumerate(LONGEST)}
+    ordered = sorted(groups, key=lambda group: first.get(group, len(first)))
+    items[:] = [item for group in ordered for item in groups[group]]
+
+
+def _group_of(item):
+    file = item.path.relative_to(item.config.rootpath)
+    return (file.parent if file.parent.name == "reproduction" else file).as_posix()
 
 
 @pytest.fixture(scope="session", autouse=True)
