@@ -1,16 +1,23 @@
 """The tests are divided among processes as `tests/conftest.py` says."""
 
+import os
 from pathlib import Path
+
+import pytest
 
 from tests.conftest import LONGEST
 
 ROOT = Path(__file__).parents[1]
 
 
-def test_xdist_keeps_the_tests_of_a_file_together(request):
-    """xdist adds the group to the name of a test, if it reads the groups after they are made."""
+@pytest.mark.parametrize("turn", range(6))
+def test_the_tests_of_a_file_stay_in_one_process(request, tmp_path_factory, turn):
+    """Each leaves the number of its process where the tests of other processes see it."""
     grouped = getattr(request.config.option, "loadgroup", False)
-    assert request.node.nodeid.endswith("@tests/test_division.py") == grouped
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if grouped else folder
+    (shared / f"division-{os.getpid()}").touch()
+    assert len(list(shared.glob("division-*"))) == 1
 
 
 def test_what_takes_longest_is_there():
