@@ -12,7 +12,6 @@ from tests.conftest import PATIENCE
 import shapband as sb
 from shapband.kernels import load
 from shapband.kernels.compiling import temporary_directory
-from shapband.precompile import precompile
 
 SAID = "shapband: compiling kernels, once for this version (about 10 s)\n"
 
@@ -56,11 +55,6 @@ def test_kernels_that_cannot_be_stored_are_stored_in_a_temporary_directory(tmp_p
     assert SAID in first
     assert list(place.rglob("*.nbc"))
     assert SAID not in run(READ_ONLY + SMALL, TMPDIR=str(tmp_path)).stderr
-
-
-@pytest.mark.filterwarnings("ignore::shapband.errors.RepeatedRecords")
-def test_the_valuations_of_precompile_can_be_played():
-    precompile()
 
 
 @pytest.mark.long

@@ -1,8 +1,6 @@
 """The models of errors and times, against known answers and against all alternatives."""
 
 from dataclasses import replace
-from itertools import count
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -106,16 +104,6 @@ def test_uncertain_variances_are_shrunk():
     np.testing.assert_allclose(_shrunk(values, unsure), 3.0)
 
 
-@pytest.fixture
-def even_clock(monkeypatch):
-    """A clock that moves when it is looked at: a busy machine solves as many games as another."""
-    looks = count()
-    clock = SimpleNamespace(perf_counter=lambda: next(looks) / 1000)
-    for module in ("pilot", "probes", "requests"):
-        monkeypatch.setattr(f"shapband.planning.{module}.time", clock)
-
-
-@pytest.mark.usefixtures("even_clock")
 def test_the_noise_of_other_amounts_of_work_is_that_which_a_solver_reports(wine):
     found = sb.plan(wine.providers, wine.utility, n_sample=60, minutes=0.2, seed=0)
     model = ErrorModel.of(found.pilot, 60)
