@@ -39,7 +39,7 @@ def group_of(test):
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with what takes longest; the order is the same otherwise."""
+    """Begin with what takes longest; the others keep their order."""
     places = {group: place for place, group in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(group_of(item.nodeid), len(places)))
 
@@ -48,7 +48,8 @@ def pytest_collection_modifyitems(items):
 def pytest_xdist_make_scheduler(config, log):
     """Keep the tests of a group in one process, so that what they share is made once.
 
-    The mark `xdist_group` would do the same, but pytest 9.2 does not tell xdist 3.8 of it.
+    The mark `xdist_group` would do the same, but xdist 3.8 adds the group to an attribute of the
+    test that pytest 9.2 does not read, and the tests of a file are then in several processes.
     """
     from xdist.scheduler import LoadScopeScheduling
 
