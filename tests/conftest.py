@@ -14,12 +14,51 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
+# Files and folders whose tests take the longest, so that no process has them left at the end. The
+# first two compile different kernels: no kernel is compiled by two processes at the same time.
+LONGEST = (
+    "tests/reproduction",
+    "tests/kernels/test_logistic_kernels.py",
+    "tests/kernels/test_neighbor_kernels.py",
+    "tests/test_tour.py",
+    "tests/test_examples.py",
+    "tests/test_docs.py",
+    "tests/solvers/test_strata.py",
+    "tests/statistical/test_unbiased.py",
+    "tests/statistical/test_pools_that_differ.py",
+    "tests/statistical/test_random_participation.py",
+    "tests/execution/test_dask.py",
+    "tests/runs/test_kill.py",
+)
+
+
+def group_of(test):
+    """The file of a test, or its folder if its files share what takes long to make."""
+    file = test.split("::")[0]
+    return "tests/reproduction" if file.startswith("tests/reproduction/") else file
+
+
 def pytest_collection_modifyitems(items):
-    """Keep the tests of a file in one process, so that what they share is made once."""
-    for item in items:
-        file = item.path
-        shared = file.parent if file.parent.name == "reproduction" else file
-        item.add_marker(pytest.mark.xdist_group(str(shared)))
+    """Begin with what takes longest; the others keep their order."""
+    places = {group: place for place, group in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(group_of(item.nodeid), len(places)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep the tests of a group in one process, so that what they share is made once.
+
+    The mark `xdist_group` would do the same, but xdist 3.8 adds the group to an attribute of the
+    test that pytest 9.2 does not read, and the tests of a file are then in several processes.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group_of(nodeid)
+
+    config.option.loadscopereorder = False  # keep the order of the tests
+    return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.fixture(scope="session", autouse=True)

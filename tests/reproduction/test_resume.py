@@ -35,7 +35,7 @@ def finished(out):
     return {path: path.stat().st_mtime_ns for path in (out / "cells").glob("*.json")}
 
 
-def test_a_killed_run_goes_on(tmp_path):
+def test_a_killed_run_goes_on(tmp_path, found, out):
     killed = subprocess.run([sys.executable, "-c", _RUN, str(tmp_path / "killed")], check=False)  # noqa: S603
     assert killed.returncode == -signal.SIGKILL
     kept = finished(tmp_path / "killed")
@@ -45,10 +45,10 @@ def test_a_killed_run_goes_on(tmp_path):
     after = finished(tmp_path / "killed")
     assert len(after) == all_cells
     assert all(after[path] == stamp for path, stamp in kept.items()), "measured again"
-    whole = run_experiment(TINY["scalability"], profile="t", out=tmp_path / "whole", seed=0)
+    whole = found["scalability"]
     assert resumed.claims == whole.claims
     assert resumed.table == whole.table
-    files = [tmp_path / run / "scalability" / "data.csv" for run in ("killed", "whole")]
+    files = [run / "scalability" / "data.csv" for run in (tmp_path / "killed", out)]
     assert files[0].read_bytes() == files[1].read_bytes()
 
 

@@ -252,20 +252,23 @@ def look(run: Path) -> RunStatus:
     return load(run).status
 
 
+def play(command: str, run: Path, options: Mapping[str, Any]) -> None:
+    if command == "value":
+        value_in(run, options)
+    elif command == "start":
+        start(SmallConfig.of(**options), run.parent, run, ignore)
+    else:
+        resume(run, ignore, SmallConfig)
+
+
 def main() -> None:
     command, run, options = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
-    config = SmallConfig.of(**options)
     if not {**OPTIONS, **options}["durable"]:
         real = database.transaction
         database.transaction = lambda connection, durable=True: real(connection, durable=False)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    if command == "value":
-        value_in(run, options)
-    elif command == "start":
-        start(config, run.parent, run, ignore)
-    else:
-        resume(run, ignore, SmallConfig)
+    play(command, run, options)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from itertools import product
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,16 @@ from tests.runs import small
 from tests.runs.small import SmallConfig, assert_same, ignore, look, resume, start
 
 KINDS = [(s, w) for s in ("fresh", "pooled") for w in ("here", "threads")]
-ROOT = Path(__file__).parents[2]
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["numba", "tests.runs.small"])  # imported once for all processes
+
+
+def play_apart(ready: Connection, command: str, run: Path, options: dict[str, Any]) -> None:
+    """What a process that will be killed does."""
+    os.setsid()  # so that its worker processes can be killed too
+    ready.send("ready")
+    small.play(command, run, options)
+    os._exit(0)  # multiprocessing would wait for worker processes, which are kept for the next run
 
 
 class Killed:
@@ -42,27 +52,23 @@ class Killed:
         command = "resume" if (self.out / "run.db").exists() else "start"
         if self.from_python:
             command = "value"
-        arguments = [command, str(self.out), json.dumps(self.options)]
-        with subprocess.Popen(  # noqa: S603  this test itself
-            [sys.executable, "-m", "tests.runs.small", *arguments],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        ) as child:
-            assert child.stdout is not None
-            assert child.stderr is not None
-            assert child.stdout.readline() == b"ready\n", child.stderr.read().decode()
-            try:
-                assert child.wait(seconds) == 0, child.stderr.read().decode()
-            except subprocess.TimeoutExpired:
-                os.kill(child.pid, signal.SIGKILL)
-                os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-                self.kills += 1
-                self.check_between()  # its worker processes may still be there
-                os.killpg(child.pid, signal.SIGKILL)
-                return False
-        return True
+        ready, far = FORKS.Pipe(duplex=False)
+        child = FORKS.Process(target=play_apart, args=(far, command, self.out, self.options))
+        child.start()
+        far.close()
+        with ready:
+            assert ready.recv() == "ready"
+        child.join(seconds)
+        if child.exitcode is not None:
+            assert child.exitcode == 0
+            return True
+        child.kill()
+        child.join()
+        self.kills += 1
+        self.check_between()  # its worker processes may still be there
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        return False
 
     def check_between(self) -> None:
         """After a kill: nothing broken, nothing overspent."""

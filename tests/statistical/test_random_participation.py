@@ -16,6 +16,7 @@ NAMES = ["g0", "g1", "g2"]
 BY_NAME = {"g0": 0.9, "g1": 0.5, "g2": 0.2}
 SIZE = 4
 LAWS = [sb.Independent(0.8), sb.Independent(BY_NAME), sb.Cohort(2), sb.MarkovChain(0.2, 0.7)]
+CHAIN = sb.MarkovChain(0.1, 0.9)
 
 
 def stocks():
@@ -42,9 +43,14 @@ def truth(p):
     return p * MEANS, data, own
 
 
-@pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_moments_are_those_of_the_closed_form(law):
-    valuation = played(law, n_games=2000)
+@pytest.fixture(scope="module", params=LAWS, ids=repr)
+def long_run(request):
+    """A law, and many games with it."""
+    return request.param, played(request.param, n_games=2000)
+
+
+def test_moments_are_those_of_the_closed_form(long_run):
+    law, valuation = long_run
     frame = valuation.participation
     expectation, data, own = truth(law.rates(NAMES))
     off = (valuation.expectation - expectation) / valuation.standard_error
@@ -57,29 +63,32 @@ def test_moments_are_those_of_the_closed_form(law):
     np.testing.assert_allclose(frame.variance_participation, own, rtol=0.25)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_the_moments_of_the_wrong_rate_are_noticed(law):
-    valuation = played(law, n_games=2000)
+def test_the_moments_of_the_wrong_rate_are_noticed(long_run):
+    law, valuation = long_run
     expectation, *_ = truth(0.7 * law.rates(NAMES))
     assert (np.abs((valuation.expectation - expectation) / valuation.standard_error) > 4).any()
 
 
-def levels(law, target, n_repeats, **arguments):
+def levels(valuations, target):
     """Part of the intervals that hold the target, and of those that naive errors would give."""
     held = np.zeros(2)
-    for seed in range(n_repeats):
-        valuation = played(law, seed, **arguments)
+    for valuation in valuations:
         low, high = valuation.interval(0.95).T
         held[0] += np.mean((low <= target) & (target <= high))
         naive = np.sqrt(valuation.raw_variance / valuation.n_games)
         held[1] += np.mean(np.abs(valuation.expectation - target) <= 1.98 * naive)
-    return held / n_repeats
+    return held / len(valuations)
 
 
-def test_intervals_hold_for_games_of_a_chain_and_those_of_independent_games_do_not():
-    law = sb.MarkovChain(0.1, 0.9)
+@pytest.fixture(scope="module")
+def chains():
+    """Valuations with presence that depends on that of the game before."""
+    return [played(CHAIN, seed, n_games=250) for seed in range(120)]
+
+
+def test_intervals_hold_for_games_of_a_chain_and_those_of_independent_games_do_not(chains):
     # 360 intervals: the standard error of a level of 0.95 is 0.0115.
-    found, naive = levels(law, law.rates(NAMES) * MEANS, 120, n_games=250)
+    found, naive = levels(chains, CHAIN.rates(NAMES) * MEANS)
     assert found > 0.95 - 4 * 0.0115
     assert naive < 0.85
 
@@ -87,11 +96,11 @@ def test_intervals_hold_for_games_of_a_chain_and_those_of_independent_games_do_n
 def test_intervals_of_a_trace_hold_for_its_rounds():
     """Errors of independent games include the spread over rounds, so they hold far too often."""
     trace = sb.MarkovChain(0.2, 0.9).simulate(NAMES, n_rounds=60, seed=1)
-    law, target = sb.Trace(trace), trace.to_numpy().mean(axis=0) * MEANS
-    found, naive = levels(law, target, 120, n_games=120)
+    valuations = [played(sb.Trace(trace), seed, n_games=120) for seed in range(120)]
+    found, naive = levels(valuations, trace.to_numpy().mean(axis=0) * MEANS)
     assert abs(found - 0.95) < 4 * 0.0115
     assert naive > 0.975
-    elsewhere, _ = levels(law, 2 / 3 * MEANS, 40, n_games=120)  # the rate of other traces
+    elsewhere, _ = levels(valuations, 2 / 3 * MEANS)  # the rate of other traces
     assert elsewhere < 0.7
 
 
@@ -106,8 +115,9 @@ def drawn(monkeypatch):
 def test_intervals_hold_for_the_population_behind_pools(sampling):
     """The spread of the games alone, without the error of the pools, does not hold."""
     law = sb.Independent(0.8)
-    found, naive = levels(law, 0.8 * MEANS, 200, n_games=80, sampling=sampling)
-    assert found > 0.95 - 4 * np.sqrt(0.95 * 0.05 / 600)
+    valuations = [played(law, seed, n_games=80, sampling=sampling) for seed in range(120)]
+    found, naive = levels(valuations, 0.8 * MEANS)
+    assert found > 0.95 - 4 * 0.0115
     assert naive < 0.85
 
 
@@ -124,12 +134,10 @@ def test_the_variance_behind_pools_includes_that_between_pools():
     assert (np.abs(frames.mean(axis=0) - data) < 4 * error).all()
 
 
-def test_differences_of_two_providers_hold_for_chains():
-    law, held = sb.MarkovChain(0.1, 0.9), 0
-    target = law.rates(NAMES)[0] * (MEANS[0] - MEANS[2])
-    for seed in range(120):
-        found = played(law, seed, n_games=250).difference("g0", "g2")
-        held += found.low <= target <= found.high
+def test_differences_of_two_providers_hold_for_chains(chains):
+    target = CHAIN.rates(NAMES)[0] * (MEANS[0] - MEANS[2])
+    found = [valuation.difference("g0", "g2") for valuation in chains]
+    held = sum(one.low <= target <= one.high for one in found)
     assert held / 120 > 0.95 - 4 * np.sqrt(0.95 * 0.05 / 120)
 
 

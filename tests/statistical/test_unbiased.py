@@ -3,6 +3,8 @@
 A correct estimator fails a check at 4 standard errors once in 16,000 times per number.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 from tests.conftest import gaussian_providers
@@ -27,6 +29,7 @@ def assert_unbiased(estimate, truth, n_repeats=300):
     assert (np.abs(z) < 4).all(), f"off by {z} standard errors"
 
 
+@cache  # several tests look at the same valuations
 def additive(seed, sampling, n_games=10):
     return sb.value(
         gaussian_providers(MEANS, DEVIATIONS),
@@ -113,6 +116,7 @@ def pairs_moments(n_sample):
     return expectation, variance
 
 
+@cache
 def pairs(seed, solver, n_games=12):
     return sb.value(
         gaussian_providers(MEANS, DEVIATIONS),
