@@ -184,7 +184,7 @@ def test_a_game_without_randomness_has_exact_groups():
     table = np.array([0.0, 1, 2, 4, 3, 5, 6, 10])
     for players in ([sb.Group("g", [a, b]), c], [sb.Group("all", [a, b, c])]):
         valuation = sb.value(
-            players, sb.TableUtility(table), sampling=sb.Fresh(1), n_games=3, seed=0
+            players, sb.TableUtility(table), sampling=sb.Fresh(1), n_games=40, seed=0
         )
         assert np.isfinite(valuation.groups.interval()).all()
         assert (valuation.groups.standard_error < 1e-14).all()

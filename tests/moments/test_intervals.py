@@ -73,7 +73,7 @@ def test_the_upper_end_may_overflow_to_infinity():
 
 
 def test_values_that_never_change_have_no_variance():
-    moments = sb.Moments.of(np.full((10, 2), 0.25))
+    moments = sb.Moments.of(np.full((40, 2), 0.25))
     low, high = intervals.variance_interval(moments, 0.95).T
     assert low.tolist() == [0.0, 0.0]
     assert (high < 1e-29).all()  # the square of a rounding error

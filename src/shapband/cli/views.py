@@ -19,6 +19,7 @@ from shapband.errors import InvalidInput
 from shapband.paying.payouts import Payouts
 from shapband.planning.bill import Bill
 from shapband.planning.proposals import Proposals
+from shapband.runs import read
 from shapband.runs.read import Run, RunStatus
 from shapband.text import table_lines
 from shapband.valuation import Valuation
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 
 _WIDTH = 80  # characters of a line of prose
 Format = Literal["csv", "json", "parquet", "valuation"]
+
+
+def shown(run: Path, *, as_json: bool) -> str:
+    """Show the run in a directory, as the command `show` does."""
+    return (status_json if as_json else format_status)(run, read.load(run).status)
 
 
 def format_status(run: Path, status: RunStatus) -> str:

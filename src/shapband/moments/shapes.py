@@ -54,15 +54,13 @@ def games_to_be_constant(level: float) -> int:
 def maybe_constant(moments: Moments, level: float) -> BoolArray:
     """Whether a value never changed, in too few games to call it constant: (n,).
 
-    A game in which no provider's value ever changes has no randomness; its values are constant. A
-    provider that was never present may be worth anything.
+    That no value of any provider changed says no more: accuracies often stay the same in a few
+    games. A provider that was never present may be worth anything.
     """
     same = never_changed(moments)
-    if never_present(moments).any():
+    if moments.n_games < games_to_be_constant(level) or never_present(moments).any():
         return same
-    if moments.n_games >= games_to_be_constant(level) or (len(same) > 1 and same.all()):
-        return np.zeros_like(same)
-    return same
+    return np.zeros_like(same)
 
 
 def never_present(moments: Moments) -> BoolArray:

@@ -36,7 +36,6 @@ from shapband.kernels.compiled.lanes import (
     OPTIONS,
     add,
     broadcast,
-    lane_sum,
     load,
     multiply,
     multiply_add,
@@ -46,6 +45,7 @@ from shapband.kernels.compiled.lanes import (
     splat,
     store,
 )
+from shapband.kernels.compiled.products import add_products
 
 RECORD_CHUNK = 128  # records standardised at a time; a multiple of LANES
 CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it counts as constant
@@ -71,35 +71,6 @@ def _standardise(X, y, rows, mean, inv_scale, y_mean, columns):
 
 
 @njit(**OPTIONS)
-def _add_products(columns, p, filled, summary):
-    """Add the packed products of the columns of one chunk of records to a summary."""
-    data = pointer(columns, 0)
-    zero = splat(0.0)
-    for i in range(0, p + 1, 2):
-        # An odd last row is paired with itself and written once.
-        pair = min(i + 1, p)
-        top, bottom = i * RECORD_CHUNK, pair * RECORD_CHUNK
-        top_row, bottom_row = i * (i + 1) // 2, pair * (pair + 1) // 2
-        for j in range(0, min(i + 2, p), 2):
-            left, right = j * RECORD_CHUNK, (j + 1) * RECORD_CHUNK
-            s00, s01, s10, s11 = zero, zero, zero, zero
-            for r in range(0, filled, LANES):
-                t, b = load(data, top + r), load(data, bottom + r)
-                u, v = load(data, left + r), load(data, right + r)
-                s00 = multiply_add(s00, t, u)
-                s01 = multiply_add(s01, t, v)
-                s10 = multiply_add(s10, b, u)
-                s11 = multiply_add(s11, b, v)
-            summary[top_row + j] += lane_sum(s00)
-            if j < i and j + 1 < p:
-                summary[top_row + j + 1] += lane_sum(s01)
-            if pair > i:
-                summary[bottom_row + j] += lane_sum(s10)
-                if j + 1 < p:
-                    summary[bottom_row + j + 1] += lane_sum(s11)
-
-
-@njit(**OPTIONS)
 def gram_summaries(X, y, rows, mean, inv_scale, y_mean, summaries, provider):
     """Write a provider's summaries of the records rows (g, size) into summaries (g, n, S)."""
     games, size = rows.shape
@@ -110,7 +81,17 @@ def gram_summaries(X, y, rows, mean, inv_scale, y_mean, summaries, provider):
         for start in range(0, size, RECORD_CHUNK):
             chunk = rows[g, start : min(start + RECORD_CHUNK, size)]
             filled = _standardise(X, y, chunk, mean, inv_scale, y_mean, columns)
-            _add_products(columns, p, filled, summaries[g, provider])
+            add_products(
+                columns,
+                RECORD_CHUNK,
+                p + 1,
+                columns,
+                0,
+                RECORD_CHUNK,
+                p,
+                filled,
+                summaries[g, provider],
+            )
 
 
 @njit(**OPTIONS)

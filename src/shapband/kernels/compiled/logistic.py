@@ -18,7 +18,8 @@ from numba import njit
 
 from shapband.kernels.compiled.class_scores import score_of, score_of_odds, score_room
 from shapband.kernels.compiled.lanes import LANES, OPTIONS
-from shapband.kernels.compiled.newton import fit, linear_forms, make_room, start_cold
+from shapband.kernels.compiled.logistic_derivatives import make_room
+from shapband.kernels.compiled.newton import fit, linear_forms, start_cold
 
 
 @njit(**OPTIONS)

@@ -6,10 +6,6 @@ every other class k has coefficients beta[k - 1], the intercept first. If there 
 more, scikit-learn penalises all classes alike; in terms of differences to class 0 the penalty is
 sum_k b_k² - (sum_k b_k)² / n_classes for each feature.
 
-*Columns.* The features are stored column by column, so that LANES records are handled at once (see
-`lanes`). The first column is 1 for records and 0 for those that fill the last vector; its zeros,
-and those of the features, keep the fillers out of all sums.
-
 *Steps.* Let `change` be the largest change of a difference of two logits of a record in a Newton
 step. The Hessian changes by at most a factor exp(change) along the step, so a step with change at
 most 1/2 lowers the objective for certain. Longer steps are halved until they lower it enough.
@@ -27,7 +23,6 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lane_functions import (
-    divide,
     exponential,
     larger,
     smaller,
@@ -42,13 +37,12 @@ from shapband.kernels.compiled.lanes import (
     load,
     multiply,
     multiply_add,
-    multiply_subtract,
     pointer,
     splat,
     store,
 )
+from shapband.kernels.compiled.logistic_derivatives import CHUNK, derivatives
 
-CHUNK = 128  # records whose weighted columns are in memory at once; a multiple of LANES
 TOLERANCE = 1e-11
 REUSE = 0.02
 SAFE = 0.5  # a step that changes logits by no more lowers the objective
@@ -56,25 +50,6 @@ ENOUGH = 1e-4  # share of the linear decrease that a longer step must reach
 MOST_STEPS = 500
 LEAST_EIGENVALUE = 1e-3
 PIVOT_TOL = 1e-13  # smaller pivots, relative to their diagonal entry, are mostly rounding errors
-
-
-def make_room(records, p, classes):
-    """Arrays for fits of up to this many records, with p coefficients a class."""
-    stride = (records + LANES - 1) // LANES * LANES
-    free = classes - 1
-    size = free * p
-    return (
-        np.zeros((p, stride)),  # columns
-        np.zeros((free, stride)),  # 1 for the records of class k + 1
-        np.zeros((free, stride)),  # logits
-        np.zeros((free, stride)),  # their changes in a step
-        np.zeros((2 * free + 1) * CHUNK),  # probabilities and residuals of a chunk
-        np.zeros((p + 1) * CHUNK),  # weighted columns, then residuals
-        np.zeros(p * (p + 3) // 2),  # packed products of a block
-        np.zeros((size, size)),  # Hessian, then its factor
-        np.zeros(size),  # gradient
-        np.zeros(size),  # step
-    )
 
 
 @njit(**OPTIONS)
@@ -86,179 +61,6 @@ def linear_forms(columns, stride, filled, p, beta, start, out, to):
         for i in range(1, p):
             total = multiply_add(total, broadcast(weights, i), load(data, i * stride + r))
         store(target, r, total)
-
-
-@njit(**OPTIONS)
-def _binary_chunk(logits, targets, first, filled, parts, left):
-    """Residuals p - t of a chunk, written to left, and weights p (1 - p), to parts."""
-    eta, true = pointer(logits, first), pointer(targets, first)
-    weights, residuals = pointer(parts, 0), pointer(left, 0)
-    one, zero = splat(1.0), splat(0.0)
-    for r in range(0, filled, LANES):
-        odds = exponential(subtract(zero, load(eta, r)))
-        p = divide(one, add(one, odds))
-        other = multiply(odds, p)  # 1 - p, without cancellation
-        t = load(true, r)
-        store(weights, r, multiply(p, other))
-        store(residuals, r, multiply_subtract(multiply(p, subtract(one, t)), other, t))
-
-
-@njit(**OPTIONS)
-def _softmax_chunk(logits, targets, stride, first, filled, free, parts):
-    """Probabilities of the classes 1, .. of a chunk, then their residuals, CHUNK apart."""
-    eta, true, part = pointer(logits, first), pointer(targets, first), pointer(parts, 0)
-    one, zero = splat(1.0), splat(0.0)
-    for r in range(0, filled, LANES):
-        top = zero
-        for k in range(free):
-            top = larger(top, load(eta, k * stride + r))
-        base = exponential(subtract(zero, top))
-        mass = base
-        for k in range(free):
-            e = exponential(subtract(load(eta, k * stride + r), top))
-            store(part, k * CHUNK + r, e)
-            mass = add(mass, e)
-        scale = divide(one, mass)
-        for k in range(free):
-            # The sum of the other classes is 1 - p without cancellation.
-            others = base
-            for m in range(free):
-                if m != k:
-                    others = add(others, load(part, m * CHUNK + r))
-            t = load(true, k * stride + r)
-            p = multiply(load(part, k * CHUNK + r), scale)
-            residual = multiply_subtract(multiply(p, subtract(one, t)), multiply(others, scale), t)
-            store(part, (free + k) * CHUNK + r, residual)
-        for k in range(free):
-            store(part, k * CHUNK + r, multiply(load(part, k * CHUNK + r), scale))
-
-
-@njit(**OPTIONS)
-def _pair_weights(parts, filled, free, k, m):
-    """Weights p_k (1 - p_k) if k = m, otherwise -p_k p_m, behind the residuals in parts."""
-    part = pointer(parts, 0)
-    for r in range(0, filled, LANES):
-        p = load(part, k * CHUNK + r)
-        if k == m:
-            store(part, 2 * free * CHUNK + r, multiply(p, subtract(splat(1.0), p)))
-        else:
-            q = load(part, m * CHUNK + r)
-            store(part, 2 * free * CHUNK + r, multiply(subtract(splat(0.0), p), q))
-
-
-@njit(**OPTIONS)
-def _weigh_columns(columns, stride, first, filled, p, parts, weights_at, left):
-    """Left rows 0, .., p - 1 = the columns of a chunk times weights."""
-    data, weights, out = pointer(columns, first), pointer(parts, weights_at), pointer(left, 0)
-    for i in range(p):
-        for r in range(0, filled, LANES):
-            store(out, i * CHUNK + r, multiply(load(weights, r), load(data, i * stride + r)))
-
-
-@njit(**OPTIONS)
-def _add_products(columns, stride, first, filled, p, rows, left, packed):
-    """Add the packed products of `rows` rows of left with the columns of a chunk."""
-    right, above = pointer(columns, first), pointer(left, 0)
-    zero = splat(0.0)
-    for i in range(0, rows, 2):
-        # An odd last row is paired with itself and written once.
-        pair = min(i + 1, rows - 1)
-        top_row, bottom_row = i * (i + 1) // 2, pair * (pair + 1) // 2
-        for j in range(0, min(i + 2, p), 2):
-            second = min(j + 1, p - 1)
-            s00, s01, s10, s11 = zero, zero, zero, zero
-            for r in range(0, filled, LANES):
-                t, b = load(above, i * CHUNK + r), load(above, pair * CHUNK + r)
-                u, v = load(right, j * stride + r), load(right, second * stride + r)
-                s00 = multiply_add(s00, t, u)
-                s01 = multiply_add(s01, t, v)
-                s10 = multiply_add(s10, b, u)
-                s11 = multiply_add(s11, b, v)
-            packed[top_row + j] += lane_sum(s00)
-            if j < i and j + 1 < p:
-                packed[top_row + j + 1] += lane_sum(s01)
-            if pair > i:
-                packed[bottom_row + j] += lane_sum(s10)
-                if j + 1 < p:
-                    packed[bottom_row + j + 1] += lane_sum(s11)
-
-
-@njit(**OPTIONS)
-def _add_gradient(columns, stride, first, filled, p, residuals, at, gradient, to):
-    """Add the products of residuals with the columns of a chunk to gradient[to:]."""
-    data, residual = pointer(columns, first), pointer(residuals, at)
-    for j in range(0, p, 2):
-        second = min(j + 1, p - 1)
-        s, t = splat(0.0), splat(0.0)
-        for r in range(0, filled, LANES):
-            e = load(residual, r)
-            s = multiply_add(s, e, load(data, j * stride + r))
-            t = multiply_add(t, e, load(data, second * stride + r))
-        gradient[to + j] += lane_sum(s)
-        if j + 1 < p:
-            gradient[to + j + 1] += lane_sum(t)
-
-
-@njit(**OPTIONS)
-def _add_block(packed, p, hessian, k, m):
-    """Add a symmetric p x p block at the classes (k, m), k <= m, and clear it."""
-    for i in range(p):
-        for j in range(i + 1):
-            entry = packed[i * (i + 1) // 2 + j]
-            hessian[k * p + j, m * p + i] += entry
-            if k != m and i != j:
-                hessian[k * p + i, m * p + j] += entry
-    packed[:] = 0.0
-
-
-@njit(**OPTIONS)
-def _derivatives(count, p, classes, ridge, beta, room, with_hessian):
-    """Write the gradient, and the upper half of the Hessian if wanted."""
-    columns, targets, logits, _, parts, left, packed, hessian, gradient, _ = room
-    stride, free = columns.shape[1], classes - 1
-    filled = (count + LANES - 1) // LANES * LANES
-    flat, true, eta = columns.reshape(-1), targets.reshape(-1), logits.reshape(-1)
-    shrink = 0.0 if classes == 2 else 1.0 / classes
-    for f in range(p):
-        # The intercept comes first and has no penalty.
-        weight = ridge[f - 1] if f > 0 else 0.0
-        total = 0.0
-        for k in range(free):
-            total += beta[k * p + f]
-        for k in range(free):
-            gradient[k * p + f] = weight * (beta[k * p + f] - shrink * total)
-    if with_hessian:
-        for a in range(free * p):
-            for b in range(a, free * p):
-                hessian[a, b] = 0.0
-        for k in range(free):
-            for m in range(k, free):
-                for f in range(1, p):
-                    hessian[k * p + f, m * p + f] = ridge[f - 1] * ((k == m) - shrink)
-    for first in range(0, filled, CHUNK):
-        here = min(CHUNK, filled - first)
-        if classes == 2:
-            residuals = left[p * CHUNK :]
-            _binary_chunk(eta, true, first, here, parts, residuals)
-            if with_hessian:
-                _weigh_columns(flat, stride, first, here, p, parts, 0, left)
-                _add_products(flat, stride, first, here, p, p + 1, left, packed)
-            else:
-                _add_gradient(flat, stride, first, here, p, residuals, 0, gradient, 0)
-            continue
-        _softmax_chunk(eta, true, stride, first, here, free, parts)
-        for k in range(free):
-            _add_gradient(flat, stride, first, here, p, parts, (free + k) * CHUNK, gradient, k * p)
-            for m in range(k, free):
-                if with_hessian:
-                    _pair_weights(parts, here, free, k, m)
-                    _weigh_columns(flat, stride, first, here, p, parts, 2 * free * CHUNK, left)
-                    _add_products(flat, stride, first, here, p, p, left, packed)
-                    _add_block(packed, p, hessian, k, m)
-    if classes == 2 and with_hessian:
-        for j in range(p):
-            gradient[j] += packed[p * (p + 1) // 2 + j]
-        _add_block(packed, p, hessian, 0, 0)
 
 
 @njit(**OPTIONS)
@@ -453,7 +255,7 @@ def fit(count, p, classes, ridge, beta, room):
     moved, before = np.inf, np.inf
     for steps in range(MOST_STEPS):
         fresh = moved > REUSE
-        _derivatives(count, p, classes, ridge, beta, room, fresh)
+        derivatives(count, p, classes, ridge, beta, room, fresh)
         moved = 0.0 if fresh else moved
         if not _is_finite(gradient, size):
             beta[:size] = np.nan
@@ -463,7 +265,7 @@ def fit(count, p, classes, ridge, beta, room):
             if not _is_finite(step, size):
                 beta[:size] = np.nan
                 return steps
-            _derivatives(count, p, classes, ridge, beta, room, fresh)
+            derivatives(count, p, classes, ridge, beta, room, fresh)
             _careful_step(hessian, size, p, ridge, gradient, step)
             moved = np.inf
         else:

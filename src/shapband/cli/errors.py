@@ -1,0 +1,69 @@
+"""What goes wrong in a command, told in one line."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+
+class Commands(TyperGroup):
+    """Runs a command; whatever goes wrong in it is told in one line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it."""
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
+        except (KeyboardInterrupt, SystemExit, Exception) as error:
+            code = _tell(error, debug=bool(ctx.obj))
+            if code is None:
+                raise
+            raise typer.Exit(code) from None
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print a warning in one line without secrets, and without the place it was raised at."""
+    from shapband.checks import one_line
+    from shapband.secrets import hide
+
+    typer.echo(f"warning: {category.__name__}: {hide(one_line(message))}", err=True)
+
+
+def _tell(error: BaseException, *, debug: bool) -> int | None:
+    """Print an error and give the exit code, or None for what the command line handles itself."""
+    if isinstance(error, KeyboardInterrupt):
+        typer.echo("interrupted", err=True)
+        return 130
+    if not _is_ours(error):
+        return None
+    import traceback
+
+    from shapband.checks import error_line, one_line, printable
+    from shapband.errors import ShapbandError
+    from shapband.secrets import hide
+
+    if debug:
+        lines = hide("".join(traceback.format_exception(error))).splitlines()
+        typer.echo("\n".join(map(printable, lines)), err=True)
+    if isinstance(error, ShapbandError | OSError):
+        line = one_line(error)
+    elif isinstance(error, SystemExit):  # typer raises its own kind
+        line = f"code that the run calls ended the program: {error_line(error)}"
+    elif isinstance(error, MemoryError):
+        line = "the memory of this machine does not suffice"
+    else:
+        remedy = "" if debug else "; --debug shows the trace"
+        line = f"this is a bug in shapband: {error_line(error)}{remedy}"
+    typer.echo(f"error: {hide(line)}", err=True)
+    return 1
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an error comes from a command, and not from the way it was called."""
+    if isinstance(error, BrokenPipeError):
+        return False
+    return not type(error).__module__.startswith(("typer", "click"))
