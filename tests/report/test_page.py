@@ -238,7 +238,7 @@ def test_more_than_500_providers_have_no_ranks():
 
 
 def test_constant_values_have_no_width():
-    page = read(valuation_of(np.full((10, 2), 0.3)))
+    page = read(valuation_of(np.full((40, 2), 0.3)))
     assert "There is no half width to draw" in page.text
     assert set(page.column(VALUES, "expectation").values()) == {"0.300000"}
     assert set(page.column(VALUES, "± 95 %").values()) == {"0.000000"}
