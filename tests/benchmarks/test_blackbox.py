@@ -6,19 +6,19 @@ from benchmarks import blackbox, harness
 
 
 def test_the_rows_of_the_network(monkeypatch):
-    monkeypatch.setattr(blackbox, "N_GAMES", 1)
+    monkeypatch.setattr(blackbox, "N_GAMES", 2)
     monkeypatch.setattr(blackbox, "NETWORK_ROUNDS", 1)
     monkeypatch.setattr(blackbox, "IMPLAUSIBLE", -100.0)  # one round says nothing about times
     monkeypatch.setattr(harness, "check_pinned", lambda: None)
     first, loop, compiled = blackbox.network_rows()
-    assert "10 fits" in first.measured
+    assert "20 fits" in first.measured
     assert first.target == "below 3 %"
     assert loop.met is None
-    assert "10 networks" in compiled.measured
+    assert "20 networks" in compiled.measured
 
 
 def test_rows_refuse_to_compare_different_work(monkeypatch):
-    monkeypatch.setattr(blackbox, "N_GAMES", 1)
+    monkeypatch.setattr(blackbox, "N_GAMES", 2)
     monkeypatch.setattr(blackbox, "coalitions_of", lambda value: [])
     with pytest.raises(RuntimeError, match="not the same work"):
         blackbox.network_rows()

@@ -212,7 +212,9 @@ def _noise_half_width(moments: Moments, level: float) -> FloatArray:
 
 def _noise_correlation(moments: Moments) -> FloatArray:
     """Correlation over games of the squared deviation with the noise."""
-    return _correlation(moments.cross_21, np.sqrt(_square_spread(moments) * moments.noise_m2))
+    # The product of the two could overflow.
+    size = np.sqrt(_square_spread(moments)) * np.sqrt(moments.noise_m2)
+    return _correlation(moments.cross_21, size)
 
 
 def _presence_correlation(moments: Moments, averaged: Averaged) -> FloatArray:
