@@ -66,7 +66,7 @@ package:  ## build wheel and sdist in out/package/dist, install the wheel alone,
 		out/package/dist/*.whl
 	cd out/package && clean/bin/python -I ../../release/smoke.py
 
-# ONLY=solvers measures some of the groups, and prints the page instead.
+# ONLY=solvers measures some of the groups again.
 bench:  ## measure beside the peers in .venv-bench, and write benchmarks/RESULTS.md
 	$(PYTHON) benchmarks/run.py $(ONLY)
 

@@ -1,12 +1,14 @@
 """`make bench`: make the environment, measure everything in it, write `RESULTS.md`.
 
-With the names of groups as arguments it measures only those, and prints the page instead.
+With the names of groups as arguments it measures only those, prints their page, and puts them into
+`RESULTS.md` in the place of what a whole run measured before.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -35,7 +37,9 @@ GROUPS = (
     "solvers",
 )
 BESIDE_PEERS = ("peers", "models")
-Measured = dict[str, list[dict[str, Any]]]  # rows and tables of one group
+KEPT = ROOT / "out" / "benchmarks"  # what each group measured last
+# Rows and tables of one group, and the run in which it was measured.
+Measured = dict[str, Any]
 ONE_THREAD = {
     f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA")
 }
@@ -48,17 +52,20 @@ def main(chosen: list[str]) -> int:
         print(f"no group {', '.join(unknown)}: choose from {', '.join(GROUPS)}", file=sys.stderr)
         return 2
     peers = make_environment()
-    started, load_before = time.perf_counter(), os.getloadavg()[0]
+    when = f"{datetime.now(UTC):%d %B %Y, %H:%M} UTC"
+    load = os.getloadavg()[0]
+    if not chosen:
+        shutil.rmtree(KEPT, ignore_errors=True)
     measured = {
-        group: measure(group) if peers or group not in BESIDE_PEERS else None
+        group: measure(group, when, load) if peers or group not in BESIDE_PEERS else None
         for group in GROUPS
         if group in chosen or not chosen
     }
-    page = document(measured, time.perf_counter() - started, load_before)
-    if not chosen:
-        (HERE / "RESULTS.md").write_text(page, encoding="utf-8")
-    print(page)
-    return 1 if any(parts is None for parts in measured.values()) else 0
+    print(document(measured))
+    whole = {group: kept(group) for group in GROUPS}
+    if not chosen or None not in whole.values():
+        (HERE / "RESULTS.md").write_text(document(whole), encoding="utf-8")
+    return 1 if None in measured.values() else 0
 
 
 def make_environment() -> bool:
@@ -80,8 +87,8 @@ def make_environment() -> bool:
     return True
 
 
-def measure(group: str) -> Measured | None:
-    """Run one group in a fresh process on one thread; None if it fails."""
+def measure(group: str, when: str, load: float) -> Measured | None:
+    """Run one group in a fresh process on one thread, and keep it; None if it fails."""
     print(f"measuring {group} ...", flush=True)
     started = time.perf_counter()
     done = subprocess.run(
@@ -92,31 +99,40 @@ def measure(group: str) -> Measured | None:
         text=True,
         check=False,
     )
-    print(f"  {time.perf_counter() - started:.0f} s", flush=True)
+    took = time.perf_counter() - started
+    print(f"  {took:.0f} s", flush=True)
     if done.returncode:
         print("!" * 72 + f"\n{group} FAILED: it is not measured.\n" + "!" * 72)
         return None
-    parts: Measured = json.loads(done.stdout)
+    parts: Measured = json.loads(done.stdout) | {"run": when, "load": load, "seconds": took}
+    KEPT.mkdir(parents=True, exist_ok=True)
+    (KEPT / f"{group}.json").write_text(json.dumps(parts), encoding="utf-8")
     return parts
 
 
-def document(measured: dict[str, Measured | None], took: float, load_before: float) -> str:
+def kept(group: str) -> Measured | None:
+    """What was measured last, so that a group can be measured again without all others."""
+    file = KEPT / f"{group}.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+
+
+def document(measured: dict[str, Measured | None]) -> str:
     """Write the results as one page."""
-    found = [parts for parts in measured.values() if parts is not None]
-    rows = [row for parts in found for row in parts["rows"]]
-    tables = [table for parts in found for table in parts["tables"]]
+    found = {group: parts for group, parts in measured.items() if parts is not None}
+    rows = [row for parts in found.values() for row in parts["rows"]]
+    tables = [table for parts in found.values() for table in parts["tables"]]
     judged = [row for row in rows if row["met"] is not None]
     missed = [row for row in judged if not row["met"]]
+    took = sum(parts["seconds"] for parts in found.values())
     lines = [
         "# Benchmarks",
         "",
-        f"Written by `make bench` on {datetime.now(UTC):%d %B %Y}, in {took / 60:.0f} minutes. "
+        f"Written by `make bench`, in {took / 60:.0f} minutes. "
         f"{len(judged) - len(missed)} of {len(judged)} targets are met.",
         "",
         f"- Processor: {processor()}, {os.cpu_count()} cores; one thread a worker.",
         f"- {versions()}.",
-        f"- Load when it began: {load_before:.1f}. Above 0.5 other work disturbed the "
-        "measurements: then the times, and two workers above all, say little.",
+        *runs(found),
         "- Numbers are medians with quartiles in brackets. What is compared is measured in turns, "
         "round by round; ratios are taken within a round.",
         "",
@@ -140,6 +156,22 @@ def document(measured: dict[str, Measured | None], took: float, load_before: flo
         *(line for table in tables for line in table_lines(table)),
     ]
     return "\n".join(lines)
+
+
+def runs(found: dict[str, Measured]) -> list[str]:
+    """When the groups were measured, and with what load; those measured apart are named."""
+    groups: dict[tuple[str, float], list[str]] = {}
+    for group, parts in found.items():
+        groups.setdefault((parts["run"], parts["load"]), []).append(group)
+    lines = []
+    for (when, load), names in sorted(groups.items(), key=lambda one: -len(one[1])):
+        what = f"Measured apart, {', '.join(names)}" if lines else "Measured in one run"
+        lines.append(f"- {what}: {when}, load when it began {load:.1f}.")
+    lines.append(
+        "- With a load above 0.5 other work disturbed the measurements: then the times, and two "
+        "workers above all, say little."
+    )
+    return lines
 
 
 def table_lines(table: dict[str, Any]) -> list[str]:
