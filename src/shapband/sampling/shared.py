@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shapband._typing import IntArray
+from shapband._typing import BoolArray, IntArray
 from shapband.checks import printable
 from shapband.records import Batch
 from shapband.sampling.distinct import record_hashes
@@ -47,11 +47,17 @@ def shared_records(names: Sequence[str], stocks: Sequence[Batch | None]) -> tupl
     (Shared(one='a', other='c', records=3, smaller=3),)
     """
     hashes: list[NDArray[np.uint64]] = [
-        np.empty(0, np.uint64) if stock is None else np.unique(record_hashes(stock))
-        for stock in stocks
+        np.empty(0, np.uint64) if stock is None else record_hashes(stock) for stock in stocks
     ]
-    sizes = np.array([len(one) for one in hashes])
-    pairs, counts = _pairs(np.concatenate(hashes), np.repeat(np.arange(len(names)), sizes))
+    repeated = _repeated(np.concatenate(hashes))
+    if not len(repeated):
+        return ()
+    within = [one[_is_in(one, repeated)] for one in hashes]
+    different = [np.unique(one) for one in within]
+    counted = [len(one) for one in different]
+    owners = np.repeat(np.arange(len(names)), counted)
+    pairs, counts = _pairs(np.concatenate(different), owners)
+    sizes = np.array([len(one) for one in hashes]) - [len(one) for one in within] + counted
     smaller = np.minimum(sizes[pairs[:, 0]], sizes[pairs[:, 1]])
     told = np.flatnonzero(counts > _TOLD * smaller)
     order = told[np.argsort(-counts[told], kind="stable")][:_MOST]
@@ -59,6 +65,18 @@ def shared_records(names: Sequence[str], stocks: Sequence[Batch | None]) -> tupl
         Shared(names[pairs[at, 0]], names[pairs[at, 1]], int(counts[at]), int(smaller[at]))
         for at in order
     )
+
+
+def _repeated(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The hashes that occur more than once. They are few as a rule, so all else is quick."""
+    ordered = np.sort(hashes)
+    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+
+
+def _is_in(hashes: NDArray[np.uint64], some: NDArray[np.uint64]) -> BoolArray:
+    """Which of the hashes are among some others, which are sorted."""
+    place = np.minimum(np.searchsorted(some, hashes), len(some) - 1)
+    return np.asarray(some[place] == hashes)
 
 
 def _pairs(hashes: NDArray[np.uint64], owners: IntArray) -> tuple[IntArray, IntArray]:
