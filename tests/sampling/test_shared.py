@@ -1,5 +1,6 @@
 """Providers with the same records are told, before money is divided."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -138,3 +139,35 @@ def test_pools_are_compared_where_stocks_are_not_in_memory():
     utility = sb.LinearUtility(X[300:], Y[300:])
     valuation = sb.value(providers, utility, sampling=sb.Pooled(50, 20), n_games=5, seed=0)
     assert [(s.one, s.other) for s in valuation.shared_records] == [("a", "b")]
+
+
+def by_sets(names, stocks):
+    """Each record beside the first provider that has it, with Python's sets."""
+    sets = [
+        {(*x, y) for x, y in zip(one.X.tolist(), one.y.tolist(), strict=True)} for one in stocks
+    ]
+    counts = Counter()
+    for record in set().union(*sets):
+        first, *others = [i for i, one in enumerate(sets) if record in one]
+        counts.update((first, other) for other in others)
+    found = set()
+    for (one, other), count in counts.items():
+        smaller = min(len(sets[one]), len(sets[other]))
+        if 3 * count > smaller:
+            found.add((names[one], names[other], count, smaller))
+    return found
+
+
+def test_many_random_stocks_agree_with_sets():
+    rng = np.random.default_rng(0)
+    told = 0
+    for _ in range(100):
+        stocks = []
+        for size in rng.integers(1, 30, size=rng.integers(1, 6)):
+            X = rng.integers(0, rng.integers(2, 12), size=(size, 2))
+            stocks.append(Batch(X.astype(float), rng.integers(0, 3, size).astype(float)))
+        names = [str(i) for i in range(len(stocks))]
+        found = set(shared_records(names, stocks))
+        assert found == by_sets(names, stocks)
+        told += len(found)
+    assert told > 50
