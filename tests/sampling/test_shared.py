@@ -170,4 +170,4 @@ def test_many_random_stocks_agree_with_sets():
         found = set(shared_records(names, stocks))
         assert found == by_sets(names, stocks)
         told += len(found)
-    assert told > 50
+    assert told > 10  # else little was compared
