@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from shapband._typing import AnyArray
 from shapband.records import Batch
 
 
@@ -31,5 +32,5 @@ def one_target(names: Sequence[str], stocks: Sequence[Batch | None]) -> tuple[st
     return tuple(same)
 
 
-def _all_equal(y: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> bool:
+def _all_equal(y: AnyArray) -> bool:
     return bool(np.all(y == y[:1]))
