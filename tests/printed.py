@@ -8,7 +8,8 @@ such as times, and lines that are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -18,6 +19,17 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 def blocks(page: Path) -> list[tuple[str, str]]:
     """The fenced blocks of a page: language and content."""
     return re.findall(r"^```(\w+)\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def run_shell(block: str, folder: Path, environment: Mapping[str, str], patience: float) -> str:
+    """Run a block of shell in a folder, and return what it prints; it must not fail."""
+    done = subprocess.run(  # noqa: S603
+        ["bash", "-euo", "pipefail", "-c", block],  # noqa: S607
+        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, timeout=patience,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{block}\n{done.stdout}"
+    return done.stdout
 
 
 def check_page(page: Path, language: str, run: Callable[[str], str]) -> int:

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.conftest import PATIENCE
-from tests.printed import ROOT, blocks
+from tests.printed import ROOT, blocks, run_shell
 
 GIT = ["git"]
 GIT += ["-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"]
@@ -35,13 +35,7 @@ def shell(tmp_path):
     environment["PYTHON"] = sys.executable
 
     def run(command, patience=PATIENCE):
-        done = subprocess.run(  # noqa: S603
-            ["bash", "-euo", "pipefail", "-c", command],  # noqa: S607
-            cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, timeout=patience,
-        )  # fmt: skip
-        assert done.returncode == 0, f"{command}\n{done.stdout}"
-        return done.stdout
+        return run_shell(command, tmp_path, environment, patience)
 
     return run
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 import tomllib
 
@@ -10,7 +9,7 @@ import pytest
 
 from shapband.config.config import Config
 from tests.conftest import PATIENCE
-from tests.printed import ROOT, blocks, check_page
+from tests.printed import ROOT, blocks, check_page, run_shell
 
 TOUR = ROOT / "docs" / "runs.md"
 FIRST = ROOT / "docs" / "first-report.md"
@@ -41,14 +40,9 @@ def shell(tmp_path, environment):
     """Run a block of shell in an empty folder, and return what it prints."""
 
     def run(block):
-        done = subprocess.run(  # noqa: S603
-            ["bash", "-euo", "pipefail", "-c", block],  # noqa: S607
-            cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, timeout=PATIENCE,
-        )  # fmt: skip
-        assert done.returncode == 0, f"{block}\n{done.stdout}"
-        assert "Traceback" not in done.stdout
-        return "".join(line for line in done.stdout.splitlines(True) if PROGRESS not in line)
+        printed = run_shell(block, tmp_path, environment, PATIENCE)
+        assert "Traceback" not in printed
+        return "".join(line for line in printed.splitlines(True) if PROGRESS not in line)
 
     return run
 
