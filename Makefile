@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo docs site test test-long mutants lint check package bench coverage reproduce clean
+.PHONY: demo docs site test test-long golden mutants lint check package bench coverage reproduce clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -27,6 +27,10 @@ test: .venv/installed  ## the ordinary tests
 
 test-long: .venv/long  ## the full-size statistical checks, load tests, and a real Ray cluster
 	$(BIN)/python -m pytest --quiet -m long tests
+
+# BESIDE=out/before.json lists the differences to a record made before.
+golden: .venv/installed  ## record the numbers of every way to play games
+	$(BIN)/python -m tests.golden.record out/golden.json $(if $(BESIDE),--beside $(BESIDE))
 
 .venv-mutants/installed: pyproject.toml mutation/requirements.txt
 	$(PYTHON) -m venv --clear .venv-mutants
