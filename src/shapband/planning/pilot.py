@@ -134,7 +134,9 @@ def larger_sampling(pilot: Pilot, n_pool: int) -> Sampling | None:
         return None
     if n_pool < _FAR * sampling.n_pool:
         return None
-    return replace(sampling, n_pool=min(n_pool // 2, _LARGEST_DRAWS * sampling.n_boot))
+    larger = min(n_pool // 2, _LARGEST_DRAWS * sampling.n_boot)
+    # With draws of 1 to 3 records the first pools hold _LARGEST_DRAWS draws already.
+    return replace(sampling, n_pool=larger) if larger > sampling.n_pool else None
 
 
 def run_pilot(
