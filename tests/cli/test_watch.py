@@ -4,16 +4,18 @@ import http.client
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 import shapband as sb
-from shapband.cli.watch import WatchServer
+from shapband.cli.watch import WatchServer, _Handler
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,8 @@ def server(run):
         thread.join(10)
 
 
-def asked(server, method="GET", path="/", host=None):
+def asked(server, method="GET", path=None, host=None):
+    path = server.address.partition(str(server.server_port))[2] if path is None else path
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
     connection.request(method, path, headers={"Host": host or f"127.0.0.1:{server.server_port}"})
     answer = connection.getresponse()
@@ -65,6 +68,10 @@ def test_a_request_changes_nothing_in_the_run(server, run):
     [
         ({"host": "evil.example"}, 403),
         ({"host": "evil.example:80"}, 403),
+        ({"path": "/"}, 403),
+        ({"path": "/?token="}, 403),
+        ({"path": "/?token=guessed"}, 403),
+        ({"path": "/?token=%ff%fe"}, 403),
         ({"path": "/run.db"}, 404),
         ({"path": "/../run.db"}, 404),
         ({"path": "http://127.0.0.1/"}, 404),
@@ -86,6 +93,36 @@ def test_the_head_has_no_body(server):
 
 def test_only_this_machine_can_reach_it(server):
     assert server.server_address[0] == "127.0.0.1"
+
+
+def test_the_token_is_long_and_another_for_every_server(server, run):
+    token = parse_qs(urlsplit(server.address).query)["token"][0]
+    assert len(token) >= 20
+    with WatchServer(run, port=0) as other:
+        assert token not in other.address
+
+
+def test_a_connection_that_sends_nothing_is_closed(server, monkeypatch):
+    assert _Handler.timeout == 30
+    monkeypatch.setattr(_Handler, "timeout", 0.2)
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as idle:
+        assert idle.recv(1) == b""
+
+
+def test_more_connections_than_a_browser_needs_are_closed_at_once(server):
+    idle = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(16)]
+    one_more = socket.create_connection(("127.0.0.1", server.server_port), timeout=30)
+    assert one_more.recv(1) == b""
+    for connection in [*idle, one_more]:
+        connection.close()
+    wait_for(lambda: True if status_of(server) == 200 else None)
+
+
+def status_of(server):
+    try:
+        return asked(server)[0].status
+    except (ConnectionError, http.client.HTTPException):
+        return None
 
 
 def test_a_port_in_use_is_told(server, run):
@@ -122,19 +159,22 @@ def test_a_run_at_work_is_followed(tmp_path):
         with subprocess.Popen(  # noqa: S603
             [*command, "watch", "slow"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
         ) as watching:
-            line = watching.stdout.readline()
-            port = int(line.split("127.0.0.1:")[1].split("/")[0])
-            assert wait_for(lambda: refreshing(port)) == "3"
-            os.kill(watching.pid, signal.SIGTERM)
-            assert watching.wait(60) == 0
+            try:
+                line = watching.stdout.readline()
+                address = urlsplit(line.split(" at ")[1].split(" ")[0])
+                assert wait_for(lambda: refreshing(address)) == "3"
+                os.kill(watching.pid, signal.SIGTERM)
+                assert watching.wait(60) == 0
+            finally:
+                watching.kill()  # `with` would wait for ever after a failed assertion
     finally:
         at_work.kill()
         at_work.wait(20)
 
 
-def refreshing(port):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request("GET", "/")
+def refreshing(address):
+    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=30)
+    connection.request("GET", f"/?{address.query}")
     answer = connection.getresponse()
     text = answer.read().decode()
     return answer.getheader("Refresh") if "not finished" in text else None

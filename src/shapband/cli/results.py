@@ -212,7 +212,8 @@ def watch(
     """Serve a page that follows a run, until Ctrl-C.
 
     The page is that of `report`, made again as games are added. It is read only, and only this
-    machine can open it.
+    machine can open it. The address holds a random token, so that other users of the machine
+    cannot open it.
     """
     from shapband.cli.interrupt import interruptible
     from shapband.cli.watch import WatchServer

@@ -1,11 +1,19 @@
-"""A page on this machine that follows a run: read only, and for no other machine."""
+"""A page on this machine that follows a run: read only, and for this user alone.
+
+Every user of the machine can connect to the port, and a run may be closed to them. So the address
+that the terminal shows holds a random token, and requests without it are refused.
+"""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from shapband.checks import one_line
 from shapband.errors import InvalidInput, ShapbandError
@@ -14,6 +22,8 @@ from shapband.runs.read import load
 
 _HOME = "127.0.0.1"
 _REFRESH = 3  # seconds between two looks while games are played
+_IDLE = 30  # seconds after which a connection that sends nothing is closed
+_MOST = 16  # connections at the same time; a browser opens two or three
 _HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
     "Cache-Control": "no-store",
@@ -38,6 +48,8 @@ class WatchServer(ThreadingHTTPServer):
     def __init__(self, run: Path, port: int) -> None:
         self._run = run
         self._made: tuple[object, str] | None = None
+        self._token = secrets.token_urlsafe(16)
+        self._free = BoundedSemaphore(_MOST)
         try:
             super().__init__((_HOME, port), _Handler)
         except OSError as cause:
@@ -46,12 +58,32 @@ class WatchServer(ThreadingHTTPServer):
     @property
     def address(self) -> str:
         """Where a browser finds the page."""
-        return f"http://{_HOME}:{self.server_port}/"
+        return f"http://{_HOME}:{self.server_port}/?token={self._token}"
 
     @property
     def hosts(self) -> set[str]:
         """The names by which this machine may call it; others would be a page elsewhere."""
         return {f"{name}:{self.server_port}" for name in (_HOME, "localhost")}
+
+    def allows(self, query: str) -> bool:
+        """Whether the query of an address holds the token."""
+        given = parse_qs(query).get("token", [""])[0]
+        # The comparison takes the same time for any token, so its duration does not help to guess.
+        return secrets.compare_digest(given.encode(), self._token.encode())
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own, unless there are too many."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and make room for another connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
     def page(self) -> tuple[str, bool]:
         """The page as it is now, and whether the run is still at work."""
@@ -74,6 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: WatchServer
     server_version = "shapband"
     sys_version = ""
+    timeout = _IDLE
 
     def do_GET(self) -> None:
         """Send the page."""
@@ -87,8 +120,14 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Host") not in self.server.hosts:
             self.send_error(HTTPStatus.FORBIDDEN)
             return
-        if self.path != "/":
+        address = urlsplit(self.path)
+        if address.path != "/" or address.netloc:
             self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        if not self.server.allows(address.query):
+            self.send_error(
+                HTTPStatus.FORBIDDEN, explain="open the whole address that the terminal shows"
+            )
             return
         try:
             text, at_work = self.server.page()
