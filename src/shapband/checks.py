@@ -18,7 +18,7 @@ from shapband.errors import InvalidInput
 _LISTED = 12  # known words that an error lists
 _LONGEST_TEXT = 4_000  # characters kept of another library's error message
 censors: list[Callable[[str], str]] = []  # applied to a text before it is cut
-_UNSAFE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # control, format, private, surrogate, separators
+UNSAFE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # control, format, private, surrogate, separators
 MOST = 10**12  # largest count accepted; larger ones are mistakes and would overflow
 
 
@@ -136,6 +136,6 @@ def written(thing: object) -> str:
 def printable(text: str) -> str:
     """Escape control and direction characters, which could change what a terminal shows."""
     return "".join(
-        char.encode("unicode_escape").decode() if unicodedata.category(char) in _UNSAFE else char
+        char.encode("unicode_escape").decode() if unicodedata.category(char) in UNSAFE else char
         for char in text
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import shlex
 import sys
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from shapband._compare import Comparison
 from shapband.checks import printable
 from shapband.errors import InvalidInput
+from shapband.foreign import csv_cell, json_text
 from shapband.paying.payouts import Payouts
 from shapband.planning.bill import Bill
 from shapband.planning.proposals import Proposals
@@ -95,7 +95,7 @@ def status_json(run: Path, status: RunStatus) -> str:
         }
         if valuation.groups is not None:
             document["groups"] = rows_of(valuation.groups.to_frame())
-    return _dumps(document)
+    return json_text(document)
 
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -109,12 +109,10 @@ def exported(valuation: Valuation, form: Format) -> bytes:
     if form == "valuation":
         return (valuation.to_json() + "\n").encode()
     if form == "json":
-        return (_dumps(rows_of(valuation.to_frame())) + "\n").encode()
+        return (json_text(rows_of(valuation.to_frame())) + "\n").encode()
     frame = valuation.to_frame()
     if form == "csv":
-        if "group" in frame:
-            frame["group"] = frame["group"].map(_spreadsheet_text, na_action="ignore")
-        return frame.rename(index=_spreadsheet_text).to_csv().encode()
+        return _harmless(frame).to_csv().encode()
     buffer = io.BytesIO()
     try:
         frame.to_parquet(buffer, engine="pyarrow")
@@ -125,9 +123,12 @@ def exported(valuation: Valuation, form: Format) -> bytes:
     return buffer.getvalue()
 
 
-def _spreadsheet_text(name: str) -> str:
-    """Quote a name that a spreadsheet would take for a formula."""
-    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
+def _harmless(frame: pd.DataFrame) -> pd.DataFrame:
+    """Make every string of a frame harmless for a spreadsheet."""
+    cells = frame.reset_index()
+    return cells.map(lambda cell: csv_cell(cell) if isinstance(cell, str) else cell).set_index(
+        cells.columns[0]
+    )
 
 
 def write_export(content: bytes, form: Format, out: Path | None) -> None:
@@ -186,7 +187,7 @@ def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
     ]
     notes = list(comparison.notes)
     document = {"first": str(one), "second": str(other), "providers": rows}
-    return _dumps(document | {"paired_games": comparison.paired_games, "notes": notes})
+    return json_text(document | {"paired_games": comparison.paired_games, "notes": notes})
 
 
 def proposals_json(found: Proposals) -> str:
@@ -200,7 +201,7 @@ def proposals_json(found: Proposals) -> str:
         "pilot": {**asdict(pilot.cost), "n_games": pilot.n_games, "seconds": pilot.seconds},
         "seed": found.recommended.seed,
     }
-    return _dumps(document)
+    return json_text(document)
 
 
 def bill_json(bill: Bill) -> str:
@@ -214,7 +215,7 @@ def bill_json(bill: Bill) -> str:
         "exactly": bill.exactly,
         "money": None if bill.money is None else str(bill.money),
     }
-    return _dumps(document)
+    return json_text(document)
 
 
 def payouts_json(paid: Payouts) -> str:
@@ -227,7 +228,7 @@ def payouts_json(paid: Payouts) -> str:
         "providers": rows_of(paid.to_frame()),
         "notes": list(paid.notes),
     }
-    return _dumps(document)
+    return json_text(document)
 
 
 def _p_text(p_value: float) -> str:
@@ -244,7 +245,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return str(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _dumps(document: object) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
