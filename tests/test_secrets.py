@@ -1,5 +1,7 @@
 """Secrets do not show: not in errors, not in traces, and not in the run."""
 
+import base64
+import functools
 import hashlib
 import json
 import sys
@@ -8,8 +10,9 @@ from urllib.parse import quote_plus
 import pytest
 from typer.testing import CliRunner
 
+import shapband as sb
 from shapband.cli.app import app
-from shapband.secrets import hide, reveal
+from shapband.secrets import hide, learn, reveal
 
 PEM = (
     "-----BEGIN KEY-----\nMIIEvQIBADANBgkq+/h\n  hkiG9w0BAQEFAASC\nBKcwggSj==\n-----END KEY-----\n"
@@ -93,3 +96,119 @@ def test_a_secret_that_is_no_utf_8_can_be_revealed(monkeypatch):
     monkeypatch.setattr("shapband.secrets._revealed", set())
     reveal({"env": "A_SECRET"}, "key")
     assert hide("at host?key=p%FFssword") == "at host?key=***"
+
+
+URL = "postgresql://reader:s3cret%2Fsauce@db.example.org:5432/north?sslmode=require&token=tk-0123456789"
+USER_AND_PASSWORD = base64.b64encode(b"reader:s3cret/sauce").decode()
+# Ways in which drivers and HTTP clients repeat an address, and what must not be in the message.
+REPEATED = {
+    "whole": f"cannot connect to {URL}",
+    "password": 'password authentication failed for "s3cret/sauce"',
+    "quoted password": "bad userinfo s3cret%2Fsauce",
+    "netloc": "no route to reader:s3cret%2Fsauce@db.example.org:5432",
+    "basic auth": f"401 for Authorization: Basic {USER_AND_PASSWORD}",
+    "basic auth alone": f"rejected {USER_AND_PASSWORD}",
+    "cut off": f"timeout at {URL[:32]}...",
+    "cut off at the front": f"timeout at ...{URL[16:]}",
+    "keywords": "user=reader password=s3cret/sauce host=db",
+    "token": "403 for /north?token=tk-0123456789",
+    "repr": repr({"dsn": URL}),
+}
+LEAKS = ("s3cret", "sauce", "tk-0123", USER_AND_PASSWORD[:-4])
+
+
+class Repeats(sb.GenerativeSource):
+    """A source whose errors repeat what it was given."""
+
+    schema = None
+
+    def __init__(self, url, message):
+        self._settings = {"url": url}
+        self._message = message
+
+    def draw(self, size, rng):
+        raise ConnectionError(self._message)
+
+
+@pytest.fixture
+def forgotten(monkeypatch):
+    monkeypatch.setattr("shapband.secrets._revealed", set())
+
+
+@pytest.mark.parametrize("how", REPEATED)
+def test_the_password_of_a_source_made_in_python_is_in_no_error_and_not_in_the_run(
+    how, forgotten, tmp_path
+):
+    providers = [sb.Provider("north", Repeats(URL, REPEATED[how]))]
+    with pytest.raises(sb.errors.SourceError) as caught:
+        sb.value(
+            providers, sb.AdditiveUtility(), sampling=sb.Fresh(2), n_games=2, seed=0,
+            run=tmp_path / "run",
+        )  # fmt: skip
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("run/run.db*"))
+    assert stored
+    assert "***" in str(caught.value)
+    for leak in LEAKS:
+        assert leak not in str(caught.value)
+        assert leak.encode() not in stored
+
+
+@pytest.mark.parametrize("how", REPEATED)
+def test_a_secret_address_is_hidden_in_its_parts(how, forgotten, monkeypatch):
+    monkeypatch.setenv("A_SECRET", URL)
+    reveal({"env": "A_SECRET"}, "key")
+    shown = hide(REPEATED[how])
+    assert "***" in shown
+    assert not [leak for leak in LEAKS if leak in shown]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at https://me:hush@h.org/x", "at https://me:***@h.org/x"),
+        ("at https://me:a:b@h.org:80", "at https://me:***@h.org:80"),
+        ("ftp://:pw@h and amqp://u:pw@h", "ftp://:***@h and amqp://u:***@h"),
+        ("key: api_key=abc123 is wrong", "key: api_key=*** is wrong"),
+        ("?access_token=x.y.z&n=5", "?access_token=***&n=5"),
+        ("Authorization: Bearer abcdefgh1234", "Authorization: Bearer ***"),
+    ],
+)
+def test_passwords_that_nobody_declared_are_hidden_by_their_place(text, shown, forgotten):
+    assert hide(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see https://example.org/a:b for help",
+        "a basic authentication is needed",
+        "n_sample=60 and keys=3 are fine",
+        "compass=north",
+        "provider 'north': 3 tokens were left",
+        "mail me@example.org",
+    ],
+)
+def test_ordinary_words_are_left_as_they_are(text, forgotten):
+    assert hide(text) == text
+
+
+def _closure():
+    password = "open-sesame-1"  # noqa: S105
+    return lambda size, rng: password
+
+
+HOLDERS = {
+    "attribute": lambda: type(
+        "S", (), {"__init__": lambda self: vars(self).update({"token": "open-sesame-1"})}
+    )(),
+    "closure": _closure,
+    "partial": lambda: functools.partial(print, api_key="open-sesame-1"),
+    "default": lambda: lambda size, rng, secret="open-sesame-1": secret,
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_secrets_are_found_where_python_keeps_them(holder, forgotten):
+    made = HOLDERS[holder]()
+    learn(sb.FunctionSource(made) if callable(made) else made)
+    assert hide("wrong: open-sesame-1") == "wrong: ***"

@@ -14,6 +14,7 @@ from shapband.checks import check_whole, concerning, described, error_line, prin
 from shapband.errors import InvalidInput, SourceError
 from shapband.grouping import Grouping
 from shapband.records import Batch, Schema
+from shapband.secrets import learn
 from shapband.sources.base import FiniteSource, MemorySource, Source, check_features, check_targets
 from shapband.sources.frames import FrameSource, as_frame, check_infinite
 
@@ -249,6 +250,7 @@ def check_providers(
         labels.extend(player.name if isinstance(player, Group) else "" for _ in members)
     _check_names(players, checked)
     for provider in checked:
+        learn(provider.source)  # before its attributes are asked for, which may fail
         _check_answers(provider)
     _check_features(checked)
     return tuple(checked), Grouping.of_labels(labels)

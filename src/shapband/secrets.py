@@ -1,23 +1,47 @@
-"""Secrets: named in the file, read from the environment, and never shown or stored.
+"""Secrets: never shown, never stored.
 
-Everything that is printed or written to disk about an error goes through `hide`, because libraries
-repeat the secrets they are given in their errors: plain, quoted, or line by line.
+A secret is named in a configuration and read from the environment, or found in a source: a URL
+with a password, or an attribute that is called `password`, `token` or the like. Everything that is
+printed or written to disk about an error goes through `hide`, because libraries repeat the secrets
+they are given in their errors: whole or in parts, plain, quoted, encoded or cut off. Passwords in
+URLs and values of parameters such as ``token=`` are hidden even if nobody declared them.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
+from types import CellType, FunctionType, MethodType
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from shapband.checks import censors, printable
 from shapband.errors import InvalidInput
 
 _SHORTEST = 4  # characters; hiding shorter values would make the text unreadable
-_SHORTEST_LINE = 8  # the same for one line of several
+_SHORTEST_LINE = 8  # the same for one line of several, and for a secret that was cut off
+_DEEPEST, _MOST_ITEMS = 4, 100  # how far the attributes of a source are followed
+_NAMES = (
+    r"passwords?|passwd|passphrase|pwd|secrets?|tokens?|credentials?|api_?-?keys?|"
+    r"(?:access|account|private|shared|secret)_?-?(?:access)?_?-?keys?|signature|sig|sas"
+)
+_SENSITIVE = re.compile(rf"(?i)(?:^|[_\W]|(?<=[a-z]))(?:{_NAMES})$")
+# What shows a secret by its place in a text: user:password@, password=..., Authorization headers.
+_PLACES = (
+    re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s/@:'\"<>]*:)[^\s/'\"<>]+(?=@)"),
+    re.compile(
+        rf"(?i)((?<![a-z])(?:[a-z]+[_-])*(?:{_NAMES})\s?=\s?['\"]?)(?!\*\*\*)[^\s&;,'\"<>)]+"
+    ),
+    re.compile(r"(?i)(\b(?:basic|bearer)\s+)(?=[\w+/.~=-]*\d)[\w+/.~=-]{8,}"),
+)
+_PAIRS = re.compile(
+    rf"(?i)(?:^|[\s;&?])(?:[a-z]+[_-])*(?:{_NAMES})\s*=\s*('[^']*'|\"[^\"]*\"|[^\s;&]+)"
+)
 _QUOTED: tuple[Callable[[str], str], ...] = (
     lambda text: repr(text)[1:-1],
     lambda text: repr('"' + text)[2:-1],  # inside a text with the other quotes
@@ -41,16 +65,42 @@ def reveal(options: Any, key: str) -> Any:
     return {name: reveal(part, f"{key}.{name}") for name, part in options.items()}
 
 
+def learn(thing: object) -> None:
+    """Find the secrets that an object holds, such as a source, so that `hide` knows them.
+
+    Examples
+    --------
+    >>> class Source:
+    ...     url = "https://reader:open-sesame@db.example.org/north"
+    >>> learn(Source())
+    >>> hide("401: open-sesame is wrong")
+    '401: *** is wrong'
+    """
+    for name, text in _strings(thing, "", 0):
+        if _SENSITIVE.search(name):
+            _register(text)
+        else:
+            for part in _parts(text):
+                _register(part)
+
+
 def hide(text: str) -> str:
-    """Replace every revealed value in a text by asterisks, in all its forms.
+    """Replace every secret in a text by asterisks, in all its forms.
 
     Examples
     --------
     >>> hide("nothing to hide")
     'nothing to hide'
+    >>> hide("no answer from postgresql://reader:open@db.example.org/north")
+    'no answer from postgresql://reader:***@db.example.org/north'
     """
-    for secret in sorted(_revealed, key=len, reverse=True):
+    longest_first = sorted(_revealed, key=len, reverse=True)
+    for secret in longest_first:
         text = text.replace(secret, "***")
+    for secret in longest_first:  # after all whole ones, which may begin alike
+        text = _without_beginning(text, secret)
+    for place in _PLACES:
+        text = place.sub(r"\1***", text)
     return text
 
 
@@ -63,9 +113,97 @@ def _variable(name: object, key: str) -> str:
     value = os.environ.get(name)
     if value is None:
         raise InvalidInput(f"{key}: the environment variable {name} is not set: set it")
-    if len(value) >= _SHORTEST:
-        _revealed.update(_forms(value))
+    _register(value)
     return value
+
+
+def _register(secret: str) -> None:
+    """Let `hide` know a secret and its parts, in all their forms."""
+    for part in (secret, *_parts(secret)):
+        if len(part) >= _SHORTEST:
+            _revealed.update(_forms(part))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The parts of a URL or a list of parameters that are secret themselves.
+
+    Examples
+    --------
+    >>> list(_parts("https://me:a%20b@example.org/x?token=abc"))
+    ['me:a%20b@example.org', 'me:a%20b', 'a%20b', 'me:a b', 'a b', 'abc']
+    >>> list(_parts("host=db user=me password=hush"))
+    ['hush']
+    """
+    try:
+        url = urlsplit(text)
+        password, query = url.password, parse_qsl(url.query)
+    except ValueError:  # such as an unfinished IPv6 address: there is no password to be found
+        return
+    if url.scheme and password:
+        user = url.username or ""
+        yield url.netloc
+        yield from dict.fromkeys(
+            [f"{user}:{password}", password, f"{unquote(user)}:{unquote(password)}"]
+        )
+        if unquote(password) != password:
+            yield unquote(password)
+    if url.scheme:
+        yield from (value for name, value in query if _SENSITIVE.search(name))
+    else:
+        yield from (found.strip("'\"") for found in _PAIRS.findall(text))
+
+
+def _strings(thing: object, name: str, depth: int) -> Iterator[tuple[str, str]]:
+    """The strings that an object holds, each with the name of its attribute, key or variable."""
+    if isinstance(thing, str):
+        yield name, thing
+    elif depth < _DEEPEST:
+        for part, value in list(_held(thing))[:_MOST_ITEMS]:
+            yield from _strings(value, part or name, depth + 1)
+
+
+def _held(thing: object) -> Iterator[tuple[str, object]]:
+    """What an object holds directly: attributes, items, or what a function closes over."""
+    if isinstance(thing, Mapping):
+        yield from ((str(key), value) for key, value in thing.items())
+    elif isinstance(thing, list | tuple | set | frozenset):
+        yield from (("", value) for value in thing)
+    elif isinstance(thing, functools.partial):
+        yield "", thing.func
+        yield "", thing.args
+        yield "", thing.keywords
+    elif isinstance(thing, MethodType):
+        yield "", thing.__self__
+        yield "", thing.__func__
+    elif isinstance(thing, FunctionType):
+        code, cells = thing.__code__, thing.__closure__ or ()
+        for name, cell in zip(code.co_freevars, cells, strict=True):
+            if cell != CellType():  # a variable that has no value yet
+                yield name, cell.cell_contents
+        defaults = thing.__defaults__ or ()
+        positional = code.co_varnames[: code.co_argcount]
+        yield from zip(positional[len(positional) - len(defaults) :], defaults, strict=True)
+        yield "", thing.__kwdefaults__ or {}
+        used = ((name, thing.__globals__.get(name)) for name in code.co_names)
+        yield from ((name, value) for name, value in used if isinstance(value, str))
+    elif hasattr(thing, "__dict__") and not isinstance(thing, type):
+        own = (pair for pair in vars(type(thing)).items() if isinstance(pair[1], str))
+        yield from (pair for pair in own if not pair[0].startswith("__"))
+        yield from vars(thing).items()
+
+
+def _without_beginning(text: str, secret: str) -> str:
+    """Replace beginnings of a secret, where a text was cut off, and what matches after them."""
+    lead = secret[:_SHORTEST_LINE]
+    if len(secret) <= _SHORTEST_LINE or "://" in secret[: 2 * _SHORTEST_LINE]:
+        return text  # the beginning of a URL is no secret; its password has forms of its own
+    at = text.find(lead)
+    while at >= 0:
+        same = (one == other for one, other in zip(text[at:], secret, strict=False))
+        end = at + sum(takewhile(bool, same))
+        text = f"{text[:at]}***{text[end:]}"
+        at = text.find(lead, at + 3)
+    return text
 
 
 def _forms(secret: str) -> set[str]:
