@@ -21,6 +21,7 @@ from shapband.moments.accumulate import Moments
 from shapband.moments.averaged import Averaged, games_part, pools_part
 from shapband.moments.decompose import fourth_moment, variance_of_variance
 from shapband.moments.errors import error_freedom, error_parts
+from shapband.moments.pools import FREEDOM
 from shapband.moments.shapes import (
     maybe_constant,
     never_changed,
@@ -80,6 +81,21 @@ def expectation_interval(moments: Moments, level: float) -> FloatArray:
         whole = np.where(maybe_constant(moments, level), np.inf, whole)
         ends.append(moments.mean + side * np.maximum(whole, rounding_error(moments)))
     return np.stack(ends, axis=1)
+
+
+def endless_half_widths(moments: Moments, level: float) -> FloatArray:
+    """Half widths that any number of games from the same pools would leave: (n,).
+
+    The degrees of freedom of a few games are those of the games; more games raise them to the
+    most that pools have, unless the pools are smaller still.
+    """
+    from scipy.special import stdtrit
+
+    if moments.pools is None:
+        return np.zeros_like(moments.mean)
+    few = moments.n_games - moments.n_groups
+    freedom = np.where(moments.pools.freedom < few, moments.pools.freedom, FREEDOM)
+    return np.asarray(stdtrit(freedom, _upper_tail(level)) * np.sqrt(moments.pools.variance))
 
 
 def _games_half_widths(
