@@ -35,6 +35,7 @@ REASONS = {
     "presence": "presence: ",
     "utility_chosen": "utility: chosen because ",
     "chosen": "solver:  chosen because ",
+    "certain": "games:   all are equal, because ",
 }
 
 
@@ -218,14 +219,14 @@ def _reasons(valuation: Valuation) -> list[str]:
 
 
 def _headline(valuation: Valuation) -> list[str]:
-    n, groups = len(valuation.names), valuation.groups
+    n, groups, games = len(valuation.names), valuation.groups, valuation.n_games
     nested = ""
     if groups is not None:
         inside, count = sum(map(len, groups.grouping.members)), len(groups.names)
         some = "" if inside == n else f", {inside} of them"
         nested = f"{some} in {count} group{'s' * (count > 1)}"
     lines = [
-        f"{n} provider{'s' * (n > 1)}{nested}, {valuation.n_games:,} games "
+        f"{n} provider{'s' * (n > 1)}{nested}, {games:,} game{'s' * (games > 1)} "
         f"({printable(valuation.stopped)})",
         f"of {printable(valuation.target)}",
     ]

@@ -19,8 +19,8 @@ from shapband.moments.presence import PresenceMoments
 def moments_document(moments: Moments) -> dict[str, Any]:
     """Write moments as a document."""
     document = {field.name: _written(getattr(moments, field.name)) for field in fields(moments)}
-    for name in ("presence", "averaged"):  # not in the documents of most valuations
-        if document[name] is None:
+    for name in ("presence", "averaged", "certain"):  # not in the documents of most valuations
+        if not document[name]:
             del document[name]
     return document
 

@@ -27,11 +27,14 @@ class GroupFold:
     ----------
     grouping : the groups
     per_shuffle : games that share a shuffle of the pools, or None
+    certain : whether all games are equal by design
     """
 
-    def __init__(self, grouping: Grouping, per_shuffle: int | None) -> None:
+    def __init__(
+        self, grouping: Grouping, per_shuffle: int | None, *, certain: bool = False
+    ) -> None:
         self._grouping = grouping
-        self._fold = Fold(len(grouping.names), per_shuffle)
+        self._fold = Fold(len(grouping.names), per_shuffle, certain=certain)
 
     def add(self, values: FloatArray, noise: FloatArray) -> None:
         """Add the next games: values of the providers (n_games, n), noise of the groups."""
