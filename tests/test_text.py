@@ -1,5 +1,6 @@
 """Numbers with the digits that their errors allow, and valuations that show themselves."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -58,7 +59,54 @@ def test_the_largest_value_comes_first_and_shares_add_up(valuation):
 def test_no_share_is_shown_of_a_total_that_is_not_positive(valuation):
     moments = replace(valuation.moments, mean=-valuation.moments.mean)
     _, rows = valuation_table(replace(valuation, moments=moments))
-    assert {row[3] for row in rows} == {"-"}
+    assert {row[3] for row in rows} == {"–"}
+
+
+# The total is 0 but for rounding, and below its error.
+@pytest.mark.parametrize("mean", [[0.1, 0.2, -0.3, 0.0, 0.0], [0.5, -0.4999, 0.0, 0.0, 0.0]])
+def test_no_share_is_shown_of_a_total_that_may_be_zero(valuation, mean):
+    assert sum(mean) > 0
+    moments = replace(valuation.moments, mean=np.array(mean))
+    _, rows = valuation_table(replace(valuation, moments=moments))
+    assert {row[3] for row in rows} == {"–"}
+    many = replace(moments, products=None)  # as for many providers: covariances are not kept
+    assert {row[3] for row in valuation_table(replace(valuation, moments=many))[1]} == {"–"}
+
+
+def test_shares_of_mixed_signs_are_shown_if_the_total_is_known(valuation):
+    moments = replace(valuation.moments, mean=np.array([9.0, -4.0, 0.0, 0.0, 0.0]))
+    _, rows = valuation_table(replace(valuation, moments=moments))
+    assert [row[3] for row in rows] == ["180.0 %", "0.0 %", "0.0 %", "0.0 %", "-80.0 %"]
+
+
+def error_line(valuation):
+    (line,) = [line for line in str(valuation).splitlines() if line.startswith("error:")]
+    found = re.fullmatch(
+        r"error:   (\d+) % from the number of games, (\d+) % from the pools \(shares of the "
+        r"squared error\); more games alone reach ±([\d.]+) at best", line,
+    )  # fmt: skip
+    assert found, line
+    return tuple(map(float, found.groups()))
+
+
+def test_it_is_said_how_far_more_games_alone_lower_the_error():
+    """The games have a third of the squared error of 20 games, and none of that of 5,000."""
+    providers, validation = linear_providers(n=2, records=300)
+    utility = sb.LinearUtility(*validation)
+
+    def play(n_games):
+        found = sb.value(providers, utility, sampling=sb.Pooled(200, 60), n_games=n_games, seed=0)
+        half = np.diff(found.interval(0.95), axis=1).max() / 2
+        return half, *error_line(found)
+
+    few, games, pools, best = play(20)
+    many, *_, at_last = play(5000)
+    assert 30 <= games <= 60
+    assert games + pools == 100
+    assert best < 0.9 * few
+    assert many < 0.9 * few
+    assert many == pytest.approx(at_last, rel=0.03)  # the limit is reached
+    assert many == pytest.approx(best, rel=0.5)  # what the pools cause is estimated from 20 games
 
 
 def test_printed_numbers_are_those_of_the_valuation(valuation):

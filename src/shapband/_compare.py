@@ -158,13 +158,14 @@ def _independent(first: Valuation, second: Valuation, rows: Rows) -> Estimate:
 def _paired_games(first: Valuation, second: Valuation) -> int:
     """Number of games to compare one by one: all of the shorter valuation, or 0.
 
-    It is 0 if the games do not belong together, or if not all of them were kept.
+    It is 0 if the games do not belong together, as games without any chance do not, or if not all
+    of them were kept.
     """
     same = (
         first.seed == second.seed
         and first.setup.get("sampling") == second.setup.get("sampling")
         and first.moments.group == second.moments.group
-        and not any(_games_depend(one) for one in (first, second))
+        and not any(_games_depend(one) or one.moments.certain for one in (first, second))
     )
     both = min(first.n_games, second.n_games)
     return both if same and min(len(first.games), len(second.games)) >= both else 0

@@ -14,6 +14,8 @@ from shapband.checks import printable
 from shapband.indices import SHAPLEY
 from shapband.moments.accumulate import Moments
 from shapband.moments.errors import error_parts
+from shapband.moments.intervals import endless_half_widths
+from shapband.moments.joint import total_half_width
 from shapband.moments.participation import participation_parts, takes_part_at_random
 from shapband.moments.shapes import (
     games_to_be_constant,
@@ -33,6 +35,7 @@ REASONS = {
     "presence": "presence: ",
     "utility_chosen": "utility: chosen because ",
     "chosen": "solver:  chosen because ",
+    "certain": "games:   all are equal, because ",
 }
 
 
@@ -92,12 +95,13 @@ def valuation_table(valuation: Valuation) -> Table:
     names, order = _listed(valuation, rows.expectation)
     half = np.diff(rows.interval, axis=1)[:, 0] / 2
     total = float(valuation.expectation.sum())
+    divisible = total > total_half_width(valuation.moments, 0.95)
     with np.errstate(divide="ignore", invalid="ignore"):
         deviation_error = rows.variance_standard_error / (2 * rows.deviation)
     columns = [
         with_digits(rows.expectation[order], half[order]),
         with_digits(half[order], half[order]),
-        [f"{100 * one / total:.1f} %" if total > 0 else "-" for one in rows.expectation[order]],
+        [f"{100 * one / total:.1f} %" if divisible else "–" for one in rows.expectation[order]],
         with_digits(rows.deviation[order], np.fmin(deviation_error, rows.deviation)[order]),
     ]
     header: tuple[str, ...] = ("provider", "expectation", "± 95 %", "share", "sd of value")
@@ -215,14 +219,14 @@ def _reasons(valuation: Valuation) -> list[str]:
 
 
 def _headline(valuation: Valuation) -> list[str]:
-    n, groups = len(valuation.names), valuation.groups
+    n, groups, games = len(valuation.names), valuation.groups, valuation.n_games
     nested = ""
     if groups is not None:
         inside, count = sum(map(len, groups.grouping.members)), len(groups.names)
         some = "" if inside == n else f", {inside} of them"
         nested = f"{some} in {count} group{'s' * (count > 1)}"
     lines = [
-        f"{n} provider{'s' * (n > 1)}{nested}, {valuation.n_games:,} games "
+        f"{n} provider{'s' * (n > 1)}{nested}, {games:,} game{'s' * (games > 1)} "
         f"({printable(valuation.stopped)})",
         f"of {printable(valuation.target)}",
     ]
@@ -295,22 +299,33 @@ def _on_pools(valuation: Valuation) -> list[str]:
     """Say where the errors of games from pools come from, what would lower them, and which sd."""
     if valuation.moments.pools is None:
         return []
-    parts = error_parts(valuation.moments)
-    causes = {
-        "games": (parts.games, "more games would lower them"),
-        "solver": (parts.solver, "more evaluations a game would lower them"),
-        "pools": (parts.pools, "larger pools would lower them, more games hardly"),
-    }
-    total = float(parts.total.sum()) or 1.0
-    shares = {cause: float(part.sum()) / total for cause, (part, _) in causes.items()}
-    largest = max(shares, key=lambda cause: shares[cause])
-    seen = ", ".join(f"{cause} {100 * share:.0f} %" for cause, share in shares.items() if share)
-    lines = [f"errors:  squared, {seen}; {causes[largest][1]}"] if seen else []
+    causes, best = error_causes(valuation.moments), best_of_more_games(valuation.moments)
+    said = f"error:   {causes} (shares of the squared error)"
+    lines = [f"{said}; {best}" if best else said] if causes else []
     if valuation.target_code == "pools":
         lines.append(
             "sd:      of draws that repeat records; Pooled(replace=False) gives that of the sources"
         )
     return lines
+
+
+def error_causes(moments: Moments) -> str:
+    """Say what part of the squared errors of all providers each cause has; empty without errors."""
+    parts = error_parts(moments)
+    causes = {"number of games": parts.games, "solver": parts.solver, "pools": parts.pools}
+    squares = {cause: float(np.nansum(part)) for cause, part in causes.items()}
+    total = sum(squares.values())
+    seen = [(cause, square) for cause, square in squares.items() if square > 0]
+    return ", ".join(f"{100 * square / total:.0f} % from the {cause}" for cause, square in seen)
+
+
+def best_of_more_games(moments: Moments) -> str:
+    """Say what half width any number of games from these pools would leave; empty if none.
+
+    It is the largest of all providers, to be compared with the largest ± in the table.
+    """
+    left = float(np.nanmax(endless_half_widths(moments, 0.95), initial=0.0))
+    return f"more games alone reach ±{left:.{decimals(left, left)}f} at best" if left > 0 else ""
 
 
 def _shape_caveats(valuation: Valuation) -> list[str]:

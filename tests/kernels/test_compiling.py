@@ -1,4 +1,4 @@
-"""When kernels are compiled, what is said about it, and where they are stored."""
+"""When kernels are compiled, and what is said about it."""
 
 import os
 import subprocess
@@ -11,7 +11,6 @@ from tests.conftest import PATIENCE
 
 import shapband as sb
 from shapband.kernels import load
-from shapband.kernels.compiling import temporary_directory
 
 SAID = "shapband: compiling kernels, once for this version (about 10 s)\n"
 
@@ -37,24 +36,6 @@ def test_compiling_is_announced_once_and_only_if_it_happens(tmp_path):
     place = {"NUMBA_CACHE_DIR": str(tmp_path)}
     assert run(SMALL, **place).stderr == SAID
     assert run(SMALL, **place).stderr == ""
-
-
-# As if neither the package directory nor the home directory could be written to: numba then has
-# only the place that NUMBA_CACHE_DIR names.
-READ_ONLY = """
-from numba.core.caching import CacheImpl
-CacheImpl._locator_classes = CacheImpl._locator_classes[:1]
-"""
-
-
-def test_kernels_that_cannot_be_stored_are_stored_in_a_temporary_directory(tmp_path):
-    first = run(READ_ONLY + SMALL, TMPDIR=str(tmp_path)).stderr
-    place = tmp_path / f"shapband-{os.getuid()}"
-    assert first.count(f"compiled kernels are stored in {place}") == 1
-    assert "set NUMBA_CACHE_DIR" in first
-    assert SAID in first
-    assert list(place.rglob("*.nbc"))
-    assert SAID not in run(READ_ONLY + SMALL, TMPDIR=str(tmp_path)).stderr
 
 
 # Compiles ahead, and names the kernels that were not compiled; inlined ones never are.
@@ -138,21 +119,3 @@ def test_a_kernel_is_always_called_with_the_same_types(monkeypatch, module, name
     for sampling in (sb.Fresh(4), sb.Pooled(8, 4), sb.Stratified(8, 4, alpha=0.5), sb.Blocks(8, 4)):
         sb.value(providers, utility, sampling=sampling, solver=sb.Exact(), n_games=3, seed=0)
     assert len(types) == 1
-
-
-def test_a_directory_of_somebody_else_is_not_used(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    place = tmp_path / f"shapband-{os.getuid()}"
-    assert temporary_directory() == place
-    assert temporary_directory() == place
-    assert place.stat().st_mode & 0o777 == 0o700
-    place.chmod(0o770)  # others could put code into it
-    found = temporary_directory()
-    assert found != place
-    assert found.stat().st_mode & 0o777 == 0o700
-    place.rmdir()
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir(mode=0o700)
-    place.symlink_to(elsewhere)
-    assert temporary_directory() not in (place, elsewhere)

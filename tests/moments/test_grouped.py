@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields, replace
+from importlib.util import find_spec, module_from_spec
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from shapband.moments.grouped import GroupFold, together
 from shapband.moments.pools import PoolErrors
 
 GROUPING = Grouping(("g", "h", "one"), ((0, 2), (1, 3, 4), (5,)))
-ARRAYS = [field.name for field in fields(Moments) if field.type == "FloatArray"]
+OTHERS = ("n_games", "group", "n_groups", "products", "pools", "presence", "averaged")
+ARRAYS = [field.name for field in fields(Moments) if field.name not in OTHERS]
 
 
 def games(n_games=50, n=7):
@@ -162,3 +164,22 @@ def test_infinite_moments_cannot_be_written():
     moments = Moments.of(games()[0])
     with pytest.raises(InvalidInput, match="infinite values cannot be written as JSON"):
         moments_document(replace(moments, m4=np.full(7, np.inf)))
+
+
+def test_arrays_are_known_by_their_values_whatever_their_type_is_called(monkeypatch):
+    """The name of a type may change with an import; intervals and documents must not."""
+    x, w = games()
+    providers = replace(Moments.of(x, w), pools=pools_of(7))
+    groups = folded(x, w[:, :3]).moments(providers)
+    for record in (Moments, PoolErrors):
+        for field in fields(record):
+            monkeypatch.setattr(field, "type", str(field.type).replace("FloatArray", "Floats"))
+    both = together(providers, groups)
+    assert both.mean.tolist() == [*providers.mean, *groups.mean]
+    assert both.pools.variance.tolist() == [*providers.pools.variance, *groups.pools.variance]
+    spec = find_spec("shapband.moments.documents")
+    documents = module_from_spec(spec)  # loaded again, with the types as they are called now
+    spec.loader.exec_module(documents)
+    document = documents.moments_document(providers)
+    assert document == moments_document(providers)
+    assert documents.moments_of(document).m4.tolist() == providers.m4.tolist()

@@ -404,7 +404,7 @@ def test_the_number_of_points_to_check_is_that_of_the_section_it_leads_to(valuat
 def test_pools_that_leave_nothing_else_to_gain(valuation):
     moments = with_pools(valuation.moments, 1.0, 5.0)
     page = read(replace(valuation, moments=moments, pool_sizes=np.full(9, 30)))
-    assert "larger pools would lower them, more games hardly" in page.text
+    assert "% from the pools: more games alone reach ±2.6 at best" in page.text
 
 
 def test_a_run_tells_its_origin_and_no_path(tmp_path, wine):

@@ -11,6 +11,7 @@ from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_number, check_whole, error_line, written
 from shapband.engine.averaging import AVERAGED, DRAWN, EVERYBODY, Averaging, choose_averaging
+from shapband.engine.certain import why_certain
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY, Index, check_index
@@ -44,9 +45,15 @@ class Plan:
     timeout: float = TIMEOUT
     index: Index = SHAPLEY
     reason: str = ""  # for the solver, if the user named none
+    certain: str = ""  # why all games are equal; empty if anything in them is random
     grouping: Grouping | None = None
     participation: Participation | None = None
     averaging: Averaging = EVERYBODY
+
+    @property
+    def least_games(self) -> int:
+        """Number of games that tell both moments: one if all are equal, else two."""
+        return 1 if self.certain else 2
 
     @property
     def presence(self) -> Presence | None:
@@ -94,7 +101,11 @@ class Plan:
             "solver": repr(self.solver),
             **_told(self.participation, self.averaging),
         }
-        reasons = {"utility_chosen": self.utility.chosen, "chosen": self.reason}
+        reasons = {
+            "utility_chosen": self.utility.chosen,
+            "chosen": self.reason,
+            "certain": self.certain,
+        }
         return setup | {word: reason for word, reason in reasons.items() if reason}
 
 
@@ -133,7 +144,6 @@ def make_plan(
     chosen, reason = solver, ""
     if chosen is None:
         chosen, reason = _default_solver(players, max(present), utility, sampling)
-    check_whole("n_games", n_games, 2, " (a variance needs two games)")
     if chunk_size is not None:
         check_whole("chunk_size", chunk_size, 1, ", or None to let the library choose")
     if keep_games is not None:
@@ -150,6 +160,11 @@ def make_plan(
         sampling.check(checked)
     with locate("utility"):
         _check_utility(utility, checked)
+    certain = why_certain(checked, utility, sampling, chosen, participation)
+    if certain:
+        check_whole("n_games", n_games, 1)
+    else:
+        check_whole("n_games", n_games, 2, " (a variance needs two games)")
     return Plan(
         providers=checked,
         utility=utility,
@@ -165,6 +180,7 @@ def make_plan(
         timeout=_check_timeout(timeout),
         index=weighing,
         reason=reason,
+        certain=certain,
         grouping=grouping,
         participation=participation,
         averaging=choose_averaging(participation, sampling, chosen, weighing, names),

@@ -180,10 +180,11 @@ class _Session:
     ) -> None:
         self._presence = plan.presence
         sampled = realisation.group, realisation.design
-        self.fold = Fold(len(plan.providers), *sampled, self._presence, plan.rates)
+        certain = bool(plan.certain)
+        self.fold = Fold(len(plan.providers), *sampled, self._presence, plan.rates, certain=certain)
         self._groups = None
         if plan.grouping is not None:
-            self._groups = GroupFold(plan.grouping, realisation.group)
+            self._groups = GroupFold(plan.grouping, realisation.group, certain=certain)
         self.kept = _KeptGames(len(plan.providers), plan.keep_games)
         self.evaluations = 0
         self.failures = 0
@@ -241,11 +242,14 @@ class _Session:
     def _time_is_up(self, rule: StoppingRule) -> bool:
         """Whether the time limit is reached, with games enough for a variance and not with all."""
         done = self.fold.n_games
-        return 2 <= done < self._n_games and self._seconds(done) >= rule.time_limit
+        return (
+            self._plan.least_games <= done < self._n_games
+            and self._seconds(done) >= rule.time_limit
+        )
 
     def _out_of_time(self, rule: StoppingRule, late: OutOfTime) -> Stopped:
         """End with the games that are done, because the others wait for their records."""
-        if self.fold.n_games >= 2:
+        if self.fold.n_games >= self._plan.least_games:
             return self._met(rule)
         raise SourceError(
             f"{late}, and {self.fold.n_games} of the two games that a variance needs were "
@@ -315,7 +319,7 @@ class _Session:
     @property
     def usable(self) -> bool:
         """Whether there are games enough for a variance, and all sums are those of the same."""
-        return self.fold.n_games >= 2 and not self._taking
+        return self.fold.n_games >= self._plan.least_games and not self._taking
 
     def _take(self, solution: Solution) -> None:
         self._taking = True
@@ -392,7 +396,7 @@ def _affordable_games(access: Access, realisation: Realisation, plan: Plan) -> i
     else:
         limit = access.affordable_of(_real_costs(plan.presence, realisation, plan.n_games))
     games = plan.n_games if limit is None else min(plan.n_games, limit)
-    if games < 2:
+    if games < plan.least_games:
         raise BudgetExceeded(
             f"the budget of {access.budget} pays for {games} of the games, which take "
             f"{cost.records:,} records in {cost.requests:,} requests each"

@@ -43,6 +43,7 @@ class Moments:
     pools : what the choice of the pools adds to the errors, or None without pools
     presence : moments of the games in which each provider takes part, or None if all do in all
     averaged : the variance over who is present, if x is an average over that; else None
+    certain : whether all games are equal by design, so that equal values are no luck
 
     Examples
     --------
@@ -68,6 +69,7 @@ class Moments:
     pools: PoolErrors | None = None
     presence: PresenceMoments | None = None
     averaged: Averaged | None = None
+    certain: bool = False
 
     @staticmethod
     def empty(n_providers: int, group: int | None = None) -> Moments:
@@ -121,7 +123,7 @@ class Moments:
     @property
     def raw_variance(self) -> FloatArray:
         """(n,) sample variance across games, solver noise included."""
-        return decompose.raw_variance(self.m2, self.n_games, self.n_groups)
+        return self._per_freedom(self.m2)
 
     @property
     def solver_variance(self) -> FloatArray:
@@ -149,8 +151,12 @@ class Moments:
         """
         if self.products is None:
             return None
-        covariance = decompose.raw_variance(self.products, self.n_games, self.n_groups)
-        return covariance - np.diag(self.noise)
+        return self._per_freedom(self.products) - np.diag(self.noise)
+
+    def _per_freedom(self, sums: FloatArray) -> FloatArray:
+        if self.certain and self.n_games == 1:
+            return np.zeros_like(sums)  # another game would have the same values
+        return decompose.raw_variance(sums, self.n_games, self.n_groups)
 
     @property
     def correlation(self) -> FloatArray | None:

@@ -15,33 +15,22 @@ from shapband.moments.averaged import Averaged
 from shapband.moments.pools import PoolErrors
 from shapband.moments.presence import PresenceMoments
 
-_ARRAYS = tuple(field.name for field in fields(Moments) if field.type == "FloatArray")
-
 
 def moments_document(moments: Moments) -> dict[str, Any]:
     """Write moments as a document."""
-    products, pools = moments.products, moments.pools
-    document = {
-        "n_games": moments.n_games,
-        "group": moments.group,
-        "n_groups": moments.n_groups,
-        **{name: to_numbers(getattr(moments, name)) for name in _ARRAYS},
-        "products": None if products is None else to_numbers(products),
-        "pools": None if pools is None else _lists_of(pools),
-    }
-    if moments.presence is not None:
-        document["presence"] = _lists_of(moments.presence)
-    if moments.averaged is not None:
-        document["averaged"] = _lists_of(moments.averaged)
+    document = {field.name: _written(getattr(moments, field.name)) for field in fields(moments)}
+    for name in ("presence", "averaged", "certain"):  # not in the documents of most valuations
+        if not document[name]:
+            del document[name]
     return document
 
 
 def moments_of(document: Mapping[str, Any]) -> Moments:
     """Read moments from a document."""
     parts: dict[str, Any] = {"group_m2": [0.0] * len(document["mean"]), **document}
-    parts.update({name: to_array(parts[name]) for name in _ARRAYS})
-    if parts.get("products") is not None:
-        parts["products"] = to_array(parts["products"])
+    parts = {
+        name: to_array(part) if isinstance(part, list) else part for name, part in parts.items()
+    }
     if parts.get("pools") is not None:
         pools = {name: to_array(part) for name, part in parts["pools"].items()}
         parts["pools"] = PoolErrors(**pools)
@@ -68,6 +57,10 @@ def to_array(listed: Any) -> FloatArray:
     return np.array(listed, dtype=np.float64)
 
 
-def _lists_of(record: PoolErrors | PresenceMoments | Averaged) -> dict[str, Any]:
-    parts = {field.name: getattr(record, field.name) for field in fields(record)}
-    return {name: None if part is None else to_numbers(part) for name, part in parts.items()}
+def _written(part: int | FloatArray | PoolErrors | PresenceMoments | Averaged | None) -> Any:
+    """A part of the moments as a value of JSON, by what it is and not by its annotation."""
+    if part is None or isinstance(part, int):
+        return part
+    if isinstance(part, np.ndarray):
+        return to_numbers(part)
+    return {field.name: _written(getattr(part, field.name)) for field in fields(part)}

@@ -62,7 +62,8 @@ def error_freedom(moments: Moments) -> FloatArray:
         return moments.pools.freedom
     if moments.presence is not None and moments.presence.freedom is not None:
         return moments.presence.freedom
-    return np.full_like(moments.mean, moments.independent_games - 1)
+    games = moments.independent_games - 1
+    return np.full_like(moments.mean, max(games, 1) if moments.certain else games)
 
 
 def error_covariance(moments: Moments) -> FloatArray | None:

@@ -31,6 +31,7 @@ class Fold:
     design : how games choose records from pools, or None without pools
     presence : who takes part in which games, or None if everybody does in all
     rates : (n,) probabilities to be present, if values are averages over who is; else None
+    certain : whether all games are equal by design
     """
 
     def __init__(
@@ -40,7 +41,10 @@ class Fold:
         design: PoolDesign | None = None,
         presence: Presence | None = None,
         rates: FloatArray | None = None,
+        *,
+        certain: bool = False,
     ) -> None:
+        self._certain = certain
         self._size = FOLD if group is None else group
         self._folded = Moments.empty(n_providers, group)
         self._waiting = np.empty((2, 0, n_providers))
@@ -82,6 +86,7 @@ class Fold:
         moments = self._folded
         if self._waiting.shape[1] > 0:
             moments = moments.merge(self._block(self._waiting))
+        moments = replace(moments, certain=self._certain)
         if self._rates is not None:
             moments = _averaged(moments, self._rates)
         if self._presence is not None:

@@ -27,11 +27,14 @@ class GroupFold:
     ----------
     grouping : the groups
     per_shuffle : games that share a shuffle of the pools, or None
+    certain : whether all games are equal by design
     """
 
-    def __init__(self, grouping: Grouping, per_shuffle: int | None) -> None:
+    def __init__(
+        self, grouping: Grouping, per_shuffle: int | None, *, certain: bool = False
+    ) -> None:
         self._grouping = grouping
-        self._fold = Fold(len(grouping.names), per_shuffle)
+        self._fold = Fold(len(grouping.names), per_shuffle, certain=certain)
 
     def add(self, values: FloatArray, noise: FloatArray) -> None:
         """Add the next games: values of the providers (n_games, n), noise of the groups."""
@@ -59,8 +62,15 @@ def together(providers: Moments, groups: Moments) -> Moments:
 
 def _joined(one: Moments | PoolErrors, other: Moments | PoolErrors) -> dict[str, Any]:
     """The arrays of two records with a number for each provider or group, joined."""
-    names = [field.name for field in fields(one) if field.type == "FloatArray"]
-    return {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names}
+    pairs = {
+        field.name: (getattr(one, field.name), getattr(other, field.name)) for field in fields(one)
+    }
+    return {name: np.concatenate(pair) for name, pair in pairs.items() if _is_of_each(pair[0])}
+
+
+def _is_of_each(part: object) -> bool:
+    """Whether a part of a record has a number for each provider: by its value, not by its type."""
+    return isinstance(part, np.ndarray) and part.ndim == 1
 
 
 def _pool_errors(moments: Moments, providers: Moments, grouping: Grouping) -> PoolErrors:

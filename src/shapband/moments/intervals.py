@@ -21,6 +21,7 @@ from shapband.moments.accumulate import Moments
 from shapband.moments.averaged import Averaged, games_part, pools_part
 from shapband.moments.decompose import fourth_moment, variance_of_variance
 from shapband.moments.errors import error_freedom, error_parts
+from shapband.moments.pools import FREEDOM
 from shapband.moments.shapes import (
     maybe_constant,
     never_changed,
@@ -42,6 +43,8 @@ def variance_standard_error(moments: Moments) -> FloatArray:
     twice their covariance; and plus those of the mean variance over who is present, if values
     are averages over that.
     """
+    if moments.certain and moments.n_games == 1:
+        return np.zeros_like(moments.mean)
     n = moments.independent_games
     raw = moments.raw_variance
     mu4 = fourth_moment(moments.m4, raw, moments.n_games, moments.n_groups)
@@ -82,6 +85,21 @@ def expectation_interval(moments: Moments, level: float) -> FloatArray:
     return np.stack(ends, axis=1)
 
 
+def endless_half_widths(moments: Moments, level: float) -> FloatArray:
+    """Half widths that any number of games from the same pools would leave: (n,).
+
+    The degrees of freedom of a few games are those of the games; more games raise them to the
+    most that pools have, unless the pools are smaller still.
+    """
+    from scipy.special import stdtrit
+
+    if moments.pools is None:
+        return np.zeros_like(moments.mean)
+    few = moments.n_games - moments.n_groups
+    freedom = np.where(moments.pools.freedom < few, moments.pools.freedom, FREEDOM)
+    return np.asarray(stdtrit(freedom, _upper_tail(level)) * np.sqrt(moments.pools.variance))
+
+
 def _games_half_widths(
     moments: Moments, half: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
@@ -103,6 +121,8 @@ def _games_half_widths(
 
 def variance_interval(moments: Moments, level: float) -> FloatArray:
     """Interval for the variance: (n, 2). Its lower end may be negative where noise is removed."""
+    if moments.certain and moments.n_games == 1:
+        return np.zeros((len(moments.mean), 2))
     if moments.averaged is not None:
         return _averaged_interval(moments, moments.averaged, level)
     raw = moments.variance + moments.noise
@@ -143,7 +163,8 @@ def _ends(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
     low = np.where(two.found, np.minimum(two.spread**2 * at_ends.min(axis=0), raw), low)
     high = np.where(two.found, np.maximum(two.spread**2 * most, raw), high)
     same = never_changed(moments)
-    high = np.where(same, np.maximum(high, rounding_error(moments) ** 2), high)
+    rounding = rounding_error(moments) ** 2
+    high = np.where(same, rounding if moments.certain else np.maximum(high, rounding), high)
     return np.where(same, 0.0, low), np.where(maybe_constant(moments, level), np.inf, high)
 
 

@@ -141,8 +141,8 @@ def shares(moments: Moments, level: float) -> tuple[Estimate, FloatArray]:
     quantile = float(student_quantile(freedom, level))
     mean, total = moments.mean, float(moments.mean.sum())
     of_total, with_total = max(float(covariance.sum()), 0.0), covariance.sum(axis=1)
-    width = quantile * np.sqrt(of_total)
-    if not abs(total) > max(width, _ROUNDING * np.abs(mean).sum()):
+    width = total_half_width(moments, level)
+    if not abs(total) > width:
         raise InvalidInput(
             f"shares: the total {total:.4g} ± {width:.2g} may be zero at this level, so shares of "
             "it are not defined: use the expectations, or play more games"
@@ -151,6 +151,24 @@ def shares(moments: Moments, level: float) -> tuple[Estimate, FloatArray]:
     variance = np.diag(covariance) - 2 * share * with_total + share**2 * of_total
     found = Estimate(share, np.sqrt(np.maximum(variance, 0.0)) / abs(total), freedom)
     return found, _fieller(mean, total, covariance, quantile)
+
+
+def total_half_width(moments: Moments, level: float) -> float:
+    """Half width of the interval of the total of all expectations; a total within it may be zero.
+
+    Where covariances are not kept, the sum of all standard errors bounds the error of the total
+    for any correlation. The errors of one game are not known: then the rounding remains.
+    """
+    rounding = float(_ROUNDING * np.abs(moments.mean).sum())
+    if np.isnan(moments.raw_variance).any():
+        return rounding
+    covariance = error_covariance(moments)
+    if covariance is None:
+        error = float(standard_error(moments).sum())
+    else:
+        error = float(np.sqrt(max(float(covariance.sum()), 0.0)))
+    quantile = student_quantile(np.asarray(_smallest_freedom(moments)), level)
+    return max(float(quantile) * error, rounding)
 
 
 def _fieller(mean: FloatArray, total: float, covariance: FloatArray, quantile: float) -> FloatArray:

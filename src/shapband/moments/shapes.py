@@ -35,7 +35,7 @@ def rounding_error(moments: Moments) -> float:
 def never_changed(moments: Moments) -> BoolArray:
     """Whether every provider's value was the same in all games, up to rounding: (n,)."""
     limit = moments.n_games * rounding_error(moments) ** 2
-    return (moments.m2 <= limit) & (moments.n_games > 1)
+    return (moments.m2 <= limit) & (moments.n_games > 1 or moments.certain)
 
 
 def games_to_be_constant(level: float) -> int:
@@ -55,9 +55,12 @@ def maybe_constant(moments: Moments, level: float) -> BoolArray:
     """Whether a value never changed, in too few games to call it constant: (n,).
 
     That no value of any provider changed says no more: accuracies often stay the same in a few
-    games. A provider that was never present may be worth anything.
+    games. A provider that was never present may be worth anything. Games that are equal by design
+    cannot change.
     """
     same = never_changed(moments)
+    if moments.certain:
+        return np.zeros_like(same)
     if moments.n_games < games_to_be_constant(level) or never_present(moments).any():
         return same
     return np.zeros_like(same)
@@ -82,7 +85,7 @@ def very_skewed(moments: Moments) -> BoolArray:
     """Whether the values are too skewed for an interval from this many games: (n,)."""
     limit = max(_SKEWED, _VERY_SKEWED * np.sqrt(moments.n_games))
     skewed = np.abs(skewness(moments)) > limit
-    return np.asarray(skewed & ~two_values(moments).found)
+    return np.asarray(skewed & ~two_values(moments).found & ~never_changed(moments))
 
 
 @dataclass(frozen=True, eq=False)

@@ -129,5 +129,6 @@ def _risk_errors(mean: FloatArray, risk: FloatArray, moments: Moments) -> FloatA
 
 
 def _simulated(covariance: FloatArray, moments: Moments) -> FloatArray:
-    known = moments.n_games > 1 and bool(np.isfinite(covariance).all())
+    played = moments.n_games > 1 or moments.certain
+    known = played and bool(np.isfinite(covariance).all())
     return normal_errors(covariance) if known else np.empty((0, len(covariance)))

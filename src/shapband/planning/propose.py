@@ -45,7 +45,7 @@ def propose(
     return Proposals(
         rows=tuple(rows.values()),
         recommended=rows[chosen],
-        reason=_reason(chosen, limits),
+        reason=_reason(search.endless(chosen), limits),
         out_of_reach=merged(refused),
         limits=limits,
         pilot=pilot,
@@ -58,13 +58,14 @@ def choose(found: Sequence[Candidate], search: Search) -> Candidate:
     return search.pick([one for one in found if not one.method.replace] or found)
 
 
-def _reason(chosen: Candidate, limits: Limits) -> str:
+def _reason(endless: float, limits: Limits) -> str:
+    """Why a row is recommended, and what more games from its pools would bring."""
     if limits.error is not None:
         bill = "records" if limits.prices is None else "money"
         return f"it reaches ±{limits.error:g} for the least {bill}"
     said = f"it has the smallest error within {limits}"
-    if chosen.errors.pools > 0.5:
-        return f"{said}; larger pools would lower it, more games hardly"
+    if endless > 0:
+        return f"{said}; more games alone reach ±{endless:.2g} at best"
     return f"{said}; more games would lower it"
 
 

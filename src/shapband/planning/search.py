@@ -105,6 +105,13 @@ class Search:
         found = list(self._candidates(method, family))
         return self.pick(found) if found else min(self._why, key=lambda why: self._why[why])
 
+    def endless(self, one: Candidate) -> float:
+        """Half width of the widest interval that any number of games from its pools would leave."""
+        if not one.method.pooled:
+            return 0.0
+        played = self._errors.errors(one.method, one.n_pool, one.family, one.work, _MOST_GAMES)
+        return float(played.half_width.max())
+
     def pick(self, found: Sequence[Candidate]) -> Candidate:
         """The best of some candidates.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,19 +23,15 @@ from shapband.report.tables import (
     percents,
     without_rounding,
 )
-from shapband.text import on_participation
+from shapband.text import best_of_more_games, error_causes, on_participation
 
 if TYPE_CHECKING:
     from shapband._typing import FloatArray
+    from shapband.moments.accumulate import Moments
     from shapband.valuation import Valuation
 
 _LEVEL = "95 %"
-_REMEDIES = {
-    "games": "more games would lower them",
-    "solver": "more evaluations a game would lower them",
-    "pools": "larger pools would lower them, more games hardly",
-}
-_CAUSES = tuple(_REMEDIES)
+_CAUSES = ("games", "solver", "pools")
 
 
 def convergence_section(valuation: Valuation) -> Section:
@@ -115,9 +110,7 @@ def errors_section(valuation: Valuation) -> Section:
         legend = [(f"part{at}", cause) for at, cause in enumerate(_CAUSES) if cause in causes]
         notes = said(left_out(len(frame)))
     if causes:
-        lines.append(
-            _by_cause({cause: float(np.nansum(getattr(total, cause))) for cause in causes})
-        )
+        lines.append(_by_cause(valuation.moments))
     return Section(
         "errors", "Where the error comes from", lines, legend, chart, notes, tables=[table]
     )
@@ -177,11 +170,8 @@ def _floor(valuation: Valuation) -> float:
     return float(np.median(known)) if len(known) else float("nan")
 
 
-def _by_cause(parts: Mapping[str, float]) -> str:
+def _by_cause(moments: Moments) -> str:
     """Say how much each cause adds to the squared errors of all providers, and what would help."""
-    whole = sum(parts.values())
-    told = [
-        f"{100 * part / whole:.0f}{NO_BREAK}% from the {cause}" for cause, part in parts.items()
-    ]
-    largest = max(parts, key=lambda cause: parts[cause])
-    return f"Of the squared errors of all providers, {', '.join(told)}: {_REMEDIES[largest]}."
+    told = error_causes(moments).replace(" %", f"{NO_BREAK}%")
+    remedy = best_of_more_games(moments) or "more games would lower them"
+    return f"Of the squared errors of all providers, {told}: {remedy}."

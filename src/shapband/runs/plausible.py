@@ -137,7 +137,9 @@ def check_valuation(valuation: Valuation, manifest: Mapping[str, Any]) -> None:
 
 def _check_moments(moments: Moments, n: int) -> None:
     _check_counts([moments.n_groups], least=1)
-    _check_counts([moments.n_games], least=max(2, moments.n_groups + 1))
+    if not isinstance(moments.certain, bool):
+        raise ValueError("whether games are equal is not told by true or false")
+    _check_counts([moments.n_games], least=1 if moments.certain else max(2, moments.n_groups + 1))
     if moments.group is not None:
         _check_counts([moments.group], least=2)
     parts = [getattr(moments, one.name) for one in fields(moments) if one.name != "products"]

@@ -165,7 +165,8 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     """The valuation that the games so far give."""
     facts = store.games.facts()
     names, done = store.manifest["providers"], store.games.solved()
-    if facts is None or done < 2:
+    certain = "certain" in store.manifest["setup"]
+    if facts is None or done < (1 if certain else 2):
         return None
     check_facts(facts, len(names))
     fold = Fold(
@@ -173,9 +174,10 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         facts["group"],
         _design(store.manifest, facts),
         *_participation(store.manifest, facts),
+        certain=certain,
     )
     grouping = Grouping.of_labels(store.manifest.get("groups") or ())
-    group_fold = None if grouping is None else GroupFold(grouping, facts["group"])
+    group_fold = None if grouping is None else GroupFold(grouping, facts["group"], certain=certain)
     for solution in store.games.solved_chunks():
         fold.add_solved(solution)
         if group_fold is not None and solution.group_noise is not None:

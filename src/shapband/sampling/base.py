@@ -59,6 +59,10 @@ class Sampling(ABC):
         """Say what will be asked of each provider, or None if that is not known beforehand."""
         return None
 
+    def draws_whole_stocks(self, providers: Sequence[Provider]) -> bool:  # noqa: ARG002
+        """Whether every game has all records of every provider, each of them once."""
+        return False
+
     @abstractmethod
     def prepare(self, access: Access) -> Realisation:
         """Buy the records that all games share, and return the realisation."""

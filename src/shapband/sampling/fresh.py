@@ -20,6 +20,7 @@ from shapband.sampling.sizes import (
     check_stocks,
     draw_sizes,
     format_draws,
+    stock_of,
 )
 from shapband.sources.base import FiniteSource
 
@@ -49,6 +50,13 @@ class Fresh(Sampling):
     def check(self, providers: Sequence[Provider]) -> None:
         """Check that every finite source has enough records for one draw."""
         check_stocks("Fresh", "n_sample", self.n_sample, providers)
+
+    def draws_whole_stocks(self, providers: Sequence[Provider]) -> bool:
+        sizes = draw_sizes("Fresh", "n_sample", self.n_sample, providers)
+        return all(
+            stock_of(provider) == size
+            for provider, size in zip(providers, sizes.tolist(), strict=True)
+        )
 
     def purchases(self, providers: Sequence[Provider]) -> Purchases:
         sizes = draw_sizes("Fresh", "n_sample", self.n_sample, providers)

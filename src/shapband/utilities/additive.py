@@ -34,6 +34,8 @@ class AdditiveUtility(MergeableUtility):
     [2.0, 30.0, 32.0]
     """
 
+    any_order = True
+
     def __init__(self, weights: ArrayLike | None = None, *, empty: float = 0.0) -> None:
         self.empty = check_number("AdditiveUtility: empty", empty)
         self.weights = None if weights is None else check_row("AdditiveUtility: weights", weights)

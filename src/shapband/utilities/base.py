@@ -49,6 +49,9 @@ class Utility(WithFacts, ABC):
     exact_up_to : number of providers up to which all coalitions cost no more than a sample of
         them that leaves little noise; decides between `Exact` and `Strata` if no solver is given.
         By default 6, and 11 for mergeable utilities
+    uses_records : whether a coalition's value depends on the records of its members
+    any_order : whether the same records in another order have the same value, but for rounding.
+        Games whose draws are whole stocks are then equal, and one is enough
     failures : coalitions so far whose evaluation failed and that were given a fixed value
     chosen : why `utility_for` chose this utility; empty if the user did
 
@@ -71,6 +74,8 @@ class Utility(WithFacts, ABC):
     mergeable: bool = False
     threaded: bool = False
     summaries_travel: bool = False
+    uses_records: bool = True
+    any_order: bool = False
     failures: int = 0
     chosen: str = ""
     # Not in fingerprints, because they change during a valuation or do not change its values.

@@ -34,6 +34,7 @@ class ClassSumsUtility(MergeableUtility):
     """
 
     schema: Schema
+    any_order = True
 
     def __init__(self, X_val: ArrayLike, y_val: ArrayLike, score: str, empty: Empty) -> None:
         owner = type(self).__name__

@@ -79,6 +79,7 @@ class LinearUtility(MergeableUtility):
 
     schema: Schema
     exact_up_to = 14
+    any_order = True
 
     def __init__(
         self,

@@ -64,6 +64,7 @@ class LogisticUtility(Utility):
     threaded = True
     summaries_travel = True
     exact_up_to = 9
+    any_order = True
     _counters = (*Utility._counters, "_codes")
 
     def __init__(

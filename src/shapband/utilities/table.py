@@ -30,6 +30,8 @@ class TableUtility(MergeableUtility):
     [5.0]
     """
 
+    uses_records = False
+
     def __init__(self, values: ArrayLike) -> None:
         self.values = check_row("TableUtility: values", values)
         n = self.values.size.bit_length() - 1

@@ -1,1 +1,8 @@
-"""Kernels compiled by numba, cached on disk; they release the interpreter lock."""
+"""Kernels compiled by numba, stored on disk; they release the interpreter lock.
+
+`register` must run before any module here is imported: it decides where kernels are stored.
+"""
+
+from shapband.kernels.storing import register
+
+register()
