@@ -48,11 +48,13 @@ class Spreads:
     Attributes
     ----------
     variances : (n + 1,) mean square of the residuals of each size; 1 for sizes 0 and n
+    alone : (n + 1,) the variances by which evaluations are divided between the sizes
     paired : (n // 2,) mean square of what pairs of complements of sizes 1, 2, .. add to the
         values, over that of independent residuals with a variance of 1
     """
 
     variances: FloatArray
+    alone: FloatArray
     paired: FloatArray
 
 
@@ -118,7 +120,11 @@ class Sizes:
         variances[1 : 1 + len(low)] = low
         variances[n - len(high) : n] = high[::-1]
         differences = np.array([[self._paired_term(one, at + 1)] for at, one in enumerate(pairs)])
-        return Spreads(variances, self._from_neighbours(differences)[:, 0])
+        if self._pairs > _FEWEST_PAIRS:
+            return Spreads(variances, variances, self._from_neighbours(differences)[:, 0])
+        # Four residuals of a size say too little about its spread: equal ones for all sizes.
+        alone = np.full(n + 1, (pilot**2).mean())
+        return Spreads(variances, alone, np.full(len(pairs), differences[1:].mean()))
 
     def _paired_term(self, pairs: FloatArray, size: int) -> float:
         """Mean square of what pairs of complements add to the values, over that of residuals of 1.
@@ -151,7 +157,7 @@ class Sizes:
         error. So the best numbers are proportional to the root of the mean square.
         """
         n, h = self.n, self._halves
-        alone = np.sqrt(spreads.variances * self.weights)[2 : n - 1]
+        alone = np.sqrt(spreads.alone * self.weights)[2 : n - 1]
         paired = np.sqrt(spreads.paired[1:] * (self.weights[h] + self.weights[n - h]))
         paired[2 * h == n] /= 2.0  # both of a pair are in one stratum
         # A pair takes two evaluations.
