@@ -58,10 +58,11 @@ def own_targets(y: Any, n_records: int, owner: str, name: str) -> AnyArray:
         )
     if n_records == 0:
         raise InvalidInput(f"{owner}: there are no records; at least one is needed")
-    if targets.dtype.kind in "iuO":
-        check_exact(targets, where)
-    if targets.dtype.kind in "OST":
-        targets = plain_cells(targets.tolist(), where)
+    given = targets
+    if given.dtype.kind in "OST":
+        targets = plain_cells(given.tolist(), where)
+    if given.dtype.kind in "iuO":
+        check_exact(given, where)
     if targets.dtype.kind in "iubf":
         targets = targets.astype(np.float64)
         missing = not np.isfinite(targets).all()

@@ -11,7 +11,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.checks import concerning, one_line, printable, written
 from shapband.errors import InvalidInput
-from shapband.intake.cells import NOT_FINITE, floats_of, plain_cells
+from shapband.intake.cells import floats_of, plain_cells
 from shapband.intake.columns import library_of, plain_pandas, plain_polars
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def float_frame(frame: Any) -> FloatArray:
     finite = np.isfinite(floats).all(axis=0)
     if not finite.all():
         raise InvalidInput(
-            f"column {table.columns[int(np.argmin(finite))]!r} {NOT_FINITE}: impute them first, "
-            "or use EstimatorUtility with a pipeline that does"
+            f"column {table.columns[int(np.argmin(finite))]!r} holds missing or infinite "
+            "values: impute them first, or use EstimatorUtility with a pipeline that does"
         )
     return floats
 

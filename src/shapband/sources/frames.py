@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shapband.checks import printable
+from shapband.checks import concerning, printable
 from shapband.errors import InvalidInput
 from shapband.intake.frames import as_frame
 from shapband.records import take_in
@@ -32,7 +32,8 @@ class FrameSource(MemorySource):
     """
 
     def __init__(self, frame: Any, target: str, *, replace: bool = False) -> None:
-        table = as_frame(frame)
+        with concerning("FrameSource"):
+            table = as_frame(frame)
         names = [printable(str(name)) for name in table.columns]
         if target not in table.columns:
             raise InvalidInput(

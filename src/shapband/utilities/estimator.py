@@ -177,7 +177,7 @@ class EstimatorUtility(RecordsUtility):
             return check_number("the score", self._score_of(dummy.fit(rows.X, rows.y), rows))
         except Exception as cause:
             raise InvalidInput(
-                "EstimatorUtility: a dummy model cannot be scored as the baseline "
+                "EstimatorUtility: a dummy model cannot be scored as the baseline on X_val, y_val "
                 f"({error_line(cause)}): pass the value of nobody's data, "
                 "such as empty=0.0"
             ) from cause
