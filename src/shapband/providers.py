@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, overload
@@ -126,7 +126,8 @@ def providers_from_frame(
     Parameters
     ----------
     frame : a pandas or polars data frame
-    by : the column that names the provider of each record; it is not a feature
+    by : the column that names the provider of each record; it is not a feature. Values that may be
+        meant alike, such as 1 and "1" or 1 and 1.0, are an error
     target : the column with the targets
     group : the column that names the group of each provider, such as the region of a hospital; it
         is not a feature. A provider whose records have no value in it stands alone
@@ -202,13 +203,17 @@ def _names_in(column: nw.Series[Any]) -> AnyArray:
     values = np.asarray(column.to_numpy())
     if values.dtype.kind != "O":
         return values.astype(str).astype(object)
-    named: dict[str, Any] = {}
-    equal: dict[Any, Any] = {}
+    alike: dict[Any, Any] = {}  # the first value with a name, and the first that equals a value
     names = np.empty(len(values), dtype=object)
     for place, value in enumerate(values.tolist()):
+        if not isinstance(value, Hashable):
+            raise InvalidInput(
+                f"providers_from_frame: column {column.name!r} holds objects of the type "
+                f"{type(value).__name__}: pass strings or numbers"
+            )
         names[place] = str(value)
-        first = named.setdefault(names[place], value), equal.setdefault(value, value)
-        for other in first:
+        for key in (("name", names[place]), ("value", value)):
+            other = alike.setdefault(key, value)
             if type(other) is not type(value):
                 raise InvalidInput(
                     f"providers_from_frame: column {column.name!r} holds {other!r} of the type "

@@ -160,7 +160,7 @@ def _read_csv(path: Path, separator: str, owners: Sequence[str], key: str) -> pd
             # low_memory=False reads every column at once, so that its type does not depend on the
             # length of the file.
             options: Any = {"sep": separator, "index_col": False, "low_memory": False}
-            frame = pd.read_csv(path, **options)
+            frame: pd.DataFrame = pd.read_csv(path, **options)
             if missing := _spaced_missing(frame):
                 frame = pd.read_csv(path, na_values=missing, **options)
         except pd.errors.ParserWarning as cause:
