@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # What pandas reads as a missing value by default.
-_MISSING = set(
-    "NaN nan -NaN -nan NA N/A n/a #NA #N/A <NA> NULL null None "
-    "1.#IND -1.#IND 1.#QNAN -1.#QNAN".split()
-) | {"", "#N/A N/A"}
+_MISSING = {
+    *("", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "<NA>"),
+    *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+}
 
 
 def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Provider | Group]:
@@ -182,8 +182,8 @@ def _spaced_missing(frame: pd.DataFrame) -> list[str]:
     One such cell, as in "1.5, NaN", would make strings of all numbers in its column.
     """
     cells: set[str] = set()
-    for _, column in frame.select_dtypes(exclude="number").items():
-        cells.update(cell for cell in column.unique() if isinstance(cell, str))
+    for name in frame.select_dtypes(exclude="number").columns:
+        cells.update(cell for cell in frame[name].unique() if isinstance(cell, str))
     return sorted(cell for cell in cells if cell != cell.strip() and cell.strip() in _MISSING)
 
 
