@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, overload
@@ -13,10 +13,11 @@ from shapband._typing import AnyArray
 from shapband.checks import check_whole, concerning, described, error_line, printable, written
 from shapband.errors import InvalidInput, SourceError
 from shapband.grouping import Grouping
-from shapband.records import Batch, Schema
+from shapband.intake.frames import as_frame
+from shapband.records import Batch, Schema, take_in
 from shapband.secrets import learn
-from shapband.sources.base import FiniteSource, MemorySource, Source, check_features, check_targets
-from shapband.sources.frames import FrameSource, as_frame, check_infinite
+from shapband.sources.base import FiniteSource, MemorySource, Source
+from shapband.sources.frames import FrameSource
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -126,7 +127,8 @@ def providers_from_frame(
     Parameters
     ----------
     frame : a pandas or polars data frame
-    by : the column that names the provider of each record; it is not a feature
+    by : the column that names the provider of each record; it is not a feature. Values that may be
+        meant alike, such as 1 and "1" or 1 and 1.0, are an error
     target : the column with the targets
     group : the column that names the group of each provider, such as the region of a hospital; it
         is not a feature. A provider whose records have no value in it stands alone
@@ -145,18 +147,21 @@ def providers_from_frame(
     """
     table = as_frame(frame)
     _check_columns(table, by, target, group)
-    owner_column = table[by]
+    owner_column = table.get_column(by)
     if _missing(owner_column).any():
         raise InvalidInput(f"providers_from_frame: column {by!r} holds missing values: fill them")
-    owners: AnyArray = np.asarray(owner_column.to_numpy()).astype(str)
-    names = [str(name) for name in np.unique(owners)]
+    owners = _names_in(owner_column)
+    names: list[str] = sorted(set(owners.tolist()))
     features = table.drop(by) if group is None else table.drop(by, group)
     providers = [_provider_of(features, target, owners == name, name) for name in names]
     if group is None:
         return providers
-    labels = [
-        _label_of(table.get_column(group).filter((owners == name).tolist()), name) for name in names
-    ]
+    group_column = table.get_column(group)
+    missing = _missing(group_column)
+    written_groups = _names_in(group_column.filter((~missing).tolist()))
+    groups = np.full(len(owners), "", dtype=object)
+    groups[~missing] = written_groups
+    labels = [_label_of(set(groups[owners == name].tolist()), name, group) for name in names]
     return _grouped(providers, labels)
 
 
@@ -190,17 +195,42 @@ def _provider_of(table: nw.DataFrame[Any], target: str, mask: AnyArray, name: st
         return Provider(name, FrameSource(rows, target))
 
 
-def _label_of(column: nw.Series[Any], provider: str) -> str:
+def _names_in(column: nw.Series[Any]) -> AnyArray:
+    """Write the values of a column as names, and refuse values that may be meant alike.
+
+    The integer 1 and the string "1" have the same name, and 1 and 1.0 are equal with two names:
+    whether they are one owner or two is not for the library to guess.
+    """
+    values = np.asarray(column.to_numpy())
+    if values.dtype.kind != "O":
+        return values.astype(str).astype(object)
+    alike: dict[Any, Any] = {}  # the first value with a name, and the first that equals a value
+    names = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values.tolist()):
+        if not isinstance(value, Hashable):
+            raise InvalidInput(
+                f"providers_from_frame: column {column.name!r} holds objects of the type "
+                f"{type(value).__name__}: pass strings or numbers"
+            )
+        names[place] = str(value)
+        for key in (("name", names[place]), ("value", value)):
+            other = alike.setdefault(key, value)
+            if type(other) is not type(value):
+                raise InvalidInput(
+                    f"providers_from_frame: column {column.name!r} holds {other!r} of the type "
+                    f"{type(other).__name__} and {value!r} of the type {type(value).__name__}, "
+                    "which may be the same or two: convert the column to one type, such as str"
+                )
+    return names
+
+
+def _label_of(found: set[str], provider: str, group: str) -> str:
     """The group of one provider, from the values in its records; empty if all are missing."""
-    missing = _missing(column)
-    found: set[str] = set(np.asarray(column.to_numpy())[~missing].astype(str).tolist())
-    if missing.any():
-        found.add("")
     if len(found) > 1:
         listed = ", ".join(repr(label) if label else "no value" for label in sorted(found)[:5])
         raise InvalidInput(
             f"providers_from_frame: all records of provider {provider!r} must have the same value "
-            f"in column {column.name!r}, because a provider is in one group; received {listed}"
+            f"in column {group!r}, because a provider is in one group; received {listed}"
         )
     return found.pop()
 
@@ -252,6 +282,7 @@ def check_providers(
     for provider in checked:
         learn(provider.source)  # before its attributes are asked for, which may fail
         _check_answers(provider)
+    checked = [_with_own_records(provider) for provider in checked]
     _check_features(checked)
     return tuple(checked), Grouping.of_labels(labels)
 
@@ -291,28 +322,24 @@ def _check_answers(provider: Provider) -> None:
     check_whole(f"{whose} attribute concurrent of its source", source.concurrent, 1)
     if isinstance(source, FiniteSource):
         check_whole(f"{whose} size of its source", source.size, 1)
-        if source.records is not None and not isinstance(source, MemorySource):
-            _check_records(source.records, source.size, f"{whose} records of its source")
 
 
-def _check_records(records: object, size: int, which: str) -> None:
-    """Check the records that a source of the user's shows; those of the library's are checked."""
-    if not isinstance(records, Batch):
-        raise InvalidInput(f"{which} must be a Batch(X, y) or None; received {described(records)}")
-    if isinstance(records.X, np.ndarray) and records.X.ndim == 2:
-        check_features(records.X, which, "X")
-    elif hasattr(records.X, "columns"):
-        check_infinite(as_frame(records.X), which)
-    else:
+def _with_own_records(provider: Provider) -> Provider:
+    """Take in the records that a custom source shows, once; games use them in its place."""
+    source = provider.source
+    if not isinstance(source, FiniteSource) or isinstance(source, MemorySource):
+        return provider
+    shown, which = source.records, f"provider {provider.name!r}: the records of its source"
+    if shown is None:
+        return provider
+    if not isinstance(shown, Batch):
+        raise InvalidInput(f"{which} must be a Batch(X, y) or None; received {described(shown)}")
+    records = take_in(shown.X, shown.y, which)
+    if len(records) != source.size:
         raise InvalidInput(
-            f"{which}: X must be an array of shape (n_records, n_features) or a data frame; "
-            f"received {described(records.X)}"
+            f"{which} must be as many as its size, {source.size}; received {len(records)}"
         )
-    if not isinstance(records.y, np.ndarray):
-        raise InvalidInput(f"{which}: y must be an array; received {described(records.y)}")
-    check_targets(records.y, len(records.X), which, "y")
-    if len(records) != size:
-        raise InvalidInput(f"{which} must be as many as its size, {size}; received {len(records)}")
+    return Provider(provider.name, MemorySource(records, replace=source.replace))
 
 
 def _check_features(providers: Sequence[Provider]) -> None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shapband._typing import AnyArray, FloatArray, IntArray
-from shapband.checks import one_line, printable
+from shapband.checks import printable
 from shapband.errors import InvalidInput
-
-if TYPE_CHECKING:
-    import narwhals as nw
-
-# Types of columns whose frame becomes an array without a loss.
-_NUMBERS = {"pandas": {"float64", "int64"}, "polars": {"Float64", "Int64"}}
+from shapband.intake.arrays import own_features, own_targets
+from shapband.intake.columns import library_of
+from shapband.intake.frames import NUMBERS, float_frame, is_frame, own_frame
+from shapband.intake.joins import join_frames
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ class Batch:
         """The rows as the array that scikit-learn makes of them; None unless all are numbers."""
         if not self.is_frame:
             return np.asarray(self.X)
-        known = _NUMBERS.get(_library(self.X), set())
+        known = NUMBERS.get(library_of(self.X), set())
         return np.asarray(self.X) if {str(kind) for kind in self.layout[1]} <= known else None
 
     def take(self, rows: IntArray) -> Batch:
@@ -101,12 +98,37 @@ class Batch:
         """Return a copy of the batch that shares no memory with it."""
         if not self.is_frame:
             return Batch(self.X.copy(order="K"), self.y.copy())
-        X = self.X.clone() if _library(self.X) == "polars" else self.X.copy()
+        X = self.X.clone() if library_of(self.X) == "polars" else self.X.copy()
         return Batch(X, self.y.copy())
 
     def numeric(self) -> FloatArray:
         """Return the rows as a float array (n_rows, n_features)."""
-        return numeric_features(self.X)
+        if self.is_frame:
+            return float_frame(self.X)
+        return np.ascontiguousarray(self.X, dtype=np.float64)
+
+
+def take_in(X: Any, y: Any, owner: str, features: str = "X", targets: str = "y") -> Batch:
+    """Copy, convert and check records from outside: arrays or a data frame, and their targets.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features) numbers, or a pandas or polars data frame
+    y : (n_rows,) targets: numbers or labels
+    owner, features, targets : what errors name: who received the records, and the two arguments
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> batch = take_in(pd.DataFrame({"a": pd.array([1, None], dtype="Int8")}), [True, False], "me")
+    >>> batch.X["a"].tolist(), batch.y.tolist()
+    ([1.0, nan], [1.0, 0.0])
+    """
+    if is_frame(X):
+        own = own_frame(X, owner if features == "X" else f"{owner}: {features}")
+    else:
+        own = own_features(X, owner, features)
+    return Batch(own, own_targets(y, len(own), owner, targets))
 
 
 def concat(batches: Sequence[Batch]) -> Batch:
@@ -114,15 +136,16 @@ def concat(batches: Sequence[Batch]) -> Batch:
     if len(batches) == 1:
         return batches[0].copy()
     y = _joined_targets([batch.y for batch in batches])
+    kinds = {library_of(batch.X) for batch in batches}
+    if len(kinds) > 1:
+        raise InvalidInput(
+            f"records of {' and of '.join(sorted(kinds))} cannot be joined: pass the same kind of "
+            "array or data frame from all providers"
+        )
     if not batches[0].is_frame:
         return Batch(np.concatenate([batch.X for batch in batches]), y)
-    library = _library(batches[0].X)
-    if library in _NUMBERS and all(batch.layout == batches[0].layout for batch in batches):
-        return Batch(sys.modules[library].concat([batch.X for batch in batches]), y)
-    import narwhals as nw
-
-    frames = [nw.from_native(batch.X, eager_only=True) for batch in batches]
-    return Batch(nw.concat(_of_one_type(frames), how="vertical").to_native(), y)
+    alike = all(batch.layout == batches[0].layout for batch in batches)
+    return Batch(join_frames([batch.X for batch in batches], alike=alike), y)
 
 
 def concat_numbers(batches: Sequence[Batch]) -> Batch | None:
@@ -148,66 +171,18 @@ def _joined_targets(targets: Sequence[AnyArray]) -> AnyArray:
     return np.concatenate(targets)
 
 
-def _of_one_type(frames: list[nw.DataFrame[Any]]) -> list[nw.DataFrame[Any]]:
-    """Cast a column that is integer in one frame and float in another to float, as pandas does."""
-    import narwhals as nw
-
-    mixed = [
-        name
-        for name, kind in frames[0].schema.items()
-        if kind.is_numeric() and any(frame.schema[name] != kind for frame in frames)
-    ]
-    floats = [nw.col(name).cast(nw.Float64) for name in mixed]
-    return [frame.with_columns(*floats) for frame in frames] if mixed else frames
-
-
 def schema_of(X: Any) -> Schema:
     """Return the schema of an array or a data frame."""
     if isinstance(X, np.ndarray):
         return _array_schema(X.shape[1])
     names = tuple(str(name) for name in X.columns)
-    return Schema(len(names), names, _library(X))
+    return Schema(len(names), names, library_of(X))
 
 
 @cache
 def _array_schema(n_features: int) -> Schema:
     """The schema of arrays, one object for all answers, which are compared with each other."""
     return Schema(n_features)
-
-
-def _library(X: Any) -> str:
-    """The name of the package that a data frame belongs to."""
-    return type(X).__module__.partition(".")[0]
-
-
-def numeric_features(X: Any) -> FloatArray:
-    """Convert an array or an all-numeric data frame to a contiguous float array."""
-    if isinstance(X, np.ndarray):
-        return np.ascontiguousarray(X, dtype=np.float64)
-    try:
-        numbers = np.ascontiguousarray(X.to_numpy(), dtype=np.float64)
-    except (TypeError, ValueError) as cause:
-        raise InvalidInput(
-            f"this utility needs numeric features, and {schema_of(X)} hold others: encode them "
-            f"first, or use EstimatorUtility with a pipeline that does ({one_line(cause)})"
-        ) from cause
-    if not np.isfinite(numbers).all():
-        raise InvalidInput(
-            f"{schema_of(X)} hold missing or infinite values: impute them first, or use "
-            "EstimatorUtility with a pipeline that does"
-        )
-    return numbers
-
-
-def numeric_targets(y: AnyArray) -> FloatArray:
-    """Convert targets to a contiguous float array."""
-    try:
-        return np.ascontiguousarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as cause:
-        raise InvalidInput(
-            "this utility needs numbers as targets, and received labels: use "
-            f"NeighborUtility(task='classification') or EstimatorUtility ({one_line(cause)})"
-        ) from cause
 
 
 def _take(X: Any, rows: IntArray) -> Any:

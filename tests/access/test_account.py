@@ -349,7 +349,7 @@ def numbers(size: int) -> np.ndarray:
         ),
         (
             lambda size: Batch(numbers(size)[:, None] / 0.0, numbers(size)),
-            "the source: X holds NaN or infinite values: remove or impute them",
+            "the source: X holds NaN or infinite values in column 0: remove or impute them",
         ),
         (
             lambda size: Batch(numbers(size)[:, None], np.log(numbers(size))),

@@ -6,6 +6,7 @@ import pytest
 import shapband as sb
 from shapband.access import answers
 from shapband.errors import SourceError
+from shapband.records import take_in
 
 X, Y = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 3.0])
 
@@ -47,7 +48,7 @@ WRONG = {
 
 @pytest.mark.parametrize("answer", USUAL.values(), ids=USUAL)
 def test_the_short_way_gives_what_the_long_one_gives(answer):
-    short, long = answers._plain_batch(*answer, 3), answers._own_batch(*answer)
+    short, long = answers._plain_batch(*answer, 3), take_in(*answer, "the source")
     for one, other in ((short.X, long.X), (short.y, long.y)):
         np.testing.assert_array_equal(one, other, strict=True)
         assert one.flags.c_contiguous

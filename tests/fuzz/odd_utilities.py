@@ -371,7 +371,7 @@ def try_estimators(tally: Tally, data: Any) -> None:
 
 def try_neighbors(tally: Tally, data: Any) -> None:
     """NeighborUtility with odd k, task, score, empty and validation rows."""
-    labels = data.draw(st.sampled_from(["floats", "floats", "ints", "word array", "mixed"]))
+    labels = data.draw(st.sampled_from(["floats", "floats", "ints", "word array", "word objects"]))
     providers, held = draw_providers(data, labels)
     rng = np.random.default_rng(2)
     k = data.draw(st.sampled_from([1, 2, 3, 5] * 6 + [20, 10**9, 10**12, *_EMPTY]))

@@ -8,9 +8,7 @@ import numpy as np
 
 from shapband.checks import described
 from shapband.errors import InvalidInput, SourceError
-from shapband.records import Batch
-from shapband.sources.base import check_array_batch, check_targets
-from shapband.sources.frames import as_frame, check_infinite
+from shapband.records import Batch, take_in
 
 _FLOATS = np.dtype(np.float64)
 
@@ -36,7 +34,7 @@ def check_answer(answer: object, size: int) -> Batch:
     if (plain := _plain_batch(X, y, size)) is not None:
         return plain
     try:
-        batch = _own_batch(X, y)
+        batch = take_in(X, y, "the source")
     except InvalidInput as cause:
         raise SourceError(str(cause)) from cause
     if len(batch) != size:
@@ -55,11 +53,3 @@ def _plain_batch(X: Any, y: Any, size: int) -> Batch | None:
         return None
     X, y = X.copy(), y.copy()
     return Batch(X, y) if np.isfinite(X).all() and np.isfinite(y).all() else None
-
-
-def _own_batch(X: Any, y: Any) -> Batch:
-    if not hasattr(X, "columns"):
-        return check_array_batch(X, y, "the source")
-    frame = as_frame(X)
-    check_infinite(frame, "the source")
-    return Batch(frame.clone().to_native(), check_targets(y, len(frame), "the source", "y"))

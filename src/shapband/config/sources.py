@@ -22,6 +22,12 @@ from shapband.sources.frames import FrameSource
 if TYPE_CHECKING:
     import pandas as pd
 
+# What pandas reads as a missing value by default.
+_MISSING = {
+    *("", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "<NA>"),
+    *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+}
+
 
 def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Provider | Group]:
     """Make the provider, or the providers, of one `[[providers]]` table that is no task."""
@@ -153,7 +159,10 @@ def _read_csv(path: Path, separator: str, owners: Sequence[str], key: str) -> pd
         try:
             # low_memory=False reads every column at once, so that its type does not depend on the
             # length of the file.
-            frame = pd.read_csv(path, sep=separator, index_col=False, low_memory=False)
+            options: Any = {"sep": separator, "index_col": False, "low_memory": False}
+            frame: pd.DataFrame = pd.read_csv(path, **options)
+            if missing := _spaced_missing(frame):
+                frame = pd.read_csv(path, na_values=missing, **options)
         except pd.errors.ParserWarning as cause:
             raise InvalidInput(
                 f"{key}.path: {path} has rows with more cells than its header: name every column"
@@ -165,6 +174,17 @@ def _read_csv(path: Path, separator: str, owners: Sequence[str], key: str) -> pd
             path, sep=separator, index_col=False, usecols=names, dtype=str, keep_default_na=False
         )[names]
     return frame
+
+
+def _spaced_missing(frame: pd.DataFrame) -> list[str]:
+    """Return the cells, as written, that pandas would read as missing but for spaces around them.
+
+    One such cell, as in "1.5, NaN", would make strings of all numbers in its column.
+    """
+    cells: set[str] = set()
+    for name in frame.select_dtypes(exclude="number").columns:
+        cells.update(cell for cell in frame[name].unique() if isinstance(cell, str))
+    return sorted(cell for cell in cells if cell != cell.strip() and cell.strip() in _MISSING)
 
 
 def _read_parquet(path: Path, key: str) -> pd.DataFrame:

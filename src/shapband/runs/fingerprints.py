@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband._typing import AnyArray
+from shapband.intake.frames import as_frame
 from shapband.records import Batch
 from shapband.sources.base import FiniteSource, Source
-from shapband.sources.frames import as_frame
 
 if TYPE_CHECKING:
     from hashlib import _Hash

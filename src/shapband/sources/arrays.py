@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shapband.sources.base import MemorySource, check_array_batch
+from shapband.records import take_in
+from shapband.sources.base import MemorySource
 
 
 class ArraySource(MemorySource):
@@ -12,7 +13,8 @@ class ArraySource(MemorySource):
 
     Parameters
     ----------
-    X : (n_records, n_features) numbers; one dimension is read as one feature
+    X : (n_records, n_features) numbers; one dimension is read as one feature. A data frame is kept
+        as one, with the names of its columns
     y : (n_records,) targets: numbers or labels
     replace : draw with replacement, as from the empirical distribution of the records
 
@@ -24,4 +26,4 @@ class ArraySource(MemorySource):
     """
 
     def __init__(self, X: Any, y: Any, *, replace: bool = False) -> None:
-        super().__init__(check_array_batch(X, y, "ArraySource"), replace=replace)
+        super().__init__(take_in(X, y, "ArraySource"), replace=replace)

@@ -9,21 +9,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from shapband._facts import WithFacts, facts
-from shapband._typing import AnyArray, FloatArray, IntArray
-from shapband.checks import one_line
-from shapband.errors import InvalidInput
+from shapband._typing import IntArray
 from shapband.records import Batch, Schema
 
 # What a source may return: a batch, or a tuple (X, y), which the library checks.
 Records: TypeAlias = Batch | tuple[Any, Any]
-
-_LARGEST_EXACT = 2**53  # floats hold all integers up to it
 
 
 class Source(WithFacts, ABC):
@@ -122,108 +117,3 @@ class GenerativeSource(Source):
     @abstractmethod
     def draw(self, size: int, rng: np.random.Generator) -> Records:
         """Return `size` records, with all randomness from `rng`: a `Batch` or a tuple (X, y)."""
-
-
-def check_array_batch(X: Any, y: Any, owner: str) -> Batch:
-    """Make a `Batch` of arrays, or raise an error that says what is wrong with them."""
-    features = check_features(X, owner, "X")
-    return Batch(features, check_targets(y, len(features), owner, "y"))
-
-
-def check_features(X: Any, owner: str, name: str) -> FloatArray:
-    """Copy features to a finite float array (n_rows, n_features); one dimension is one feature."""
-    _check_plain(X, owner, name)
-    try:
-        features = np.array(X, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as cause:
-        raise InvalidInput(
-            f"{owner}: {name} must be a table of numbers; pass a data frame for mixed types "
-            f"({one_line(cause)})"
-        ) from cause
-    if features.ndim == 1:
-        features = features.reshape(-1, 1)
-    if features.ndim != 2 or 0 in features.shape:
-        raise InvalidInput(
-            f"{owner}: {name} must have the shape (n_records, n_features), with at least one "
-            f"record and one feature; received {np.shape(X)}"
-        )
-    if not np.isfinite(features).all():
-        raise InvalidInput(f"{owner}: {name} holds NaN or infinite values: remove or impute them")
-    return features
-
-
-def check_targets(y: Any, n_records: int, owner: str, name: str) -> AnyArray:
-    """Copy the targets, and check that each record has one: a finite number or a label."""
-    _check_plain(y, owner, name)
-    try:
-        targets = np.array(y)
-    except (TypeError, ValueError) as cause:
-        raise InvalidInput(
-            f"{owner}: {name} must be a row of targets ({one_line(cause)})"
-        ) from cause
-    if targets.ndim != 1 or len(targets) != n_records:
-        raise InvalidInput(
-            f"{owner}: {name} must be one target for each of the {n_records} records; "
-            f"received the shape {targets.shape}"
-        )
-    if n_records == 0:
-        raise InvalidInput(f"{owner}: there are no records; at least one is needed")
-    if targets.dtype.kind == "O":
-        targets = _plain_targets(targets, owner, name)
-    if targets.dtype.kind in "iu":
-        _check_exact(targets, owner, name)
-    if targets.dtype.kind in "iubf":
-        targets = targets.astype(np.float64, copy=False)
-        if not np.isfinite(targets).all():
-            raise _missing_targets(owner, name)
-    elif targets.dtype.kind not in "OUST":
-        raise InvalidInput(
-            f"{owner}: {name} must hold numbers or labels; received the dtype {targets.dtype}"
-        )
-    return targets
-
-
-def _plain_targets(targets: AnyArray, owner: str, name: str) -> AnyArray:
-    """Convert an object array: numbers become floats, labels stay unchanged."""
-    if any(target is None or type(target).__name__ == "NAType" for target in targets):
-        raise _missing_targets(owner, name)
-    numbers = [target for target in targets if isinstance(target, Real)]
-    try:
-        finite = all(np.isfinite(float(number)) for number in numbers)
-    except OverflowError as cause:
-        raise InvalidInput(
-            f"{owner}: {name} holds a number that is too large ({one_line(cause)}): rescale it"
-        ) from cause
-    if not finite:
-        raise _missing_targets(owner, name)
-    if len(numbers) < len(targets):
-        return targets
-    _check_exact(np.array([t for t in targets if isinstance(t, Integral)]), owner, name)
-    return targets.astype(np.float64)
-
-
-def _check_exact(integers: AnyArray, owner: str, name: str) -> None:
-    """Refuse integers that floats cannot tell apart: two labels would become one."""
-    if ((integers > _LARGEST_EXACT) | (integers < -_LARGEST_EXACT)).any():
-        raise InvalidInput(
-            f"{owner}: {name} holds integers beyond 2**53, which are not exact as floats: pass "
-            "labels as texts, and quantities as floats"
-        )
-
-
-def _check_plain(array: Any, owner: str, name: str) -> None:
-    """Refuse sparse arrays, and complex numbers and masked cells, which NumPy would change."""
-    if type(array) is np.ndarray and array.dtype.kind != "c":
-        return
-    if hasattr(array, "toarray"):
-        raise InvalidInput(f"{owner}: {name} must not be sparse: pass its toarray()")
-    if isinstance(array, np.ndarray) and array.dtype.kind == "c":
-        raise InvalidInput(f"{owner}: {name} must not hold complex numbers: pass real ones")
-    if np.ma.is_masked(array):
-        raise InvalidInput(f"{owner}: {name} holds masked values: remove or impute them")
-
-
-def _missing_targets(owner: str, name: str) -> InvalidInput:
-    return InvalidInput(
-        f"{owner}: {name} holds missing, NaN or infinite values: remove those records"
-    )

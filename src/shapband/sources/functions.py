@@ -11,8 +11,8 @@ from shapband._facts import facts, name_of
 from shapband._typing import FloatArray
 from shapband.checks import check_whole, described
 from shapband.errors import InvalidInput
-from shapband.records import Batch
-from shapband.sources.base import GenerativeSource, check_array_batch
+from shapband.records import Batch, take_in
+from shapband.sources.base import GenerativeSource
 
 
 class FunctionSource(GenerativeSource):
@@ -61,7 +61,7 @@ class FunctionSource(GenerativeSource):
                 f"FunctionSource: draw must return a tuple (X, y); received {described(answer)}"
             )
         X, y = answer
-        return check_array_batch(X, y, "FunctionSource")
+        return take_in(X, y, "FunctionSource")
 
 
 class DistributionSource(GenerativeSource):
@@ -103,4 +103,4 @@ class DistributionSource(GenerativeSource):
         drawn = np.asarray(self._distribution.rvs(size=size, random_state=rng), dtype=np.float64)
         X = drawn.reshape(size, -1)
         y = X[:, 0] if self._label is None else self._label(X)
-        return check_array_batch(X, y, "DistributionSource")
+        return take_in(X, y, "DistributionSource")

@@ -32,16 +32,17 @@ def check_source(source: Source) -> None:
     """
     name = type(source).__name__
     with during(f"{name} must tell what it is before it is asked"):
-        check_providers([Provider(name, source)])
+        checked = check_providers([Provider(name, source)])[0][0].source
     if isinstance(source, FiniteSource):
-        _check_finite(source, f"{name}.take")
+        shown = checked.records if isinstance(checked, FiniteSource) else None
+        _check_finite(source, shown, f"{name}.take")
     elif isinstance(source, GenerativeSource):
         _check_generative(source, f"{name}.draw")
     else:
         require(False, f"{name} must be a subclass of FiniteSource or GenerativeSource")
 
 
-def _check_finite(source: FiniteSource, method: str) -> None:
+def _check_finite(source: FiniteSource, shown: Batch | None, method: str) -> None:
     def ask(rows: list[int]) -> Batch:
         asked = np.array(rows, dtype=np.int64)
         with during(f"{method}({rows}) must give these records"):
@@ -60,7 +61,7 @@ def _check_finite(source: FiniteSource, method: str) -> None:
             f"{rows} row {row} is another record than alone: order the records like the rows",
         )
     require(
-        source.records is None or same(source.records.take(np.array(rows)), whole),
+        shown is None or same(shown.take(np.array(rows)), whole),
         f"{method} must give the same records as the attribute records: leave records as None",
     )
 

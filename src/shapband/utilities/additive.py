@@ -13,8 +13,9 @@ from shapband.checks import check_number, check_row
 from shapband.coalitions import members
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
+from shapband.intake.arrays import float_targets
 from shapband.providers import Provider
-from shapband.records import Batch, numeric_targets
+from shapband.records import Batch
 from shapband.utilities.base import GameSummaries, MergeableUtility
 
 
@@ -57,10 +58,10 @@ class AdditiveUtility(MergeableUtility):
         return AdditiveUtility(self.weights[list(places)], empty=self.empty)
 
     def check_batch(self, batch: Batch) -> None:
-        numeric_targets(batch.y)
+        float_targets(batch.y)
 
     def summarise(self, batch: Batch) -> float:
-        return float(numeric_targets(batch.y).mean())
+        return float(float_targets(batch.y).mean())
 
     def evaluate(self, summaries: Sequence[float], coalitions: Sequence[int]) -> FloatArray:
         worth = self._worth(np.asarray(summaries, dtype=np.float64))
@@ -71,7 +72,7 @@ class AdditiveUtility(MergeableUtility):
 
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
         """Return the mean targets: (n_games, n)."""
-        means = [numeric_targets(drawn.batch.y)[drawn.rows].mean(axis=1) for drawn in draws]
+        means = [float_targets(drawn.batch.y)[drawn.rows].mean(axis=1) for drawn in draws]
         return np.stack(means, axis=1)
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:

@@ -14,9 +14,10 @@ from shapband.checks import concerning, described, error_line, one_line
 from shapband.coalitions import members, prefix_masks, row_masks
 from shapband.draws import Draws
 from shapband.errors import EvaluationError, InvalidInput
+from shapband.intake.arrays import float_targets
 from shapband.providers import Provider
-from shapband.records import Batch, Schema, concat, numeric_features, numeric_targets
-from shapband.sources.base import FiniteSource, check_features, check_targets
+from shapband.records import Batch, Schema, concat, take_in
+from shapband.sources.base import FiniteSource
 
 # Summaries of many games, indexed as games[game][provider]. A utility may use nested lists or an
 # array with these two axes first.
@@ -237,19 +238,16 @@ def validation_facts(rows: Batch) -> str:
 
 
 def check_validation(X_val: Any, y_val: Any, owner: str) -> Batch:
-    """Check numeric validation rows and return them as a batch of floats."""
-    if hasattr(X_val, "columns"):
-        with concerning(f"{owner}: X_val"):
-            X = numeric_features(X_val)
-    else:
-        X = check_features(X_val, owner, "X_val")
-    return Batch(X, check_targets(y_val, len(X), owner, "y_val"))
+    """Take in validation rows, and return them as a batch of floats."""
+    rows = take_in(X_val, y_val, owner, "X_val", "y_val")
+    with concerning(f"{owner}: X_val"):
+        return Batch(rows.numeric(), rows.y)
 
 
 def check_numeric_targets(y_val: AnyArray, owner: str) -> FloatArray:
     """Check that validation targets are numbers."""
     with concerning(f"{owner}: y_val"):
-        return numeric_targets(y_val)
+        return float_targets(y_val)
 
 
 def check_schema(schema: Schema | None, providers: Sequence[Provider]) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.checks import concerning, described, error_line
 from shapband.errors import InvalidInput
-from shapband.records import Batch, Schema, schema_of
-from shapband.sources.base import check_features, check_targets
+from shapband.records import Batch, Schema, schema_of, take_in
 from shapband.utilities.base import check_validation
 
 
@@ -51,8 +50,7 @@ class Embedding:
         if self.transformer is None:
             rows = check_validation(X_val, y_val, owner)
             return rows, schema_of(X_val) if hasattr(X_val, "columns") else rows.schema
-        X = X_val if hasattr(X_val, "columns") else check_features(X_val, owner, "X_val")
-        rows = Batch(X, check_targets(y_val, len(X), owner, "y_val"))
+        rows = take_in(X_val, y_val, owner, "X_val", "y_val")
         with concerning(f"{owner}: X_val"):
             features = self._transformed(rows)
             self._check_alone(rows, features)

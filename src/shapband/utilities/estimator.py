@@ -10,13 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from shapband._facts import facts, name_of
-from shapband.checks import check_number, check_whole, error_line, one_line
+from shapband.checks import check_number, concerning, error_line, one_line
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
-from shapband.records import Batch, Schema, concat, concat_numbers, schema_of
-from shapband.sources.base import check_targets
-from shapband.sources.frames import as_frame, check_infinite
-from shapband.utilities.base import RecordsUtility, check_validation, validation_facts
+from shapband.records import Batch, Schema, concat, concat_numbers, take_in
+from shapband.utilities.base import RecordsUtility, validation_facts
 from shapband.utilities.models import is_plain, names_columns
 
 Scorer = Callable[[Any, Any, Any], float]
@@ -74,14 +72,8 @@ class EstimatorUtility(RecordsUtility):
                 f"received {estimator!r}"
             )
         self.estimator = estimator
-        if hasattr(X_val, "columns"):
-            check_infinite(as_frame(X_val), "EstimatorUtility: X_val")
-            check_whole("EstimatorUtility: the number of rows of X_val", len(X_val), 1)
-            y = check_targets(y_val, len(X_val), "EstimatorUtility", "y_val")
-            self._validation = Batch(X_val, y)
-        else:
-            self._validation = check_validation(X_val, y_val, "EstimatorUtility")
-        self.schema = schema_of(self._validation.X)
+        self._validation = take_in(X_val, y_val, "EstimatorUtility", "X_val", "y_val")
+        self.schema = self._validation.schema
         self._score = _scorer(estimator, score)
         self._failed = None if failed is None else check_number("EstimatorUtility: failed", failed)
         self.baseline = empty == "baseline"
@@ -98,12 +90,19 @@ class EstimatorUtility(RecordsUtility):
     def check(self, providers: Sequence[Provider]) -> None:
         super().check(providers)
         for provider in providers:
-            own = provider.source.schema
-            if own is not None and own.library != self.schema.library:
-                raise InvalidInput(
-                    f"provider {provider.name!r} has {own}, but X_val has {self.schema}: pass "
-                    "the same kind of data frame for both, or arrays for both"
-                )
+            if provider.source.schema is not None:
+                with concerning(f"provider {provider.name!r}"):
+                    self._check_library(provider.source.schema)
+
+    def check_batch(self, batch: Batch) -> None:
+        self._check_library(batch.schema)
+
+    def _check_library(self, schema: Schema) -> None:
+        if schema.library != self.schema.library:
+            raise InvalidInput(
+                f"the source has {schema}, but X_val has {self.schema}: pass the same kind of data "
+                "frame for both, or arrays for both"
+            )
 
     def score(self, batch: Batch) -> float:
         return self._fit_and_score(batch, self._validation)
@@ -178,7 +177,7 @@ class EstimatorUtility(RecordsUtility):
             return check_number("the score", self._score_of(dummy.fit(rows.X, rows.y), rows))
         except Exception as cause:
             raise InvalidInput(
-                "EstimatorUtility: a dummy model cannot be scored as the baseline "
+                "EstimatorUtility: a dummy model cannot be scored as the baseline on X_val, y_val "
                 f"({error_line(cause)}): pass the value of nobody's data, "
                 "such as empty=0.0"
             ) from cause

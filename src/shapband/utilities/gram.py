@@ -14,7 +14,7 @@ import numpy as np
 from shapband import kernels
 from shapband._typing import FloatArray
 from shapband.draws import Draws
-from shapband.records import numeric_targets
+from shapband.intake.arrays import float_targets
 
 
 class Centre(NamedTuple):
@@ -39,14 +39,14 @@ def gram_summaries(
     p = len(centre.mean) + 1
     summaries = np.empty((draws[0].choice.n_games, len(draws), p * (p + 3) // 2))
     for place, (drawn, X) in enumerate(zip(draws, features, strict=True)):
-        y = numeric_targets(drawn.batch.y)
+        y = float_targets(drawn.batch.y)
         gram(X, y, np.ascontiguousarray(drawn.rows), *centre, summaries, place)
     return summaries
 
 
 def standardised(drawn: Draws, X: FloatArray, centre: Centre) -> FloatArray:
     """Return the standardised features and targets of each game: (n_games, size, d + 1)."""
-    rows, y = drawn.rows, numeric_targets(drawn.batch.y)
+    rows, y = drawn.rows, float_targets(drawn.batch.y)
     features = (X[rows] - centre.mean) * centre.inv_scale
     return np.concatenate([features, y[rows][:, :, None] - centre.y_mean], axis=2)
 

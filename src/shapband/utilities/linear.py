@@ -15,7 +15,8 @@ from shapband.checks import check_number
 from shapband.coalitions import mask_rows, members
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
-from shapband.records import Batch, Schema, numeric_targets
+from shapband.intake.arrays import float_targets
+from shapband.records import Batch, Schema
 from shapband.utilities.base import (
     GameSummaries,
     MergeableUtility,
@@ -117,7 +118,7 @@ class LinearUtility(MergeableUtility):
 
     def check_batch(self, batch: Batch) -> None:
         self._embed.features(batch)
-        numeric_targets(batch.y)
+        float_targets(batch.y)
 
     def summarise(self, batch: Batch) -> FloatArray:
         """Return the packed Gram matrix and the products with the targets, or few records."""

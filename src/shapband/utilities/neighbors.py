@@ -15,7 +15,8 @@ from shapband.checks import check_whole
 from shapband.coalitions import mask_rows
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
-from shapband.records import Batch, Schema, numeric_targets, schema_of
+from shapband.intake.arrays import float_targets
+from shapband.records import Batch, Schema, schema_of
 from shapband.utilities.base import (
     GameSummaries,
     MergeableUtility,
@@ -196,7 +197,7 @@ class NeighborUtility(MergeableUtility):
 
     def _codes(self, y: AnyArray) -> FloatArray:
         """Return quantities, or codes in the order of the labels."""
-        return numeric_targets(y) if self._labels is None else ordered_codes(y, self._labels)
+        return float_targets(y) if self._labels is None else ordered_codes(y, self._labels)
 
 
 def _task_of(y_val: AnyArray) -> Task:

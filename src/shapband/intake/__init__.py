@@ -1,0 +1,11 @@
+"""The door: features and targets from outside, copied, converted and checked once.
+
+`cells` sorts Python objects into numbers, strings and missing values; `columns` makes plain columns
+of those of pandas and polars; `frames` does so for whole frames; `arrays` makes float arrays and
+targets. `shapband.records.take_in` joins them, and every path from outside uses it: sources in
+memory, the answers and the `records` of custom sources, files, and validation rows.
+
+What comes out holds only what a run can store and what NumPy, pandas and polars compute without
+surprises: floats of 64 bits, integers of 64 bits, booleans, strings and categories. A value that is
+converted to a float is checked after the conversion: it must be finite.
+"""
