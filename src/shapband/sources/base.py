@@ -26,6 +26,19 @@ Records: TypeAlias = Batch | tuple[Any, Any]
 _LARGEST_EXACT = 2**53  # floats hold all integers up to it
 
 
+class UnusableAnswer(InvalidInput):
+    """What a source of the library was given by a function or distribution cannot be used.
+
+    Attributes
+    ----------
+    answer : what was given
+    """
+
+    def __init__(self, message: str, answer: object) -> None:
+        super().__init__(message)
+        self.answer = answer
+
+
 class Source(WithFacts, ABC):
     """Where one provider's records are drawn from: a `FiniteSource` or a `GenerativeSource`.
 

@@ -12,7 +12,7 @@ from shapband._typing import FloatArray
 from shapband.checks import check_whole, described
 from shapband.errors import InvalidInput
 from shapband.records import Batch
-from shapband.sources.base import GenerativeSource, check_array_batch
+from shapband.sources.base import GenerativeSource, UnusableAnswer, check_array_batch
 
 
 class FunctionSource(GenerativeSource):
@@ -57,11 +57,11 @@ class FunctionSource(GenerativeSource):
         answer: object = self._draw(size, rng)
         # A data frame of two columns would unpack into these columns.
         if not isinstance(answer, (tuple, list, np.ndarray)) or len(answer) != 2:
-            raise InvalidInput(
-                f"FunctionSource: draw must return a tuple (X, y); received {described(answer)}"
+            raise UnusableAnswer(
+                f"FunctionSource: draw must return a tuple (X, y); received {described(answer)}",
+                answer,
             )
-        X, y = answer
-        return check_array_batch(X, y, "FunctionSource")
+        return _checked(*answer, "FunctionSource")
 
 
 class DistributionSource(GenerativeSource):
@@ -103,4 +103,11 @@ class DistributionSource(GenerativeSource):
         drawn = np.asarray(self._distribution.rvs(size=size, random_state=rng), dtype=np.float64)
         X = drawn.reshape(size, -1)
         y = X[:, 0] if self._label is None else self._label(X)
-        return check_array_batch(X, y, "DistributionSource")
+        return _checked(X, y, "DistributionSource")
+
+
+def _checked(X: Any, y: Any, owner: str) -> Batch:
+    try:
+        return check_array_batch(X, y, owner)
+    except InvalidInput as cause:
+        raise UnusableAnswer(str(cause), (X, y)) from cause
