@@ -25,6 +25,7 @@ from .planning.proposals import Proposal, Proposals
 from .providers import Group, Provider, providers_from_frame
 from .records import Batch, Schema
 from .runs.read import Run, RunStatus, load
+from .runs.refused import RefusedAnswer
 from .sampling.base import Purchases, Realisation, Sampling
 from .sampling.blocks import Blocks
 from .sampling.cohort import Cohort
@@ -121,6 +122,7 @@ __all__ = [
     "Ranks",
     "RayWorkers",
     "Realisation",
+    "RefusedAnswer",
     "Run",
     "RunStatus",
     "Sampling",

@@ -45,6 +45,7 @@ def value(
     timeout: float = TIMEOUT,
     progress: bool | None = None,
     run: str | os.PathLike[str] | None = None,
+    ask_again: bool = False,
 ) -> Valuation:
     """Estimate the expectation and variance of every provider's Shapley value, or another index.
 
@@ -84,6 +85,8 @@ def value(
     run : a directory that keeps everything that is bought and solved. Called again with the same
         arguments, `value` resumes an interrupted run and gives the result of a finished one;
         other arguments are refused by name. `load` and the command line read the directory
+    ask_again : with `run`, make requests again whose answers could not be used. They are paid for,
+        so a run does not do that by itself
 
     Returns
     -------
@@ -123,7 +126,9 @@ def value(
         if run is not None:
             from shapband.runs.run import value_in_run
 
-            return value_in_run(Path(run), plan, chosen, watch, seed_given=seed is not None)
+            return value_in_run(
+                Path(run), plan, chosen, watch, seed_given=seed is not None, ask_again=ask_again
+            )
         with chosen:
             return play(plan, chosen, watch, keep_interrupted=_interactive())
 

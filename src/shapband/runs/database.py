@@ -16,7 +16,8 @@ from shapband.errors import RunDamaged, RunError, RunExists, RunFull
 from shapband.runs.private import open_private
 
 NAME = "run.db"
-FORMAT = 2
+FORMAT = 3
+_OLDEST = 2  # has the same tables; its ledger knows no refused answers
 _MARK = 0x5348_4250  # "SHBP" marks the database of a run
 _PAGE = 32_768  # bytes; large pages write the values of games faster
 _ROWS = 512  # inserted by one statement; SQLite takes 32,766 values in one
@@ -101,6 +102,12 @@ def connect(run: Path, tables: Sequence[str], *, write: bool) -> sqlite3.Connect
     return connection
 
 
+def mark_format(run: Path, connection: sqlite3.Connection) -> None:
+    """Mark a run that this version adds to, so that older versions do not misread it."""
+    with errors(run):
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
 def insert(connection: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
     """Insert rows, many by one statement: after each statement all other threads get a turn."""
     for start in range(0, len(rows), _ROWS):
@@ -168,11 +175,11 @@ def _check_format(connection: sqlite3.Connection, run: Path) -> None:
         raise RunDamaged(f"{run / NAME} is empty or cut short: restore it from a copy")
     if mark != _MARK:
         raise RunError(f"{run} is not a run: its {NAME} is the database of another program")
-    if version < FORMAT:
+    if version < _OLDEST:
         raise RunError(
             f"the run {run} has the format {version} of a version before the first release, and "
-            f"this one reads format {FORMAT}: begin the run again from its configuration, which "
-            f"{NAME} keeps in its table manifest under the key config"
+            f"this one reads formats from {_OLDEST} on: begin the run again from its "
+            f"configuration, which {NAME} keeps in its table manifest under the key config"
         )
     if version > FORMAT:
         raise RunError(

@@ -16,8 +16,10 @@ from shapband.grouping import Grouping
 from shapband.groups import Groups
 from shapband.moments.fold import Fold
 from shapband.moments.grouped import GroupFold
+from shapband.runs.fingerprints import is_unchecked
 from shapband.runs.ledger import COLUMNS
 from shapband.runs.plausible import check_facts, check_valuation, is_averaged, readable
+from shapband.runs.refused import RefusedAnswer, refused_answers
 from shapband.runs.store import RunStore
 from shapband.sampling.base import PoolDesign
 from shapband.sampling.participation import Presence
@@ -48,6 +50,7 @@ class RunStatus:
         values, or None while there are fewer than two
     unanswered : requests without an answer: under way, or cut off with the process that asked
     digest : that of the last ledger entry, which depends on everything stored before it
+    refused : answers that could not be used; their records are counted in `access`
 
     Examples
     --------
@@ -69,6 +72,17 @@ class RunStatus:
     valuation: Valuation | None
     unanswered: int
     digest: str
+    refused: tuple[RefusedAnswer, ...] = ()
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Providers whose data may have changed during the run: their sources state no version."""
+        arguments = self.manifest["arguments"]
+        return tuple(
+            name
+            for name in self.manifest["providers"]
+            if is_unchecked(arguments.get(f"data of provider {name!r}", ""))
+        )
 
 
 class Run:
@@ -148,9 +162,11 @@ def _status(store: RunStore) -> RunStatus:
     used = store.usage()
     names = store.manifest["providers"]
     access = AccessReport({name: used.get(name, Usage()) for name in names})
-    state: State = "running" if store.is_locked else "interrupted"
+    state: State = "finished"
+    if valuation is None:  # a finished run can be read where files cannot be locked
+        state = "running" if store.is_locked else "interrupted"
     return RunStatus(
-        state=state if valuation is None else "finished",
+        state=state,
         manifest=store.manifest,
         access=access,
         done=store.games.solved(),
@@ -158,6 +174,7 @@ def _status(store: RunStore) -> RunStatus:
         valuation=valuation or _so_far(store, access),
         unanswered=store.unanswered(),
         digest=store.ledger.digest,
+        refused=refused_answers(store.ledger),
     )
 
 

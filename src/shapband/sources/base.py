@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -52,6 +53,9 @@ class Source(WithFacts, ABC):
     concurrent : requests that a source that waits answers at the same time; by default it is
         asked for one game after the other. With more it must be safe to call from several
         threads at once
+    version : a string that changes with the records, such as the name of a snapshot, an ETag or a
+        digest; an attribute or a property. Runs store it and compare it when they are resumed.
+        None if it is not known: then runs do not notice that records changed
 
     Examples
     --------
@@ -63,6 +67,7 @@ class Source(WithFacts, ABC):
     schema: Schema | None = None
     waits: bool = False
     concurrent: int = 1
+    version: str | None = None
 
 
 class FiniteSource(Source):
@@ -114,6 +119,13 @@ class MemorySource(FiniteSource):
         self.size = len(records)
         self.schema = records.schema
         self.replace = replace
+
+    @cached_property
+    def version(self) -> str:  # type: ignore[override]  # computed when a run needs it
+        """The digest of the records."""
+        from shapband.sources.digests import digest_of
+
+        return digest_of(self.records)
 
     def take(self, rows: IntArray) -> Batch:
         return self.records.take(rows)

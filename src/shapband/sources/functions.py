@@ -25,6 +25,8 @@ class FunctionSource(GenerativeSource):
     waits : whether the function waits for something outside this process, such as a network;
         if so, it is called from a thread, in parallel with those of other providers
     concurrent : calls at the same time, if it waits
+    version : changes with the records that the function draws from, such as the name of a snapshot;
+        runs refuse to mix two versions. None if it is not known
 
     Examples
     --------
@@ -42,6 +44,7 @@ class FunctionSource(GenerativeSource):
         *,
         waits: bool = False,
         concurrent: int = 1,
+        version: str | None = None,
     ) -> None:
         if not callable(draw):
             raise InvalidInput(
@@ -51,6 +54,7 @@ class FunctionSource(GenerativeSource):
         self._draw = draw
         self.waits = waits
         self.concurrent = check_whole("FunctionSource: concurrent", concurrent, 1)
+        self.version = version
         self._about = facts(name_of(draw), waits=waits)
 
     def draw(self, size: int, rng: np.random.Generator) -> Batch:
@@ -61,7 +65,8 @@ class FunctionSource(GenerativeSource):
                 f"FunctionSource: draw must return a tuple (X, y); received {described(answer)}",
                 answer,
             )
-        return _checked(*answer, "FunctionSource")
+        X, y = answer
+        return _checked(X, y, "FunctionSource")
 
 
 class DistributionSource(GenerativeSource):

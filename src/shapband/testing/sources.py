@@ -12,6 +12,7 @@ from shapband.access.answers import check_answer
 from shapband.errors import SourceError
 from shapband.providers import Provider, check_providers
 from shapband.records import Batch
+from shapband.runs.fingerprints import fingerprint
 from shapband.sources.base import FiniteSource, GenerativeSource, Source
 from shapband.testing.rules import during, require, same
 
@@ -35,6 +36,7 @@ def check_source(source: Source) -> None:
     name = type(source).__name__
     with during(f"{name} must tell what it is before it is asked"):
         check_providers([Provider(name, source)])
+        fingerprint(source)
     if isinstance(source, FiniteSource):
         _check_finite(source, f"{name}.take")
     elif isinstance(source, GenerativeSource):
