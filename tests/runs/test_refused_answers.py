@@ -225,17 +225,20 @@ def test_the_commands_show_a_refused_answer_and_ask_again_only_if_told(tmp_path,
     sys.modules.pop("odd")
 
 
+@pytest.mark.long
 def test_a_refused_answer_survives_kills_at_any_moment(tmp_path):
     (tmp_path / "odd.py").write_text(SOURCES)
     (tmp_path / "odd.toml").write_text(CONFIG.replace("n_games = 4", "n_games = 40"))
     run, rng = tmp_path / "run", np.random.default_rng(0)
     command = [sys.executable, "-m", "shapband"]
-    for attempt in range(4):
-        start = ["run", "odd.toml", "--out", "run"] if attempt == 0 else ["resume", "run"]
+    # A process that is killed right after it began a run has not remembered that it did.
+    resume = ["resume", "run", "--trust"]
+    for attempt in range(8):
+        start = ["run", "odd.toml", "--out", "run"] if attempt == 0 else resume
         process = subprocess.Popen(  # noqa: S603  our own command
             [*command, *start, "--quiet"], cwd=tmp_path, stderr=subprocess.PIPE
         )
-        if attempt < 3:
+        if attempt < 7:
             while process.poll() is None and not (run / "run.db").exists():
                 time.sleep(0.01)
             time.sleep(float(rng.random()) * 0.05)
@@ -246,12 +249,12 @@ def test_a_refused_answer_survives_kills_at_any_moment(tmp_path):
     if sb.load(run).status.refused:
         asked = (tmp_path / "asked").stat().st_size
         ended = subprocess.run(  # noqa: S603  our own command
-            [*command, "resume", "run"], cwd=tmp_path, capture_output=True, text=True, check=False
+            [*command, *resume], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert "--ask-again" in ended.stderr
         assert (tmp_path / "asked").stat().st_size == asked
     (tmp_path / "corrected").touch()
-    subprocess.run([*command, "resume", "run", "--ask-again", "--quiet"], cwd=tmp_path, check=True)  # noqa: S603
+    subprocess.run([*command, *resume, "--ask-again", "--quiet"], cwd=tmp_path, check=True)  # noqa: S603
     status = sb.load(run).status
     assert status.state == "finished"
     assert status.access.by_provider["odd"].records == 5 * (40 + len(status.refused))

@@ -214,18 +214,23 @@ def watch(
     The page is that of `report`, made again as games are added. It is read only, and only this
     machine can open it.
     """
-    from shapband.cli.interrupt import interruptible
+    import signal
+
+    from shapband.cli.interrupt import INTERRUPTED, interruptible
     from shapband.cli.watch import WatchServer
     from shapband.runs.read import load
 
     farewell = "no longer watching; the run goes on"
     load(run)  # a directory that is no run is told before a page is served
-    with WatchServer(run, port) as server, interruptible(lambda: farewell):
-        typer.echo(f"watching {run} at {server.address} (Ctrl-C ends it)")
-        try:
+    received = None
+    try:
+        with WatchServer(run, port) as server, interruptible(lambda: farewell) as received:
+            typer.echo(f"watching {run} at {server.address} (Ctrl-C ends it)")
             server.serve_forever()
-        except KeyboardInterrupt:
-            typer.echo(farewell, err=True)
+    except KeyboardInterrupt:
+        typer.echo(farewell, err=True)
+        if received is None or set(received.numbers) != {signal.SIGINT}:
+            raise typer.Exit(INTERRUPTED) from None
 
 
 def _given(

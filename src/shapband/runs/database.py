@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunExists, RunFull
+from shapband.runs.lock import can_lock
 from shapband.runs.private import open_private
 
 NAME = "run.db"
@@ -162,8 +163,10 @@ def _reading_mode(path: Path) -> str:
 
     Readers of a write-ahead log need to write a file beside it. In a read-only directory the
     database cannot change either, so it is opened as immutable, unless a log was left behind.
+    The same holds where files cannot be locked, because no run can be played there.
     """
-    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+    is_writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    if is_writable and can_lock(path.parent):
         return "rw"
     return "ro" if path.with_name(f"{NAME}-wal").exists() else "ro&immutable=1"
 
