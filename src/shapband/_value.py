@@ -79,7 +79,8 @@ def value(
         needs them. By default all of them, up to 40 MB
     concurrency : requests to distant sources at the same time; 1 asks the sources one
         after another and fetches nothing ahead
-    timeout : seconds that a request to a source with `waits = True` may take
+    timeout : seconds that a request to a source with `waits = True` may take; another source
+        cannot be given up, so a warning names it
     progress : True shows a progress bar on a terminal or in a notebook and plain lines elsewhere,
         False nothing; None shows a bar when the work takes long
     run : a directory that keeps everything that is bought and solved. Called again with the same

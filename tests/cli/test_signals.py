@@ -63,10 +63,14 @@ def begun(folder, *arguments):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_an_interruption_that_other_code_catches_is_raised_at_the_end(number):
     with pytest.raises(KeyboardInterrupt), interruptible(str) as received:
-        with suppress(KeyboardInterrupt):
-            os.kill(os.getpid(), number)
-            time.sleep(1.0)
+        _catch(number)
     assert received.numbers == (number,)
+
+
+def _catch(number):
+    with suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), number)
+        time.sleep(1.0)
 
 
 def test_an_interruption_in_a_finalizer_is_raised_at_the_end(monkeypatch):

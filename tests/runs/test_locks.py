@@ -34,7 +34,7 @@ def without_locks(request, monkeypatch):
 
 def test_a_lock_that_fails_is_explained(tmp_path, without_locks):
     without_locks()
-    with pytest.raises(RunError, match="cannot be locked.*keep the run in a directory on a local"):
+    with pytest.raises(RunError, match=r"cannot be locked.*keep the run in a directory on a local"):
         value(tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

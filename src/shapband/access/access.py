@@ -78,7 +78,7 @@ class Access:
             sum(used.records for used in before.values()),
         )
         self._pools = Cost()
-        self._refused = self._journal.refused()
+        self._refused = self._journal.refused_cost()
         self._threads = RequestThreads(concurrency)
         self._stopped = threading.Event()
 

@@ -23,6 +23,7 @@ from shapband.access.deliveries import Delivery, Order
 from shapband.access.journal import Asked, Event, Failed, PurchaseJournal, Received, Refused
 from shapband.access.refusals import Refusal, received
 from shapband.access.threads import RequestThreads
+from shapband.access.watchdog import watched
 from shapband.checks import error_line, one_line
 from shapband.errors import RunError, ShapbandError, SourceError
 from shapband.records import Batch, Schema
@@ -63,7 +64,7 @@ class Exchange:
     journal : stores what was asked and received
     threads : wait for the sources whose `waits` is set, the others are asked in this thread
     concurrency : requests at the same time
-    timeout : seconds that a request in a thread may take
+    timeout : seconds that a request in a thread may take; of others a warning is given
     stopped : once it is set, no further request is made; it is set by errors
     deadline : on the monotonic clock: from then on no request is made, and those under way are
         given up after one second
@@ -101,10 +102,11 @@ class Exchange:
     def run(self) -> list[Delivery]:
         """Fetch everything, or raise the error of the first provider that failed."""
         try:
-            self._ask()
-            while self._open:
-                self._collect()
+            with watched(self.deliveries, self._timeout):
                 self._ask()
+                while self._open:
+                    self._collect()
+                    self._ask()
         except BaseException as error:
             self._stopped.set()
             self._finish(error)

@@ -66,7 +66,7 @@ class PurchaseJournal(ABC):
     def usage(self) -> Mapping[str, Usage]:
         """Requests, records and seconds so far, by provider, those of refused answers included."""
 
-    def refused(self) -> Cost:
+    def refused_cost(self) -> Cost:
         """Requests and records of the answers so far that could not be used."""
         return Cost()
 

@@ -104,9 +104,10 @@ def connect(run: Path, tables: Sequence[str], *, write: bool) -> sqlite3.Connect
 
 
 def mark_format(run: Path, connection: sqlite3.Connection) -> None:
-    """Mark a run that this version adds to, so that older versions do not misread it."""
+    """Mark the database as one of this format."""
     with errors(run):
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        if connection.execute("PRAGMA user_version").fetchone() != (FORMAT,):
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:

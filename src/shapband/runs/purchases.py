@@ -85,7 +85,7 @@ class StoredPurchases(PurchaseJournal):
         """What was received so far, by provider."""
         return usage_of(self._ledger)
 
-    def refused(self) -> Cost:
+    def refused_cost(self) -> Cost:
         """Requests and records of the answers so far that could not be used."""
         return refused_cost(self._ledger)
 

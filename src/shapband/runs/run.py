@@ -102,6 +102,7 @@ def resume(
         store.verify()
         if not ask_again:
             check_refused(store.ledger, run)
+        store.mark_format()
         _check_versions(store, warn or _warn)
         return store.finished() or _play(store, plan, workers, watch)
 

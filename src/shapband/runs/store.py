@@ -120,9 +120,12 @@ class RunStore:
     def lock(self) -> Iterator[None]:
         """Keep other processes out; raise RunLocked if one is already at work."""
         with locked(self.run):
-            database.mark_format(self.run, self._connection)
             self._load()  # another process may have added to the run before the lock was free
             yield
+
+    def mark_format(self) -> None:
+        """Mark a run that this version adds to, so that older versions do not misread it."""
+        database.mark_format(self.run, self._connection)
 
     @property
     def is_locked(self) -> bool:
