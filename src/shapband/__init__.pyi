@@ -32,6 +32,7 @@ from .sampling.cohort import Cohort
 from .sampling.fresh import Fresh
 from .sampling.independent import Independent
 from .sampling.markov import MarkovChain
+from .sampling.participation import Participation
 from .sampling.pooled import Pooled
 from .sampling.stratified import Stratified
 from .sampling.trace import Trace
@@ -110,6 +111,7 @@ __all__ = [
     "Moments",
     "NeighborUtility",
     "NetworkUtility",
+    "Participation",
     "Payouts",
     "Permutation",
     "Pooled",

@@ -42,7 +42,7 @@ def format_status(run: Path, status: RunStatus) -> str:
     """Show a run: its state, and its valuation so far."""
     lines = [f"run {run}: {status.state}", ""]
     if status.valuation is None:
-        lines.append("fewer than two games are done, so there is no result yet")
+        lines.append(_wrapped(status.no_result))
     else:
         lines.append(str(status.valuation))
     if status.unanswered:

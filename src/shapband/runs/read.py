@@ -23,7 +23,7 @@ from shapband.runs.refused import RefusedAnswer, refused_answers
 from shapband.runs.store import RunStore
 from shapband.sampling.base import PoolDesign
 from shapband.sampling.participation import Presence
-from shapband.sampling.participations import from_plain
+from shapband.sampling.participations import OWN, from_plain
 from shapband.sampling.shared import Shared
 from shapband.seeds import Seeds
 from shapband.valuation import Valuation
@@ -47,7 +47,8 @@ class RunStatus:
     done : games played
     n_games : games asked for; a budget or a stopping rule may end the run before
     valuation : the result; before the end that of the games so far, without their single
-        values, or None while there are fewer than two
+        values, or None while there are fewer than two, or if a participation of your own says
+        who takes part
     unanswered : requests without an answer: under way, or cut off with the process that asked
     digest : that of the last ledger entry, which depends on everything stored before it
     refused : answers that could not be used; their records are counted in `access`
@@ -73,6 +74,16 @@ class RunStatus:
     unanswered: int
     digest: str
     refused: tuple[RefusedAnswer, ...] = ()
+
+    @property
+    def no_result(self) -> str:
+        """Why there is no valuation yet."""
+        if self.done < 2:
+            return "fewer than two games are done, so there is no result yet"
+        return (
+            f"{self.done:,} games are done; who takes part is decided by a class of your own, "
+            "which is not imported here, so there is no result before the end"
+        )
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -182,7 +193,7 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     """The valuation that the games so far give."""
     facts = store.games.facts()
     names, done = store.manifest["providers"], store.games.solved()
-    if facts is None or done < 2:
+    if facts is None or done < 2 or _is_own(facts):
         return None
     check_facts(facts, len(names))
     fold = Fold(
@@ -225,6 +236,12 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     )
     check_valuation(valuation, store.manifest)
     return valuation
+
+
+def _is_own(facts: Mapping[str, Any]) -> bool:
+    """Whether a class of the user's own says who takes part; reading a run imports none."""
+    participation = facts.get("participation")
+    return participation is not None and participation["kind"] == OWN
 
 
 def _participation(
