@@ -40,6 +40,19 @@ class RefusedAnswer:
     records : how many were received, or asked for if they could not be counted
     reason : why they could not be used
     asked_again : whether the request was made again, as the user said
+
+    Examples
+    --------
+    >>> import numpy as np, shapband as sb, tempfile
+    >>> holes = sb.FunctionSource(lambda size, rng: (np.full(size, np.nan), np.ones(size)))
+    >>> providers = [sb.Provider("north", holes)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         sb.value(providers, sb.AdditiveUtility(), sampling=sb.Fresh(5), n_games=2,
+    ...                  run=f"{folder}/my-run")
+    ...     except sb.errors.SourceError:
+    ...         sb.load(f"{folder}/my-run").status.refused[0].records
+    5
     """
 
     provider: str
