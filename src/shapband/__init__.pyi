@@ -25,12 +25,14 @@ from .planning.proposals import Proposal, Proposals
 from .providers import Group, Provider, providers_from_frame
 from .records import Batch, Schema
 from .runs.read import Run, RunStatus, load
+from .runs.refused import RefusedAnswer
 from .sampling.base import Purchases, Realisation, Sampling
 from .sampling.blocks import Blocks
 from .sampling.cohort import Cohort
 from .sampling.fresh import Fresh
 from .sampling.independent import Independent
 from .sampling.markov import MarkovChain
+from .sampling.participation import Participation
 from .sampling.pooled import Pooled
 from .sampling.stratified import Stratified
 from .sampling.trace import Trace
@@ -109,6 +111,7 @@ __all__ = [
     "Moments",
     "NeighborUtility",
     "NetworkUtility",
+    "Participation",
     "Payouts",
     "Permutation",
     "Pooled",
@@ -121,6 +124,7 @@ __all__ = [
     "Ranks",
     "RayWorkers",
     "Realisation",
+    "RefusedAnswer",
     "Run",
     "RunStatus",
     "Sampling",

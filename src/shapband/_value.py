@@ -45,6 +45,7 @@ def value(
     timeout: float = TIMEOUT,
     progress: bool | None = None,
     run: str | os.PathLike[str] | None = None,
+    ask_again: bool = False,
 ) -> Valuation:
     """Estimate the expectation and variance of every provider's Shapley value, or another index.
 
@@ -78,12 +79,15 @@ def value(
         needs them. By default all of them, up to 40 MB
     concurrency : requests to distant sources at the same time; 1 asks the sources one
         after another and fetches nothing ahead
-    timeout : seconds that a request to a source with `waits = True` may take
+    timeout : seconds that a request to a source with `waits = True` may take; another source
+        cannot be given up, so a warning names it
     progress : True shows a progress bar on a terminal or in a notebook and plain lines elsewhere,
         False nothing; None shows a bar when the work takes long
     run : a directory that keeps everything that is bought and solved. Called again with the same
         arguments, `value` resumes an interrupted run and gives the result of a finished one;
         other arguments are refused by name. `load` and the command line read the directory
+    ask_again : with `run`, make requests again whose answers could not be used. They are paid for,
+        so a run does not do that by itself
 
     Returns
     -------
@@ -123,7 +127,9 @@ def value(
         if run is not None:
             from shapband.runs.run import value_in_run
 
-            return value_in_run(Path(run), plan, chosen, watch, seed_given=seed is not None)
+            return value_in_run(
+                Path(run), plan, chosen, watch, seed_given=seed is not None, ask_again=ask_again
+            )
         with chosen:
             return play(plan, chosen, watch, keep_interrupted=_interactive())
 

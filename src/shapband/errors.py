@@ -17,6 +17,7 @@
 
     VersionsChanged (RuntimeWarning)     a run is resumed with other versions
     RepeatedRecords (UserWarning)        a provider's draws hold many records more than once
+    SlowSource (RuntimeWarning)          a source has not answered in time, and is waited for
 """
 
 
@@ -74,3 +75,7 @@ class VersionsChanged(RuntimeWarning):
 
 class RepeatedRecords(UserWarning):
     """A provider has few different records for its draws, or many copies in its pool."""
+
+
+class SlowSource(RuntimeWarning):
+    """A source in the thread of the caller has not answered in time; it is still waited for."""

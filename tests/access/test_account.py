@@ -14,7 +14,7 @@ import shapband as sb
 from shapband.access.access import Access
 from shapband.access.answers import check_answer
 from shapband.access.budget import Budget, Cost
-from shapband.access.journal import Asked, Failed, NullPurchases
+from shapband.access.journal import Asked, Failed, NullPurchases, Refused
 from shapband.errors import BudgetExceeded, SourceError
 from shapband.records import Batch, Schema
 from shapband.seeds import Seeds
@@ -53,6 +53,8 @@ class Remembers(NullPurchases):
                 self.told.append(("asking", *address, event.size))
             elif isinstance(event, Failed):
                 self.told.append(("failed", *address, event.reason))
+            elif isinstance(event, Refused):
+                self.told.append(("refused", *address, event.refusal.reason))
             else:
                 self.told.append(("received", *address, len(event.batch)))
                 self.stored[address] = event.batch
@@ -367,7 +369,7 @@ def test_records_that_cannot_be_used_are_refused_and_told(batch, said):
     access = Access(pair(Far(), Odd()), Seeds(0), NO_LIMIT, journal=journal, concurrency=1)
     with pytest.raises(SourceError, match=f"^provider 'two': {said}$"):
         access.fetch("draw", range(7, 8), [3, 3], "the draws")
-    assert journal.told[-1] == ("failed", "two", "draw", 7, said)
+    assert journal.told[-1] == ("refused", "two", "draw", 7, said)
 
 
 @pytest.mark.parametrize("targets", [["a", "b", "c"], [1, 2, 3]])

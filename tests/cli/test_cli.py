@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -316,8 +315,15 @@ def test_compare_prints_a_table(runs):
 @pytest.mark.parametrize("unanswered", [0, 2])
 @pytest.mark.parametrize("state", ["running", "interrupted", "finished"])
 def test_show_says_what_is_open_and_how_to_go_on(state, unanswered):
-    status = SimpleNamespace(
-        state=state, valuation=None, unanswered=unanswered, digest=None, manifest={"config": ""}
+    status = sb.RunStatus(
+        state=state,
+        manifest={"config": "", "providers": [], "arguments": {}},
+        access=sb.AccessReport(),
+        done=0,
+        n_games=2,
+        valuation=None,
+        unanswered=unanswered,
+        digest="",
     )
     text = format_status(Path("my run"), status)
     assert ("shapband resume 'my run'" in text) == (state == "interrupted")

@@ -1,13 +1,19 @@
-"""Run directories of format 1, which no released version wrote, are refused with a way out."""
+"""Run directories of older versions: resumed with the same bits, or refused with a way out."""
 
+import gzip
 import json
 import sqlite3
+from pathlib import Path
 
 import pytest
 
 import shapband as sb
 from shapband.config.config import Config
-from shapband.errors import RunError
+from shapband.errors import RunError, VersionsChanged
+from shapband.runs import database
+from tests.runs.old.make import cases
+
+OLD = Path(__file__).parent / "old"
 
 CONFIG = """
 n_games = 4
@@ -31,3 +37,64 @@ def test_an_old_run_is_refused_and_its_configuration_can_be_had(tmp_path):
     (text,) = connection.execute("SELECT json FROM manifest WHERE key = 'config'").fetchone()
     connection.close()
     assert Config.parse(json.loads(text)).n_games == 4
+
+
+# Runs of version 0.1.0, which tests/runs/old/make.py wrote there.
+CHANGED = {
+    "linear": "the last digits of LinearUtility",
+    "strata": "Strata computes other values",
+    "auc": "score='roc_auc' counts ties differently",
+    "tree": "models with an unset random_state",
+}
+KEPT = ("neighbors", "logistic", "ridge")
+
+
+@pytest.fixture(scope="module")
+def arguments():
+    return cases()
+
+
+def old_run(folder, name):
+    run = folder / name
+    run.mkdir()
+    (run / "run.db").write_bytes(gzip.decompress((OLD / f"{name}.db.gz").read_bytes()))
+    return run
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_an_unfinished_run_of_0_1_0_whose_bits_changed_is_refused(arguments, tmp_path, name):
+    run = old_run(tmp_path, f"{name}-unfinished")
+    with pytest.raises(RunError, match=f"shapband 0.1.0.*{CHANGED[name]}.*shapband==0.1.0"):
+        sb.value(**arguments[name], run=run)
+    assert sb.load(run).status.done == 4
+    sb.load(run).verify()
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_an_unfinished_run_of_0_1_0_is_finished_with_the_same_bits(arguments, tmp_path, name):
+    run = old_run(tmp_path, f"{name}-unfinished")
+    with pytest.warns(VersionsChanged, match="shapband from 0.1.0 to"):
+        resumed = sb.value(**arguments[name], run=run)
+    finished = sb.load(old_run(tmp_path, f"{name}-finished")).valuation
+    assert resumed.games.tobytes() == finished.games.tobytes()
+    sb.load(run).verify()
+
+
+@pytest.mark.parametrize("name", [*CHANGED, *KEPT])
+def test_a_finished_run_of_0_1_0_is_read_as_before(tmp_path, name):
+    run = sb.load(old_run(tmp_path, f"{name}-finished"))
+    run.verify()
+    assert run.status.state == "finished"
+    assert run.valuation.n_games == 8
+    run.valuation.report(tmp_path / "page.html")
+    assert "8" in (tmp_path / "page.html").read_text()
+
+
+def test_a_run_that_this_version_adds_to_is_not_read_by_older_ones(arguments, tmp_path):
+    run = old_run(tmp_path, "neighbors-unfinished")
+    with pytest.warns(VersionsChanged):
+        sb.value(**arguments["neighbors"], run=run)
+    with sqlite3.connect(run / "run.db") as connection:
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
+    connection.close()
+    assert found == database.FORMAT == 3

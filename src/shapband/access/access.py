@@ -11,7 +11,6 @@ from typing import cast
 import numpy as np
 
 from shapband._typing import BoolArray
-from shapband.access.answers import check_answer
 from shapband.access.budget import Budget, Cost
 from shapband.access.deliveries import Delivery, Order
 from shapband.access.exchange import Exchange
@@ -79,6 +78,7 @@ class Access:
             sum(used.records for used in before.values()),
         )
         self._pools = Cost()
+        self._refused = self._journal.refused_cost()
         self._threads = RequestThreads(concurrency)
         self._stopped = threading.Event()
 
@@ -134,13 +134,14 @@ class Access:
     def affordable_games(self, per_game: Cost) -> int | None:
         """Number of games that the budget covers besides the pools; None if there is no limit.
 
-        Counted from the first game, so that a resumed run gets the same number.
+        Counted from the first game, so that a resumed run gets the same number. Answers that
+        could not be used are paid for too, and leave fewer games.
         """
-        return self.budget.games_within(self._pools, per_game)
+        return self.budget.games_within(self._pools + self._refused, per_game)
 
     def affordable_of(self, costs: Iterable[Cost]) -> int | None:
         """Number of games, in their order, that the budget covers; None if there is no limit."""
-        return self.budget.games_of(self._pools, costs)
+        return self.budget.games_of(self._pools + self._refused, costs)
 
     def fetch(self, purpose: str, games: range, sizes: Sequence[int], what: str) -> list[Draws]:
         """Fetch every provider's draws for some games: one request per provider and game.
@@ -236,7 +237,7 @@ class Access:
     def _exchange(self, orders: Sequence[Order]) -> Exchange:
         return Exchange(
             orders,
-            self._check,
+            self._check_schema,
             self._journal,
             self._threads,
             self._concurrency,
@@ -253,12 +254,6 @@ class Access:
         with _named(order.provider):
             self._check_schema(order.provider.name, records.schema)
         return Draws(records, order.choice(source)), usage
-
-    def _check(self, order: Order, answer: object) -> Batch:
-        """Check what a source gave, and make it our own."""
-        batch = check_answer(answer, order.size)
-        self._check_schema(order.provider.name, batch.schema)
-        return batch
 
     def _check_schema(self, name: str, schema: Schema) -> None:
         """Check that a provider's features are the same as before and as those of all providers."""

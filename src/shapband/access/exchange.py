@@ -1,6 +1,7 @@
 """An exchange with distant sources: requests, answers, and the record of both.
 
-Threads do nothing but wait for sources. The thread that runs the exchange records everything: it
+Threads wait for sources, and copy and check each answer before the source is asked again, because
+a source may use its buffers again. The thread that runs the exchange records everything: it
 takes the answers that have come, writes them and the requests that follow them in one
 transaction, and only then allows these requests. So the disk is waited for once per group of
 answers, however many sources are asked at the same time. Each source has one request allowed
@@ -12,18 +13,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 
 from shapband.access.deliveries import Delivery, Order
-from shapband.access.journal import Asked, Event, Failed, PurchaseJournal, Received
+from shapband.access.journal import Asked, Event, Failed, PurchaseJournal, Received, Refused
+from shapband.access.refusals import Refusal, received
 from shapband.access.threads import RequestThreads
+from shapband.access.watchdog import watched
 from shapband.checks import error_line, one_line
 from shapband.errors import RunError, ShapbandError, SourceError
-from shapband.records import Batch
+from shapband.records import Batch, Schema
+from shapband.sources.base import UnusableAnswer
 
 _AHEAD = 1  # requests that a source is allowed beyond those that it answers at the same time
 _NOT_MADE = "the request was not made, because the valuation was stopped"
@@ -34,6 +38,7 @@ _SHORTEST_WAIT = 0.01
 # what is done with it. The sources go on meanwhile with the request that is allowed ahead.
 _PAUSE = 0.05  # part of the time that a request took
 _LONGEST_PAUSE = 0.001  # seconds
+_OPEN = nullcontext()  # the gate of a source that belongs to one provider
 _GRACE = 1.0  # seconds after the deadline in which a request under way may be answered
 
 
@@ -46,7 +51,7 @@ class OutOfTime(SourceError):
 
 
 # What a source gave for a game, or the exception it raised, and the seconds it took.
-_Answer = tuple[Delivery, int, object, float]
+_Answer = tuple[Delivery, int, Batch | Refusal | BaseException, float]
 
 
 class Exchange:
@@ -55,11 +60,11 @@ class Exchange:
     Parameters
     ----------
     orders : what to fetch
-    check : gives the batch in an answer to an order, or raises SourceError
+    check : raises SourceError if a provider's answer must not have this schema
     journal : stores what was asked and received
     threads : wait for the sources whose `waits` is set, the others are asked in this thread
     concurrency : requests at the same time
-    timeout : seconds that a request in a thread may take
+    timeout : seconds that a request in a thread may take; of others a warning is given
     stopped : once it is set, no further request is made; it is set by errors
     deadline : on the monotonic clock: from then on no request is made, and those under way are
         given up after one second
@@ -68,7 +73,7 @@ class Exchange:
     def __init__(
         self,
         orders: Sequence[Order],
-        check: Callable[[Order, object], Batch],
+        check: Callable[[str, Schema], None],
         journal: PurchaseJournal,
         threads: RequestThreads,
         concurrency: int,
@@ -92,14 +97,16 @@ class Exchange:
         self._answers: SimpleQueue[_Answer] = SimpleQueue()
         self._events: list[Event] = []
         self._failures: dict[Delivery, BaseException] = {}
+        self._gates = _gates(orders)
 
     def run(self) -> list[Delivery]:
         """Fetch everything, or raise the error of the first provider that failed."""
         try:
-            self._ask()
-            while self._open:
-                self._collect()
+            with watched(self.deliveries, self._timeout):
                 self._ask()
+                while self._open:
+                    self._collect()
+                    self._ask()
         except BaseException as error:
             self._stopped.set()
             self._finish(error)
@@ -199,14 +206,25 @@ class Exchange:
     def _serve(self, delivery: Delivery) -> None:
         """Make the requests that are allowed. How each ended is never lost."""
         while not self._ends() and (game := delivery.begin()) is not None:
-            started = time.perf_counter()
-            answer: object
-            try:
-                answer = delivery.request(game)
-            except BaseException as cause:  # noqa: BLE001  raised by `run`
+            with self._gates.get(id(delivery.order.provider.source), _OPEN):
+                answer, seconds = self._answer(delivery, game)
+            if not isinstance(answer, Batch):
                 self._stopped.set()
-                answer = cause
-            self._answers.put((delivery, game, answer, time.perf_counter() - started))
+            self._answers.put((delivery, game, answer, seconds))
+
+    def _answer(
+        self, delivery: Delivery, game: int
+    ) -> tuple[Batch | Refusal | BaseException, float]:
+        """Make a request, and give a checked copy of its answer with the seconds it took."""
+        started, size = time.perf_counter(), delivery.order.size
+        try:
+            answer = delivery.request(game)
+            seconds = time.perf_counter() - started
+            return received(answer, size), seconds
+        except UnusableAnswer as cause:
+            return Refusal.of(cause.answer, size, cause), time.perf_counter() - started
+        except BaseException as cause:  # noqa: BLE001  raised by `run`
+            return cause, time.perf_counter() - started
 
     def _collect(self) -> None:
         """Wait for an answer, or until a request is overdue; take all answers that came.
@@ -240,19 +258,29 @@ class Exchange:
         left = [when - now for when in (self._deadline, self._deadline + _GRACE) if when > now]
         return max(_SHORTEST_WAIT, min(_LONGEST_WAIT, self._timeout / 4, *left))
 
-    def _take(self, delivery: Delivery, game: int, answer: object, seconds: float) -> None:
-        """Check an answer, and keep it for the journal."""
+    def _take(
+        self,
+        delivery: Delivery,
+        game: int,
+        answer: Batch | Refusal | BaseException,
+        seconds: float,
+    ) -> None:
+        """Keep an answer for the journal."""
         if not self._ended(delivery, game):
             return  # it came after its time limit
-        try:
-            if isinstance(answer, BaseException):
-                raise answer
-            batch = self._check(delivery.order, answer)
-        except BaseException as cause:  # noqa: BLE001  raised by `run`
-            self._fail(delivery, cause, game)
-            return
-        self._events.append(Received(*delivery.address(game), batch, seconds))
-        delivery.receive(game, batch, seconds)
+        if isinstance(answer, Batch):
+            try:
+                self._check(delivery.order.provider.name, answer.schema)
+            except SourceError as cause:
+                answer = Refusal(one_line(cause), len(answer), answer)
+        if isinstance(answer, Batch):
+            self._events.append(Received(*delivery.address(game), answer, seconds))
+            delivery.receive(game, answer, seconds)
+        elif isinstance(answer, Refusal):
+            self._events.append(Refused(*delivery.address(game), answer, seconds))
+            self._blame(delivery, SourceError(answer.reason))
+        else:
+            self._fail(delivery, answer, game)
 
     def _give_up_overdue(self) -> None:
         now = time.monotonic()
@@ -273,11 +301,15 @@ class Exchange:
                 self._fail(delivery, cause, game)
 
     def _fail(self, delivery: Delivery, cause: BaseException, game: int) -> None:
+        self._events.append(Failed(*delivery.address(game), _reason(cause)))
+        self._blame(delivery, cause)
+
+    def _blame(self, delivery: Delivery, cause: BaseException) -> None:
+        """Stop, and keep the error that `run` raises."""
         self._stopped.set()
-        reason = one_line(cause) if isinstance(cause, ShapbandError) else error_line(cause)
-        self._events.append(Failed(*delivery.address(game), reason))
         kind = OutOfTime if isinstance(cause, OutOfTime) else SourceError
-        error: BaseException = kind(f"provider {delivery.order.provider.name!r}: {reason}")
+        name = delivery.order.provider.name
+        error: BaseException = kind(f"provider {name!r}: {_reason(cause)}")
         error.__cause__ = cause
         failure = cause if isinstance(cause, KeyboardInterrupt) else error
         self._failures.setdefault(delivery, failure)
@@ -307,3 +339,21 @@ class Exchange:
                 error.add_note(one_line(another))
             if self._open:
                 self._collect()
+
+
+def _reason(cause: BaseException) -> str:
+    return one_line(cause) if isinstance(cause, ShapbandError) else error_line(cause)
+
+
+def _gates(orders: Sequence[Order]) -> dict[int, threading.Semaphore]:
+    """Let a source that several providers share answer no more requests than it can at once.
+
+    Sources are keyed by their `id`, because one of the user's own need not be hashable.
+    """
+    sources = [order.provider.source for order in orders]
+    counts = Counter(id(source) for source in sources)
+    return {
+        id(source): threading.Semaphore(source.concurrent)
+        for source in sources
+        if counts[id(source)] > 1
+    }

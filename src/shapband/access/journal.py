@@ -10,7 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from shapband.access.budget import Cost
 from shapband.access.meter import Usage
+from shapband.access.refusals import Refusal
 from shapband.records import Batch
 
 GameNumbers: TypeAlias = range | tuple[int, ...]  # in ascending order
@@ -44,7 +46,17 @@ class Failed(NamedTuple):
     reason: str
 
 
-Event: TypeAlias = Asked | Received | Failed
+class Refused(NamedTuple):
+    """A request was answered with records that cannot be used; they are paid for nevertheless."""
+
+    name: str
+    purpose: str
+    game: int
+    refusal: Refusal
+    seconds: float
+
+
+Event: TypeAlias = Asked | Received | Failed | Refused
 
 
 class PurchaseJournal(ABC):
@@ -52,7 +64,11 @@ class PurchaseJournal(ABC):
 
     @abstractmethod
     def usage(self) -> Mapping[str, Usage]:
-        """Requests, records and seconds so far, by provider."""
+        """Requests, records and seconds so far, by provider, those of refused answers included."""
+
+    def refused_cost(self) -> Cost:
+        """Requests and records of the answers so far that could not be used."""
+        return Cost()
 
     @abstractmethod
     def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[GameNumbers]:

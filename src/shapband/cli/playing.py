@@ -168,13 +168,18 @@ def resume(
             "--trust", help="Import the objects that the run names, though it is not your own."
         ),
     ] = False,
+    ask_again: Annotated[
+        bool,
+        typer.Option("--ask-again", help="Make requests again whose answers could not be used."),
+    ] = False,
     quiet: Quiet = False,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Resume an interrupted run.
 
-    The result is that of a run without interruption, and nothing is bought twice.
+    The result is that of a run without interruption, and nothing is bought twice. An answer that
+    could not be used is paid for too, so its request is made again only with `--ask-again`.
     """
     from shapband.config.config import Config
     from shapband.runs.run import finished_valuation, stored_config
@@ -192,7 +197,7 @@ def resume(
         if not trust:
             check_trusted(config.digest, described.objects, run)
         built = described.build(config.base)
-        resume_run(run, built.plan, built.workers, watch, warn)
+        resume_run(run, built.plan, built.workers, watch, warn, ask_again=ask_again)
 
     _play(run, play, quiet=quiet, json=json)
 

@@ -13,6 +13,7 @@ from shapband.cli.program import app
 
 if TYPE_CHECKING:
     from shapband.paying.payouts import Payouts
+    from shapband.runs.read import RunStatus
     from shapband.valuation import Valuation
 
 
@@ -159,7 +160,7 @@ def report(
     from shapband.runs.read import load
 
     status = load(run).status
-    valuation = _known(run, status.valuation)
+    valuation = _known(run, status)
     options = _given(currency, policy, risk_aversion, floor, level)
     paid = None if amount is None else _payouts(valuation, amount, options)
     if paid is None and options:
@@ -215,18 +216,23 @@ def watch(
     machine can open it. The address holds a random token, so that other users of the machine
     cannot open it.
     """
-    from shapband.cli.interrupt import interruptible
+    import signal
+
+    from shapband.cli.interrupt import INTERRUPTED, interruptible
     from shapband.cli.watch import WatchServer
     from shapband.runs.read import load
 
     farewell = "no longer watching; the run goes on"
     load(run)  # a directory that is no run is told before a page is served
-    with WatchServer(run, port) as server, interruptible(lambda: farewell):
-        typer.echo(f"watching {run} at {server.address} (Ctrl-C ends it)")
-        try:
+    received = None
+    try:
+        with WatchServer(run, port) as server, interruptible(lambda: farewell) as received:
+            typer.echo(f"watching {run} at {server.address} (Ctrl-C ends it)")
             server.serve_forever()
-        except KeyboardInterrupt:
-            typer.echo(farewell, err=True)
+    except KeyboardInterrupt:
+        typer.echo(farewell, err=True)
+        if received is None or set(received.numbers) != {signal.SIGINT}:
+            raise typer.Exit(INTERRUPTED) from None
 
 
 def _given(
@@ -256,12 +262,12 @@ def _payouts(valuation: Valuation, amount: str, options: dict[str, Any]) -> Payo
 def _valuation(run: Path) -> Valuation:
     from shapband.runs.read import load
 
-    return _known(run, load(run).valuation)
+    return _known(run, load(run).status)
 
 
-def _known(run: Path, valuation: Valuation | None) -> Valuation:
+def _known(run: Path, status: RunStatus) -> Valuation:
     from shapband.errors import InvalidInput
 
-    if valuation is None:
-        raise InvalidInput(f"{run}: fewer than two games are done, so there is no result yet")
-    return valuation
+    if status.valuation is None:
+        raise InvalidInput(f"{run}: {status.no_result}")
+    return status.valuation

@@ -12,6 +12,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from shapband._compare import Comparison
 from shapband.checks import printable
 from shapband.errors import InvalidInput
@@ -21,7 +23,7 @@ from shapband.planning.bill import Bill
 from shapband.planning.proposals import Proposals
 from shapband.runs import read
 from shapband.runs.read import Run, RunStatus
-from shapband.text import table_lines
+from shapband.text import some_names, table_lines
 from shapband.valuation import Valuation
 
 if TYPE_CHECKING:
@@ -40,14 +42,39 @@ def format_status(run: Path, status: RunStatus) -> str:
     """Show a run: its state, and its valuation so far."""
     lines = [f"run {run}: {status.state}", ""]
     if status.valuation is None:
-        lines.append("fewer than two games are done, so there is no result yet")
+        lines.append(_wrapped(status.no_result))
     else:
         lines.append(str(status.valuation))
     if status.unanswered:
         lines += ["", f"requests without an answer: {status.unanswered:,}"]
+    lines += [_wrapped(printable(line)) for line in _refused_lines(status)]
+    if status.unchecked:
+        lines += ["", _wrapped(f"data not checked for changes: {_unchecked(status)}")]
     if status.state == "interrupted":
         lines += ["", how_to_resume(run, from_python=status.manifest["config"] is None)]
     return "\n".join(lines)
+
+
+def _refused_lines(status: RunStatus) -> list[str]:
+    """Say how many answers could not be used, and why the last could not."""
+    if not status.refused:
+        return []
+    last, records = status.refused[-1], sum(one.records for one in status.refused)
+    left = sum(not one.asked_again for one in status.refused)
+    remedy = "; resume with --ask-again to request them again" if left else ""
+    return [
+        "",
+        f"answers that could not be used: {len(status.refused):,}, with {records:,} records, which "
+        f"are counted; the last is of provider {last.provider!r}: {last.reason}{remedy}",
+    ]
+
+
+def _unchecked(status: RunStatus) -> str:
+    """Name the providers whose data a run cannot check."""
+    return (
+        f"{some_names(status.unchecked, np.ones(len(status.unchecked), dtype=bool))} (the sources "
+        "state no version)"
+    )
 
 
 def how_to_resume(run: Path, *, from_python: bool = False) -> str:
@@ -77,6 +104,10 @@ def status_json(run: Path, status: RunStatus) -> str:
     document: dict[str, Any] = {"run": str(run), "state": status.state, "digest": status.digest}
     if status.unanswered:
         document["unanswered"] = status.unanswered
+    if status.refused:
+        document["refused"] = [asdict(answer) for answer in status.refused]
+    if status.unchecked:
+        document["unchecked"] = list(status.unchecked)
     valuation = status.valuation
     if valuation is not None:
         document |= {

@@ -239,8 +239,8 @@ def _present_counts(
         return [len(names)]
     if not isinstance(participation, Participation):
         raise InvalidInput(
-            "participation must be Independent(...), Cohort(...), MarkovChain(...), Trace(...) or "
-            f"None; received {type(participation).__name__}"
+            "participation must be Independent(...), Cohort(...), MarkovChain(...), Trace(...), a "
+            f"Participation of your own, or None; received {type(participation).__name__}"
         )
     if isinstance(sampling, Blocks):
         raise InvalidInput(

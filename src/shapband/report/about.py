@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
@@ -141,7 +141,7 @@ def origin_section(valuation: Valuation, status: RunStatus | None) -> Section:
     tables = []
     if status is not None:
         facts += _run_facts(status)
-        tables = list(_fingerprints(status.manifest))
+        tables = list(_fingerprints(status))
     return Section(
         "origin",
         "Where this page comes from",
@@ -157,6 +157,9 @@ def _run_facts(status: RunStatus) -> Iterator[tuple[str, str | Markup]]:
     yield "Begun", manifest["created"]
     if status.unanswered:
         yield "Requests without an answer", f"{status.unanswered:,}"
+    if status.refused:
+        records = sum(answer.records for answer in status.refused)
+        yield "Answers that could not be used", f"{len(status.refused):,}, {records:,} records"
     yield "Digest of the ledger", _digest(status.digest)
     if manifest["config_sha256"]:
         yield "SHA-256 of the configuration", _digest(manifest["config_sha256"])
@@ -168,11 +171,16 @@ def _run_facts(status: RunStatus) -> Iterator[tuple[str, str | Markup]]:
             yield words, asked[key]
 
 
-def _fingerprints(manifest: Mapping[str, Any]) -> Iterator[Table]:
+def _fingerprints(status: RunStatus) -> Iterator[Table]:
+    manifest = status.manifest
     found = [
         (name, manifest["arguments"].get(f"{_DATA}{name!r}")) for name in manifest["providers"]
     ]
-    rows = [(named(name), _digest(mark)) for name, mark in found if mark]
+    rows = [
+        (named(name), _digest(f"{mark}: not checked" if name in status.unchecked else mark))
+        for name, mark in found
+        if mark
+    ]
     if rows:
         yield Table("Fingerprints of the providers' data", ("provider", "fingerprint"), rows)
 

@@ -13,10 +13,12 @@ from urllib.parse import quote
 
 from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunExists, RunFull
+from shapband.runs.lock import can_lock
 from shapband.runs.private import open_private
 
 NAME = "run.db"
-FORMAT = 2
+FORMAT = 3
+_OLDEST = 2  # has the same tables; its ledger knows no refused answers
 _MARK = 0x5348_4250  # "SHBP" marks the database of a run
 _PAGE = 32_768  # bytes; large pages write the values of games faster
 _ROWS = 512  # inserted by one statement; SQLite takes 32,766 values in one
@@ -101,6 +103,13 @@ def connect(run: Path, tables: Sequence[str], *, write: bool) -> sqlite3.Connect
     return connection
 
 
+def mark_format(run: Path, connection: sqlite3.Connection) -> None:
+    """Mark the database as one of this format."""
+    with errors(run):
+        if connection.execute("PRAGMA user_version").fetchone() != (FORMAT,):
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
 def insert(connection: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
     """Insert rows, many by one statement: after each statement all other threads get a turn."""
     for start in range(0, len(rows), _ROWS):
@@ -155,8 +164,10 @@ def _reading_mode(path: Path) -> str:
 
     Readers of a write-ahead log need to write a file beside it. In a read-only directory the
     database cannot change either, so it is opened as immutable, unless a log was left behind.
+    The same holds where files cannot be locked, because no run can be played there.
     """
-    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+    is_writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    if is_writable and can_lock(path.parent):
         return "rw"
     return "ro" if path.with_name(f"{NAME}-wal").exists() else "ro&immutable=1"
 
@@ -168,11 +179,11 @@ def _check_format(connection: sqlite3.Connection, run: Path) -> None:
         raise RunDamaged(f"{run / NAME} is empty or cut short: restore it from a copy")
     if mark != _MARK:
         raise RunError(f"{run} is not a run: its {NAME} is the database of another program")
-    if version < FORMAT:
+    if version < _OLDEST:
         raise RunError(
             f"the run {run} has the format {version} of a version before the first release, and "
-            f"this one reads format {FORMAT}: begin the run again from its configuration, which "
-            f"{NAME} keeps in its table manifest under the key config"
+            f"this one reads formats from {_OLDEST} on: begin the run again from its "
+            f"configuration, which {NAME} keeps in its table manifest under the key config"
         )
     if version > FORMAT:
         raise RunError(

@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shapband._typing import AnyArray
-from shapband.intake.frames import as_frame
-from shapband.records import Batch
-from shapband.sources.base import FiniteSource, Source
+from shapband.checks import error_line, printable, written
+from shapband.errors import InvalidInput, SourceError
+from shapband.sources.base import FiniteSource, MemorySource, Source
+from shapband.sources.digests import add_array, add_frame, digest_of
 
 if TYPE_CHECKING:
     from hashlib import _Hash
 
 
+_UNCHECKED = ", not in memory"
+
+
 def fingerprint(source: Source) -> str:
-    """Give the SHA-256 of records in memory, or what there is to say of other sources.
+    """Give the SHA-256 of records in memory, or the version that another source states.
 
     Examples
     --------
@@ -30,23 +33,47 @@ def fingerprint(source: Source) -> str:
     >>> fingerprint(sb.FunctionSource(lambda size, rng: None))
     'FunctionSource, not in memory'
     """
+    about = type(source).__name__
     if isinstance(source, FiniteSource):
-        records = source.records
-        if records is not None:
-            return fingerprint_of(records)
-        return f"{type(source).__name__}, {source.size} records, not in memory"
-    return f"{type(source).__name__}, not in memory"
+        if isinstance(source, MemorySource):
+            return source.version
+        if source.records is not None:
+            return digest_of(source.records)
+        about += f", {source.size} records"
+    version = _version_of(source)
+    return f"{about}{_UNCHECKED}" if version is None else f"{about}, version {version}"
 
 
-def fingerprint_of(batch: Batch) -> str:
-    """Give the SHA-256 of a batch: targets, then features, frames column by column."""
-    digest = hashlib.sha256()
-    _add(digest, "targets", batch.y)
-    if isinstance(batch.X, np.ndarray):
-        _add(digest, "features", batch.X)
-    else:
-        _add_frame(digest, batch.X)
-    return f"sha256:{digest.hexdigest()}"
+def is_unchecked(mark: str) -> bool:
+    """Whether a fingerprint says nothing of the records."""
+    return mark.endswith(_UNCHECKED)
+
+
+def is_same_data(before: str, now: str) -> bool:
+    """Whether a source may be the one of an earlier fingerprint.
+
+    A version that was not stated before cannot be compared with the one that is stated now.
+    """
+    if before == now:
+        return True
+    return is_unchecked(before) and now.startswith(before.removesuffix(_UNCHECKED) + ", version ")
+
+
+def _version_of(source: Source) -> str | None:
+    try:
+        version: object = source.version
+    except Exception as cause:
+        raise SourceError(
+            f"{type(source).__name__} cannot tell its version ({error_line(cause)})"
+        ) from cause
+    if version is None:
+        return None
+    if not isinstance(version, str) or not version:
+        raise InvalidInput(
+            f"{type(source).__name__}: version must be a string that is not empty, or None; "
+            f"received {written(version)}"
+        )
+    return printable(version)
 
 
 def fingerprint_object(thing: object) -> str:
@@ -72,9 +99,9 @@ def fingerprint_object(thing: object) -> str:
 def _add_object(digest: _Hash, path: str, thing: object, seen: tuple[int, ...]) -> None:
     """Add an object; `path` says where it is, `seen` holds the objects that it is inside of."""
     if isinstance(thing, np.ndarray):
-        _add(digest, path, thing)
+        add_array(digest, path, thing)
     elif hasattr(thing, "columns") and hasattr(thing, "shape"):
-        _add_frame(digest, thing)
+        add_frame(digest, thing)
     elif isinstance(thing, str | bytes | int | float | complex | np.generic | None):
         digest.update(f"{path}={thing!r}\0".encode())
     elif id(thing) not in seen:
@@ -112,20 +139,3 @@ def _parts(thing: Any) -> Iterator[tuple[str, object]]:
 
 def _is_cached(kind: type, name: str) -> bool:
     return isinstance(getattr(kind, name, None), cached_property)
-
-
-def _add_frame(digest: _Hash, frame: Any) -> None:
-    table = as_frame(frame)
-    for name in table.columns:
-        _add(digest, f"column {name}", table[name].to_numpy())
-
-
-def _add(digest: _Hash, name: str, values: AnyArray) -> None:
-    """Add an array: its name, type and shape first, so that no two tables read alike."""
-    header: Any = (name, values.dtype.str, values.shape)
-    digest.update(repr(header).encode())
-    if values.dtype.kind in "biuf":
-        digest.update(np.ascontiguousarray(values).data)
-    else:
-        for value in values.ravel().tolist():
-            digest.update(repr(value).encode() + b"\0")

@@ -25,7 +25,7 @@ from pydantic_core import to_json
 from shapband.errors import RunDamaged, RunError
 from shapband.runs import database
 
-Outcome = Literal["asked", "received", "taken", "failed", "solved", "noted", "finished"]
+Outcome = Literal["asked", "received", "refused", "taken", "failed", "solved", "noted", "finished"]
 Row: TypeAlias = tuple[Any, ...]  # an entry as it is hashed: its providers are one JSON text
 
 
@@ -40,9 +40,10 @@ class Request:
     records : how many were asked of each provider, or received
     seconds : time until the answer
     outcome : ``asked`` before a distant source is asked, ``received`` when its records are
-        stored, ``failed`` when it gave none; ``taken`` for draws from records in memory;
-        ``solved`` for stored games, ``noted`` for a note, ``finished`` for the result
-    note : the hash of what was stored, or why a request failed
+        stored, ``refused`` when its records cannot be used, ``failed`` when it gave none;
+        ``taken`` for draws from records in memory; ``solved`` for stored games, ``noted`` for a
+        note, ``finished`` for the result
+    note : the hash of what was stored, or why a request failed; of a refused answer both
     """
 
     providers: tuple[str, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -38,9 +39,28 @@ def is_locked(run: Path) -> bool:
         return False
     handle = _open(run, os.O_RDONLY)
     try:
-        return not _try(handle, fcntl.LOCK_SH)
+        return not _try(handle, fcntl.LOCK_SH, run)
     finally:
         os.close(handle)
+
+
+def can_lock(run: Path) -> bool:
+    """Whether the file system locks ranges of files, as SQLite does; True if that is not known.
+
+    The lock file is tried and not the database, because closing a file releases all locks that
+    this process has on its ranges, also those of SQLite.
+    """
+    try:
+        handle = open_private(run / NAME, os.O_RDONLY)
+    except OSError:
+        return True
+    try:
+        fcntl.lockf(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as cause:
+        return cause.errno in (errno.EAGAIN, errno.EACCES)
+    finally:
+        os.close(handle)
+    return True
 
 
 def _open(run: Path, flags: int) -> int:
@@ -52,7 +72,7 @@ def _open(run: Path, flags: int) -> int:
 
 def _wait(handle: int, run: Path) -> None:
     until = time.monotonic() + _PATIENCE
-    while not _try(handle, fcntl.LOCK_EX):
+    while not _try(handle, fcntl.LOCK_EX, run):
         if time.monotonic() > until:
             raise RunLocked(
                 f"another process is at work in the run {run}: wait for it to end, or end it"
@@ -60,9 +80,15 @@ def _wait(handle: int, run: Path) -> None:
         time.sleep(_PAUSE)
 
 
-def _try(handle: int, kind: int) -> bool:
+def _try(handle: int, kind: int, run: Path) -> bool:
     try:
         fcntl.flock(handle, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as cause:
+        raise RunError(
+            f"the run {run} cannot be locked ({cause.strerror}), which some network and container "
+            "file systems do not support: keep the run in a directory on a local disk, or copy it "
+            "there"
+        ) from cause
     return True

@@ -8,13 +8,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from shapband.access.journal import Asked, Event, Failed, GameNumbers, PurchaseJournal, Received
+from shapband.access.budget import Cost
+from shapband.access.journal import (
+    Asked,
+    Event,
+    Failed,
+    GameNumbers,
+    PurchaseJournal,
+    Received,
+    Refused,
+)
 from shapband.access.meter import Usage
+from shapband.access.refusals import Refusal
 from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunFull
 from shapband.records import Batch
 from shapband.runs import batches, database
 from shapband.runs.ledger import Ledger, LedgerEntry, Outcome, Request, hash_of
+from shapband.runs.refused import is_stored, note_of, purpose_in, reason_in, refused_cost
 from shapband.runs.reserve import Reserve
 from shapband.secrets import hide
 
@@ -38,7 +49,7 @@ AND NOT EXISTS (
 )
 AND NOT EXISTS (
     SELECT 1 FROM ledger AS answer
-    WHERE answer.id > request.id AND answer.outcome = 'failed'
+    WHERE answer.id > request.id AND answer.outcome IN ('failed', 'refused')
     AND answer.providers = request.providers
     AND answer.purpose = request.purpose AND answer.first_game = request.first_game
 )
@@ -73,6 +84,10 @@ class StoredPurchases(PurchaseJournal):
     def usage(self) -> Mapping[str, Usage]:
         """What was received so far, by provider."""
         return usage_of(self._ledger)
+
+    def refused_cost(self) -> Cost:
+        """Requests and records of the answers so far that could not be used."""
+        return refused_cost(self._ledger)
 
     def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[GameNumbers]:
         """For each provider, the games whose draws it has not yet given for this purpose."""
@@ -141,20 +156,19 @@ class StoredPurchases(PurchaseJournal):
                 self._reserve.hold(needed)
 
     def _enter(self, events: Sequence[Event]) -> None:
-        """Enter events; if records are among them, not even a power loss undoes that."""
+        """Enter events; if answers are among them, not even a power loss undoes that."""
         entered = [self._entry_of(event) for event in events]
         blobs = [
-            (*_address(event), part, blob)
-            for event, (_, parts) in zip(events, entered, strict=True)
-            for part, blob in enumerate(parts)
+            (*where, part, blob) for _, where, parts in entered for part, blob in enumerate(parts)
         ]
-        bought = [event for event, (_, parts) in zip(events, entered, strict=True) if parts]
+        bought = [event for event in events if isinstance(event, Received | Refused)]
 
         def write(connection: sqlite3.Connection) -> None:
             database.insert(connection, "purchases", blobs)
 
         try:
-            self._ledger.enter([request for request, _ in entered], write, durable=bool(bought))
+            requests = [request for request, _, _ in entered]
+            self._ledger.enter(requests, write, durable=bool(bought))
         except (RunError, sqlite3.Error) as cause:
             may_fit = isinstance(cause, RunFull) and self._full is None
             if may_fit or not bought:
@@ -162,28 +176,60 @@ class StoredPurchases(PurchaseJournal):
             raise _not_stored(bought, cause) from cause
         for event in events:
             self._asked.pop(_address(event), None)
-        for event in bought:
-            self._paid[event.name, event.purpose].add(range(event.game, event.game + 1))
-            if isinstance(event, Received) and event.purpose == "pool":
-                self._pool_parts[event.name].append(len(event.batch))
-        for event, (request, _) in zip(events, entered, strict=True):
-            if isinstance(event, Received) and request.outcome == "failed":
-                raise RunError(f"provider {event.name!r}: {request.note}")
+        for event, request in zip(events, requests, strict=True):
+            if request.outcome == "received":
+                self._paid[event.name, event.purpose].add(range(event.game, event.game + 1))
+                if event.purpose == "pool":
+                    self._pool_parts[event.name].append(request.records)
+        for event, request in zip(events, requests, strict=True):
+            if isinstance(event, Received) and request.outcome == "refused":
+                raise RunError(f"provider {event.name!r}: {reason_in(request.note)}")
 
-    def _entry_of(self, event: Event) -> tuple[Request, Sequence[bytes]]:
-        """Give the entry of an event, and the records received, in parts that SQLite can take."""
+    def _entry_of(self, event: Event) -> tuple[Request, _Address, Sequence[bytes]]:
+        """Give the entry of an event, and the answer in parts that SQLite can take with its key."""
+        where = _address(event)
         if isinstance(event, Asked):
-            return _request(event, event.size, 0.0, "asked", ""), ()
+            return _request(event, event.size, 0.0, "asked", ""), where, ()
         if isinstance(event, Failed):
             # The message of a failed source may repeat a password it was given.
-            return _request(event, 0, 0.0, "failed", hide(event.reason)[:_LONGEST_REASON]), ()
+            reason = hide(event.reason)[:_LONGEST_REASON]
+            return _request(event, 0, 0.0, "failed", reason), where, ()
+        if isinstance(event, Refused):
+            return self._refused(event)
         try:
             blob = batches.to_bytes(event.batch)
         except RunError as cause:  # raised again once the other answers are stored
-            return _request(event, 0, 0.0, "failed", one_line(cause)), ()
+            refusal = Refusal(one_line(cause), len(event.batch))
+            return self._refused(Refused(*where, refusal, event.seconds))
         self._record_bytes = max(self._record_bytes, len(blob) / max(len(event.batch), 1))
-        parts = [blob[start : start + _PART] for start in range(0, len(blob), _PART)]
-        return _request(event, len(event.batch), event.seconds, "received", hash_of(blob)), parts
+        request = _request(event, len(event.batch), event.seconds, "received", hash_of(blob))
+        return request, where, _parts(blob)
+
+    def _refused(self, event: Refused) -> tuple[Request, _Address, Sequence[bytes]]:
+        """Give the entry of an answer that cannot be used, and the answer if it can be stored."""
+        refusal = event.refusal
+        blob = None if refusal.batch is None else _bytes_or_none(refusal.batch)
+        note = note_of(hide(refusal.reason), blob)
+        request = _request(event, refusal.records, event.seconds, "refused", note)
+        purpose = purpose_in(note)
+        if blob is None or purpose is None:
+            return request, _address(event), ()
+        with self._ledger.lock, database.errors(self._run):
+            if is_stored(self._connection, event.name, purpose, event.game):
+                return request, _address(event), ()
+        return request, (event.name, purpose, event.game), _parts(blob)
+
+
+def _parts(blob: bytes) -> list[bytes]:
+    return [blob[start : start + _PART] for start in range(0, len(blob), _PART)]
+
+
+def _bytes_or_none(batch: Batch) -> bytes | None:
+    """Write an answer that was refused, or return None if that is not possible."""
+    try:
+        return batches.to_bytes(batch)
+    except Exception:  # noqa: BLE001  an unusable answer may hold anything
+        return None
 
 
 def _address(event: Event) -> _Address:
@@ -204,11 +250,11 @@ def _not_stored(bought: Sequence[Event], cause: Exception) -> RunError:
 
 
 def usage_of(ledger: Ledger) -> dict[str, Usage]:
-    """What was received so far, by provider."""
+    """What was received so far, by provider, also what could not be used."""
     usage: dict[str, Usage] = {}
     for names, used in ledger.select(
         "SELECT providers, SUM(requests), SUM(records), SUM(seconds) FROM ledger "
-        "WHERE outcome IN ('received', 'taken') GROUP BY providers"
+        "WHERE outcome IN ('received', 'taken', 'refused') GROUP BY providers"
     ):
         for name in names:
             usage[name] = usage.get(name, Usage()) + Usage(*used)
@@ -222,16 +268,29 @@ def count_unanswered(run: Path, connection: sqlite3.Connection) -> int:
     return int(count)
 
 
-def verify_purchase(run: Path, connection: sqlite3.Connection, entry: LedgerEntry) -> None:
-    """Raise RunDamaged unless the records of a ``received`` entry are as they were stored."""
+def verify_purchase(
+    run: Path, connection: sqlite3.Connection, entry: LedgerEntry
+) -> _Address | None:
+    """Raise RunDamaged unless the answer that an entry accounts for is as it was stored.
+
+    Returns
+    -------
+    The key under which it is stored, or None if it is not.
+    """
     (name,) = entry.providers
-    blob = _blob(run, connection, name, entry.purpose, entry.first_game)
-    if blob is None or hash_of(blob) != entry.note:
+    is_refused = entry.outcome == "refused"
+    purpose = purpose_in(entry.note) if is_refused else entry.purpose
+    if purpose is None:
+        return None
+    blob = _blob(run, connection, name, purpose, entry.first_game)
+    expected = purpose.removeprefix("refused ") if is_refused else entry.note
+    if blob is None or hash_of(blob) != expected:
         fate = "missing" if blob is None else "altered"
         raise RunDamaged(
             f"the records that entry {entry.id} of the ledger received (provider "
             f"{name!r}, {entry.purpose} {entry.first_game}) are {fate}"
         )
+    return name, purpose, entry.first_game
 
 
 def _blob(

@@ -16,12 +16,14 @@ from shapband.grouping import Grouping
 from shapband.groups import Groups
 from shapband.moments.fold import Fold
 from shapband.moments.grouped import GroupFold
+from shapband.runs.fingerprints import is_unchecked
 from shapband.runs.ledger import COLUMNS
 from shapband.runs.plausible import check_facts, check_valuation, is_averaged, readable
+from shapband.runs.refused import RefusedAnswer, refused_answers
 from shapband.runs.store import RunStore
 from shapband.sampling.base import PoolDesign
 from shapband.sampling.participation import Presence
-from shapband.sampling.participations import from_plain
+from shapband.sampling.participations import OWN, from_plain
 from shapband.sampling.shared import Shared
 from shapband.seeds import Seeds
 from shapband.valuation import Valuation
@@ -45,9 +47,11 @@ class RunStatus:
     done : games played
     n_games : games asked for; a budget or a stopping rule may end the run before
     valuation : the result; before the end that of the games so far, without their single
-        values, or None while there are fewer than two
+        values, or None while there are fewer than two, or if a participation of your own says
+        who takes part
     unanswered : requests without an answer: under way, or cut off with the process that asked
     digest : that of the last ledger entry, which depends on everything stored before it
+    refused : answers that could not be used; their records are counted in `access`
 
     Examples
     --------
@@ -69,6 +73,27 @@ class RunStatus:
     valuation: Valuation | None
     unanswered: int
     digest: str
+    refused: tuple[RefusedAnswer, ...] = ()
+
+    @property
+    def no_result(self) -> str:
+        """Why there is no valuation yet."""
+        if self.done < 2:
+            return "fewer than two games are done, so there is no result yet"
+        return (
+            f"{self.done:,} games are done; who takes part is decided by a class of your own, "
+            "which is not imported here, so there is no result before the end"
+        )
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Providers whose data may have changed during the run: their sources state no version."""
+        arguments = self.manifest["arguments"]
+        return tuple(
+            name
+            for name in self.manifest["providers"]
+            if is_unchecked(arguments.get(f"data of provider {name!r}", ""))
+        )
 
 
 class Run:
@@ -148,9 +173,11 @@ def _status(store: RunStore) -> RunStatus:
     used = store.usage()
     names = store.manifest["providers"]
     access = AccessReport({name: used.get(name, Usage()) for name in names})
-    state: State = "running" if store.is_locked else "interrupted"
+    state: State = "finished"
+    if valuation is None:  # a finished run can be read where files cannot be locked
+        state = "running" if store.is_locked else "interrupted"
     return RunStatus(
-        state=state if valuation is None else "finished",
+        state=state,
         manifest=store.manifest,
         access=access,
         done=store.games.solved(),
@@ -158,6 +185,7 @@ def _status(store: RunStore) -> RunStatus:
         valuation=valuation or _so_far(store, access),
         unanswered=store.unanswered(),
         digest=store.ledger.digest,
+        refused=refused_answers(store.ledger),
     )
 
 
@@ -166,7 +194,7 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     facts = store.games.facts()
     names, done = store.manifest["providers"], store.games.solved()
     certain = "certain" in store.manifest["setup"]
-    if facts is None or done < (1 if certain else 2):
+    if facts is None or done < (1 if certain else 2) or _is_own(facts):
         return None
     check_facts(facts, len(names))
     fold = Fold(
@@ -210,6 +238,12 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     )
     check_valuation(valuation, store.manifest)
     return valuation
+
+
+def _is_own(facts: Mapping[str, Any]) -> bool:
+    """Whether a class of the user's own says who takes part; reading a run imports none."""
+    participation = facts.get("participation")
+    return participation is not None and participation["kind"] == OWN
 
 
 def _participation(

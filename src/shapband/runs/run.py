@@ -17,8 +17,10 @@ from shapband.errors import BudgetExceeded, InvalidInput, RunDamaged, RunError, 
 from shapband.execution.base import Workers
 from shapband.indices import SHAPLEY
 from shapband.runs import database
-from shapband.runs.fingerprints import fingerprint, fingerprint_object
+from shapband.runs.fingerprints import fingerprint, fingerprint_object, is_same_data
 from shapband.runs.ledger import now
+from shapband.runs.older import check_same_bits, is_older
+from shapband.runs.refused import check_refused
 from shapband.runs.store import RunStore, discard_untouched
 from shapband.runs.trust import remember
 from shapband.runs.versions import changes, versions
@@ -27,6 +29,7 @@ from shapband.text import REASONS
 from shapband.valuation import Valuation
 
 _NOBODY_ABSENT = fingerprint_object(None)
+_UTILITY = "settings or validation rows of the utility"
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,9 @@ def begin(
     `watch` is called with the progress after every chunk; `config` is the configuration that the
     plan was made from, if it was; `held` was bought before and is stored first.
     """
-    existed = run.exists()
+    existed, manifest = run.exists(), _manifest(plan, config)
     try:
-        with RunStore.create(run, _manifest(plan, config)) as store, store.lock():
+        with RunStore.create(run, manifest) as store, store.lock():
             remember(store.start)
             if held is not None:
                 held.copy_to(store.purchases())
@@ -80,19 +83,26 @@ def resume(
     warn: Callable[[str], None] | None = None,
     *,
     seed_given: bool = False,
+    ask_again: bool = False,
 ) -> Valuation:
     """Resume an interrupted run; of a finished one, give the result.
 
     The plan must be that of the run, with its seed if `seed_given`. If versions changed since the
-    run began, `warn` receives one line; by default it becomes a VersionsChanged warning.
+    run began, `warn` receives one line; by default it becomes a VersionsChanged warning. Requests
+    whose answers were refused are made again only if `ask_again`.
     """
     with RunStore.open(run) as store:
-        _check_same(store, plan, seed_given=seed_given)
         finished = _verified_result(store)
+        if finished is None:
+            check_same_bits(store.run, store.manifest["versions"], plan)
+        _check_same(store, plan, seed_given=seed_given)
     if finished is not None:
         return finished
     with RunStore.open(run, write=True) as store, store.lock():
         store.verify()
+        if not ask_again:
+            check_refused(store.ledger, run)
+        store.mark_format()
         _check_versions(store, warn or _warn)
         return store.finished() or _play(store, plan, workers, watch)
 
@@ -104,11 +114,12 @@ def value_in_run(
     watch: Watch,
     *,
     seed_given: bool,
+    ask_again: bool = False,
     held: HeldPurchases | None = None,
 ) -> Valuation:
     """Begin a run, or resume it if the directory holds one."""
     if (run / database.NAME).exists():
-        return resume(run, plan, workers, watch, seed_given=seed_given)
+        return resume(run, plan, workers, watch, seed_given=seed_given, ask_again=ask_again)
     return begin(run, plan, workers, watch, held=held)
 
 
@@ -144,6 +155,7 @@ def _play(store: RunStore, plan: Plan, workers: Workers, watch: Watch) -> Valuat
     seeded = replace(plan, seeds=Seeds(store.manifest["seed"]))
     with workers:
         valuation = play(seeded, workers, watch, store.purchases(), store.games)
+    _check_data(store, _data(plan))  # the last records may be of another version than the first
     store.finish(valuation)
     return valuation
 
@@ -167,12 +179,11 @@ def _manifest(plan: Plan, config: StoredConfig | None) -> dict[str, Any]:
 
 def _arguments(plan: Plan) -> dict[str, str]:
     """Everything that determines the result but the seed, by the words of an error."""
-    data = {f"data of provider {one.name!r}": fingerprint(one.source) for one in plan.providers}
     return {
         "providers": _players(plan),
-        **data,
+        **_data(plan),
         **{word: text for word, text in plan.setup.items() if word not in REASONS},
-        "settings or validation rows of the utility": fingerprint_object(plan.utility),
+        _UTILITY: fingerprint_object(plan.utility),
         "n_games": str(plan.n_games),
         "budget": str(plan.budget),
         "stop": repr(plan.stop),
@@ -181,6 +192,10 @@ def _arguments(plan: Plan) -> dict[str, str]:
         "settings of the participation": fingerprint_object(plan.participation),
         "way that presence enters": _way_of_presence(plan),
     }
+
+
+def _data(plan: Plan) -> dict[str, str]:
+    return {f"data of provider {one.name!r}": fingerprint(one.source) for one in plan.providers}
 
 
 def _way_of_presence(plan: Plan) -> str:
@@ -208,20 +223,38 @@ def _check_same(store: RunStore, plan: Plan, *, seed_given: bool) -> None:
         "way that presence enters": DRAWN,
     }
     before: Mapping[str, str] = {**unsaid, **manifest["arguments"]}
-    for what, found in _arguments(plan).items():
-        if what not in before or before[what] == found:
-            continue
-        hashed = found.startswith("sha256:") or before[what].startswith("sha256:")
-        change = "" if hashed else f", from {before[what]} to {found}"
-        raise RunError(
-            f"the {what} changed since the run {store.run} began{change}: use what the run was "
-            "begun with, or begin a new run"
-        )
+    found, data = _arguments(plan), _data(plan)
+    if before["providers"] == found["providers"]:
+        _check_data(store, data)
+    for what in found:
+        if what in before and what not in data and before[what] != found[what]:
+            raise _changed(store, what, before[what], found[what])
     if seed_given and plan.seeds.seed != manifest["seed"]:
         raise RunError(
             f"the seed of the run {store.run} is {manifest['seed']}; received {plan.seeds.seed}: "
             "leave it out, or begin a new run"
         )
+
+
+def _check_data(store: RunStore, data: Mapping[str, str]) -> None:
+    """Raise RunError if the records of a provider are not those that the run began with."""
+    before = store.manifest["arguments"]
+    for what, found in data.items():
+        if what in before and not is_same_data(before[what], found):
+            raise _changed(store, what, before[what], found)
+
+
+def _changed(store: RunStore, what: str, before: str, found: str) -> RunError:
+    hashed = found.startswith("sha256:") or before.startswith("sha256:")
+    change = "" if hashed else f", from {before} to {found}"
+    old = store.manifest["versions"].get("shapband", "")
+    remedy = "use what the run was begun with, or begin a new run"
+    if is_older(old) and what == _UTILITY:
+        remedy += (
+            f", unless only their description changed since version {old}, which cannot be told: "
+            f"load({str(store.run)!r}) reads a finished run, and version {old} resumes it"
+        )
+    return RunError(f"the {what} changed since the run {store.run} began{change}: {remedy}")
 
 
 def _check_versions(store: RunStore, warn: Callable[[str], None]) -> None:

@@ -34,6 +34,26 @@ class Participation(ABC):
     Attributes
     ----------
     recorded : whether the presence was recorded once, so that only the data vary
+
+    Examples
+    --------
+    Providers that take part in every second game, in turn:
+
+    >>> import numpy as np, shapband as sb
+    >>> class Turns(sb.Participation):
+    ...     recorded = True
+    ...     def check(self, names):
+    ...         pass
+    ...     def present(self, seeds, names, games):
+    ...         turns = [sum(map(ord, name)) % 2 for name in names]
+    ...         return np.add.outer(games, turns) % 2 == 0
+    ...     def counts(self, names):
+    ...         return range(1, len(names) + 1)
+    ...     def rates(self, names):
+    ...         return np.full(len(names), 0.5)
+    ...     target = "by providers that take turns"
+    >>> Turns().simulate(["a", "b"], n_rounds=2, seed=0).to_numpy().tolist()
+    [[False, True], [True, False]]
     """
 
     recorded: bool = False
@@ -44,7 +64,11 @@ class Participation(ABC):
 
     @abstractmethod
     def present(self, seeds: Seeds, names: Sequence[str], games: range) -> BoolArray:
-        """Who is present in these consecutive games: (n_games, n)."""
+        """Who is present in these consecutive games: (n_games, n), True or False.
+
+        Presence must depend on nothing but the seed, the name and the game: draw random numbers
+        with ``seeds.generator("participation", name, game)``.
+        """
 
     @abstractmethod
     def counts(self, names: Sequence[str]) -> Sequence[int]:
@@ -63,9 +87,15 @@ class Participation(ABC):
     def target(self) -> str:
         """How the providers take part, to follow the description of the draws."""
 
-    @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Return the arguments of the constructor as plain values, to be stored in a run."""
+        """Return the arguments of the constructor, from which a run makes a class of the library.
+
+        Classes of the user's own need none: they are not imported when a run is read.
+        """
+        return {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
     def simulate(self, names: Sequence[str], n_rounds: int, seed: int) -> pd.DataFrame:
         """Return who is present in some rounds: a frame with one column for each provider.
@@ -101,7 +131,15 @@ class Presence:
 
     def table(self, games: range) -> BoolArray:
         """Who is present in these consecutive games: (n_games, n)."""
-        return self.participation.present(self.seeds, self.names, games)
+        table = self.participation.present(self.seeds, self.names, games)
+        shape = (len(games), len(self.names))
+        if not (isinstance(table, np.ndarray) and table.dtype == bool and table.shape == shape):
+            kind = f"{table.dtype} {table.shape}" if isinstance(table, np.ndarray) else type(table)
+            raise InvalidInput(
+                f"{type(self.participation).__name__}.present must give a bool array of shape "
+                f"{shape}, one row per game and one column per provider; received {kind}"
+            )
+        return table
 
 
 def uniform_numbers(seeds: Seeds, name: str, games: range) -> FloatArray:

@@ -17,18 +17,23 @@ KINDS: dict[str, type[Participation]] = {
     "markov": MarkovChain,
     "trace": Trace,
 }
+OWN = "own"
 
 
 def to_plain(participation: Participation) -> dict[str, Any]:
     """Return the kind and the settings of a participation.
+
+    One of the user's own, also a subclass of these, is of the kind `OWN`, with its name alone.
 
     Examples
     --------
     >>> to_plain(Cohort(3))
     {'kind': 'cohort', 'k': 3}
     """
-    kind = next(kind for kind, made in KINDS.items() if isinstance(participation, made))
-    return {"kind": kind, **participation.settings()}
+    for kind, made in KINDS.items():
+        if type(participation) is made:
+            return {"kind": kind, **participation.settings()}
+    return {"kind": OWN, "name": type(participation).__name__}
 
 
 def from_plain(document: Mapping[str, Any]) -> Participation:

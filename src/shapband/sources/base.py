@@ -9,16 +9,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from shapband._facts import WithFacts, facts
 from shapband._typing import IntArray
+from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema
 
 # What a source may return: a batch, or a tuple (X, y), which the library checks.
 Records: TypeAlias = Batch | tuple[Any, Any]
+
+
+class UnusableAnswer(InvalidInput):
+    """What a source of the library was given by a function or distribution cannot be used.
+
+    Attributes
+    ----------
+    answer : what was given
+    """
+
+    def __init__(self, message: str, answer: object) -> None:
+        super().__init__(message)
+        self.answer = answer
 
 
 class Source(WithFacts, ABC):
@@ -34,6 +49,9 @@ class Source(WithFacts, ABC):
     concurrent : requests that a source that waits answers at the same time; by default it is
         asked for one game after the other. With more it must be safe to call from several
         threads at once
+    version : a string that changes with the records, such as the name of a snapshot, an ETag or a
+        digest; an attribute or a property. Runs store it and compare it when they are resumed.
+        None if it is not known: then runs do not notice that records changed
 
     Examples
     --------
@@ -45,6 +63,7 @@ class Source(WithFacts, ABC):
     schema: Schema | None = None
     waits: bool = False
     concurrent: int = 1
+    version: str | None = None
 
 
 class FiniteSource(Source):
@@ -96,6 +115,13 @@ class MemorySource(FiniteSource):
         self.size = len(records)
         self.schema = records.schema
         self.replace = replace
+
+    @cached_property
+    def version(self) -> str:  # type: ignore[override]  # computed when a run needs it
+        """The digest of the records."""
+        from shapband.sources.digests import digest_of
+
+        return digest_of(self.records)
 
     def take(self, rows: IntArray) -> Batch:
         return self.records.take(rows)

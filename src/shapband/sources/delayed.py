@@ -51,6 +51,11 @@ class _Delayed(Source):
         self.concurrent = concurrent
         self.schema = inner.schema
 
+    @property
+    def version(self) -> str | None:  # type: ignore[override]
+        """The version of the source behind the delay."""
+        return self._inner.version
+
     def __repr__(self) -> str:
         return f"with_delay({self._inner!r}, seconds={self._seconds})"
 

@@ -12,7 +12,7 @@ from shapband._typing import FloatArray
 from shapband.checks import check_whole, described
 from shapband.errors import InvalidInput
 from shapband.records import Batch, take_in
-from shapband.sources.base import GenerativeSource
+from shapband.sources.base import GenerativeSource, UnusableAnswer
 
 
 class FunctionSource(GenerativeSource):
@@ -25,6 +25,8 @@ class FunctionSource(GenerativeSource):
     waits : whether the function waits for something outside this process, such as a network;
         if so, it is called from a thread, in parallel with those of other providers
     concurrent : calls at the same time, if it waits
+    version : changes with the records that the function draws from, such as the name of a snapshot;
+        runs refuse to mix two versions. None if it is not known
 
     Examples
     --------
@@ -42,6 +44,7 @@ class FunctionSource(GenerativeSource):
         *,
         waits: bool = False,
         concurrent: int = 1,
+        version: str | None = None,
     ) -> None:
         if not callable(draw):
             raise InvalidInput(
@@ -51,17 +54,19 @@ class FunctionSource(GenerativeSource):
         self._draw = draw
         self.waits = waits
         self.concurrent = check_whole("FunctionSource: concurrent", concurrent, 1)
+        self.version = version
         self._about = facts(name_of(draw), waits=waits)
 
     def draw(self, size: int, rng: np.random.Generator) -> Batch:
         answer: object = self._draw(size, rng)
         # A data frame of two columns would unpack into these columns.
         if not isinstance(answer, (tuple, list, np.ndarray)) or len(answer) != 2:
-            raise InvalidInput(
-                f"FunctionSource: draw must return a tuple (X, y); received {described(answer)}"
+            raise UnusableAnswer(
+                f"FunctionSource: draw must return a tuple (X, y); received {described(answer)}",
+                answer,
             )
         X, y = answer
-        return take_in(X, y, "FunctionSource")
+        return _checked(X, y, "FunctionSource")
 
 
 class DistributionSource(GenerativeSource):
@@ -103,4 +108,11 @@ class DistributionSource(GenerativeSource):
         drawn = np.asarray(self._distribution.rvs(size=size, random_state=rng), dtype=np.float64)
         X = drawn.reshape(size, -1)
         y = X[:, 0] if self._label is None else self._label(X)
-        return take_in(X, y, "DistributionSource")
+        return _checked(X, y, "DistributionSource")
+
+
+def _checked(X: Any, y: Any, owner: str) -> Batch:
+    try:
+        return take_in(X, y, owner)
+    except InvalidInput as cause:
+        raise UnusableAnswer(str(cause), (X, y)) from cause

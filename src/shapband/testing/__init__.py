@@ -1,13 +1,20 @@
-"""Checks that your own source, utility, sampling or solver follows the library's rules.
+"""Checks that a class of your own follows the library's rules: a source, a utility, and so on.
 
 Each check computes small examples with known answers, and raises
 `shapband.errors.ConformanceError` at the first rule that is broken. The checks are meant for
 your own tests: ``sb.testing.check_solver(MySolver())``.
 """
 
+from shapband.testing.participations import check_participation
 from shapband.testing.samplings import check_sampling
 from shapband.testing.solvers import check_solver
 from shapband.testing.sources import check_source
 from shapband.testing.utilities import check_utility
 
-__all__ = ["check_sampling", "check_solver", "check_source", "check_utility"]
+__all__ = [
+    "check_participation",
+    "check_sampling",
+    "check_solver",
+    "check_source",
+    "check_utility",
+]

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from shapband.access.answers import check_answer
+from shapband.errors import SourceError
 from shapband.providers import Provider, check_providers
 from shapband.records import Batch
+from shapband.runs.fingerprints import fingerprint
 from shapband.sources.base import FiniteSource, GenerativeSource, Source
 from shapband.testing.rules import during, require, same
 
@@ -20,10 +22,11 @@ def check_source(source: Source) -> None:
 
     A finite source must return the requested rows, in that order and as often as requested; a
     generative source must take all its randomness from `rng`. Both must give the same answer to
-    the same request, not change earlier answers, and have the schema they declare. A
-    source with ``waits = True`` is also asked from another thread, and from several at once if its
-    `concurrent` is larger than 1. Sources are never sent to
-    other processes, so they need not be picklable.
+    the same request, and have the schema they declare. A source with ``waits = True`` is also
+    asked from another thread, and from several at once if its `concurrent` is larger than 1; it
+    must give every answer arrays of its own. The others may use their buffers again, because their
+    answers are copied before they are asked again. Sources are never sent to other processes, so
+    they need not be picklable.
 
     Examples
     --------
@@ -33,6 +36,7 @@ def check_source(source: Source) -> None:
     name = type(source).__name__
     with during(f"{name} must tell what it is before it is asked"):
         checked = check_providers([Provider(name, source)])[0][0].source
+        fingerprint(source)
     if isinstance(source, FiniteSource):
         shown = checked.records if isinstance(checked, FiniteSource) else None
         _check_finite(source, shown, f"{name}.take")
@@ -53,6 +57,10 @@ def _check_finite(source: FiniteSource, shown: Batch | None, method: str) -> Non
     last = source.size - 1
     rows = [last, 0, last // 2, 0]
     _check_answers(source, method, ask, rows, [0])
+    requests = rows, [0, last // 2, last, last]
+    _check_buffers(
+        source, method, lambda other: source.take(np.array(requests[other > 0], dtype=np.int64))
+    )
     whole = ask(rows)
     for place, row in enumerate(rows):
         require(
@@ -73,6 +81,7 @@ def _check_generative(source: GenerativeSource, method: str) -> None:
             return check_answer(source.draw(size, np.random.default_rng(seed)), size)
 
     _check_answers(source, method, ask, (8, 0), (1, 1))
+    _check_buffers(source, method, lambda other: source.draw(8, np.random.default_rng(other)))
     drawn = ask((8, 0))
     constant = all(same(drawn.take(np.array([k])), drawn.take(np.array([0]))) for k in range(8))
     require(
@@ -107,3 +116,29 @@ def _check_answers(
             f"{source.concurrent} at the same time: share no state between requests, or leave "
             "concurrent as 1",
         )
+
+
+def _check_buffers(source: Source, method: str, ask: Callable[[int], Any]) -> None:
+    """Check that a source that waits does not write into answers that it has given.
+
+    `ask` makes a request; its argument 0 makes another one than all other arguments. All are for
+    as many records, because a source may have a buffer for each size, and there are some more of
+    them than it answers at once, because it may have several buffers in turn.
+    """
+    if not source.waits:
+        return
+    given = ask(0)
+    size = len(given if isinstance(given, Batch) else given[1])
+    first = check_answer(given, size)
+    for number in range(1, source.concurrent + 3):
+        ask(number)
+    try:
+        unchanged = same(check_answer(given, size), first)
+    except SourceError:
+        unchanged = False
+    require(
+        unchanged,
+        f"{method} must not change an answer that it has given; a later request changed the "
+        "records of an earlier one: return new arrays for each request, such as copies of the "
+        "buffer that is used again",
+    )

@@ -1,0 +1,74 @@
+"""Runs of older versions, whose games this version may compute with other bits.
+
+A run is of one version: its games are averaged, and must not be of two kinds. So an unfinished run
+is refused if this version computes its games differently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from shapband.engine.plan import Plan
+from shapband.errors import RunError
+from shapband.solvers.strata import Strata
+from shapband.utilities.base import Utility
+from shapband.utilities.class_sums import ClassSumsUtility
+from shapband.utilities.estimator import EstimatorUtility
+from shapband.utilities.linear import LinearUtility
+from shapband.utilities.logistic import LogisticUtility
+
+_CHANGED = (0, 2, 0)  # the version in which the results of some methods changed
+
+
+def is_older(version: str) -> bool:
+    """Whether a version is before the last in which results changed.
+
+    Examples
+    --------
+    >>> is_older("0.1.0"), is_older("0.2.0"), is_older("0.10.1")
+    (True, False, False)
+    """
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3]) < _CHANGED
+
+
+def check_same_bits(run: Path, versions: Mapping[str, str], plan: Plan) -> None:
+    """Raise RunError if this version would compute the other games of a run differently."""
+    before = versions.get("shapband", "")
+    change = _change(plan)
+    if is_older(before) and change:
+        raise RunError(
+            f"the run {run} was begun with shapband {before}, and since version 0.2.0 {change}: "
+            "its games would be of two kinds. Finish it with the version that began it (pip "
+            f"install shapband=={before}), or begin a new run in another directory, which asks "
+            "the sources again"
+        )
+
+
+def _change(plan: Plan) -> str:
+    """What changed in the results of this plan, or nothing."""
+    if isinstance(plan.solver, Strata):
+        return "Strata computes other values"
+    if isinstance(plan.utility, LinearUtility):
+        return "the last digits of LinearUtility are others"
+    if _scores_auc(plan.utility):
+        return "score='roc_auc' counts ties differently"
+    if _leaves_randomness_open(plan.utility):
+        return "models with an unset random_state get one from the seed"
+    return ""
+
+
+def _scores_auc(utility: Utility) -> bool:
+    compiled = isinstance(utility, LogisticUtility | ClassSumsUtility)
+    return compiled and "roc_auc" in repr(utility)
+
+
+def _leaves_randomness_open(utility: Utility) -> bool:
+    if not isinstance(utility, EstimatorUtility):
+        return False
+    settings = utility.estimator.get_params(deep=True)
+    return any(
+        name.rpartition("__")[2] == "random_state" and setting is None
+        for name, setting in settings.items()
+    )
