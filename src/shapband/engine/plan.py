@@ -83,7 +83,7 @@ class Plan:
 
         "presence" says whether it was averaged over or drawn, and why; "chosen" is the reason for
         the solver, if the user named none, and "utility_chosen" that for the utility, if
-        `utility_for` made it.
+        `utility_for` made it. "training" says what is random in the fit of a model.
         """
         source = " (a dummy model)" if self.utility.baseline else ""
         setup = {
@@ -94,7 +94,11 @@ class Plan:
             "solver": repr(self.solver),
             **_told(self.participation, self.averaging),
         }
-        reasons = {"utility_chosen": self.utility.chosen, "chosen": self.reason}
+        reasons = {
+            "training": self.utility.training,
+            "utility_chosen": self.utility.chosen,
+            "chosen": self.reason,
+        }
         return setup | {word: reason for word, reason in reasons.items() if reason}
 
 
