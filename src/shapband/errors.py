@@ -17,6 +17,7 @@
 
     VersionsChanged (RuntimeWarning)     a run is resumed with other versions
     RepeatedRecords (UserWarning)        a provider's draws hold many records more than once
+    LoneLabels (UserWarning)             nobody else has any of a provider's labels
 """
 
 
@@ -74,3 +75,7 @@ class VersionsChanged(RuntimeWarning):
 
 class RepeatedRecords(UserWarning):
     """A provider has few different records for its draws, or many copies in its pool."""
+
+
+class LoneLabels(UserWarning):
+    """Neither the other providers nor the validation rows have any of a provider's labels."""

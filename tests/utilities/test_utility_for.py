@@ -117,7 +117,9 @@ def test_the_default_logistic_regression_is_compiled_and_its_difference_is_told(
     fast = sb.utility_for(LogisticRegression(), *rows, score)
     assert type(fast) is sb.LogisticUtility, fast.chosen
     assert "fitted to the optimum, which tol=0.0001 only approaches" in fast.chosen
-    told = re.search("it differs from LogisticRegression by at most ([^,]+), on average", fast.chosen)
+    told = re.search(
+        "it differs from LogisticRegression by at most ([^,]+), on average", fast.chosen
+    )
     agreed = "it agrees with LogisticRegression to 1e-08 on 15 made-up coalitions" in fast.chosen
     largest = 1e-8 if agreed else float(told[1])
     # A value is a weighted mean of differences of coalitions. The draws of a valuation are others

@@ -123,6 +123,15 @@ class Utility(WithFacts, ABC):
     def check_batch(self, batch: Batch) -> None:
         """Raise InvalidInput if these records are of a kind that this utility cannot use."""
 
+    def fault(self, names: Sequence[str], batches: Sequence[Batch]) -> str:  # noqa: ARG002
+        """Say why all providers together cannot be evaluated; empty if they can.
+
+        It is called with some records of every provider after coalitions could not be evaluated:
+        a coalition may fail by chance, but all providers together fail because of a fault. By
+        default no fault is looked for.
+        """
+        return ""
+
     @abstractmethod
     def summarise(self, batch: Batch) -> Any:
         """Reduce one provider's draw to the summary that `evaluate` needs."""

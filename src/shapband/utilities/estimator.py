@@ -21,12 +21,15 @@ from shapband.seeds import Seeds
 from shapband.sources.base import check_targets
 from shapband.sources.frames import as_frame, check_infinite
 from shapband.utilities.base import (
+    CoalitionFailed,
     GameSummaries,
     RecordsUtility,
     check_validation,
     validation_facts,
 )
-from shapband.utilities.models import is_plain, names_columns
+from shapband.utilities.faults import found_fault, warn_of_lone_labels
+from shapband.utilities.kinds import check_kinds
+from shapband.utilities.models import is_plain, names_columns, takes_all_columns
 from shapband.utilities.randomness import check_states, unset_states, with_states
 
 Scorer = Callable[[Any, Any, Any], float]
@@ -74,7 +77,7 @@ class EstimatorUtility(RecordsUtility):
         Shapley values sum to the gain over the dummy model
     failed : value of a coalition on which fitting or scoring fails; by default the failure
         stops the valuation with the coalition's names and the cause. Failures are counted in
-        `Valuation.failures`
+        `Valuation.failures`. The valuation stops nevertheless if all providers together fail
 
     Notes
     -----
@@ -140,6 +143,8 @@ class EstimatorUtility(RecordsUtility):
         self._about = facts(one_line(estimator), rows, score=scored, empty=self.empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
+        from sklearn.base import is_classifier
+
         super().check(providers)
         for provider in providers:
             own = provider.source.schema
@@ -148,6 +153,11 @@ class EstimatorUtility(RecordsUtility):
                     f"provider {provider.name!r} has {own}, but X_val has {self.schema}: pass "
                     "the same kind of data frame for both, or arrays for both"
                 )
+        if is_classifier(self.estimator):
+            warn_of_lone_labels(providers, self._validation.y)
+
+    def check_batch(self, batch: Batch) -> None:
+        check_kinds(batch, self._validation, columns=self._takes_all_columns)
 
     def in_games(
         self, games: GameSummaries, names: Sequence[str], indices: range, seeds: Seeds
@@ -192,18 +202,32 @@ class EstimatorUtility(RecordsUtility):
         # Finite records may become infinite inside a pipeline, so scikit-learn must still look.
         # Parameters are those of the first fit, so they need no second check.
         skipped = {"skip_parameter_validation": True} if self._parameters_checked else {}
-        try:
-            with warnings.catch_warnings(record=True) as caught, config_context(**skipped):
-                fitted = self._unfitted().fit(batch.X, batch.y)
-                score = self._score_of(fitted, rows)
-        except Exception:
-            if self._failed is None:
-                raise
-            self.failures += 1
-            return self._failed
+        with warnings.catch_warnings(record=True) as caught, config_context(**skipped):
+            fitted = self._unfitted().fit(batch.X, batch.y)
+            score = self._score_of(fitted, rows)
         self._parameters_checked = self._plain
         self._warn_once(caught)
         return score
+
+    def _worth(self, summaries: Sequence[Batch], coalition: int) -> float:
+        try:
+            return super()._worth(summaries, coalition)
+        except CoalitionFailed as failure:
+            if self._failed is None or not isinstance(failure.__cause__, Exception):
+                raise
+        self.failures += 1
+        return self._failed
+
+    def fault(self, names: Sequence[str], batches: Sequence[Batch]) -> str:
+        return found_fault(self._cause, names, batches, self._validation)
+
+    def _cause(self, batches: Sequence[Batch]) -> str:
+        """Say why the records of a coalition cannot be evaluated; empty if they can."""
+        try:
+            self._score_joined(batches)
+        except Exception as cause:  # noqa: BLE001  a model may raise anything
+            return error_line(cause)
+        return ""
 
     def _unfitted(self) -> Any:
         """A clone of the estimator in which every `random_state` is set."""
@@ -212,6 +236,10 @@ class EstimatorUtility(RecordsUtility):
         if self.training:
             return with_states(self.estimator, _OUTSIDE, 0)
         return clone(self.estimator)
+
+    @cached_property
+    def _takes_all_columns(self) -> bool:
+        return takes_all_columns(self.estimator)
 
     @cached_property
     def _plain(self) -> bool:

@@ -111,9 +111,7 @@ def with_states(model: Any, seeds: Seeds, game: int) -> Any:
     return own
 
 
-def _random_parts(
-    thing: Any, place: str = "", *, searched: bool = False
-) -> Iterator[_RandomPart]:
+def _random_parts(thing: Any, place: str = "", *, searched: bool = False) -> Iterator[_RandomPart]:
     """The models and splitters inside a model that use a `random_state`.
 
     A search may try settings with which a model is random, so there all models count.
