@@ -92,8 +92,9 @@ def test_failures_are_counted_with_participation_and_after_a_resume(task, tmp_pa
             raise KeyboardInterrupt
         return fit(self, batch, rows)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(sb.EstimatorUtility, "_fit_and_score", interrupted)
+    monkeypatch.setattr(sb.EstimatorUtility, "_fit_and_score", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         sb.value(task[0], utility, run=tmp_path / "run", **options)
+    monkeypatch.undo()
     resumed = sb.value(task[0], utility, run=tmp_path / "run", **options)
     assert resumed.failures == sb.load(tmp_path / "run").valuation.failures == 80

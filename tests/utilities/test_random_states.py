@@ -111,7 +111,7 @@ def test_a_valuation_of_a_random_model_is_the_same_twice_and_says_why(task, mode
     ids=str,
 )
 def test_a_model_without_unset_randomness_is_left_as_it_is(task, model):
-    providers, rows = task
+    _, rows = task
     utility = sb.EstimatorUtility(model, *rows)
     assert utility.training == ""
     games = [["summaries"]]
@@ -183,9 +183,10 @@ def test_an_interrupted_run_of_a_random_model_ends_with_the_same_values(
             raise KeyboardInterrupt
         return fit(self, batch, rows)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(sb.EstimatorUtility, "_fit_and_score", interrupted)
+    monkeypatch.setattr(sb.EstimatorUtility, "_fit_and_score", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         value(task, random_tree(), run=tmp_path / "run")
+    monkeypatch.undo()
     resumed = value(task, random_tree(), run=tmp_path / "run")
     np.testing.assert_array_equal(whole.games, resumed.games)
     assert "\ntraining: random_state of DecisionTreeClassifier" in str(

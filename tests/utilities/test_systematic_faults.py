@@ -48,6 +48,16 @@ def task(change=None, model=None, drop=(), library=None, **settings):
     return providers, utility
 
 
+class Distant(sb.GenerativeSource):
+    """Records that are not in memory."""
+
+    def __init__(self, records):
+        self._records = records
+
+    def draw(self, size, rng):
+        return self._records.take(rng.integers(len(self._records), size=size))
+
+
 def words(frame):
     return {"ill": frame["ill"].map({0: "no", 1: "yes"})}
 
@@ -63,13 +73,7 @@ def test_labels_of_another_kind_are_refused_before_anything_is_asked(library):
 
 def test_labels_of_another_kind_from_afar_are_refused_with_the_first_answers():
     providers, utility = task(words, drop=["ward"], failed=0.5)
-    records = providers[2].source.records
-
-    def draw(size, rng):
-        rows = rng.integers(len(records), size=size)
-        return sb.Batch(records.X.iloc[rows], records.y[rows])
-
-    providers[2] = sb.Provider("east", sb.FunctionSource(draw))
+    providers[2] = sb.Provider("east", Distant(providers[2].source.records))
     with pytest.raises(SourceError, match="provider 'east': the targets hold strings"):
         sb.value(providers, utility, **OPTIONS)
 
@@ -92,7 +96,7 @@ def test_a_column_of_another_kind_is_named_with_its_provider(change, kind):
 
 def test_columns_of_the_same_kind_and_missing_values_are_in_order():
     def change(frame):
-        return {"age": frame["age"].round().astype(int), "ward": None, "dose": frame["dose"] > 0}
+        return {"age": (100 * frame["age"]).astype(int), "ward": None, "dose": frame["dose"] > 0}
 
     providers, utility = task(change, encoded(DecisionTreeClassifier(random_state=0)))
     sb.value(providers, utility, **OPTIONS)
@@ -127,16 +131,7 @@ def test_columns_that_the_model_cannot_take_are_named(failed):
 
 def test_columns_from_afar_that_the_model_cannot_take_are_named():
     providers, utility = task(failed=0.5)
-    held = [one.source.records for one in providers]
-
-    def source(records):
-        def draw(size, rng):
-            rows = rng.integers(len(records), size=size)
-            return sb.Batch(records.X.iloc[rows], records.y[rows])
-
-        return sb.FunctionSource(draw)
-
-    distant = [sb.Provider(p.name, source(h)) for p, h in zip(providers, held, strict=True)]
+    distant = [sb.Provider(one.name, Distant(one.source.records)) for one in providers]
     with pytest.raises(EvaluationError, match="column 'ward' holds strings such as"):
         sb.value(distant, utility, **OPTIONS | {"n_games": 20})
 

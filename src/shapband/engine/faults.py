@@ -54,7 +54,8 @@ class FaultFinder:
                 solution = next(solutions, None)
             except EvaluationError as error:
                 if fault := self._fault():
-                    raise EvaluationError(fault) from error
+                    told = str(error).removesuffix(self._plan.utility.remedy)
+                    raise EvaluationError(f"{told}; {fault}") from error
                 raise
             if solution is None:
                 return

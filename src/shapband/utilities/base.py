@@ -64,6 +64,7 @@ class Utility(WithFacts, ABC):
         gives such values adds 1 for each. Every thread has a count of its own, so that a chunk of
         games counts its own failures
     chosen : why `utility_for` chose this utility; empty if the user did
+    remedy : what to do about a coalition that cannot be evaluated by chance; ends its error
     training : what is random in the fit of a model, as a sentence; empty if nothing is
 
     Examples
@@ -86,6 +87,7 @@ class Utility(WithFacts, ABC):
     threaded: bool = False
     summaries_travel: bool = False
     chosen: str = ""
+    remedy: str = ""
     training: str = ""
     # Not in fingerprints, because they change during a valuation or do not change its values.
     _counters: tuple[str, ...] = ("failures", "chosen", "training", "_warned")
@@ -239,8 +241,6 @@ class RecordsUtility(Utility):
     The records that `score` receives are a copy, so a model may work in place.
     """
 
-    _remedy = ""  # what to do about a coalition that cannot be evaluated
-
     @abstractmethod
     def score(self, batch: Batch) -> float:
         """Return the value of a coalition's joined records."""
@@ -257,7 +257,7 @@ class RecordsUtility(Utility):
         try:
             return float(self._score_joined(self._members_of(summaries, coalition)))
         except (Exception, SystemExit) as cause:
-            raise CoalitionFailed(coalition, error_line(cause) + self._remedy) from cause
+            raise CoalitionFailed(coalition, error_line(cause) + self.remedy) from cause
 
     def _members_of(self, summaries: Sequence[Batch], coalition: int) -> list[Batch]:
         """The draws of a coalition's members, in the order in which they are joined."""

@@ -99,7 +99,7 @@ class EstimatorUtility(RecordsUtility):
     """
 
     schema: Schema
-    _remedy = "; pass failed= to give such coalitions a value"
+    remedy = "; pass failed= to give such coalitions a value"
     _counters = (*RecordsUtility._counters, "_parameters_checked")
     _parameters_checked = False
 
