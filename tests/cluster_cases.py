@@ -9,7 +9,10 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import ExtraTreeRegressor
 
 import shapband as sb
 from shapband.utilities.base import RecordsUtility
@@ -35,13 +38,21 @@ def black_box():
     return providers, utility, {"sampling": sb.Pooled(30, 12), "solver": sb.Permutation(4)}
 
 
+def random_trees():
+    """Trees whose random state is not set, some of which fail."""
+    providers, (X_val, y_val) = linear_providers(n=3)
+    trees = ExtraTreeRegressor(max_features=1)
+    utility = sb.EstimatorUtility(make_pipeline(PCA(3), trees), X_val, y_val, failed=0.0)
+    return providers, utility, {"sampling": sb.Fresh(2)}
+
+
 def fresh_from_afar():
     providers = gaussian_providers([0.0, 1.0, 2.0], [1.0, 2.0, 0.5])
     utility = sb.FunctionUtility(lambda X, y: float(np.median(y)))
     return providers, utility, {"sampling": sb.Fresh(9)}
 
 
-CASES = [linear_pooled, neighbours, black_box, fresh_from_afar]
+CASES = [linear_pooled, neighbours, black_box, random_trees, fresh_from_afar]
 
 
 def check_lost_workers(workers, room, losses):
@@ -78,6 +89,7 @@ class Workers:
         other = sb.value(providers, utility, workers=workers, **arguments)
         same_bits(other, one)
         assert other.evaluations == one.evaluations
+        assert other.failures == one.failures
         assert other.access.records == one.access.records
 
     def test_a_task_that_raises_gives_the_error_of_one_process(self, workers):

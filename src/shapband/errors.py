@@ -18,6 +18,7 @@
     VersionsChanged (RuntimeWarning)     a run is resumed with other versions
     RepeatedRecords (UserWarning)        a provider's draws hold many records more than once
     SlowSource (RuntimeWarning)          a source has not answered in time, and is waited for
+    LoneLabels (UserWarning)             nobody else has any of a provider's labels
 """
 
 
@@ -79,3 +80,7 @@ class RepeatedRecords(UserWarning):
 
 class SlowSource(RuntimeWarning):
     """A source in the thread of the caller has not answered in time; it is still waited for."""
+
+
+class LoneLabels(UserWarning):
+    """Neither the other providers nor the validation rows have any of a provider's labels."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -149,12 +150,17 @@ class Games:
                 values[g, part] = self.values(inside, np.full(len(part), g))
         return values, n_games * len(places)
 
+    @cached_property
+    def _placed(self) -> GameSummaries:
+        """The summaries as the utility wants them in these games."""
+        return self.utility.in_games(self.summaries, self.names, self.indices, self.seeds)
+
     def _asked(
         self, method: str, shape: tuple[int, ...], coalitions: _Coalitions, *arguments: AnyArray
     ) -> FloatArray:
         """Have the utility evaluate coalitions; `shape` is that of their values."""
         try:
-            values = getattr(self.utility, method)(self.summaries, *arguments)
+            values = getattr(self.utility, method)(self._placed, *arguments)
         except MemoryError:
             raise
         except EvaluationError as cause:
@@ -168,7 +174,7 @@ class Games:
 
     def _blamed(self, cause: BaseException, coalitions: _Coalitions) -> EvaluationError:
         """Evaluate the coalitions one by one, and return an error that names the first failure."""
-        for g, summaries in enumerate(self.summaries):
+        for g, summaries in enumerate(self._placed):
             for coalition in dict.fromkeys(coalitions(g)):
                 try:
                     self.utility.evaluate(summaries, [coalition])

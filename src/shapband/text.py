@@ -33,6 +33,7 @@ Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 # Entries of a valuation's `setup` that say why the library chose something, and their labels.
 REASONS = {
     "presence": "presence: ",
+    "training": "training: ",
     "utility_chosen": "utility: chosen because ",
     "chosen": "solver:  chosen because ",
     "certain": "games:   all are equal, because ",

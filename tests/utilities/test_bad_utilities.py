@@ -171,8 +171,9 @@ def test_a_failure_with_a_long_story_is_told_in_one_line():
     )  # fmt: skip
 
 
-def test_a_failure_is_worth_what_the_user_said():
-    valuation = squeamish_value(
-        Squeamish(), failed=-5.0, empty=0.0, score="neg_mean_absolute_error"
-    )
-    assert valuation.games.sum(axis=1).tolist() == [-5.0, -5.0]
+def test_a_provider_with_whom_every_coalition_fails_is_named_although_failures_have_a_value():
+    refused(
+        squeamish_value, "that is too much", "without provider 'strong' they can",
+        kind=EvaluationError, estimator=Squeamish(), failed=-5.0, empty=0.0,
+        score="neg_mean_absolute_error",
+    )  # fmt: skip

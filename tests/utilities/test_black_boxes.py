@@ -74,11 +74,28 @@ def test_a_failing_model_stops_with_the_coalition_and_the_cause():
         sb.value(providers, utility, sampling=sb.Fresh(10), n_games=2, seed=0)
 
 
-def test_unless_the_user_gave_a_value_in_its_place():
+class Choosy(LinearRegression):
+    def fit(self, X, y):
+        if len(X) < 12:
+            raise RuntimeError("too little for me")
+        return super().fit(X, y)
+
+
+def test_a_coalition_that_fails_has_the_value_that_the_user_gave():
+    providers, (X_val, y_val) = linear_providers(n=2)
+    utility = sb.EstimatorUtility(Choosy(), X_val, y_val, failed=-1.0, empty=0.0)
+    valuation = sb.value(providers, utility, sampling=sb.Fresh(10), n_games=2, seed=0)
+    assert valuation.failures == 4
+    # Both providers alone are worth -1, so they share the worth of both together equally.
+    np.testing.assert_allclose(valuation.games[:, 0], valuation.games[:, 1])
+    assert (valuation.games > 0).all()
+
+
+def test_a_value_for_failures_does_not_hide_that_all_providers_together_fail():
     providers, (X_val, y_val) = linear_providers(n=2)
     utility = sb.EstimatorUtility(Fussy(), X_val, y_val, failed=-1.0)
-    valuation = sb.value(providers, utility, sampling=sb.Fresh(10), n_games=2, seed=0)
-    np.testing.assert_allclose(valuation.games.sum(axis=1), -1.0)
+    with pytest.raises(sb.errors.EvaluationError, match=r"all providers together.*too much for me"):
+        sb.value(providers, utility, sampling=sb.Fresh(10), n_games=2, seed=0)
 
 
 def test_a_utility_that_returns_nan_is_an_error():

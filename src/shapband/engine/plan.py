@@ -90,7 +90,7 @@ class Plan:
 
         "presence" says whether it was averaged over or drawn, and why; "chosen" is the reason for
         the solver, if the user named none, and "utility_chosen" that for the utility, if
-        `utility_for` made it.
+        `utility_for` made it. "training" says what is random in the fit of a model.
         """
         source = " (a dummy model)" if self.utility.baseline else ""
         setup = {
@@ -102,6 +102,7 @@ class Plan:
             **_told(self.participation, self.averaging),
         }
         reasons = {
+            "training": self.utility.training,
             "utility_chosen": self.utility.chosen,
             "chosen": self.reason,
             "certain": self.certain,

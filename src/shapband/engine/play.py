@@ -17,6 +17,7 @@ from shapband.access.exchange import OutOfTime
 from shapband.access.journal import PurchaseJournal
 from shapband.access.meter import AccessReport
 from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size, fetched_ahead
+from shapband.engine.faults import FaultFinder
 from shapband.engine.journal import GameJournal, NullGames
 from shapband.engine.plan import Plan
 from shapband.errors import BudgetExceeded, EvaluationError, RepeatedRecords, SourceError
@@ -110,7 +111,7 @@ def play(
         shared, single = shared_records(plan.names, stocks), one_target(plan.names, stocks)
         if plan.presence is not None:
             access.ask_only(plan.presence.table)
-        session = _Session(plan, realisation, access, journal, workers, started)
+        session = _Session(plan, realisation, access, journal, workers, started, stocks)
         target = described_target(realisation, plan.participation)
         journal.begin(realisation, target, plan.participation, shared, single)
         with single_threaded_blas(mergeable=plan.utility.mergeable):
@@ -177,6 +178,7 @@ class _Session:
         journal: GameJournal,
         workers: Workers,
         started: float,
+        stocks: list[Batch | None],
     ) -> None:
         self._presence = plan.presence
         sampled = realisation.group, realisation.design
@@ -197,6 +199,7 @@ class _Session:
         self._began = time.perf_counter()
         self._late: OutOfTime | None = None
         self._taking = False
+        self._faults = FaultFinder(plan, stocks, realisation.draw_sizes)
         self._job = Job.of(plan, realisation)
         self._stored = journal.solved()
         self._n_games = _affordable_games(access, realisation, plan)
@@ -267,7 +270,8 @@ class _Session:
         at, size = new.start, self._chunk_now()
         # Close the generator, so that fetching ahead ends with the stage, also after an error.
         with closing(self._tasks(new, size)) as tasks:
-            for solution in self._workers.map(self._job, tasks, -(-len(new) // size)):
+            answers = self._workers.map(self._job, tasks, -(-len(new) // size))
+            for solution in self._faults.named(answers):
                 played = range(at, at + len(solution.values))
                 self._journal.store_games(played, solution, self._seconds(played.stop))
                 at = played.stop
@@ -311,6 +315,7 @@ class _Session:
         for start in range(games.start, games.stop, size):
             indices = range(start, min(start + size, games.stop))
             chunk = Chunk(indices, self._realisation.draws(indices))
+            self._faults.keep(chunk)
             if self._presence is None:
                 yield chunk
             else:

@@ -114,6 +114,8 @@ def method_section(valuation: Valuation) -> Section:
         ("Sampling", _explained(setup.get("sampling", "not known"), _SAMPLINGS)),
         ("Solver", _explained(setup.get("solver", "not known"), _SOLVERS)),
     ]  # fmt: skip
+    if "training" in setup:
+        facts.append(("Training", sentence(setup["training"])))
     if "chosen" in setup:
         facts.append(("Why this solver", sentence(setup["chosen"])))
     if "participation" in setup:

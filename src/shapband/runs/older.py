@@ -15,7 +15,6 @@ from shapband.errors import RunError
 from shapband.solvers.strata import Strata
 from shapband.utilities.base import Utility
 from shapband.utilities.class_sums import ClassSumsUtility
-from shapband.utilities.estimator import EstimatorUtility
 from shapband.utilities.linear import LinearUtility
 from shapband.utilities.logistic import LogisticUtility
 
@@ -54,7 +53,7 @@ def _change(plan: Plan) -> str:
         return "the last digits of LinearUtility are others"
     if _scores_auc(plan.utility):
         return "score='roc_auc' counts ties differently"
-    if _leaves_randomness_open(plan.utility):
+    if plan.utility.training:
         return "models with an unset random_state get one from the seed"
     return ""
 
@@ -62,13 +61,3 @@ def _change(plan: Plan) -> str:
 def _scores_auc(utility: Utility) -> bool:
     compiled = isinstance(utility, LogisticUtility | ClassSumsUtility)
     return compiled and "roc_auc" in repr(utility)
-
-
-def _leaves_randomness_open(utility: Utility) -> bool:
-    if not isinstance(utility, EstimatorUtility):
-        return False
-    settings = utility.estimator.get_params(deep=True)
-    return any(
-        name.rpartition("__")[2] == "random_state" and setting is None
-        for name, setting in settings.items()
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -10,13 +11,14 @@ import numpy as np
 
 from shapband._facts import WithFacts
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
-from shapband.checks import concerning, described, error_line, one_line
+from shapband.checks import check_whole, concerning, described, error_line, one_line
 from shapband.coalitions import members, prefix_masks, row_masks
 from shapband.draws import Draws
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.intake.arrays import float_targets
 from shapband.providers import Provider
 from shapband.records import Batch, Schema, concat, take_in
+from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource
 
 # Summaries of many games, indexed as games[game][provider]. A utility may use nested lists or an
@@ -31,6 +33,15 @@ class CoalitionFailed(Exception):
         super().__init__(coalition, reason)
         self.coalition = coalition
         self.reason = reason
+
+
+class _Failures(threading.local):
+    """The number of failed coalitions of each thread: workers may share one utility."""
+
+    count: int = 0
+
+
+_failed = _Failures()
 
 
 class Utility(WithFacts, ABC):
@@ -53,8 +64,12 @@ class Utility(WithFacts, ABC):
     uses_records : whether a coalition's value depends on the records of its members
     any_order : whether the same records in another order have the same value, but for rounding.
         Games whose draws are whole stocks are then equal, and one is enough
-    failures : coalitions so far whose evaluation failed and that were given a fixed value
+    failures : coalitions whose evaluation failed and that were given a fixed value. A utility that
+        gives such values adds 1 for each. Every thread has a count of its own, so that a chunk of
+        games counts its own failures
     chosen : why `utility_for` chose this utility; empty if the user did
+    remedy : what to do about a coalition that cannot be evaluated by chance; ends its error
+    training : what is random in the fit of a model, as a sentence; empty if nothing is
 
     Examples
     --------
@@ -77,10 +92,20 @@ class Utility(WithFacts, ABC):
     summaries_travel: bool = False
     uses_records: bool = True
     any_order: bool = False
-    failures: int = 0
     chosen: str = ""
+    remedy: str = ""
+    training: str = ""
     # Not in fingerprints, because they change during a valuation or do not change its values.
-    _counters: tuple[str, ...] = ("failures", "chosen", "_warned")
+    _counters: tuple[str, ...] = ("failures", "chosen", "training", "_warned")
+
+    @property
+    def failures(self) -> int:
+        """Coalitions that this thread could not evaluate and gave a fixed value."""
+        return _failed.count
+
+    @failures.setter
+    def failures(self, count: int) -> None:
+        _failed.count = check_whole(f"{type(self).__name__}.failures", count, 0, most=None)
 
     @property
     def exact_up_to(self) -> int:
@@ -106,6 +131,15 @@ class Utility(WithFacts, ABC):
     def check_batch(self, batch: Batch) -> None:
         """Raise InvalidInput if these records are of a kind that this utility cannot use."""
 
+    def fault(self, names: Sequence[str], batches: Sequence[Batch]) -> str:  # noqa: ARG002
+        """Say why all providers together cannot be evaluated; empty if they can.
+
+        It is called with some records of every provider after coalitions could not be evaluated:
+        a coalition may fail by chance, but all providers together fail because of a fault. By
+        default no fault is looked for.
+        """
+        return ""
+
     @abstractmethod
     def summarise(self, batch: Batch) -> Any:
         """Reduce one provider's draw to the summary that `evaluate` needs."""
@@ -113,6 +147,27 @@ class Utility(WithFacts, ABC):
     @abstractmethod
     def evaluate(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:
         """Return the values of some coalitions (bitmasks) of one game: (n_coalitions,)."""
+
+    def in_games(
+        self,
+        games: GameSummaries,
+        names: Sequence[str],  # noqa: ARG002
+        indices: range,  # noqa: ARG002
+        seeds: Seeds,  # noqa: ARG002
+    ) -> GameSummaries:
+        """Return the summaries as the methods that evaluate coalitions get them.
+
+        They are the summaries themselves, unless a utility needs random numbers, which must be
+        addressed by the game.
+
+        Parameters
+        ----------
+        games : summaries, games[game][provider]
+        names : the providers that take part
+        indices : the numbers of these games in the valuation
+        seeds : the random streams of the valuation
+        """
+        return games
 
     def summary_floats(self, draw_size: int) -> int:
         """Approximate number of floats in one summary, from which chunk sizes are computed."""
@@ -192,8 +247,6 @@ class RecordsUtility(Utility):
     The records that `score` receives are a copy, so a model may work in place.
     """
 
-    _remedy = ""  # what to do about a coalition that cannot be evaluated
-
     @abstractmethod
     def score(self, batch: Batch) -> float:
         """Return the value of a coalition's joined records."""
@@ -208,9 +261,13 @@ class RecordsUtility(Utility):
         if coalition == 0:
             return self.empty
         try:
-            return float(self._score_joined([summaries[i] for i in members(coalition)]))
+            return float(self._score_joined(self._members_of(summaries, coalition)))
         except (Exception, SystemExit) as cause:
-            raise CoalitionFailed(coalition, error_line(cause) + self._remedy) from cause
+            raise CoalitionFailed(coalition, error_line(cause) + self.remedy) from cause
+
+    def _members_of(self, summaries: Sequence[Batch], coalition: int) -> list[Batch]:
+        """The draws of a coalition's members, in the order in which they are joined."""
+        return [summaries[i] for i in members(coalition)]
 
     def _score_joined(self, batches: Sequence[Batch]) -> float:
         """Join the records of a coalition's members, and score them."""

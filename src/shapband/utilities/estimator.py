@@ -4,20 +4,56 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from shapband._facts import facts, name_of
+from shapband._typing import FloatArray
 from shapband.checks import check_number, concerning, error_line, one_line
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records import Batch, Schema, concat, concat_numbers, take_in
-from shapband.utilities.base import RecordsUtility, validation_facts
-from shapband.utilities.models import is_plain, names_columns
+from shapband.seeds import Seeds
+from shapband.utilities.base import (
+    CoalitionFailed,
+    GameSummaries,
+    RecordsUtility,
+    validation_facts,
+)
+from shapband.utilities.faults import found_fault, warn_of_lone_labels
+from shapband.utilities.kinds import check_kinds
+from shapband.utilities.models import is_plain, names_columns, takes_all_columns
+from shapband.utilities.randomness import check_states, unset_states, with_states
 
 Scorer = Callable[[Any, Any, Any], float]
+_OUTSIDE = Seeds(0)  # streams of models that are fitted outside of a valuation
+
+
+@dataclass(frozen=True, eq=False)
+class _SeededGame(Sequence[Batch]):
+    """The draws of one game, with a model whose `random_state` is set for this game.
+
+    Attributes
+    ----------
+    batches : the draws of all providers
+    order : places of the providers by name: records are joined in it, because what a random model
+        makes of them depends on their order
+    estimator : the model
+    """
+
+    batches: Sequence[Batch]
+    order: tuple[int, ...]
+    estimator: Any
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.batches[place]
+
+    def __len__(self) -> int:
+        return len(self.batches)
 
 
 class EstimatorUtility(RecordsUtility):
@@ -38,7 +74,15 @@ class EstimatorUtility(RecordsUtility):
         Shapley values sum to the gain over the dummy model
     failed : value of a coalition on which fitting or scoring fails; by default the failure
         stops the valuation with the coalition's names and the cause. Failures are counted in
-        `Valuation.failures`
+        `Valuation.failures`. The valuation stops nevertheless if all providers together fail
+
+    Notes
+    -----
+    A `random_state` that is None, in the estimator or in a model or splitter inside it, is set from
+    the seed of the valuation: anew in every game, and to the same number for all coalitions of a
+    game. The variance across games then includes the randomness of training, and
+    `Valuation.setup` says so. An integer is the same in every game. Outside of a valuation the
+    numbers are those of game 0 and seed 0.
 
     Examples
     --------
@@ -52,7 +96,7 @@ class EstimatorUtility(RecordsUtility):
     """
 
     schema: Schema
-    _remedy = "; pass failed= to give such coalitions a value"
+    remedy = "; pass failed= to give such coalitions a value"
     _counters = (*RecordsUtility._counters, "_parameters_checked")
     _parameters_checked = False
 
@@ -71,7 +115,9 @@ class EstimatorUtility(RecordsUtility):
                 "EstimatorUtility: estimator must be a scikit-learn estimator, such as Ridge(); "
                 f"received {estimator!r}"
             )
+        check_states(estimator, "EstimatorUtility")
         self.estimator = estimator
+        self.training = _described(unset_states(estimator))
         self._validation = take_in(X_val, y_val, "EstimatorUtility", "X_val", "y_val")
         self.schema = self._validation.schema
         self._score = _scorer(estimator, score)
@@ -88,14 +134,19 @@ class EstimatorUtility(RecordsUtility):
         self._about = facts(one_line(estimator), rows, score=scored, empty=self.empty)
 
     def check(self, providers: Sequence[Provider]) -> None:
+        from sklearn.base import is_classifier
+
         super().check(providers)
         for provider in providers:
             if provider.source.schema is not None:
                 with concerning(f"provider {provider.name!r}"):
                     self._check_library(provider.source.schema)
+        if is_classifier(self.estimator):
+            warn_of_lone_labels(providers, self._validation.y)
 
     def check_batch(self, batch: Batch) -> None:
         self._check_library(batch.schema)
+        check_kinds(batch, self._validation, columns=self._takes_all_columns)
 
     def _check_library(self, schema: Schema) -> None:
         if schema.library != self.schema.library:
@@ -103,6 +154,29 @@ class EstimatorUtility(RecordsUtility):
                 f"the source has {schema}, but X_val has {self.schema}: pass the same kind of data "
                 "frame for both, or arrays for both"
             )
+
+    def in_games(
+        self, games: GameSummaries, names: Sequence[str], indices: range, seeds: Seeds
+    ) -> GameSummaries:
+        if not self.training:
+            return games
+        order = tuple(sorted(range(len(names)), key=names.__getitem__))
+        return [
+            _SeededGame(summaries, order, with_states(self.estimator, seeds, game))
+            for game, summaries in zip(indices, games, strict=True)
+        ]
+
+    def evaluate(self, summaries: Sequence[Batch], coalitions: Sequence[int]) -> FloatArray:
+        if not isinstance(summaries, _SeededGame):
+            return super().evaluate(summaries, coalitions)
+        seeded = copy(self)
+        seeded.estimator, seeded.training = summaries.estimator, ""  # nothing is left to set
+        return super(EstimatorUtility, seeded).evaluate(summaries, coalitions)
+
+    def _members_of(self, summaries: Sequence[Batch], coalition: int) -> list[Batch]:
+        if not isinstance(summaries, _SeededGame):
+            return super()._members_of(summaries, coalition)
+        return [summaries[i] for i in summaries.order if coalition >> i & 1]
 
     def score(self, batch: Batch) -> float:
         return self._fit_and_score(batch, self._validation)
@@ -120,23 +194,48 @@ class EstimatorUtility(RecordsUtility):
     def _fit_and_score(self, batch: Batch, rows: Batch) -> float:
         """Fit a model to a batch, and score it on validation rows of the same kind."""
         from sklearn import config_context
-        from sklearn.base import clone
 
         # Finite records may become infinite inside a pipeline, so scikit-learn must still look.
         # Parameters are those of the first fit, so they need no second check.
         skipped = {"skip_parameter_validation": True} if self._parameters_checked else {}
-        try:
-            with warnings.catch_warnings(record=True) as caught, config_context(**skipped):
-                fitted = clone(self.estimator).fit(batch.X, batch.y)
-                score = self._score_of(fitted, rows)
-        except Exception:
-            if self._failed is None:
-                raise
-            self.failures += 1
-            return self._failed
+        with warnings.catch_warnings(record=True) as caught, config_context(**skipped):
+            fitted = self._unfitted().fit(batch.X, batch.y)
+            score = self._score_of(fitted, rows)
         self._parameters_checked = self._plain
         self._warn_once(caught)
         return score
+
+    def _worth(self, summaries: Sequence[Batch], coalition: int) -> float:
+        try:
+            return super()._worth(summaries, coalition)
+        except CoalitionFailed as failure:
+            if self._failed is None or not isinstance(failure.__cause__, Exception):
+                raise
+        self.failures += 1
+        return self._failed
+
+    def fault(self, names: Sequence[str], batches: Sequence[Batch]) -> str:
+        return found_fault(self._cause, names, batches, self._validation)
+
+    def _cause(self, batches: Sequence[Batch]) -> str:
+        """Say why the records of a coalition cannot be evaluated; empty if they can."""
+        try:
+            self._score_joined(batches)
+        except Exception as cause:  # noqa: BLE001  a model may raise anything
+            return error_line(cause)
+        return ""
+
+    def _unfitted(self) -> Any:
+        """A clone of the estimator in which every `random_state` is set."""
+        from sklearn.base import clone
+
+        if self.training:
+            return with_states(self.estimator, _OUTSIDE, 0)
+        return clone(self.estimator)
+
+    @cached_property
+    def _takes_all_columns(self) -> bool:
+        return takes_all_columns(self.estimator)
 
     @cached_property
     def _plain(self) -> bool:
@@ -181,6 +280,16 @@ class EstimatorUtility(RecordsUtility):
                 f"({error_line(cause)}): pass the value of nobody's data, "
                 "such as empty=0.0"
             ) from cause
+
+
+def _described(unset: Sequence[str]) -> str:
+    """Say what became of each `random_state` that is not set; empty if all are."""
+    if not unset:
+        return ""
+    return (
+        f"random_state of {', '.join(unset)} was not set: it is set from the seed, anew in every "
+        "game, so the variance includes the randomness of training"
+    )
 
 
 def _scorer(estimator: Any, score: str | Scorer | None) -> Scorer:

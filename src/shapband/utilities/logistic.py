@@ -15,10 +15,12 @@ from shapband.checks import check_number
 from shapband.coalitions import mask_rows
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
+from shapband.providers import Provider
 from shapband.records import Batch, Schema
 from shapband.utilities.base import GameSummaries, Utility, validation_facts
 from shapband.utilities.classification import baseline_score, check_class_score
 from shapband.utilities.embed import BatchCache, Embedding
+from shapband.utilities.faults import warn_of_lone_labels
 from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.scores import Empty, check_empty
 
@@ -104,6 +106,10 @@ class LogisticUtility(Utility):
             empty=self.empty,
             embed=None if embed is None else name_of(embed),
         )
+
+    def check(self, providers: Sequence[Provider]) -> None:
+        super().check(providers)
+        warn_of_lone_labels(providers, self._labels)
 
     def check_batch(self, batch: Batch) -> None:
         self._known(batch)

@@ -48,6 +48,27 @@ def names_columns(model: Any, columns: set[Any]) -> bool:
     )
 
 
+def takes_all_columns(model: Any) -> bool:
+    """Whether a model uses every column as it is, because nothing in it may choose or convert any.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import FunctionTransformer
+    >>> takes_all_columns(Ridge()), takes_all_columns(make_pipeline(FunctionTransformer(abs)))
+    (True, False)
+    """
+    from sklearn.compose import ColumnTransformer
+
+    return not any(
+        isinstance(part, ColumnTransformer)
+        or (callable(part) and not isinstance(part, type))
+        or (hasattr(part, "get_params") and not type(part).__module__.startswith("sklearn."))
+        for part in _parts(model)
+    )
+
+
 def _parts(thing: Any) -> Iterator[Any]:
     """A model, its parameters, and those of the models inside."""
     yield thing

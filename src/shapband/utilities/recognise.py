@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from shapband._typing import FloatArray
 from shapband.checks import error_line, one_line
 from shapband.errors import InvalidInput
 from shapband.records import Batch
@@ -17,9 +18,16 @@ from shapband.utilities.estimator import EstimatorUtility, Scorer
 from shapband.utilities.rules import Match, match
 from shapband.utilities.scores import Empty
 
-_TOLERANCE = 1e-8  # largest difference, relative to values above 1
+_ROUNDING = 1e-8  # largest difference of two ways to compute the same model
+# Largest mean difference from a model that stops before its optimum. scikit-learn's logistic
+# regressions at the default tolerance differ by 1e-5 to 7e-4 at most if features have similar
+# scales, those that stop much too early by 1e-3 to 2. The mean is used, because accuracy changes by
+# whole validation rows, and a row on the border says nothing about a model.
+_TOLERANCE = 1e-3
 _MOST_RECORDS = 500  # of a made-up draw
+_NOISE = 0.1  # of made-up records, in standard deviations of a feature
 _COALITIONS = (0b001, 0b010, 0b100, 0b011, 0b111)
+_MADE_UP = f"{3 * len(_COALITIONS)} made-up coalitions"  # three sizes of draws
 
 
 def utility_for(
@@ -35,9 +43,11 @@ def utility_for(
     Some estimators have a compiled utility, which is hundreds of times faster than to fit the
     estimator to every coalition: `LinearRegression` and `Ridge`, `LogisticRegression`,
     `GaussianNB`, `LinearDiscriminantAnalysis`, and nearest neighbours by Euclidean distance. It is
-    chosen if it knows all settings of the estimator, and if both agree to 1e-8 on five coalitions
-    of records made up from the validation rows. Otherwise the result is an `EstimatorUtility`. The
-    attribute `chosen` of the result says why, and so does a printed valuation.
+    chosen if it knows all settings of the estimator, and if its values agree with those of the
+    estimator as it is given on 15 coalitions of records made up from the validation rows: to 1e-8,
+    or for `LogisticRegression`, which stops before its optimum, to 1e-3 on average. Otherwise the
+    result is an `EstimatorUtility`. The attribute `chosen` of the result says why, with the largest
+    difference, and so does a printed valuation.
 
     In a pipeline the steps before the model must be fitted already: scikit-learn's
     `FrozenEstimator` says so. Other steps are fitted again to every coalition. Scalers before
@@ -92,57 +102,64 @@ def _compiled(
         compiled = make(X_val, y_val, **found.options, empty=empty)
     except InvalidInput as cause:
         return None, one_line(cause)
-    name = type(_model_of(general.estimator)).__name__
     # Another utility, because the first one remembers of which warnings it has told.
-    converged = _with(general.estimator, found.converged)
-    fitted = EstimatorUtility(converged, X_val, y_val, score, empty=general.empty)
+    fitted = EstimatorUtility(general.estimator, X_val, y_val, score, empty=general.empty)
     try:
-        difference = _difference(compiled, fitted)
+        # Noise would make classes overlap that the validation rows separate, and there models that
+        # stop early differ most from their optimum.
+        differences = _differences(compiled, fitted, noise=0.0 if found.approximate else _NOISE)
     except Exception as cause:  # noqa: BLE001  a model may raise anything
         return None, f"{utility} could not be compared ({error_line(cause)})"
-    if not difference <= _TOLERANCE:
-        told = f"{utility} differs from {name} by {difference:.1g} on made-up records"
-        return None, told
-    return compiled, f"it agrees with {name} to {_TOLERANCE:g} on made-up records; {found.but}"
+    name, largest, mean = _model_name(general.estimator), differences.max(), differences[1:].mean()
+    if largest <= _ROUNDING:
+        return compiled, f"it agrees with {name} to {_ROUNDING:g} on {_MADE_UP}; {found.but}"
+    told = f"differs from {name} by at most {largest:.1g}, on average {mean:.1g}, on {_MADE_UP}"
+    if found.approximate and mean <= _TOLERANCE:
+        return compiled, f"it {told}; {found.but}"
+    allowed = f"an average of {_TOLERANCE:g}" if found.approximate else f"{_ROUNDING:g}"
+    return None, f"{utility} {told}, and {allowed} is allowed"
 
 
-def _with(estimator: Any, parameters: dict[str, Any]) -> Any:
-    """Copy an estimator, and change parameters of its last step."""
-    from sklearn.base import clone
-
-    copy = clone(estimator)
-    _model_of(copy).set_params(**parameters)
-    return copy
+def _model_name(estimator: Any) -> str:
+    """The class of an estimator, or of the last step of a pipeline."""
+    return type(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator).__name__
 
 
-def _model_of(estimator: Any) -> Any:
-    """The last step of a pipeline, or the estimator itself."""
-    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+def _differences(compiled: Utility, fitted: EstimatorUtility, noise: float = _NOISE) -> FloatArray:
+    """Differences of two utilities on the empty coalition, then on made-up ones.
 
-
-def _difference(compiled: Utility, fitted: EstimatorUtility) -> float:
-    """Largest difference of two utilities on made-up coalitions, and on the empty one."""
-    rng = np.random.default_rng(0)
-    draws = [_made_up(fitted._validation, rng) for _ in range(3)]
+    They are relative to values above 1.
+    """
+    rows, rng = fitted._validation, np.random.default_rng(0)
+    pairs = [(compiled.empty, fitted.empty)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = np.append(fitted.evaluate(draws, _COALITIONS), fitted.empty)
-        summaries = [compiled.summarise(draw) for draw in draws]
-        found = np.append(compiled.evaluate(summaries, _COALITIONS), compiled.empty)
-    return float(np.max(np.abs(found - expected) / np.maximum(1.0, np.abs(expected))))
+        for size in _sizes(rows.schema.n_features):
+            draws = [_made_up(rows, size, rng, noise) for _ in range(3)]
+            expected = fitted.evaluate(draws, _COALITIONS)
+            found = compiled.evaluate([compiled.summarise(d) for d in draws], _COALITIONS)
+            pairs += zip(found, expected, strict=True)
+    found, expected = np.array(pairs, dtype=np.float64).T
+    off: FloatArray = np.abs(found - expected) / np.maximum(1.0, np.abs(expected))
+    return off
 
 
-def _made_up(rows: Batch, rng: np.random.Generator) -> Batch:
+def _sizes(n_features: int) -> list[int]:
+    """Records of made-up draws: hardly more than a model has coefficients, and many."""
+    sizes = (n_features + 20, 2 * n_features + 50, 4 * n_features + 200)
+    return [min(size, _MOST_RECORDS) for size in sizes]
+
+
+def _made_up(rows: Batch, size: int, rng: np.random.Generator, noise: float) -> Batch:
     """Records like the validation rows; noise makes the distances of all records different."""
-    size = min(_MOST_RECORDS, 2 * rows.schema.n_features + 50)
     labels = np.unique(rows.y, return_index=True)[1]
     every = labels if len(labels) < size / 2 else labels[:0]  # each label, if they are labels
     chosen = np.concatenate([every, rng.integers(len(rows), size=size - len(every))])
     some = rows.take(chosen)
-    if some.numbers is None:
+    if some.numbers is None or noise == 0:
         return some
     spread = np.std(np.asarray(rows.numbers), axis=0)
-    X = some.numbers + 0.1 * spread * rng.normal(size=some.numbers.shape)
+    X = some.numbers + noise * spread * rng.normal(size=some.numbers.shape)
     if some.is_frame:
         X = type(some.X)(dict(zip(some.X.columns, X.T, strict=True)))
     return Batch(X, some.y)

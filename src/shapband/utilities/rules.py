@@ -7,7 +7,7 @@ none. Parameters that change only the speed of a model are not looked at.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from shapband.utilities.base import Utility
@@ -32,13 +32,13 @@ class Match:
     utility : its class
     options : its arguments besides the validation rows
     but : where it differs from the model
-    converged : parameters of the model with which it agrees, if the model stops earlier
+    approximate : whether the model stops before its optimum, which the utility computes
     """
 
     utility: type[Utility]
     options: dict[str, Any]
     but: str
-    converged: dict[str, Any] = field(default_factory=dict)
+    approximate: bool = False
 
 
 Rule: TypeAlias = Callable[[Any, str | None], Match | str]
@@ -101,9 +101,7 @@ def _logistic_regression(model: Any, score: str | None) -> Match | str:
         "coalition with one label predicts it"
     )
     options = {"C": model.C, "score": score or "accuracy"}
-    # At a tight tolerance "lbfgs" takes minutes with features of different scales, and ends early.
-    converged = {"solver": "newton-cg", "tol": 1e-12, "max_iter": 10_000}
-    return Match(LogisticUtility, options, but, converged)
+    return Match(LogisticUtility, options, but, approximate=True)
 
 
 def _gaussian_naive_bayes(model: Any, score: str | None) -> Match | str:

@@ -1,0 +1,152 @@
+"""Kinds of values in records: numbers, strings, dates. A model takes the same kinds from everybody.
+
+Providers that write the same thing in different kinds, such as the labels 1 and "yes", give models
+that cannot be fitted to both, or silently to one of them. Types of the same kind, such as integers
+and floats, and missing values are in order.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from numbers import Number
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from shapband._typing import AnyArray
+from shapband.checks import written
+from shapband.errors import InvalidInput
+from shapband.intake.frames import as_frame
+from shapband.providers import Provider
+from shapband.records import Batch
+from shapband.sources.base import FiniteSource
+
+_TARGETS = "the targets"
+_KIND_OF_DTYPE = {"i": "numbers", "u": "numbers", "b": "numbers", "f": "numbers", "U": "strings",
+                  "T": "strings", "S": "bytes", "M": "dates", "m": "durations"}  # fmt: skip
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (str, "strings"),
+    (bytes, "bytes"),
+    ((bool, Number, np.number, np.bool_), "numbers"),
+    ((datetime.date, datetime.time, np.datetime64), "dates"),
+    ((datetime.timedelta, np.timedelta64), "durations"),
+)
+
+# The kinds in a column or in the targets, each with one value that is of it.
+Found = dict[str, Any]
+_found: WeakKeyDictionary[Batch, dict[str, Found]] = WeakKeyDictionary()
+
+
+def kinds_of(batch: Batch) -> dict[str, Found]:
+    """Kinds of values in the targets and in each column, looked for once in every batch.
+
+    Examples
+    --------
+    >>> kinds_of(Batch(np.zeros((2, 1)), np.array(["no", "yes"])))
+    {'the targets': {'strings': 'no'}}
+    """
+    found = _found.get(batch)
+    if found is None:
+        found = {_TARGETS: _kinds_of_array(batch.y)}
+        if batch.is_frame:
+            table = as_frame(batch.X)
+            for name in table.columns:
+                values = table[name].to_numpy()
+                found[f"column {written(name)}"] = _kinds_of_array(values)
+        _found[batch] = found
+    return found
+
+
+def check_kinds(batch: Batch, rows: Batch, *, columns: bool) -> None:
+    """Refuse records with a kind of values that the validation rows do not have.
+
+    Parameters
+    ----------
+    batch : records of a provider
+    rows : the validation rows
+    columns : whether columns are compared too, besides targets
+    """
+    for where, told in differences(batch, rows):
+        if columns or where == _TARGETS:
+            raise InvalidInput(f"{told}: convert them to one kind")
+
+
+def differences(batch: Batch, rows: Batch) -> Iterator[tuple[str, str]]:
+    """Where records have a kind of values that the validation rows do not have, and which."""
+    expected = kinds_of(rows)
+    for where, found in kinds_of(batch).items():
+        known = expected.get(where, {})
+        other = [kind for kind in found if kind not in known]
+        if known and other:
+            told, own = _described({kind: found[kind] for kind in other}), _described(known)
+            yield where, f"{where} hold{_s(where)} {told}, but those of the validation rows {own}"
+
+
+def not_numbers(rows: Batch) -> str:
+    """Name the columns that do not hold numbers alone, with their kinds."""
+    told = [
+        f"{where} holds {_described(found)}"
+        for where, found in kinds_of(rows).items()
+        if where != _TARGETS and set(found) - {"numbers"}
+    ]
+    return ", ".join(told)
+
+
+def lone_labels(providers: Sequence[Provider], labels: Iterable[Any]) -> dict[str, Any]:
+    """Find the providers in memory none of whose labels anybody else or the validation rows have.
+
+    The result has one of the labels of each of them.
+
+    A label that one provider alone has is in order, if that provider has other labels too.
+    """
+    own = {
+        provider.name: set(np.asarray(provider.source.records.y).tolist())
+        for provider in providers
+        if isinstance(provider.source, FiniteSource) and provider.source.records is not None
+    }
+    validated = set(labels)
+    return {
+        name: min(mine, key=str)
+        for name, mine in own.items()
+        if not mine & validated
+        and not any(mine & others for other, others in own.items() if other != name)
+    }
+
+
+def _described(found: Found) -> str:
+    return " and ".join(f"{kind} such as {written(value)}" for kind, value in found.items())
+
+
+def _s(where: str) -> str:
+    return "" if where == _TARGETS else "s"
+
+
+def _kinds_of_array(values: AnyArray) -> Found:
+    """Kinds of the values that are not missing, each with an example."""
+    kind = _KIND_OF_DTYPE.get(values.dtype.kind)
+    if kind is not None:
+        there = values[~np.isnat(values)] if kind in ("dates", "durations") else values
+        there = there[~np.isnan(there)] if values.dtype.kind == "f" else there
+        if not len(there):
+            return {}
+        # NumPy would give a date in nanoseconds as an integer.
+        return {kind: str(there[0]) if kind in ("dates", "durations") else there[:1].tolist()[0]}
+    found: Found = {}
+    types: dict[type, str] = {}
+    for value in values.tolist():
+        own = types.setdefault(type(value), _kind_of_value(value))
+        if own not in found and not _is_missing(value):
+            found[own] = value
+    return found
+
+
+def _kind_of_value(value: Any) -> str:
+    return next((kind for types, kind in _KINDS if isinstance(value, types)), type(value).__name__)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value

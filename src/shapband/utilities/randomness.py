@@ -1,0 +1,143 @@
+"""The `random_state` of models: which are unset, and how they are set from the seed of a game.
+
+A model of scikit-learn with ``random_state=None`` draws from NumPy's global generator, so its
+values would differ from call to call. Here every unset `random_state` is found, also those of
+models and of cross-validation splitters inside a model, and set from the random stream of the game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from shapband.errors import InvalidInput
+from shapband.seeds import Seeds
+
+_PURPOSE = "model"  # of the random streams that set models
+_BITS = 31  # of a `random_state`; scikit-learn takes 32, some packages with its interface 31
+
+_STATEFUL = (np.random.RandomState, np.random.Generator, np.random.BitGenerator, ModuleType)
+
+# Models of scikit-learn that use their `random_state` only with some settings, by its
+# documentation. All others count as random.
+_USED_IF: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "LogisticRegression": lambda given: given["solver"] in ("sag", "saga", "liblinear"),
+    "LogisticRegressionCV": lambda given: given["solver"] in ("sag", "saga", "liblinear"),
+    "Ridge": lambda given: given["solver"] in ("sag", "saga"),
+    "RidgeClassifier": lambda given: given["solver"] in ("sag", "saga"),
+    "Lasso": lambda given: given["selection"] == "random",
+    "LassoCV": lambda given: given["selection"] == "random",
+    "ElasticNet": lambda given: given["selection"] == "random",
+    "ElasticNetCV": lambda given: given["selection"] == "random",
+    "LinearSVC": lambda given: given["dual"] is not False,
+    "SVC": lambda given: given["probability"] not in (False, "deprecated"),
+    "NuSVC": lambda given: given["probability"] not in (False, "deprecated"),
+    "PCA": lambda given: given["svd_solver"] not in ("full", "covariance_eigh"),
+}
+
+
+@dataclass(frozen=True)
+class _RandomPart:
+    """A model or a splitter inside a model, with its `random_state` and its place there."""
+
+    thing: Any
+    state: Any
+    place: str
+
+    @property
+    def name(self) -> str:
+        return type(self.thing).__name__
+
+    def set(self, state: int) -> None:
+        if hasattr(self.thing, "set_params"):
+            self.thing.set_params(random_state=state)
+        else:
+            self.thing.random_state = state
+
+
+def unset_states(model: Any) -> tuple[str, ...]:
+    """Name the classes inside a model whose `random_state` is used but not set, each once.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> unset_states(make_pipeline("passthrough", RandomForestRegressor()))
+    ('RandomForestRegressor',)
+    >>> unset_states(RandomForestRegressor(random_state=0)), unset_states(LogisticRegression())
+    ((), ())
+    """
+    return tuple(dict.fromkeys(p.name for p in _random_parts(model) if p.state is None))
+
+
+def check_states(model: Any, owner: str) -> None:
+    """Refuse generators as `random_state`: they change with every use, and so would the values."""
+    for part in _random_parts(model):
+        if isinstance(part.state, _STATEFUL):
+            given = getattr(part.state, "__name__", type(part.state).__name__)
+            raise InvalidInput(
+                f"{owner}: random_state of {part.name} must be an integer or None; received "
+                f"{given}, which changes with every use, so that values could not be repeated: "
+                "pass an integer, or None to have it set from the seed of the valuation"
+            )
+
+
+def with_states(model: Any, seeds: Seeds, game: int) -> Any:
+    """Clone a model, and set each unset `random_state` from a stream of its own for the game.
+
+    The streams are addressed by the place inside the model, so that two forests of one model differ
+    from each other.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> one = with_states(DecisionTreeRegressor(), Seeds(0), game=3)
+    >>> two = with_states(DecisionTreeRegressor(), Seeds(0), game=3)
+    >>> one.random_state == two.random_state
+    True
+    """
+    from sklearn.base import clone
+
+    own = clone(model)  # what is inside is cloned or copied too, so it can be changed
+    for part in _random_parts(own):
+        if part.state is None:
+            word = seeds.words(_PURPOSE, part.place, range(game, game + 1), 1)[0, 0]
+            part.set(int(word >> np.uint64(64 - _BITS)))
+    return own
+
+
+def _random_parts(thing: Any, place: str = "", *, searched: bool = False) -> Iterator[_RandomPart]:
+    """The models and splitters inside a model that use a `random_state`.
+
+    A search may try settings with which a model is random, so there all models count.
+    """
+    if isinstance(thing, dict):
+        inside = list(thing.items())  # such as the candidates of a search
+    elif isinstance(thing, list | tuple):
+        inside = list(enumerate(thing))
+    elif hasattr(thing, "get_params") and not isinstance(thing, type):
+        if type(thing).__name__ == "FrozenEstimator":  # is not fitted again
+            return
+        given = thing.get_params(deep=False)
+        inside = list(given.items())
+        if "random_state" in given and (searched or _uses_state(thing, given)):
+            yield _RandomPart(thing, given["random_state"], place)
+        searched = searched or type(thing).__name__.endswith("SearchCV")
+    elif hasattr(thing, "split") and hasattr(thing, "random_state"):
+        if getattr(thing, "shuffle", True):
+            yield _RandomPart(thing, thing.random_state, place)
+        return
+    else:
+        return
+    for name, part in inside:
+        yield from _random_parts(part, f"{place}/{name}", searched=searched)
+
+
+def _uses_state(model: Any, given: dict[str, Any]) -> bool:
+    known = type(model).__module__.startswith("sklearn.") and _USED_IF.get(type(model).__name__)
+    return known(given) if known else True
