@@ -80,7 +80,9 @@ def test_shares_of_mixed_signs_are_shown_if_the_total_is_known(valuation):
 
 
 def error_line(valuation):
-    (line,) = [line for line in str(valuation).splitlines() if line.startswith("error:")]
+    lines = str(valuation).splitlines()
+    (at,) = [at for at, line in enumerate(lines) if line.startswith("error:")]
+    line = f"{lines[at]} {lines[at + 1].strip()}"
     found = re.fullmatch(
         r"error:   (\d+) % from the number of games, (\d+) % from the pools \(shares of the "
         r"squared error\); more games alone reach ±([\d.]+) at best", line,

@@ -302,7 +302,9 @@ def _on_pools(valuation: Valuation) -> list[str]:
         return []
     causes, best = error_causes(valuation.moments), best_of_more_games(valuation.moments)
     said = f"error:   {causes} (shares of the squared error)"
-    lines = [f"{said}; {best}" if best else said] if causes else []
+    lines = []
+    if causes:
+        lines = [f"{said};", f"         {best}"] if best else [said]
     if valuation.target_code == "pools":
         lines.append(
             "sd:      of draws that repeat records; Pooled(replace=False) gives that of the sources"

@@ -9,6 +9,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from numba.core.caching import IndexDataCacheFile
 from tests.conftest import PATIENCE
 
 import shapband
@@ -201,6 +202,34 @@ def test_kernels_are_made_of_nothing_but_the_sources_in_the_digest():
         if line.startswith("from shapband") and not line.startswith("from shapband.kernels.compil")
     }
     assert outside <= {"shapband._typing"}
+
+
+@pytest.mark.parametrize("files", [storing.Files, IndexDataCacheFile])
+def test_machine_code_of_two_processes_does_not_mix(tmp_path, files):
+    """The other process stores another signature between the two files that this one writes.
+
+    numba's own files are the control: they give the machine code of one signature for the other.
+    """
+    mine, other = (files(str(tmp_path), "kernel", "stamp") for _ in range(2))
+    other._load_index = dict  # it has looked before this process wrote
+    write = mine._save_data
+
+    def late(name, data):
+        other.save("float", "code for floats")
+        write(name, data)
+
+    mine._save_data = late
+    mine.save("int", "code for ints")
+    found = files(str(tmp_path), "kernel", "stamp").load("float")
+    assert (found == "code for floats") == (files is storing.Files)
+
+
+def test_every_kernel_uses_files_of_its_own():
+    from numba.core.registry import CPUDispatcher
+
+    for part in vars(import_compiled("linear")).values():
+        if isinstance(part, CPUDispatcher) and part._cache.cache_path is not None:
+            assert isinstance(part._cache._cache_file, storing.Files)
 
 
 NAIVE_BAYES = """

@@ -16,7 +16,9 @@ from shapband.moments.grouped import GroupFold, together
 from shapband.moments.pools import PoolErrors
 
 GROUPING = Grouping(("g", "h", "one"), ((0, 2), (1, 3, 4), (5,)))
-OTHERS = ("n_games", "group", "n_groups", "products", "pools", "presence", "averaged")
+OTHERS = (
+    "n_games", "group", "n_groups", "products", "pools", "presence", "averaged", "certain",
+)  # fmt: skip
 ARRAYS = [field.name for field in fields(Moments) if field.name not in OTHERS]
 
 

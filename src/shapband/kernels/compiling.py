@@ -10,11 +10,16 @@ from typing import Any
 
 from numba.core import event
 
+from shapband.kernels.storing import use_files_of_ones_own
+
 
 def import_compiled(name: str) -> ModuleType:
     """Import a module of compiled kernels; say so if they must be compiled first."""
     _announce_once()
-    return importlib.import_module(f"shapband.kernels.compiled.{name}")
+    kernels = "shapband.kernels.compiled."
+    module = importlib.import_module(kernels + name)
+    use_files_of_ones_own(sys.modules[name] for name in list(sys.modules) if kernels in name)
+    return module
 
 
 class _Announcer(event.Listener):

@@ -18,11 +18,13 @@ import stat
 import sys
 import tempfile
 import time
+import uuid
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import llvmlite
@@ -30,7 +32,7 @@ import numba
 import numpy as np
 from llvmlite import binding
 from numba.core import config
-from numba.core.caching import CacheImpl, _CacheLocator
+from numba.core.caching import CacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 
 _SOURCES = Path(__file__).parent / "compiled"
 _MODULES = "shapband.kernels.compiled."  # begins the module names of all kernels
@@ -63,6 +65,29 @@ class Locator(_CacheLocator):
 
     def get_disambiguator(self) -> str:
         return str(self._line)
+
+
+class Files(IndexDataCacheFile):
+    """The files of a kernel: an index, and a file of machine code for each signature.
+
+    numba numbers the files. Two processes that compile different signatures at the same time may
+    take the same number, and the index of one then names the machine code of the other, which would
+    run with arguments of the wrong type. Here no two files have the same name.
+    """
+
+    def _data_name(self, number: int) -> str:  # noqa: ARG002
+        return f"{self._index_name.removesuffix('.nbi')}.{uuid.uuid4().hex}.nbc"
+
+
+def use_files_of_ones_own(modules: Iterable[ModuleType]) -> None:
+    """Store the kernels of these modules in `Files`; to be called before they are compiled."""
+    for kernel in (part for module in modules for part in vars(module).values()):
+        stored = getattr(kernel, "_cache", None)
+        if isinstance(stored, FunctionCache) and not isinstance(stored._cache_file, Files):
+            locator = stored._impl.locator
+            stored._cache_file = Files(  # type: ignore[no-untyped-call]
+                locator.get_cache_path(), stored._impl.filename_base, locator.get_source_stamp()
+            )
 
 
 @cache
