@@ -32,13 +32,13 @@ class Kinds(NamedTuple):
     ----------
     group : (k,) which kind, ascending
     owner : (k,) who has it, ascending within a kind
-    count : (k,) how often
+    times : (k,) how often
     sizes : (n,) records of every owner
     """
 
     group: IntArray
     owner: IntArray
-    count: IntArray
+    times: IntArray
     sizes: IntArray
 
     @staticmethod
@@ -55,26 +55,26 @@ class Kinds(NamedTuple):
         keys, counts = np.unique(place[among] * n_owners + owners[among], return_counts=True)
         return Kinds(keys // n_owners, keys % n_owners, counts, sizes)
 
-    def times(self, count: int) -> IntArray:
+    def held(self, times: int) -> IntArray:
         """(n,) kinds that each owner has so often."""
         n = len(self.sizes)
-        several = self.count > 1
-        if count == 1:
-            held = np.bincount(self.owner[several], self.count[several], n)
-            return np.asarray(self.sizes - held.astype(np.int64))
-        return np.bincount(self.owner[self.count == count], minlength=n)
+        several = self.times > 1
+        if times == 1:
+            others = np.bincount(self.owner[several], self.times[several], n)
+            return np.asarray(self.sizes - others.astype(np.int64))
+        return np.bincount(self.owner[self.times == times], minlength=n)
 
     @property
     def repeats(self) -> IntArray:
         """(n,) records of each owner that equal an earlier one of its own."""
-        weights = np.bincount(self.owner, self.count - 1, len(self.sizes))
+        weights = np.bincount(self.owner, self.times - 1, len(self.sizes))
         return weights.astype(np.int64)
 
     def without_repeats(self, padded: BoolArray) -> Kinds:
         """The same, as if some owners had every record once."""
         single = padded[self.owner]
         sizes = self.sizes - np.where(padded, self.repeats, 0)
-        return self._replace(count=np.where(single, 1, self.count), sizes=sizes)
+        return self._replace(times=np.where(single, 1, self.times), sizes=sizes)
 
 
 class Pairs(NamedTuple):
@@ -93,7 +93,7 @@ class Pairs(NamedTuple):
     chance: FloatArray
 
 
-def upper(count: IntArray | FloatArray) -> FloatArray:
+def upper(count: IntArray) -> FloatArray:
     """About one standard deviation above a count, and one for what was not seen."""
     return np.asarray(count + 1 + np.sqrt(count))
 
@@ -105,31 +105,30 @@ def tail(count: IntArray, mean: FloatArray) -> FloatArray:
     return np.where(count > 0, gammainc(np.maximum(count, 1), mean), 1.0)
 
 
-def padded_owners(kinds: Kinds, risk: float, *, compare: bool) -> BoolArray:
-    """(n,) owners that repeat more than a third of their records, more than chance explains.
-
-    With `compare`, also those who repeat records that nobody else has, while the records of most
-    others repeat seldom.
-    """
-    n, several = len(kinds.sizes), kinds.count > 1
-    most = int(kinds.count.max(initial=1)) + 2
-    keys, found = np.unique(
-        kinds.owner[several] * most + kinds.count[several], return_counts=True
-    )
+def padded_owners(kinds: Kinds, risk: float) -> BoolArray:
+    """(n,) owners that repeat more than a third of their records, more than chance explains."""
+    several = kinds.times > 1
+    most = int(kinds.times.max(initial=1)) + 2
+    keys, found = np.unique(kinds.owner[several] * most + kinds.times[several], return_counts=True)
     owner, k = keys // most, keys % most
-    fewer = np.where(k == 2, kinds.times(1)[owner], _at(keys, found, keys - 1))
+    fewer = np.where(k == 2, kinds.held(1)[owner], _at(keys, found, keys - 1))
     more = _at(keys, found, keys + 1)
     chance = np.sqrt((k + 1) / k * upper(fewer) * upper(more))
     sure = (found > chance) & (tail(found, chance) <= risk)
-    beyond = np.bincount(owner, np.where(sure, (k - 1) * (found - chance), 0.0), n)
-    padded = beyond > REPORTED * kinds.sizes
-    if compare and n > 2:
-        share = kinds.repeats / np.maximum(kinds.sizes, 1)
-        alone = np.bincount(kinds.group)[kinds.group] == 1
-        own = np.bincount(kinds.owner[alone], kinds.count[alone] - 1, n)
-        enough = tail(own.astype(np.int64), _SELDOM * kinds.sizes) <= risk
-        padded |= (own > REPORTED * kinds.sizes) & enough & (np.median(share) <= _SELDOM)
-    return np.asarray(padded)
+    beyond = np.where(sure, (k - 1) * (found - chance), 0.0)
+    return np.asarray(np.bincount(owner, beyond, len(kinds.sizes)) > REPORTED * kinds.sizes)
+
+
+def lonely_repeaters(kinds: Kinds, risk: float) -> BoolArray:
+    """(n,) owners that repeat records which nobody else has, while most others repeat seldom."""
+    n = len(kinds.sizes)
+    share = kinds.repeats / np.maximum(kinds.sizes, 1)
+    if n < 3 or np.median(share) > _SELDOM:
+        return np.zeros(n, dtype=bool)
+    alone = np.bincount(kinds.group)[kinds.group] == 1 if len(kinds.group) else kinds.group > 0
+    own = np.bincount(kinds.owner[alone], kinds.times[alone] - 1, n).astype(np.int64)
+    sure = tail(own, np.asarray(_SELDOM * kinds.sizes)) <= risk
+    return np.asarray(sure & (own > REPORTED * kinds.sizes))
 
 
 def _at(keys: IntArray, values: IntArray, wanted: IntArray) -> IntArray:
@@ -146,13 +145,13 @@ def copied_pairs(kinds: Kinds, risk: float) -> Pairs:
     first, second = _side_by_side(kinds)
     pairs, which = np.unique(kinds.owner[first] * n + kinds.owner[second], return_inverse=True)
     one, other = pairs // n, pairs % n
-    a, b = kinds.count[first], kinds.count[second]
+    a, b = kinds.times[first], kinds.times[second]
     both = np.bincount(which[(a == 1) & (b == 1)], minlength=len(pairs))
-    twice = kinds.times(2)
+    twice = kinds.held(2)
     only_one = twice[one] - np.bincount(which[a == 2], minlength=len(pairs))
     only_other = twice[other] - np.bincount(which[b == 2], minlength=len(pairs))
     chance = 2 * np.sqrt(upper(only_one) * upper(only_other))
-    once = kinds.times(1)
+    once = kinds.held(1)
     smaller = np.minimum(once[one], once[other])
     sure = (both - chance > REPORTED * smaller) & (tail(both, chance) <= risk)
     order = np.flatnonzero(sure)

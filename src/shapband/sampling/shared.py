@@ -17,7 +17,13 @@ import numpy as np
 from shapband._typing import BoolArray, IntArray
 from shapband.checks import printable
 from shapband.records import Batch
-from shapband.sampling.coincidences import REPORTED, Kinds, copied_pairs, padded_owners
+from shapband.sampling.coincidences import (
+    REPORTED,
+    Kinds,
+    copied_pairs,
+    lonely_repeaters,
+    padded_owners,
+)
 from shapband.sampling.columns import Hashes, Stocks
 
 _RISK = 1e-4  # accepted probability of any false report, over all pairs and views
@@ -25,7 +31,7 @@ _PARTS = 3  # of the columns; each is compared alone
 _NEAR = (4, 2, 1)  # digits of the spread that near-copies are compared to
 _COARSER = {4: 2, 2: 1, 1: 0}  # digits at which records that are no copies must stay apart
 _APART = 1 / 2  # share of different records that must remain at the coarser digits
-_SURE = 0.9  # share of records from which no further view is needed
+_SURE = 0.9  # share that counts as nearly all records
 _MOST = 100  # pairs that are kept, those with the most records first
 _NAMED = 3  # pairs that a text names
 _COMPARED = 200_000  # records from which some kinds of records are left out at random,
@@ -37,12 +43,15 @@ class Shared(NamedTuple):
 
     Attributes
     ----------
-    one, other : their names; the same name if a provider repeats its own records
+    one, other : their names, the one with more different records first; the same name if a
+        provider repeats its own records
     records : different records that both have, or the records that equal an earlier one
-    smaller : different records of the one that has fewer, or all records of the one that repeats
+    smaller : different records of `other`, or all records of the one that repeats
     left_out : columns that differ, such as an identifier
-    rounded : numbers are equal after rounding to about this many standard deviations; 0 if as they are
-    chance : a bound of the number of equal records that independent providers have on average
+    rounded : numbers are equal after rounding to about this many standard deviations; 0 if they
+        are equal as they are
+    chance : a bound of the number of equal records that independent providers have on average;
+        None for repeats, and in results of older versions, which do not tell who has fewer
     """
 
     one: str
@@ -51,7 +60,7 @@ class Shared(NamedTuple):
     smaller: int
     left_out: tuple[str, ...] = ()
     rounded: float = 0.0
-    chance: float = 0.0
+    chance: float | None = None
 
     @staticmethod
     def of(parts: Sequence[Any]) -> Shared:
@@ -112,9 +121,12 @@ class _Search:
         counted = [self._kinds(hashes) for hashes in self._stocks.hashes(self._views)]
         padded = np.zeros(n, dtype=bool)
         for view, kinds in zip(self._views, counted, strict=True):
-            repeat = self._padded(view, kinds)
-            for at in np.flatnonzero(repeat & ~padded).tolist():
-                found = self._repeats(view, at)
+            if view.digits == _NEAR[-1]:  # too coarse: records of one provider may be close
+                continue
+            repeat = padded_owners(kinds, self._risk)
+            lonely = lonely_repeaters(kinds, self._risk)
+            for at in np.flatnonzero((repeat | lonely) & ~padded).tolist():
+                found = self._repeats(view, at, unlike=not repeat[at])
                 padded[at] |= found is not None
                 if found is not None:
                     best[at, at] = found
@@ -141,14 +153,11 @@ class _Search:
             hashes, owners = hashes[chosen], owners[chosen]
         return Kinds.of(hashes, owners, len(sizes))
 
-    def _padded(self, view: _View, kinds: Kinds) -> BoolArray:
-        if view.digits == _NEAR[-1]:  # too coarse: records of one provider may be close by nature
-            return np.zeros(len(kinds.sizes), dtype=bool)
-        whole = bool((view.columns >= self._kept).all())
-        return padded_owners(kinds, self._risk, compare=whole)
+    def _repeats(self, view: _View, at: int, *, unlike: bool) -> Shared | None:
+        """Compare the records of one provider that are equal in a view.
 
-    def _repeats(self, view: _View, at: int) -> Shared | None:
-        """Compare the records of one provider that are equal in a view."""
+        With `unlike`, its different records must differ in one of the columns, nearly all of them.
+        """
         cells = self._stocks.cells(at, view.digits)
         hashes = _sum(cells, view.columns)
         order = np.argsort(hashes, kind="stable")
@@ -159,20 +168,23 @@ class _Search:
             return None
         different = len(np.unique(_sum(cells, used)))
         repeats, size = len(cells) - different, len(cells)
+        values = max(len(np.unique(column)) for column in cells[:, used].T)
+        if unlike and values < _SURE * different:
+            return None
         if repeats <= REPORTED * size or not self._apart(view, used, at, different):
             return None
-        return self._made(view, used, (at, at), (repeats, size), 0.0)
+        return self._made(view, used, (at, at), (repeats, size), None)
 
     def _shared(self, view: _View, one: int, other: int, chance: float) -> Shared | None:
         """Compare the records of two providers that are equal in a view."""
         cells = [self._stocks.cells(at, view.digits) for at in (one, other)]
         hashes = [_sum(each, view.columns) for each in cells]
-        _, *rows = np.intersect1d(*hashes, return_indices=True)
-        used = self._agreeing(cells[0][rows[0]] == cells[1][rows[1]])
+        _, first, second = np.intersect1d(hashes[0], hashes[1], return_indices=True)
+        used = self._agreeing(cells[0][first] == cells[1][second])
         if used is None:
             return None
         kinds = [np.unique(_sum(each, used)) for each in cells]
-        records = len(np.intersect1d(*kinds, assume_unique=True))
+        records = len(np.intersect1d(kinds[0], kinds[1], assume_unique=True))
         sizes = [len(each) for each in kinds]
         if records <= REPORTED * min(sizes):
             return None
@@ -181,7 +193,8 @@ class _Search:
         )
         if not apart:
             return None
-        return self._made(view, used, (one, other), (records, min(sizes)), chance)
+        places = (one, other) if sizes[0] >= sizes[1] else (other, one)
+        return self._made(view, used, places, (records, min(sizes)), round(chance, 1))
 
     def _agreeing(self, agree: BoolArray) -> BoolArray | None:
         """The columns that agree in most equal records, or None if too many others do not."""
@@ -207,13 +220,13 @@ class _Search:
         used: BoolArray,
         places: tuple[int, int],
         counts: tuple[int, int],
-        chance: float,
+        chance: float | None,
     ) -> Shared:
         columns = self._stocks.columns
         left_out = tuple(columns[at].name for at in np.flatnonzero(~used))
         one, other = (self._names[at] for at in places)
         rounded = 0.0 if view.digits is None else 10.0**-view.digits
-        return Shared(one, other, *counts, left_out, rounded, round(chance, 1))
+        return Shared(one, other, *counts, left_out, rounded, chance)
 
 
 def _sum(cells: Hashes, columns: BoolArray) -> Hashes:
@@ -268,8 +281,8 @@ def format_shared(found: Iterable[Shared]) -> str:
 
     Examples
     --------
-    >>> format_shared([Shared("a", "b", 240, 250, ("column 'id'",))])
-    "copied: 240 of 250 records of a equal records of b (leaving out column 'id')"
+    >>> print(format_shared([Shared("a", "b", 240, 250, ("column 'id'",), 0.0, 2.0)]))
+    copied: 240 of 250 records of 'b' equal records of 'a' (leaving out column 'id')
     """
     lines = [describe(one) for one in found]
     more = f", and {len(lines) - _NAMED} more pairs" if len(lines) > _NAMED else ""
@@ -278,12 +291,19 @@ def format_shared(found: Iterable[Shared]) -> str:
 
 def describe(shared: Shared) -> str:
     """Say which records are equal, and how they were compared."""
-    one, other = printable(shared.one), printable(shared.other)
-    whose = f"other records of {one}" if one == other else f"records of {other}"
+    one, other = f"'{printable(shared.one)}'", f"'{printable(shared.other)}'"
+    if shared.chance is None and one != other:
+        return f"{one} and {other} share {shared.records:,} of {shared.smaller:,} records"
+    whose = f"other records of {one}" if one == other else f"records of {one}"
+    of = f"{shared.records:,} of {shared.smaller:,} records of {other}"
+    return f"{of} equal {whose}{compared(shared)}"
+
+
+def compared(shared: Shared) -> str:
+    """Say in brackets how records were compared; empty if they are equal as they are."""
     how = []
     if shared.left_out:
         how.append(f"leaving out {printable(', '.join(shared.left_out))}")
     if shared.rounded:
         how.append(f"rounded to about {shared.rounded:g} standard deviations")
-    told = f" ({', '.join(how)})" if how else ""
-    return f"{shared.records:,} of {shared.smaller:,} records of {one} equal {whose}{told}"
+    return f" ({', '.join(how)})" if how else ""

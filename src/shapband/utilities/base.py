@@ -100,6 +100,13 @@ class Utility(WithFacts, ABC):
     def check_batch(self, batch: Batch) -> None:
         """Raise InvalidInput if these records are of a kind that this utility cannot use."""
 
+    def features_used(self, batch: Batch) -> FloatArray | None:  # noqa: ARG002
+        """Return what the model makes of the features (n_records, k), or None if it is unknown.
+
+        Copies are also looked for among these numbers.
+        """
+        return None
+
     @abstractmethod
     def summarise(self, batch: Batch) -> Any:
         """Reduce one provider's draw to the summary that `evaluate` needs."""
