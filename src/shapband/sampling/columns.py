@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shapband._typing import AnyArray, BoolArray, FloatArray
+from shapband._typing import AnyArray, BoolArray, FloatArray, IntArray
 from shapband.records import Batch
 from shapband.sampling.distinct import to_words
 
 Hashes = NDArray[np.uint64]
 
-_SAMPLE = 100_000  # records, over all stocks, from which the kind of a column is found
+_SAMPLE = 50_000  # records, over all stocks, from which the kind of a column is found
 _LEAST = 20  # records of every stock in that sample, if it has as many
 # A column of integers, words or dates is like an identifier if nine of ten values within a
 # provider are different; names, ages and codes repeat far more often.
@@ -39,8 +39,8 @@ class Column:
     ----------
     name : as messages name it
     numeric : whether all values are numbers
-    unit : the power of ten that is nearest to the spread of the numbers, which is their standard
-        deviation without the outer tenths
+    unit : the power of ten that is nearest to the spread of the numbers of a typical provider,
+        which is their standard deviation, found without the outer tenths
     distinct : share of values that are different within a provider
     identifier : integers, words or dates, nearly all of which are different
     constant : each provider has one value, and not all have the same
@@ -146,7 +146,7 @@ def _as_words(values: AnyArray) -> AnyArray:
     return to_words(values.astype(object) if values.dtype.kind == "f" else values)
 
 
-def _described(name: str, parts: Sequence[AnyArray], owners: NDArray[np.int64]) -> Column:
+def _described(name: str, parts: Sequence[AnyArray], owners: IntArray) -> Column:
     numeric = all(part.ndim == 1 and part.dtype.kind == "f" for part in parts)
     values = np.concatenate(parts if numeric else [_as_words(part) for part in parts])
     codes = _bits(values)
@@ -156,25 +156,31 @@ def _described(name: str, parts: Sequence[AnyArray], owners: NDArray[np.int64]) 
     return Column(
         name=name,
         numeric=numeric,
-        unit=_unit(values) if numeric else 1.0,
+        unit=_unit(values, owners) if numeric else 1.0,
         distinct=share,
         identifier=whole and share >= _NEARLY_UNIQUE and len(codes) > holders,
         constant=within == holders and len(codes) > holders and len(np.unique(codes)) > 1,
     )
 
 
-def _unit(values: FloatArray) -> float:
-    """The power of ten that is nearest to the spread of the numbers."""
-    finite = values[np.isfinite(values)]
-    if not len(finite):
+def _unit(values: FloatArray, owners: IntArray) -> float:
+    """The power of ten that is nearest to the spread of the numbers of a typical provider."""
+    finite = np.isfinite(values)
+    values, owners = values[finite], owners[finite]
+    order = np.lexsort((values, owners))
+    values, sizes = values[order], np.bincount(owners)
+    several = np.flatnonzero(sizes > 1)
+    first, last = (np.cumsum(sizes) - sizes)[several], sizes[several] - 1
+    with np.errstate(over="ignore", invalid="ignore"):
+        ends = [values[first + np.rint(part * last).astype(np.int64)] for part in (0.1, 0.9)]
+        # These quantiles of a normal distribution are 2.56 standard deviations apart.
+        spread = (ends[1] - ends[0]) / 2.56
+        # Where most values are equal, the range of all of them shows the unit.
+        spread = np.where(spread > 0, spread, values[first + last] - values[first])
+        usual = float(np.median(spread[spread > 0])) if (spread > 0).any() else 1.0
+    if not 1e-290 < usual < 1e290:  # without room for the digits
         return 1.0
-    low, high = np.quantile(finite, [0.1, 0.9])
-    with np.errstate(over="ignore"):
-        # The quantiles of a normal distribution are 2.56 standard deviations apart.
-        spread = (high - low) / 2.56 or finite.std()
-    if not 1e-290 < spread < 1e290:  # constant, or without room for the digits
-        return 1.0
-    return float(10.0 ** np.rint(np.log10(spread)))
+    return float(10.0 ** np.rint(np.log10(usual)))
 
 
 def _hashed(values: AnyArray, column: Column, digits: int | None, at: int) -> Hashes:

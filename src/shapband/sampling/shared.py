@@ -111,7 +111,8 @@ class _Search:
     def __init__(self, names: Sequence[str], stocks: Stocks) -> None:
         self._names, self._stocks = names, stocks
         self._kept = _kept_columns(stocks)
-        self._views = _views(stocks, self._kept)
+        self._parts = list(_parts(stocks, self._kept))
+        self._views = _views(stocks, self._kept, self._parts)
         n = len(names)
         self._risk = _RISK / (len(self._views) * n * (n + 1) / 2)
 
@@ -156,7 +157,8 @@ class _Search:
     def _repeats(self, view: _View, at: int, *, unlike: bool) -> Shared | None:
         """Compare the records of one provider that are equal in a view.
 
-        With `unlike`, its different records must differ in one of the columns, nearly all of them.
+        With `unlike`, nearly all of its different records must differ in a third of the columns,
+        so that records with few possible values are not taken for copies.
         """
         cells = self._stocks.cells(at, view.digits)
         hashes = _sum(cells, view.columns)
@@ -168,8 +170,8 @@ class _Search:
             return None
         different = len(np.unique(_sum(cells, used)))
         repeats, size = len(cells) - different, len(cells)
-        values = max(len(np.unique(column)) for column in cells[:, used].T)
-        if unlike and values < _SURE * different:
+        kinds = max((len(np.unique(_sum(cells, part & used))) for part in self._parts), default=0)
+        if unlike and kinds < _SURE * different:
             return None
         if repeats <= REPORTED * size or not self._apart(view, used, at, different):
             return None
@@ -251,15 +253,13 @@ def _kept_columns(stocks: Stocks) -> BoolArray:
     return kept if kept[1:].any() else np.ones(len(columns), dtype=bool)
 
 
-def _views(stocks: Stocks, kept: BoolArray) -> list[_View]:
+def _views(stocks: Stocks, kept: BoolArray, parts: Sequence[BoolArray]) -> list[_View]:
     """The views of records, the most exact first."""
-    parts = list(_parts(stocks, kept))
     views = [] if kept.all() else [_View(np.ones_like(kept), None)]
     views += [_View(kept, None), *(_View(part, None) for part in parts)]
     if any(column.numeric for column in stocks.columns):
-        finest, middle, coarsest = _NEAR
-        views += [_View(kept, finest), _View(kept, middle)]
-        views += [*(_View(part, middle) for part in parts), _View(kept, coarsest)]
+        views.append(_View(kept, _NEAR[0]))
+        views += [_View(part, digits) for digits in _NEAR[1:] for part in (kept, *parts)]
     return views
 
 
