@@ -140,7 +140,9 @@ class _Search:
                     break
                 if known is None or known.records < _SURE * known.smaller:
                     found = self._shared(view, *key, float(chance))
-                    if found is not None and (known is None or found.records > known.records):
+                    if found is not None and (
+                        known is None or _SURE * found.records > known.records
+                    ):
                         best[key] = found
         yield from best.values()
 
