@@ -102,10 +102,10 @@ def test_a_target_of_its_own_makes_a_record_different():
 
 def test_a_copy_in_another_order_of_a_very_large_stock_is_found():
     rng = np.random.default_rng(8)
-    X = rng.normal(size=(250_000, 2))
+    X = rng.normal(size=(150_000, 2))
     order = rng.permutation(len(X))
     found = shared_records("ab", [Batch(X, X[:, 0]), Batch(X[order], X[order, 0])])
-    assert found == (Shared("a", "b", 250_000, 250_000, chance=2.0),)
+    assert found == (Shared("a", "b", 150_000, 150_000, chance=2.0),)
 
 
 def test_a_provider_that_is_padded_and_copied_is_found_twice():
@@ -151,7 +151,7 @@ def test_a_copy_with_new_identifiers_is_named_wherever_the_result_is_shown(sampl
     paid = sb.payouts(found, 100)
     assert LINE in str(paid)
     for name in ("north", "east"):
-        note = "100 records equal another's (leaving out column 0)"
+        note = "100 records equal records of another provider (leaving out column 0)"
         assert note in paid.statement(name)
     assert "equal" not in paid.statement("south")
     found.report(tmp_path / "report.html", payouts=paid)
@@ -170,7 +170,7 @@ def test_a_padded_stock_with_new_identifiers_is_named():
     assert told in str(found)
     paid = sb.payouts(found, 100)
     assert told in str(paid)
-    assert "80 records equal other records of yours (leaving" in paid.statement("east")
+    assert "80 records equal other records of the same provider (leaving" in paid.statement("east")
 
 
 def test_pools_of_other_sources_are_compared_without_identifiers():

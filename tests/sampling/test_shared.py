@@ -154,7 +154,7 @@ def test_shared_records_of_many_random_stocks_are_counted_as_by_sets():
     """Copies of random parts; those found have the counts of Python's sets."""
     rng = np.random.default_rng(0)
     told = 0
-    for _ in range(60):
+    for _ in range(25):
         table = rng.normal(size=(300, 3))
         stocks = [
             Batch(table[rows, :2], table[rows, 2])
@@ -174,4 +174,4 @@ def test_shared_records_of_many_random_stocks_are_counted_as_by_sets():
         names = {("abcd".index(one.one), "abcd".index(one.other)) for one in found}
         assert clear <= {(max(pair), min(pair)) for pair in names}
         told += len(found)
-    assert told > 100
+    assert told > 40
