@@ -69,7 +69,8 @@ class Valuation:
     distinct_records : (n,) different records in each provider's pool, or without pools in its
         stock, counted up to the size of a draw; NaN where they are not known, None if none are
     shared_records : pairs of providers with more than a third of their different records in
-        common, in stocks that are in memory or in pools
+        common, and providers that repeat more than a third of their own, in stocks that are in
+        memory or in pools; columns such as an identifier, and last digits, may differ
     one_target : providers whose records all have the same target, such as one class, unless all
         records have it; found where `shared_records` are
     target : what the moments are moments of
@@ -323,7 +324,7 @@ class Valuation:
             "draw_sizes": self.draw_sizes.tolist(),
             "pool_sizes": None if self.pool_sizes is None else self.pool_sizes.tolist(),
             "distinct_records": None if distinct is None else to_numbers(distinct),
-            "shared_records": [list(pair) for pair in self.shared_records],
+            "shared_records": [pair.to_list() for pair in self.shared_records],
             "one_target": list(self.one_target),
             "target": self.target,
             "target_code": self.target_code,
@@ -361,7 +362,7 @@ class Valuation:
             seconds=document["seconds"],
             groups=None if groups is None else Groups.of_document(groups, names, moments),
             distinct_records=None if distinct is None else to_array(distinct),
-            shared_records=tuple(Shared(*pair) for pair in document.get("shared_records", ())),
+            shared_records=tuple(Shared.of(pair) for pair in document.get("shared_records", ())),
             one_target=tuple(document.get("one_target", ())),
         )
 

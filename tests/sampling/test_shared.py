@@ -1,6 +1,5 @@
 """Providers with the same records are told, before money is divided."""
 
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -36,12 +35,13 @@ def test_copies_are_found_and_others_are_not():
     stocks = [batch(slice(0, 100)), batch(slice(100, 200)), batch(slice(60, 160))]
     stocks.append(batch(RNG.permutation(np.arange(200, 300)).repeat(2)))
     stocks.append(batch(np.arange(250, 300)))
-    found = shared_records(list("abcde"), stocks)
-    assert found == (
-        Shared("b", "c", 60, 100),
-        Shared("d", "e", 50, 50),
-        Shared("a", "c", 40, 100),
-    )
+    repeats, *found = shared_records(list("abcde"), stocks)
+    assert repeats == Shared("d", "d", 100, 200)
+    assert found == [
+        Shared("b", "c", 60, 100, chance=2.0),
+        Shared("d", "e", 50, 50, chance=2.0),
+        Shared("a", "c", 40, 100, chance=2.0),
+    ]
     places = {("abcde".index(s.other), "abcde".index(s.one)): s.records for s in found}
     assert places == by_hand(stocks)
 
@@ -54,11 +54,13 @@ def test_of_many_copies_each_is_told_beside_the_first():
 
 
 def test_texts_and_missing_values_are_compared_across_frames():
-    frame = pd.DataFrame({"city": ["x", None, "z"], "n": [1.0, np.nan, 3.0]})
-    other = pd.DataFrame({"city": ["q", "z", None], "n": [7.0, 3.0, np.nan]})
-    y = np.array(["a", "b", "c"])
-    (found,) = shared_records(["a", "b"], [Batch(frame, y), Batch(other, y[[0, 2, 1]])])
-    assert found.records == 2
+    cities = [f"city {at}" for at in range(30)]
+    frame = pd.DataFrame({"city": [None, *cities[1:]], "n": [*range(29), np.nan]})
+    rows = np.array([29, 0, *range(5, 25)])
+    other = frame.iloc[rows].reset_index(drop=True)
+    y = np.array(["a", "b", "c"] * 10)
+    (found,) = shared_records(["a", "b"], [Batch(frame, y), Batch(other, y[rows])])
+    assert found == Shared("a", "b", 22, 22, chance=2.0)
 
 
 def test_a_few_equal_records_are_no_copy():
@@ -78,8 +80,9 @@ def test_a_copy_is_told_by_the_result_and_before_money_is_divided(sampling):
     ]
     utility = sb.LinearUtility(X[300:], Y[300:])
     valuation = sb.value(providers, utility, sampling=sampling, n_games=10, seed=0)
-    assert valuation.shared_records == (Shared("seller", "copy", 100, 100),)
-    assert "seller and copy share 100 of 100" in str(valuation)
+    assert valuation.shared_records == (Shared("seller", "copy", 100, 100, chance=2.0),)
+    line = "copied: 100 of 100 records of 'copy' equal records of 'seller'"
+    assert line in str(valuation)
     assert "is paid for what it was copied from" in str(sb.payouts(valuation, 100))
     again = sb.Valuation.from_json(valuation.to_json())
     assert again.shared_records == valuation.shared_records
@@ -105,7 +108,7 @@ def test_a_copy_is_told_while_the_run_is_not_finished(sampling, tmp_path):
         sb.value(providers, sb.FunctionUtility(failing), run=tmp_path / "run", **options)
     so_far = sb.load(tmp_path / "run").valuation
     assert so_far.stopped_code == "unfinished"
-    assert so_far.shared_records == (Shared("seller", "copy", 100, 100),)
+    assert so_far.shared_records == (Shared("seller", "copy", 100, 100, chance=2.0),)
     assert "is paid for what it was copied from" in str(sb.payouts(so_far, 100))
 
 
@@ -119,7 +122,13 @@ def test_a_run_whose_copies_are_of_others_is_damaged():
     )
     manifest = {"providers": ["a"]}
     check_valuation(replace(valuation, shared_records=(Shared("a", "a", 3, 3),)), manifest)
-    for pair in (Shared("a", "b", 3, 3), Shared("a", "a", "3", 3)):
+    for pair in (
+        Shared("a", "b", 3, 3),
+        Shared("a", "a", "3", 3),
+        Shared("a", "a", 3, 3, (1,)),
+        Shared("a", "a", 3, 3, (), -1.0),
+        Shared("a", "a", 3, 3, (), 0.0, "2"),
+    ):
         with pytest.raises((ValueError, TypeError)):
             check_valuation(replace(valuation, shared_records=(pair,)), manifest)
 
@@ -141,33 +150,28 @@ def test_pools_are_compared_where_stocks_are_not_in_memory():
     assert [(s.one, s.other) for s in valuation.shared_records] == [("a", "b")]
 
 
-def by_sets(names, stocks):
-    """Each record beside the first provider that has it, with Python's sets."""
-    sets = [
-        {(*x, y) for x, y in zip(one.X.tolist(), one.y.tolist(), strict=True)} for one in stocks
-    ]
-    counts = Counter()
-    for record in set().union(*sets):
-        first, *others = [i for i, one in enumerate(sets) if record in one]
-        counts.update((first, other) for other in others)
-    found = set()
-    for (one, other), count in counts.items():
-        smaller = min(len(sets[one]), len(sets[other]))
-        if 3 * count > smaller:
-            found.add((names[one], names[other], count, smaller))
-    return found
-
-
-def test_many_random_stocks_agree_with_sets():
+def test_shared_records_of_many_random_stocks_are_counted_as_by_sets():
+    """Copies of random parts; those found have the counts of Python's sets."""
     rng = np.random.default_rng(0)
     told = 0
-    for _ in range(100):
-        stocks = []
-        for size in rng.integers(1, 30, size=rng.integers(1, 6)):
-            X = rng.integers(0, rng.integers(2, 12), size=(size, 2))
-            stocks.append(Batch(X.astype(float), rng.integers(0, 3, size).astype(float)))
-        names = [str(i) for i in range(len(stocks))]
-        found = set(shared_records(names, stocks))
-        assert found == by_sets(names, stocks)
+    for _ in range(25):
+        table = rng.normal(size=(300, 3))
+        stocks = [
+            Batch(table[rows, :2], table[rows, 2])
+            for rows in (rng.choice(300, size, replace=False) for size in rng.integers(30, 200, 4))
+        ]
+        found = shared_records("abcd", stocks)
+        counted = by_hand(stocks)
+        sizes = [len(one) for one in stocks]
+        for one in found:
+            places = sorted(("abcd".index(one.one), "abcd".index(one.other)), reverse=True)
+            assert one.records == counted[tuple(places)]
+            assert one.smaller == sizes["abcd".index(one.other)] == min(sizes[i] for i in places)
+        # Some are near the limit, where what chance explains decides.
+        clear = {
+            pair for pair, n in counted.items() if n > 0.4 * min(sizes[pair[0]], sizes[pair[1]])
+        }
+        names = {("abcd".index(one.one), "abcd".index(one.other)) for one in found}
+        assert clear <= {(max(pair), min(pair)) for pair in names}
         told += len(found)
-    assert told > 10  # else little was compared
+    assert told > 40

@@ -17,6 +17,7 @@ from shapband.access.exchange import OutOfTime
 from shapband.access.journal import PurchaseJournal
 from shapband.access.meter import AccessReport
 from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size, fetched_ahead
+from shapband.engine.copies import find_copies, known_stocks
 from shapband.engine.faults import FaultFinder
 from shapband.engine.journal import GameJournal, NullGames
 from shapband.engine.plan import Plan
@@ -29,13 +30,11 @@ from shapband.moments.fold import Fold
 from shapband.moments.grouped import GroupFold
 from shapband.moments.stopping import StoppingRule
 from shapband.records import Batch
-from shapband.sampling.base import PoolGames, Realisation
+from shapband.sampling.base import Realisation
 from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.participation import Participation, Presence
-from shapband.sampling.shared import shared_records
 from shapband.sampling.targets import one_target
 from shapband.solvers.base import Solution
-from shapband.sources.base import FiniteSource
 from shapband.valuation import Stopped, Valuation
 
 _KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
@@ -107,8 +106,8 @@ def play(
     ) as access:
         realisation = plan.sampling.prepare(access)
         _warn_of_repeats(plan, realisation)
-        stocks = _stocks(plan, realisation)
-        shared, single = shared_records(plan.names, stocks), one_target(plan.names, stocks)
+        stocks = known_stocks(plan, realisation)
+        shared, single = find_copies(plan, realisation), one_target(plan.names, stocks)
         if plan.presence is not None:
             access.ask_only(plan.presence.table)
         session = _Session(plan, realisation, access, journal, workers, started, stocks)
@@ -154,17 +153,6 @@ def _warn_of_repeats(plan: Plan, realisation: Realisation) -> None:
     told = format_repeats(plan.names, realisation.distinct_records, *sizes)
     if told:
         warnings.warn(f"{told}; {REMEDY}", RepeatedRecords, stacklevel=4)
-
-
-def _stocks(plan: Plan, realisation: Realisation) -> list[Batch | None]:
-    """Records of every provider that are in memory or in pools, or None."""
-    nothing: tuple[None, ...] = (None,) * len(plan.providers)
-    pools = realisation.pools if isinstance(realisation, PoolGames) else nothing
-    sources = [provider.source for provider in plan.providers]
-    return [
-        source.records if isinstance(source, FiniteSource) and source.records is not None else pool
-        for source, pool in zip(sources, pools, strict=True)
-    ]
 
 
 class _Session:

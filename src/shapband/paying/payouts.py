@@ -13,6 +13,7 @@ from shapband._typing import FloatArray
 from shapband.checks import nearest, printable
 from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
+from shapband.sampling.shared import compared
 from shapband.text import Table, html_table, table_lines, with_digits
 from shapband.valuation import Valuation
 
@@ -111,6 +112,15 @@ class Payouts:
             yield f"the value is that of the index {valuation.index}, not the Shapley value"
         if valuation.repeated_records[at]:
             yield "records repeat; copies are paid as if they were different"
+        name = valuation.names[at]
+        for shared in valuation.shared_records:
+            if name in (shared.one, shared.other):
+                whose = (
+                    "other records of the same provider"
+                    if shared.one == shared.other
+                    else "records of another provider"
+                )
+                yield f"{shared.records:,} records equal {whose}{compared(shared)}"
 
     def __str__(self) -> str:
         lines = [*self._headline(), "", *table_lines(*self._table())]

@@ -18,6 +18,7 @@ from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access, is_distant
 from shapband.access.budget import Cost
 from shapband.access.held import HeldPurchases
+from shapband.engine.copies import find_copies
 from shapband.engine.plan import Plan
 from shapband.engine.play import Watch
 from shapband.errors import BudgetExceeded
@@ -31,6 +32,7 @@ from shapband.providers import Provider
 from shapband.sampling.base import Realisation, Sampling, pool_size
 from shapband.sampling.fresh import Fresh
 from shapband.sampling.pooled import Pooled
+from shapband.sampling.shared import Shared
 from shapband.sampling.sizes import stock_of
 
 _LEAST_POOL = 60  # records of a pool that show a variance to about a fifth
@@ -57,6 +59,7 @@ class Pilot:
     probes : what every family of solvers did
     fold_seconds, pool_fold_seconds : time to add a game to the sums, without and with pools
     requests : how long the sources take to answer
+    shared : copies among the records that were bought or are in memory
     purchases : what was bought
     cost : requests and records, in all
     seconds : wall time of the pilot
@@ -70,6 +73,7 @@ class Pilot:
     fold_seconds: float
     pool_fold_seconds: float
     requests: RequestTimes
+    shared: tuple[Shared, ...]
     purchases: HeldPurchases
     cost: Cost
     seconds: float
@@ -169,6 +173,7 @@ def run_pilot(
     ):
         times = _buy(plan, access) if before is None else before.requests
         realisation = plan.sampling.prepare(access)
+        shared = find_copies(plan, realisation)
         bench = Bench(plan, realisation, access)
         probes = probe(bench, families, limit / 2)
         chosen = main_solver(bench, families, probes)
@@ -186,6 +191,7 @@ def run_pilot(
         fold_seconds=fold_seconds,
         pool_fold_seconds=pool_fold_seconds,
         requests=replace(times, handling=handling),
+        shared=shared,
         purchases=held,
         cost=Cost(access.report.requests, access.report.records),
         seconds=time.perf_counter() - began + (0.0 if before is None else before.seconds),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from shapband.checks import printable
 from shapband.progress import duration
+from shapband.sampling.shared import format_shared
 from shapband.text import Table, html_table, table_lines
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ def _notes(found: Proposals) -> list[str]:
     lines = [f"{_MARK}{found.reason}"]
     lines += [f"out of reach: {printable(one.method)}: {printable(one.reason)}"
               for one in found.out_of_reach]  # fmt: skip
+    shared = format_shared(pilot.shared)
+    if shared:
+        lines.append(f"{shared}: a copy takes value from what it was copied from")
     lines.append(
         f"pilot:   {pilot.cost.records:,} records in {pilot.cost.requests:,} requests, "
         f"{pilot.n_games:,} games, {pilot.seconds:.2f} s; included in every row"

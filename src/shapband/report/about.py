@@ -14,6 +14,7 @@ from shapband.report.names import named, shown
 from shapband.report.payments import payouts_section
 from shapband.report.section import Section, sentence
 from shapband.report.tables import Table, joined, names_of, numbers
+from shapband.sampling.shared import compared
 from shapband.text import caveats, some_names
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
         "Nothing was found: no failed evaluation, no repeated records, no provider of one class, "
         "no skewed or constant values, no variance that is not known."
     )
-    tables = list(_repeats(valuation))
+    tables = [*_repeats(valuation), *_copies(valuation)]
     lines = [] if alerts else [nothing]
     return Section("alerts", "Points to check", lines=lines, alerts=alerts, tables=tables)
 
@@ -201,6 +202,22 @@ def _repeats(valuation: Valuation) -> Iterator[Table]:
         names = names_of(valuation.names[at] for at in found)
         rows = joined(names, *columns.values())
         yield Table("Providers that repeat records", ("provider", *columns), rows)
+
+
+def _copies(valuation: Valuation) -> Iterator[Table]:
+    """List the providers that have the same records."""
+    pairs = valuation.shared_records
+    if pairs:
+        columns: dict[str, list[str | Markup]] = {
+            "with": [named(pair.one) for pair in pairs],
+            "equal records": [f"{pair.records:,}" for pair in pairs],
+            "of": [f"{pair.smaller:,}" for pair in pairs],
+            "by chance at most": ["" if pair.chance is None else f"{pair.chance:,.1f}"
+                                  for pair in pairs],
+            "compared": [shown(compared(pair).strip(" ()") or "as they are") for pair in pairs],
+        }  # fmt: skip
+        rows = joined(names_of(pair.other for pair in pairs), *columns.values())
+        yield Table("Equal records", ("provider", *columns), rows)
 
 
 def _unfinished(valuation: Valuation, status: RunStatus | None) -> str:

@@ -118,7 +118,7 @@ def check_valuation(valuation: Valuation, manifest: Mapping[str, Any]) -> None:
     _check_counts([valuation.seed], most=math.inf)
     used = [valuation.access.by_provider[name] for name in names]
     _check_counts(count for one in used for count in (one.requests, one.records))
-    _check_seconds([valuation.seconds, *(one.seconds for one in used)])
+    _check_amounts([valuation.seconds, *(one.seconds for one in used)])
     sizes = valuation.draw_sizes, valuation.pool_sizes, valuation.distinct_records
     _check_shapes(sizes, len(names))
     known = valuation.distinct_records
@@ -130,6 +130,8 @@ def check_valuation(valuation: Valuation, manifest: Mapping[str, Any]) -> None:
         if pair.one not in names or pair.other not in names:
             raise ValueError("records are shared by others than its providers")
         _check_counts([pair.records, pair.smaller], least=1)
+        check_texts(pair.left_out)
+        _check_amounts([pair.rounded, 0.0 if pair.chance is None else pair.chance])
     _check_moments(valuation.moments, len(names))
     if groups is not None:
         _check_moments(groups.moments, len(groups.names))
@@ -176,7 +178,7 @@ def _check_counts(counts: Iterable[Any], least: int = 0, most: float = _MOST) ->
             raise ValueError("a count is no whole number, or out of bounds")
 
 
-def _check_seconds(times: Iterable[Any]) -> None:
-    for seconds in times:
-        if type(seconds) not in (int, float) or not 0 <= seconds < _MOST:
-            raise ValueError("a time is no number of seconds")
+def _check_amounts(amounts: Iterable[Any]) -> None:
+    for amount in amounts:
+        if type(amount) not in (int, float) or not 0 <= amount < _MOST:
+            raise ValueError("an amount is no number, or out of bounds")

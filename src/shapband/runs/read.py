@@ -233,7 +233,7 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         seconds=store.games.seconds(done),
         groups=groups,
         distinct_records=None if distinct is None else np.array(distinct, dtype=np.float64),
-        shared_records=tuple(Shared(*pair) for pair in facts.get("shared_records", ())),
+        shared_records=tuple(Shared.of(pair) for pair in facts.get("shared_records", ())),
         one_target=tuple(facts.get("one_target", ())),
     )
     check_valuation(valuation, store.manifest)

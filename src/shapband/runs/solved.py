@@ -87,7 +87,7 @@ class StoredGames(GameJournal):
         if participation is not None:
             facts["participation"] = to_plain(participation)
         if shared:
-            facts["shared_records"] = [list(pair) for pair in shared]
+            facts["shared_records"] = [pair.to_list() for pair in shared]
         if one_target:
             facts["one_target"] = list(one_target)
         if self._ledger.noted("games") != facts:

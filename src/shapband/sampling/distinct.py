@@ -96,15 +96,15 @@ def record_hashes(batch: Batch) -> NDArray[np.uint64]:
 def _columns(batch: Batch) -> list[AnyArray]:
     """The target and the features, each as a column of floats or integers."""
     if isinstance(batch.X, np.ndarray):
-        return [_words(batch.y), *batch.X.T]
+        return [to_words(batch.y), *batch.X.T]
     import narwhals as nw
 
     frame = nw.from_native(batch.X, eager_only=True)
     features = (frame.get_column(name).to_numpy() for name in frame.columns)
-    return [_words(column) for column in (batch.y, *features)]
+    return [to_words(column) for column in (batch.y, *features)]
 
 
-def _words(column: AnyArray) -> AnyArray:
+def to_words(column: AnyArray) -> AnyArray:
     """Make a column of floats or integers: numbers as they are, hashes of other values."""
     if column.ndim == 1 and column.dtype.kind == "f":
         missing = np.isnan(column)

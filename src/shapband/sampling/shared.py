@@ -1,107 +1,311 @@
-"""Records that several providers have: a copied stock is paid twice, so the result must tell."""
+"""Records that several providers have, or that one has several times, whatever else differs.
+
+A copied stock is paid twice, so the result must name it, also if the copy has new identifiers or
+rounded numbers. Records are compared in several views: all columns; the columns without those that
+are like identifiers or constant within each provider; three parts of these columns, so that two
+columns may be different; and each with numbers rounded to some digits of their spread. What a view
+finds beyond chance (see `coincidences`) is then compared column by column.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shapband._typing import BoolArray, IntArray
 from shapband.checks import printable
 from shapband.records import Batch
-from shapband.sampling.distinct import record_hashes
+from shapband.sampling.coincidences import (
+    REPORTED,
+    Kinds,
+    copied_pairs,
+    lonely_repeaters,
+    padded_owners,
+)
+from shapband.sampling.columns import Hashes, Stocks
 
-_TOLD = 1 / 3  # part of the smaller stock that is told; real records have a few equal ones
+_RISK = 1e-4  # accepted probability of any false report, over all pairs and views
+_PARTS = 3  # of the columns; each is compared alone
+_NEAR = (4, 2, 1)  # digits of the spread that near-copies are compared to
+_COARSER = {4: 2, 2: 1, 1: 0}  # digits at which records that are no copies must stay apart
+_APART = 1 / 2  # share of different records that must remain at the coarser digits
+_SURE = 0.9  # share that counts as nearly all records
 _MOST = 100  # pairs that are kept, those with the most records first
 _NAMED = 3  # pairs that a text names
+_COMPARED = 200_000  # records from which some kinds of records are left out at random,
+_LEAST = 200  # of which so many remain of a stock of the median size
 
 
 class Shared(NamedTuple):
-    """Two providers that have many records in common.
+    """Two providers that have many records in common, or one that repeats its own.
 
     Attributes
     ----------
-    one, other : their names
-    records : different records that both have
-    smaller : different records of the one that has fewer
+    one, other : their names, the one with more different records first; the same name if a
+        provider repeats its own records
+    records : different records that both have, or the records that equal an earlier one
+    smaller : different records of `other`, or all records of the one that repeats
+    left_out : columns that differ, such as an identifier
+    rounded : numbers are equal after rounding to about this many standard deviations; 0 if they
+        are equal as they are
+    chance : a bound of the number of equal records that independent providers have on average;
+        None for repeats, and in results of older versions, which do not tell who has fewer
     """
 
     one: str
     other: str
     records: int
     smaller: int
+    left_out: tuple[str, ...] = ()
+    rounded: float = 0.0
+    chance: float | None = None
+
+    @staticmethod
+    def of(parts: Sequence[Any]) -> Shared:
+        """Make it from a list that was read from JSON; older ones have the first four parts."""
+        found = Shared(*parts)
+        return found._replace(left_out=tuple(found.left_out))
+
+    def to_list(self) -> list[Any]:
+        """The parts as JSON has them."""
+        return [*self[:4], list(self.left_out), *self[5:]]
+
+
+class _View(NamedTuple):
+    """The columns that count, the target first, and the digits that numbers are rounded to."""
+
+    columns: BoolArray
+    digits: int | None
 
 
 def shared_records(names: Sequence[str], stocks: Sequence[Batch | None]) -> tuple[Shared, ...]:
-    """Find providers with more than a third of their different records in common.
+    """Find copies: pairs of providers, and providers that repeat their own records.
 
-    Every record is compared with the first provider that has it, so of several copies each is told
-    beside the first. A stock that is not known is None.
+    A stock that is not known is None. Of records that more than four providers have, each provider
+    is compared with the first that has them.
 
     Examples
     --------
-    >>> stock = Batch(np.arange(6.0).reshape(3, 2), np.zeros(3))
-    >>> shared_records(["a", "b", "c"], [stock, None, stock])
-    (Shared(one='a', other='c', records=3, smaller=3),)
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
+    >>> copy = Batch(X.round(2), y.round(2))
+    >>> found = shared_records(["a", "b", "c"], [Batch(X, y), None, copy])
+    >>> [(one.one, one.other, one.records, one.rounded) for one in found]
+    [('a', 'c', 50, 0.1)]
     """
-    hashes: list[NDArray[np.uint64]] = [
-        np.empty(0, np.uint64) if stock is None else record_hashes(stock) for stock in stocks
-    ]
-    repeated = _repeated(np.concatenate(hashes))
-    if not len(repeated):
-        return ()
-    within = [one[_is_in(one, repeated)] for one in hashes]
-    different = [np.unique(one) for one in within]
-    counted = [len(one) for one in different]
-    owners = np.repeat(np.arange(len(names)), counted)
-    pairs, counts = _pairs(np.concatenate(different), owners)
-    sizes = np.array([len(one) for one in hashes]) - [len(one) for one in within] + counted
-    smaller = np.minimum(sizes[pairs[:, 0]], sizes[pairs[:, 1]])
-    told = np.flatnonzero(counts > _TOLD * smaller)
-    order = told[np.argsort(-counts[told], kind="stable")][:_MOST]
-    return tuple(
-        Shared(names[pairs[at, 0]], names[pairs[at, 1]], int(counts[at]), int(smaller[at]))
-        for at in order
+    found: list[Shared] = []
+    widths = [0 if stock is None or not len(stock) else stock.schema.n_features for stock in stocks]
+    for width in sorted({*widths} - {0}):
+        of_width = [at for at, one in enumerate(widths) if one == width]
+        batches = [stock for at in of_width if (stock := stocks[at]) is not None]
+        search = _Search([names[at] for at in of_width], Stocks(batches))
+        found.extend(search.found())
+    return tuple(sorted(found, key=lambda one: -one.records)[:_MOST])
+
+
+class _Search:
+    """The search among stocks with the same number of features."""
+
+    def __init__(self, names: Sequence[str], stocks: Stocks) -> None:
+        self._names, self._stocks = names, stocks
+        self._kept = _kept_columns(stocks)
+        self._parts = list(_parts(stocks, self._kept))
+        self._views = _views(stocks, self._kept, self._parts)
+        n = len(names)
+        self._risk = _RISK / (len(self._views) * n * (n + 1) / 2)
+
+    def found(self) -> Iterator[Shared]:
+        """Copies, found in the first view that shows nearly all records, or in the best."""
+        n, best = len(self._names), dict[tuple[int, int], Shared]()
+        counted = [self._kinds(hashes) for hashes in self._stocks.hashes(self._views)]
+        padded = np.zeros(n, dtype=bool)
+        for view, kinds in zip(self._views, counted, strict=True):
+            if view.digits == _NEAR[-1]:  # too coarse: records of one provider may be close
+                continue
+            repeat = padded_owners(kinds, self._risk)
+            lonely = lonely_repeaters(kinds, self._risk)
+            for at in np.flatnonzero((repeat | lonely) & ~padded).tolist():
+                found = self._repeats(view, at, unlike=not repeat[at])
+                padded[at] |= found is not None
+                if found is not None:
+                    best[at, at] = found
+        for view, kinds in zip(self._views, counted, strict=True):
+            pairs = copied_pairs(kinds.without_repeats(padded), self._risk)
+            for one, other, chance in zip(pairs.one, pairs.other, pairs.chance, strict=True):
+                key = (int(one), int(other))
+                known = best.get(key)
+                if known is None and len(best) >= 2 * _MOST + n:
+                    break
+                if known is None or known.records < _SURE * known.smaller:
+                    found = self._shared(view, *key, float(chance))
+                    if found is not None and (
+                        known is None or _SURE * found.records > known.records
+                    ):
+                        best[key] = found
+        yield from best.values()
+
+    def _kinds(self, hashes: Hashes) -> Kinds:
+        """Count equal records; of many records, kinds are chosen by their hash, in all stocks."""
+        sizes = self._stocks.sizes
+        owners = np.repeat(np.arange(len(sizes)), sizes)
+        part = max(_COMPARED / len(hashes), _LEAST / float(np.median(sizes)))
+        if part < 1:
+            chosen = np.flatnonzero(hashes < np.uint64(part * 2.0**64))
+            hashes, owners = hashes[chosen], owners[chosen]
+        return Kinds.of(hashes, owners, len(sizes))
+
+    def _repeats(self, view: _View, at: int, *, unlike: bool) -> Shared | None:
+        """Compare the records of one provider that are equal in a view.
+
+        With `unlike`, nearly all of its different records must differ in a third of the columns,
+        so that records with few possible values are not taken for copies.
+        """
+        cells = self._stocks.cells(at, view.digits)
+        hashes = _sum(cells, view.columns)
+        order = np.argsort(hashes, kind="stable")
+        equal = hashes[order][1:] == hashes[order][:-1]
+        agree = cells[order[1:][equal]] == cells[order[:-1][equal]]
+        used = self._agreeing(agree)
+        if used is None:
+            return None
+        different = len(np.unique(_sum(cells, used)))
+        repeats, size = len(cells) - different, len(cells)
+        kinds = max((len(np.unique(_sum(cells, part & used))) for part in self._parts), default=0)
+        if unlike and kinds < _SURE * different:
+            return None
+        if repeats <= REPORTED * size or not self._apart(view, used, at, different):
+            return None
+        return self._made(view, used, (at, at), (repeats, size), None)
+
+    def _shared(self, view: _View, one: int, other: int, chance: float) -> Shared | None:
+        """Compare the records of two providers that are equal in a view."""
+        cells = [self._stocks.cells(at, view.digits) for at in (one, other)]
+        hashes = [_sum(each, view.columns) for each in cells]
+        _, first, second = np.intersect1d(hashes[0], hashes[1], return_indices=True)
+        used = self._agreeing(cells[0][first] == cells[1][second])
+        if used is None:
+            return None
+        kinds = [np.unique(_sum(each, used)) for each in cells]
+        records = len(np.intersect1d(kinds[0], kinds[1], assume_unique=True))
+        sizes = [len(each) for each in kinds]
+        if records <= REPORTED * min(sizes):
+            return None
+        apart = all(
+            self._apart(view, used, at, size) for at, size in zip((one, other), sizes, strict=True)
+        )
+        if not apart:
+            return None
+        places = (one, other) if sizes[0] >= sizes[1] else (other, one)
+        return self._made(view, used, places, (records, min(sizes)), round(chance, 1))
+
+    def _agreeing(self, agree: BoolArray) -> BoolArray | None:
+        """The columns that agree in most equal records, or None if too many others do not."""
+        if not len(agree):
+            return None
+        used = np.asarray(agree.mean(axis=0) >= 1 / 2)
+        inside = self._kept[1:]
+        allowed = max(1, int(inside.sum()) // _PARTS)
+        missed = int((inside & ~used[1:]).sum())
+        left = bool((used[1:] & inside).any()) or not inside.any()
+        return used if used[0] and missed <= allowed and left else None
+
+    def _apart(self, view: _View, used: BoolArray, at: int, different: int) -> bool:
+        """Whether the different records of a provider stay apart if they are rounded further."""
+        if view.digits is None:
+            return True
+        coarser = _sum(self._stocks.cells(at, _COARSER[view.digits]), used)
+        return len(np.unique(coarser)) >= _APART * different
+
+    def _made(
+        self,
+        view: _View,
+        used: BoolArray,
+        places: tuple[int, int],
+        counts: tuple[int, int],
+        chance: float | None,
+    ) -> Shared:
+        columns = self._stocks.columns
+        left_out = tuple(columns[at].name for at in np.flatnonzero(~used))
+        one, other = (self._names[at] for at in places)
+        rounded = 0.0 if view.digits is None else 10.0**-view.digits
+        return Shared(one, other, *counts, left_out, rounded, chance)
+
+
+def _sum(cells: Hashes, columns: BoolArray) -> Hashes:
+    return np.asarray(cells[:, columns].sum(axis=1, dtype=np.uint64))
+
+
+def _kept_columns(stocks: Stocks) -> BoolArray:
+    """The columns without those like identifiers, or constant within each provider.
+
+    Numbers that are nearly all different are measurements if they are more than a third of the
+    features, and then none of them is left out.
+    """
+    columns = stocks.columns
+    measured = np.array([one.numeric and one.identifier for one in columns])
+    measured &= measured[1:].sum() > REPORTED * (len(columns) - 1)
+    kept = np.array(
+        [
+            at == 0 or bool(measured[at]) or not (one.identifier or one.constant)
+            for at, one in enumerate(columns)
+        ]
     )
+    return kept if kept[1:].any() else np.ones(len(columns), dtype=bool)
 
 
-def _repeated(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The hashes that occur more than once. They are few as a rule, so all else is quick."""
-    ordered = np.sort(hashes)
-    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+def _views(stocks: Stocks, kept: BoolArray, parts: Sequence[BoolArray]) -> list[_View]:
+    """The views of records, the most exact first."""
+    views = [] if kept.all() else [_View(np.ones_like(kept), None)]
+    views += [_View(kept, None), *(_View(part, None) for part in parts)]
+    if any(column.numeric for column in stocks.columns):
+        views.append(_View(kept, _NEAR[0]))
+        views += [_View(part, digits) for digits in _NEAR[1:] for part in (kept, *parts)]
+    return views
 
 
-def _is_in(hashes: NDArray[np.uint64], some: NDArray[np.uint64]) -> BoolArray:
-    """Which of the hashes are among some others, which are sorted."""
-    place = np.minimum(np.searchsorted(some, hashes), len(some) - 1)
-    return np.asarray(some[place] == hashes)
+def _parts(stocks: Stocks, kept: BoolArray) -> Iterator[BoolArray]:
+    """Three parts of the columns, each with the target and as many different values."""
+    inside: IntArray = np.flatnonzero(kept[1:]) + 1
+    if len(inside) < 2:
+        return
+    share = np.array([stocks.columns[at].distinct for at in inside])
+    inside = inside[np.argsort(-share, kind="stable")]
+    for part in range(min(_PARTS, len(inside))):
+        columns = np.zeros_like(kept)
+        columns[[0, *inside[part::_PARTS]]] = True
+        yield columns
 
 
-def _pairs(hashes: NDArray[np.uint64], owners: IntArray) -> tuple[IntArray, IntArray]:
-    """Pairs of owners (k, 2) that have equal hashes, and how many, in time linear in the hashes."""
-    order = np.argsort(hashes, kind="stable")  # of equal hashes the first owner comes first
-    ordered, owner = hashes[order], owners[order]
-    new = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]
-    first = owner[np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))]
-    found, counts = np.unique(
-        np.stack([first[~new], owner[~new]], axis=1), axis=0, return_counts=True
-    )
-    return found.reshape(-1, 2), counts
-
-
-def format_shared(found: Sequence[Shared]) -> str:
+def format_shared(found: Iterable[Shared]) -> str:
     """Say which providers have the same records; empty if none do.
 
     Examples
     --------
-    >>> format_shared([Shared("a", "b", 240, 250)])
-    'the same records: a and b share 240 of 250'
+    >>> print(format_shared([Shared("a", "b", 240, 250, ("column 'id'",), 0.0, 2.0)]))
+    copied: 240 of 250 records of 'b' equal records of 'a' (leaving out column 'id')
     """
-    told = [
-        f"{printable(one.one)} and {printable(one.other)} share {one.records:,} of {one.smaller:,}"
-        for one in found[:_NAMED]
-    ]
-    more = f", and {len(found) - _NAMED} more pairs" if len(found) > _NAMED else ""
-    return f"the same records: {', '.join(told)}{more}" if told else ""
+    lines = [describe(one) for one in found]
+    more = f", and {len(lines) - _NAMED} more pairs" if len(lines) > _NAMED else ""
+    return f"copied: {', '.join(lines[:_NAMED])}{more}" if lines else ""
+
+
+def describe(shared: Shared) -> str:
+    """Say which records are equal, and how they were compared."""
+    one, other = f"'{printable(shared.one)}'", f"'{printable(shared.other)}'"
+    if shared.chance is None and one != other:
+        return f"{one} and {other} share {shared.records:,} of {shared.smaller:,} records"
+    whose = f"other records of {one}" if one == other else f"records of {one}"
+    of = f"{shared.records:,} of {shared.smaller:,} records of {other}"
+    return f"{of} equal {whose}{compared(shared)}"
+
+
+def compared(shared: Shared) -> str:
+    """Say in brackets how records were compared; empty if they are equal as they are."""
+    how = []
+    if shared.left_out:
+        how.append(f"leaving out {printable(', '.join(shared.left_out))}")
+    if shared.rounded:
+        how.append(f"rounded to about {shared.rounded:g} standard deviations")
+    return f" ({', '.join(how)})" if how else ""

@@ -140,6 +140,13 @@ class Utility(WithFacts, ABC):
         """
         return ""
 
+    def features_used(self, batch: Batch) -> FloatArray | None:  # noqa: ARG002
+        """Return what the model makes of the features (n_records, k), or None if it is unknown.
+
+        Copies are also looked for among these numbers.
+        """
+        return None
+
     @abstractmethod
     def summarise(self, batch: Batch) -> Any:
         """Reduce one provider's draw to the summary that `evaluate` needs."""

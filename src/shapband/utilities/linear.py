@@ -120,6 +120,9 @@ class LinearUtility(MergeableUtility):
         self._embed.features(batch)
         float_targets(batch.y)
 
+    def features_used(self, batch: Batch) -> FloatArray | None:
+        return None if self._embed.transformer is None else self._embed.features(batch)
+
     def summarise(self, batch: Batch) -> FloatArray:
         """Return the packed Gram matrix and the products with the targets, or few records."""
         summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0][0]

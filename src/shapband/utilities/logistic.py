@@ -114,6 +114,9 @@ class LogisticUtility(Utility):
     def check_batch(self, batch: Batch) -> None:
         self._known(batch)
 
+    def features_used(self, batch: Batch) -> FloatArray | None:
+        return None if self._embed.transformer is None else self._embed.features(batch)
+
     def summarise(self, batch: Batch) -> FloatArray:
         """Return label codes and standardised features: (1 + n_features, n_records).
 

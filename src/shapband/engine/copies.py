@@ -1,0 +1,55 @@
+"""Copies among the records that are known before the first game: in memory, or in pools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shapband.engine.plan import Plan
+from shapband.records import Batch
+from shapband.sampling.base import PoolGames, Realisation
+from shapband.sampling.distinct import repeated
+from shapband.sampling.shared import Shared, shared_records
+from shapband.sources.base import FiniteSource
+from shapband.utilities.base import Utility
+
+_UNUSED = "what the model does not use"
+
+
+def known_stocks(plan: Plan, realisation: Realisation) -> list[Batch | None]:
+    """Records of every provider that are in memory or in pools, or None."""
+    nothing: tuple[None, ...] = (None,) * len(plan.providers)
+    pools = realisation.pools if isinstance(realisation, PoolGames) else nothing
+    sources = [provider.source for provider in plan.providers]
+    return [
+        source.records if isinstance(source, FiniteSource) and source.records is not None else pool
+        for source, pool in zip(sources, pools, strict=True)
+    ]
+
+
+def find_copies(plan: Plan, realisation: Realisation) -> tuple[Shared, ...]:
+    """Find copies among the records, and among what the model uses of them.
+
+    A provider that repeats records as they are is left out if `distinct_records` shows it.
+    """
+    stocks = known_stocks(plan, realisation)
+    found = shared_records(plan.names, stocks)
+    known = {(one.one, one.other) for one in found}
+    used = shared_records(plan.names, _as_used(plan.utility, stocks))
+    further = [
+        one._replace(left_out=(_UNUSED,)) for one in used if (one.one, one.other) not in known
+    ]
+    shown = set[str]()
+    if realisation.distinct_records is not None:
+        sizes = realisation.draw_sizes, realisation.pool_sizes
+        flags = repeated(realisation.distinct_records, *sizes)
+        shown = {name for name, flag in zip(plan.names, flags, strict=True) if flag}
+    return tuple(one for one in (*found, *further) if one.one != one.other or one.one not in shown)
+
+
+def _as_used(utility: Utility, stocks: Sequence[Batch | None]) -> list[Batch | None]:
+    """The records as the model sees them; None where it sees them as they are."""
+    features = [None if stock is None else utility.features_used(stock) for stock in stocks]
+    return [
+        None if stock is None or X is None else Batch(X, stock.y)
+        for stock, X in zip(stocks, features, strict=True)
+    ]
