@@ -181,11 +181,16 @@ def test_the_pilot_is_pairs_of_complements_and_the_sample_begins_with_it():
         # Pairs help if the residuals of complements are alike.
         residuals[1::2] = correlated * residuals[0::2] + (1 - abs(correlated)) * residuals[1::2]
         first = np.repeat([1.0, correlated], 9)
-        sample = sizes.sample(pilot, sizes.spreads(first, residuals), np.uint64(5))
+        spreads = sizes.spreads(first, residuals)
+        sample = sizes.sample(pilot, spreads, spreads, np.uint64(5))
         assert np.array_equal(sample.rows[: len(pilot.rows)], pilot.rows)
         assert len(set(row_masks(sample.rows))) == len(sample.rows) <= 150 - 19
-        alone = (sample.mates == np.arange(len(sample.rows))).mean()
-        assert (alone == 0) == (correlated > 0)
+        alone = sample.mates == np.arange(len(sample.rows))
+        # Pairs are drawn as long as both sizes want more; none of them are in the other case.
+        assert (alone[len(pilot.rows) :].mean() < 0.5) == (correlated > 0)
+        assert (sample.mates[sample.mates] == np.arange(len(sample.rows))).all()
+        pairs = sample.rows[~alone] + sample.rows[sample.mates[~alone]]
+        assert (pairs == 1).all()
         assert np.array_equal(sample.sizes, sample.rows.sum(axis=1))
 
 

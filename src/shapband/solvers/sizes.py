@@ -48,13 +48,11 @@ class Spreads:
     Attributes
     ----------
     variances : (n + 1,) mean square of the residuals of each size; 1 for sizes 0 and n
-    alone : (n + 1,) the variances by which evaluations are divided between the sizes
     paired : (n // 2,) mean square of what pairs of complements of sizes 1, 2, .. add to the
         values, over that of independent residuals with a variance of 1
     """
 
     variances: FloatArray
-    alone: FloatArray
     paired: FloatArray
 
 
@@ -120,11 +118,7 @@ class Sizes:
         variances[1 : 1 + len(low)] = low
         variances[n - len(high) : n] = high[::-1]
         differences = np.array([[self._paired_term(one, at + 1)] for at, one in enumerate(pairs)])
-        if self._pairs > _FEWEST_PAIRS:
-            return Spreads(variances, variances, self._from_neighbours(differences)[:, 0])
-        # Four residuals of a size say too little about its spread: equal ones for all sizes.
-        alone = np.full(n + 1, (pilot**2).mean())
-        return Spreads(variances, alone, np.full(len(pairs), differences[1:].mean()))
+        return Spreads(variances, self._from_neighbours(differences)[:, 0])
 
     def _paired_term(self, pairs: FloatArray, size: int) -> float:
         """Mean square of what pairs of complements add to the values, over that of residuals of 1.
@@ -150,51 +144,74 @@ class Sizes:
             found[at] = np.exp(logs[near].mean(axis=0))
         return found
 
-    def sample(self, pilot: Sample, spreads: Spreads, seed: np.uint64) -> Sample:
+    def sample(self, pilot: Sample, around: Spreads, residuals: Spreads, seed: np.uint64) -> Sample:
         """Add to the pilot what the evaluations allow, where it lowers the error most.
+
+        A residual depends on all values of the pilot, because the surrogate was fitted to them. If
+        the number of coalitions of a size depended on the residuals, it would depend on the size's
+        own pilot, and the mean of its values would be biased. So the numbers follow from the values
+        around their means. Pairs do not change the numbers, so the residuals may decide on pairs.
+
+        Parameters
+        ----------
+        around : spreads of the values of the pilot around the mean of their size
+        residuals : spreads of the residuals of the pilot
+        """
+        there = np.bincount(pilot.sizes, minlength=self.n + 1)
+        more = self._counts(around, there) - there
+        paired = self._pairs_help(residuals)
+        parts, mates, units = [pilot.rows], [pilot.mates], [pilot.units]
+        at = len(pilot.rows)
+        blocks = pilot.rows.reshape(len(self._halves), -1, self.n)
+        for block, size in zip(blocks, self._halves.tolist(), strict=True):
+            rest = self.n - size
+            fewer = more[size] // 2 if size == rest else min(more[size], more[rest])
+            pairs = int(fewer) if paired else 0
+            twos = self._more(block, 2 * pairs, size, paired=True, seed=seed)
+            seen = np.concatenate([block, twos])
+            counts = [(size, more[size] - 2 * pairs)]
+            if size != rest:
+                counts = [(size, more[size] - pairs), (rest, more[rest] - pairs)]
+            parts.append(twos)
+            mates.append(at + (np.arange(2 * pairs) ^ 1))
+            units.append(self._pairs + np.arange(2 * pairs) // 2)
+            at += 2 * pairs
+            for of_size, count in counts:
+                parts.append(self._more(seen, int(count), of_size, paired=False, seed=seed))
+                mates.append(at + np.arange(count))
+                units.append(self._pairs + pairs + np.arange(count))
+                at += int(count)
+        return Sample.of(np.concatenate(parts), np.concatenate(mates), np.concatenate(units))
+
+    def _counts(self, around: Spreads, there: IntArray) -> IntArray:
+        """Number of coalitions of each size: (n + 1,).
 
         A stratum adds the mean square of its terms, divided by its number of coalitions, to the
         error. So the best numbers are proportional to the root of the mean square.
         """
+        sizes = np.arange(2, self.n - 1)
+        # Four values of each size say too little about the spreads: the sizes get equal ones.
+        few = self._pairs == _FEWEST_PAIRS
+        variances = np.ones(self.n + 1) if few else around.variances
+        wanted = np.sqrt(variances * self.weights)[sizes]
+        counts = np.zeros(self.n + 1, dtype=np.int64)
+        counts[sizes] = allocate(wanted, there[sizes], self.capacities[sizes], self._sampled)
+        return counts
+
+    def _pairs_help(self, residuals: Spreads) -> bool:
+        """One decision for all sizes: whether the residuals of complements cancel."""
         n, h = self.n, self._halves
-        alone = np.sqrt(spreads.alone * self.weights)[2 : n - 1]
-        paired = np.sqrt(spreads.paired[1:] * (self.weights[h] + self.weights[n - h]))
+        alone = np.sqrt(residuals.variances * self.weights)[2 : n - 1]
+        paired = np.sqrt(residuals.paired[1:] * (self.weights[h] + self.weights[n - h]))
         paired[2 * h == n] /= 2.0  # both of a pair are in one stratum
         # A pair takes two evaluations.
-        if np.sqrt(2.0) * paired.sum() < alone.sum():
-            return self._paired_sample(pilot, paired, seed)
-        return self._single_sample(pilot, alone, seed)
-
-    def _paired_sample(self, pilot: Sample, wanted: FloatArray, seed: np.uint64) -> Sample:
-        most = self.capacities[self._halves] / np.where(2 * self._halves == self.n, 2, 1)
-        there = np.full(len(most), self._pairs)
-        pairs = allocate(wanted, there, most, self._sampled // 2)
-        parts, units = [pilot.rows], [pilot.units]
-        blocks = pilot.rows.reshape(len(self._halves), -1, self.n)
-        for block, size, count in zip(blocks, self._halves.tolist(), pairs, strict=True):
-            parts.append(self._more(block, 2 * count, size, paired=True, seed=seed))
-            units.append(np.repeat(np.arange(self._pairs, count), 2))
-        rows = np.concatenate(parts)
-        return Sample.of(rows, np.arange(len(rows)) ^ 1, np.concatenate(units))
-
-    def _single_sample(self, pilot: Sample, wanted: FloatArray, seed: np.uint64) -> Sample:
-        sizes = np.arange(2, self.n - 1)
-        there = np.bincount(pilot.sizes, minlength=self.n + 1)[sizes]
-        counts = allocate(wanted, there, self.capacities[sizes], self._sampled)
-        parts, units = [pilot.rows], [pilot.units]
-        for size, first, count in zip(sizes.tolist(), there.tolist(), counts, strict=True):
-            block = pilot.rows[pilot.sizes == size]
-            parts.append(self._more(block, count, size, paired=False, seed=seed))
-            units.append(np.arange(first, count))
-        rows = np.concatenate(parts)
-        alone = np.arange(len(pilot.rows), len(rows))
-        return Sample.of(rows, np.concatenate([pilot.mates, alone]), np.concatenate(units))
+        return bool(np.sqrt(2.0) * paired.sum() < alone.sum())
 
     def _more(
         self, block: MemberArray, count: int, size: int, *, paired: bool, seed: np.uint64
     ) -> MemberArray:
-        """Draw coalitions besides those of a block, until there are `count` in all."""
-        rows = np.empty((count, self.n), dtype=np.uint8)
+        """Draw `count` coalitions that are not in a block."""
+        rows = np.empty((len(block) + count, self.n), dtype=np.uint8)
         rows[: len(block)] = block
         self._fill(rows, len(block), size, paired=paired, seed=seed)
         return rows[len(block) :]

@@ -25,11 +25,12 @@ from shapband.solvers.sizes import Sample, Sizes
 
 _FOLDS = 4
 _UNIQUE = 1e-6  # ridge of the pilot, over the squared range of the values: makes the fit unique
-# Smallest spread that a size has in the fit, relative to the range of the values. A pilot of 4 to 16
-# equal values does not show that all coalitions of a size are worth the same. Without this bound such
-# a size would count 1e18 times as much as the others, and the slopes that fit it would be noise for
-# all other sizes. With 0.01 its weight is at most 2,500 times the weight of a size whose values are
-# spread over the whole range; 0.1 gave larger errors with 20 evaluations per provider.
+# Smallest spread of a size in the fit, relative to the range of the values. A pilot of 4 to 16
+# equal values does not show that all coalitions of a size are worth the same. Without this bound
+# such a size would weigh 1e18 times as much as the others, and slopes that fit it alone would be
+# noise in all other sizes. With 0.01 it weighs at most 2,500 times as much as a size whose values
+# are spread over the whole range. With 0.1 errors in voting games with 20 evaluations per provider
+# were up to 18 % larger.
 _LEAST_SPREAD = 0.01
 _ROUNDING = 1e-14  # share of the variance of the values that is left by rounding alone
 # How exactly the surrogate is fitted, in variances of a value in the pilot, of a residual later.
@@ -146,7 +147,7 @@ class _Game:
         n, values = self._sizes.n, np.delete(self._known, 2 * self._sizes.n)
         of_size = np.concatenate([np.repeat([1, n - 1], n), self.pilot.sizes])
         around = values - _mean_by_size(values, of_size, n)[of_size]
-        self._spreads = self._sizes.spreads(around[: 2 * n], around[2 * n :])
+        plain = self._spreads = self._sizes.spreads(around[: 2 * n], around[2 * n :])
         # The sum of a size's members is constant, so the fit is unique up to that only.
         ridge = _UNIQUE / self._range**2
         residuals, _, _ = self._fit(self.pilot, values, ridge, _PILOT_TOLERANCE)
@@ -154,7 +155,7 @@ class _Game:
         # smaller residuals are to be expected in all sizes.
         self._least_variance *= _share_left(around[2 * n :], residuals[2 * n :])
         self._spreads = self._sizes.spreads(residuals[: 2 * n], residuals[2 * n :])
-        self.sample = self._sizes.sample(self.pilot, self._spreads, seed)
+        self.sample = self._sizes.sample(self.pilot, plain, self._spreads, seed)
 
     def _fit(
         self, sample: Sample, values: FloatArray, ridge: float, tolerance: float
