@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from shapband import kernels
 from shapband._facts import facts, name_of
-from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_number
-from shapband.coalitions import mask_rows, members
+from shapband.coalitions import mask_rows
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema, numeric_targets
@@ -24,7 +24,24 @@ from shapband.utilities.base import (
 )
 from shapband.utilities.embed import Embedding
 from shapband.utilities.few_records import few_records_mse, holds_records, record_counts
-from shapband.utilities.gram import Centre, gram_of, gram_summaries, make_form, standardised
+from shapband.utilities.gram import (
+    Centre,
+    Spread,
+    clear_games,
+    gram_of,
+    gram_summaries,
+    make_form,
+    merge,
+    own_records,
+    spread_of,
+    summary_size,
+)
+from shapband.utilities.magnitudes import (
+    LARGEST,
+    check_distances,
+    check_targets_magnitude,
+    standard_units,
+)
 from shapband.utilities.minimum_norm import at_once, minimum_norm_mse
 from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
 
@@ -99,13 +116,17 @@ class LinearUtility(MergeableUtility):
         self._alpha = check_number("LinearUtility: alpha", alpha)
         if self._alpha < 0:
             raise InvalidInput(f"LinearUtility: alpha must not be negative; received {alpha!r}")
-        # The computed deviation of equal numbers such as 0.1 is not zero, but their range is.
-        varies = np.ptp(X, axis=0) > 0
-        self._scale = np.where(varies, X.std(axis=0), 1.0)
-        self._centre = Centre(X.mean(axis=0), 1.0 / self._scale, float(y.mean()))
+        check_targets_magnitude(y, "LinearUtility: the targets y_val")
+        mean, deviation = standard_units(X, "LinearUtility")
+        self._scale = np.ldexp(1.0, np.frexp(deviation)[1])  # powers of two lose no digits
+        self._centre = Centre(mean, 1.0 / self._scale, float(y.mean()))
         self._variance = float(y.var())
-        moments = gram_summaries([Draws.whole(validation)], [X], self._centre)[0, 0] / len(X)
-        self._form = make_form(moments, self._variance, self._alpha / self._scale**2)
+        # A slope with a larger penalty changes no digit of a prediction.
+        self._ridge = np.minimum(self._alpha * self._centre.inv_scale**2, LARGEST)
+        summary = gram_summaries([Draws.whole(validation)], [X], self._centre)
+        self._form = make_form(
+            self._about_validation(summary)[0, 0] / len(X), self._variance, self._ridge
+        )
         self._about = facts(
             validation_facts(validation),
             score=score,
@@ -115,26 +136,24 @@ class LinearUtility(MergeableUtility):
         )
 
     def check_batch(self, batch: Batch) -> None:
-        self._embed.features(batch)
-        numeric_targets(batch.y)
+        check_distances(self._embed.features(batch), *self._centre[:2])
+        check_targets_magnitude(numeric_targets(batch.y), "the targets")
 
     def summarise(self, batch: Batch) -> FloatArray:
-        """Return the packed Gram matrix and the products with the targets, or few records."""
+        """Return the packed Gram matrix with the products of the targets, or few records."""
         summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0][0]
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
+        inside = mask_rows(coalitions, len(summaries))
         if holds_records(summaries):
-            return self._evaluate_records(summaries, mask_rows(coalitions, len(summaries)))
-        merged = np.stack([_merge(summaries, mask) for mask in coalitions])
-        alone = np.zeros((len(merged), 1, 1), dtype=np.int64)
-        mse = kernels.load("linear").linear_prefixes(merged[:, None, :], alone, alone, *self._form)
-        return self._worth(mse[:, 0, 0], lambda at: merged[at])
+            return self._evaluate_records(summaries, inside)
+        return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
 
     def summary_floats(self, draw_size: int) -> int:
-        """Return the length of the packed Gram matrix and the products, or of few records."""
+        """Return the length of the packed Gram matrix and its anchor, or of few records."""
         features = len(self._scale)
-        return draw_size * (features + 1) if self._keeps(draw_size) else len(self._form.penalty)
+        return draw_size * (features + 1) if self._keeps(draw_size) else summary_size(features)
 
     def summarise_games(self, draws: Sequence[Draws]) -> GameSummaries:
         """Return the summaries of consecutive games.
@@ -145,7 +164,7 @@ class LinearUtility(MergeableUtility):
         if not any(self._keeps(drawn.choice.size) for drawn in draws):
             return gram_summaries(draws, features, self._centre)
         by_provider = [
-            standardised(drawn, X, self._centre)
+            own_records(drawn, X, self._centre)
             if self._keeps(drawn.choice.size)
             else gram_summaries([drawn], [X], self._centre)[:, 0]
             for drawn, X in zip(draws, features, strict=True)
@@ -156,9 +175,14 @@ class LinearUtility(MergeableUtility):
         if holds_records(games[0]):
             return super().evaluate_all(games)
         stacked = np.ascontiguousarray(games)
-        mse = kernels.load("linear").linear_table(stacked, *self._form)
+        mse = kernels.load("linear").linear_table(self._about_validation(stacked), *self._form)
+        mse[~clear_games(stacked, self._centre)] = np.nan
         mse[:, 0] = 0.0  # the empty coalition has no fit; its value is `empty`
-        values = self._worth(mse, lambda g, mask: _merge(stacked[g], mask))
+        size, n = mse.shape[1], stacked.shape[1]
+        places = np.arange(n)
+        values = self._worth(
+            mse, stacked, lambda at: (at // size, (at % size)[:, None] >> places & 1)
+        )
         values[:, 0] = self.empty
         return values
 
@@ -168,8 +192,14 @@ class LinearUtility(MergeableUtility):
         if holds_records(games[0]):
             return super().evaluate_prefixes(games, orders, first)
         stacked = np.ascontiguousarray(games)
-        mse = kernels.load("linear").linear_prefixes(stacked, orders, first, *self._form)
-        return self._worth(mse, lambda g, t, k: stacked[g][orders[g, t, : k + 1]].sum(axis=0))
+        sums = self._about_validation(stacked)
+        mse = kernels.load("linear").linear_prefixes(sums, orders, first, *self._form)
+        mse[~clear_games(stacked, self._centre)] = np.nan
+        n, walk = orders.shape[2], orders[0].size
+        position = np.argsort(orders, axis=2).reshape(-1, n)  # of each provider in its order
+        return self._worth(
+            mse, stacked, lambda at: (at // walk, position[at // n] <= (at % n)[:, None])
+        )
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
@@ -177,8 +207,10 @@ class LinearUtility(MergeableUtility):
         if holds_records(games[0]):
             return super().evaluate_rows(games, inside, of_game)
         stacked = np.ascontiguousarray(games)
-        mse = kernels.load("linear").linear_rows(stacked, inside, of_game, *self._form)
-        return self._worth(mse, lambda r: stacked[of_game[r]][inside[r].astype(bool)].sum(axis=0))
+        sums = self._about_validation(stacked)
+        mse = kernels.load("linear").linear_rows(sums, inside, of_game, *self._form)
+        mse[~clear_games(stacked, self._centre)[of_game]] = np.nan
+        return self._worth(mse, stacked, lambda at: (of_game[at], inside[at]))
 
     def _evaluate_records(self, game: Sequence[FloatArray], inside: MemberArray) -> FloatArray:
         """Values of coalitions of one game in which some summaries are records."""
@@ -186,45 +218,55 @@ class LinearUtility(MergeableUtility):
         values = np.full(len(inside), self.empty)
         few, many = (count >= 2) & (count <= len(self._scale)), count > len(self._scale)
         if few.any():
-            mse = few_records_mse(game, inside[few], self._scale, *self._form[:3])
+            mse = few_records_mse(game, inside[few], self._centre, *self._form[:3])
             values[few] = score_from_mse(mse, self._score, self._variance)
         if many.any():
-            grams = np.stack([one if one.ndim == 1 else gram_of(one) for one in game])
+            grams = np.stack([one if one.ndim == 1 else gram_of(one, self._centre) for one in game])
             one_game = np.zeros(int(many.sum()), dtype=np.int64)
             values[many] = self.evaluate_rows(grams[None], inside[many], one_game)
         return values
 
-    def _worth(self, mse: FloatArray, merged_at: Callable[..., FloatArray]) -> FloatArray:
-        """Score the errors; those that the kernel left NaN are solved from merged summaries.
+    def _about_validation(self, summaries: FloatArray) -> FloatArray:
+        """Gram matrices relative to the means of the validation rows: (n_games, n, n_sums)."""
+        moved: FloatArray = kernels.load("linear").recentred(summaries, *self._centre[:2])
+        return moved
 
-        `merged_at` returns the sum of the summaries of the coalition at a place of `mse`.
+    def _worth(
+        self,
+        mse: FloatArray,
+        games: FloatArray,
+        locate: Callable[[IntArray], tuple[IntArray, AnyArray]],
+    ) -> FloatArray:
+        """Score the errors; coalitions that are not solved yet are merged more exactly.
+
+        Parameters
+        ----------
+        mse : errors of coalitions, of any shape; NaN for those that are not solved yet
+        games : (n_games, n, n_sums) summaries
+        locate : returns the games (m,) and the members (m, n) of coalitions at flat places of `mse`
         """
         values = score_from_mse(mse, self._score, self._variance)
-        unsolved = np.argwhere(np.isnan(values))
-        step = at_once(len(self._form.b))
-        for start in range(0, len(unsolved), step):
-            part = unsolved[start : start + step]
-            merged = np.stack([merged_at(*place) for place in part.tolist()])
-            values[tuple(part.T)] = self._answer(merged)
+        unsolved = np.flatnonzero(np.isnan(values))
+        of_game, inside = locate(unsolved)
+        step = at_once(len(self._form.b), games.shape[1])
+        for g in np.unique(of_game):
+            draws = spread_of(games[g], self._centre)
+            places = np.flatnonzero(of_game == g)
+            for start in range(0, len(places), step):
+                part = places[start : start + step]
+                values.flat[unsolved[part]] = self._answer(merge(draws, inside[part]))
         return values
 
-    def _answer(self, merged: FloatArray) -> FloatArray:
-        """Values of coalitions (m, n_sums) that are too small or have dependent features."""
-        values = np.full(len(merged), self.empty)
-        fitted = merged[:, 0] >= 2  # the number of records
+    def _answer(self, merged: Spread) -> FloatArray:
+        """Values of coalitions that are too small, or whose features are hard to tell apart."""
+        values = np.full(len(merged.records), self.empty)
+        fitted = merged.records >= 2
         if fitted.any():
-            systems = merged[fitted] + self._form.penalty
-            mse = minimum_norm_mse(systems, *self._form[:3], self._centre.inv_scale)
+            chosen = Spread(*(part[fitted] for part in merged))
+            mse = minimum_norm_mse(chosen, self._form, self._ridge, self._scale)
             values[fitted] = score_from_mse(mse, self._score, self._variance)
         return values
 
     def _keeps(self, draw_size: int) -> bool:
         """Whether the summaries of draws of a size are the records."""
         return self._alpha == 0 and draw_size <= len(self._scale)
-
-
-def _merge(summaries: Sequence[FloatArray] | FloatArray, coalition: int) -> FloatArray:
-    inside = members(coalition)
-    if not inside:
-        return np.zeros_like(summaries[0])
-    return np.asarray(np.sum([summaries[i] for i in inside], axis=0))

@@ -71,16 +71,21 @@ def _standardise(X, y, rows, mean, inv_scale, y_mean, columns):
 
 
 @njit(**OPTIONS)
-def gram_summaries(X, y, rows, mean, inv_scale, y_mean, summaries, provider):
-    """Write a provider's summaries of the records rows (g, size) into summaries (g, n, S)."""
+def gram_summaries(X, y, rows, inv_scale, y_mean, summaries, provider):
+    """Write a provider's summaries of the records rows (g, size) into summaries (g, n, S + d).
+
+    Each is a Gram matrix of the records relative to the first of them, then this record.
+    """
     games, size = rows.shape
     p = X.shape[1] + 1
     columns = np.empty((p + 1) * RECORD_CHUNK)
     for g in range(games):
-        summaries[g, provider] = 0.0
+        anchor = X[rows[g, 0]]
+        summaries[g, provider, : -anchor.size] = 0.0
+        summaries[g, provider, -anchor.size :] = anchor
         for start in range(0, size, RECORD_CHUNK):
             chunk = rows[g, start : min(start + RECORD_CHUNK, size)]
-            filled = _standardise(X, y, chunk, mean, inv_scale, y_mean, columns)
+            filled = _standardise(X, y, chunk, anchor, inv_scale, y_mean, columns)
             add_products(
                 columns,
                 RECORD_CHUNK,
@@ -92,6 +97,30 @@ def gram_summaries(X, y, rows, mean, inv_scale, y_mean, summaries, provider):
                 filled,
                 summaries[g, provider],
             )
+
+
+@njit(**OPTIONS)
+def recentred(summaries, mean, inv_scale):
+    """Gram matrices (g, n, S) of the records relative to `mean`, from those of their anchors."""
+    games, n, _ = summaries.shape
+    d = mean.size
+    p = d + 1
+    moved = np.empty((games, n, p * (p + 3) // 2))
+    shift, sums = np.zeros(p + 1), np.empty(p + 1)
+    for g in range(games):
+        for i in range(n):
+            old, new = summaries[g, i], moved[g, i]
+            for f in range(d):
+                shift[1 + f] = (old[new.size + f] - mean[f]) * inv_scale[f]
+            for row in range(p + 1):
+                sums[row] = old[row * (row + 1) // 2]
+            for row in range(p + 1):
+                start = row * (row + 1) // 2
+                for column in range(min(row + 1, p)):
+                    both = sums[column] + sums[0] * shift[column]
+                    across = old[start + column] + sums[row] * shift[column]
+                    new[start + column] = across + shift[row] * both
+    return moved
 
 
 @njit(**OPTIONS)

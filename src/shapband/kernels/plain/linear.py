@@ -12,7 +12,7 @@ import numpy as np
 
 from shapband._typing import FloatArray, IntArray, MemberArray
 
-PIVOT_TOL = 1e-11
+PIVOT_TOL = 1e-8  # pivots have errors of 1e-16 of their diagonal entry, so 1e-8 of themselves
 CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it counts as constant
 BATCH_BITS = 11  # providers of a table whose coalitions are solved together
 
@@ -21,21 +21,40 @@ def gram_summaries(
     X: FloatArray,
     y: FloatArray,
     rows: IntArray,
-    mean: FloatArray,
     inv_scale: FloatArray,
     y_mean: float,
     summaries: FloatArray,
     provider: int,
 ) -> None:
-    """Write a provider's summaries of the records rows (g, size) into summaries (g, n, S)."""
+    """Write a provider's summaries of the records rows (g, size) into summaries (g, n, S + d).
+
+    Each is a Gram matrix of the records relative to the first of them, then this record.
+    """
     p = X.shape[1] + 1
+    anchors = X[rows[:, 0]]
     # The lower triangle of [Z y]'[Z y] without its last entry is the packed layout.
     i, j = (index[:-1] for index in np.tril_indices(p + 1))
     Z = np.empty((*rows.shape, p + 1))
     Z[:, :, 0] = 1.0
-    Z[:, :, 1:p] = (X[rows] - mean) * inv_scale
+    Z[:, :, 1:p] = (X[rows] - anchors[:, None]) * inv_scale
     Z[:, :, p] = y[rows] - y_mean
-    summaries[:, provider] = (Z.transpose(0, 2, 1) @ Z)[:, i, j]
+    summaries[:, provider, : len(i)] = (Z.transpose(0, 2, 1) @ Z)[:, i, j]
+    summaries[:, provider, len(i) :] = anchors
+
+
+def recentred(summaries: FloatArray, mean: FloatArray, inv_scale: FloatArray) -> FloatArray:
+    """Gram matrices (g, n, S) of the records relative to `mean`, from those of their anchors."""
+    p = len(mean) + 1
+    i, j = (index[:-1] for index in np.tril_indices(p + 1))
+    packed, anchors = summaries[..., : len(i)], summaries[..., len(i) :]
+    sums = np.zeros((*packed.shape[:2], p + 1))  # of ones, features and targets
+    sums[..., :p] = packed[..., np.arange(p) * (np.arange(p) + 1) // 2]
+    sums[..., p] = packed[..., p * (p + 1) // 2]
+    shift = np.zeros_like(sums)
+    shift[..., 1:p] = (anchors - mean) * inv_scale
+    moved = packed + sums[..., i] * shift[..., j]
+    moved += shift[..., i] * (sums[..., j] + sums[..., :1] * shift[..., j])
+    return np.ascontiguousarray(moved)
 
 
 def linear_table(
