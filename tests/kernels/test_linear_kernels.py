@@ -19,7 +19,9 @@ def gram(kernels, X, y, rows, mean, inv_scale, y_mean):
     summaries = np.full((len(rows), 1, p * (p + 3) // 2 + p - 1), np.nan)
     kernels.gram_summaries(X, y, rows, inv_scale, y_mean, summaries, 0)
     np.testing.assert_array_equal(summaries[:, 0, 1 - p :], X[rows[:, 0]])
-    return kernels.recentred(summaries, mean, inv_scale)[:, 0]
+    moved, clear = kernels.recentred(summaries, mean, inv_scale)
+    assert clear.all()
+    return moved[:, 0]
 
 
 def games(seed, n_games=4, n=5, features=3, size=12):

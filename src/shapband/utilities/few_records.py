@@ -14,7 +14,8 @@ import numpy as np
 from shapband import kernels
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.kernels.plain.least_norm import error_of
-from shapband.utilities.gram import CONSTANT, Centre
+from shapband.kernels.plain.linear import ROUNDING
+from shapband.utilities.gram import Centre
 from shapband.utilities.scaled_norm import scaled_least_norm
 
 # The compiled fit has errors of 1e-16 times these ratios; beyond them every coalition is solved
@@ -93,7 +94,7 @@ def _error(
     X, y = rows[:, :-1], rows[:, -1]
     # Differences to the first record are exact for records close to it.
     apart = X - X[0]
-    apart[:, np.abs(apart).max(axis=0) <= CONSTANT * np.abs(X[0])] = 0.0
+    apart[:, np.abs(apart).max(axis=0) <= ROUNDING * np.abs(X[0])] = 0.0
     moved, target = apart.mean(axis=0), y.mean()
     slopes = scaled_least_norm(apart - moved, y - target) / centre.inv_scale
     means = (X[0] - centre.mean + moved) * centre.inv_scale

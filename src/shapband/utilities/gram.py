@@ -17,14 +17,8 @@ from numpy.typing import NDArray
 from shapband import kernels
 from shapband._typing import FloatArray, MemberArray
 from shapband.draws import Draws
+from shapband.kernels.plain.linear import ROUNDING
 from shapband.records import numeric_targets
-
-# Deviation of a feature, relative to its size, up to which it counts as constant: such differences
-# between records may be rounding.
-CONSTANT = 1e-13
-# Variance of a feature in a draw, relative to its squared distance from the validation mean, below
-# which Gram matrices relative to that mean cannot tell it from a constant (1e-10 in the kernels).
-_CLEAR = 1e-9
 
 
 class Centre(NamedTuple):
@@ -101,7 +95,7 @@ class Spread(NamedTuple):
     def varies(self) -> NDArray[np.bool_]:
         """Whether each feature varies by more than rounding: (m, d)."""
         square = np.einsum("mii->mi", self.scatter)
-        noise = self.records[:, None] * (CONSTANT * self.sizes) ** 2
+        noise = self.records[:, None] * (ROUNDING * self.sizes) ** 2
         return np.asarray(square > np.maximum(noise, 1e-300))
 
 
@@ -139,34 +133,6 @@ def merge(draws: Spread, inside: MemberArray) -> Spread:
     products = members @ draws.products + np.einsum("cif,ci->cf", apart, count * differ)
     sizes = (members[:, :, None] * draws.sizes[None]).max(axis=1)
     return Spread(total, means, within + between, target, products, sizes)
-
-
-def clear_games(summaries: FloatArray, centre: Centre) -> NDArray[np.bool_]:
-    """Whether sums relative to the validation means show which features vary: (n_games,).
-
-    They do not if a feature varies little in comparison with its distance from the validation mean,
-    within a draw or between draws in which it is constant.
-    """
-    d = len(centre.mean)
-    diagonal = np.arange(2, d + 2) * np.arange(3, d + 3) // 2 - 1
-    firsts = np.arange(1, d + 1) * np.arange(2, d + 2) // 2
-    count = summaries[..., :1]
-    sums, squares = summaries[..., firsts], summaries[..., diagonal]
-    anchors = summaries[..., -d:]
-    offset = (anchors - centre.mean) * centre.inv_scale
-    variance = (squares - sums * sums / count) / count
-    size = np.abs(anchors) * centre.inv_scale
-    least = np.maximum(_CLEAR * (offset + sums / count) ** 2, (CONSTANT * size) ** 2)
-    constant = squares == 0.0
-    seen = constant | (variance > np.maximum(least, 1e-300))
-    # Two constants that differ must differ by more than rounding of their distances.
-    ordered = np.sort(np.where(constant, offset, np.inf), axis=1)
-    with np.errstate(invalid="ignore"):
-        gaps = np.diff(ordered, axis=1)
-    farthest = np.where(constant, np.maximum(np.abs(offset), size * CONSTANT**0.5), 0.0)
-    limit = 4.0 * np.sqrt(_CLEAR) * farthest.max(axis=1, keepdims=True)
-    apart = ~(gaps > 0.0) | (gaps > limit)
-    return np.asarray(seen.all(axis=(1, 2)) & apart.all(axis=(1, 2)))
 
 
 def unpack(packed: FloatArray, p: int) -> FloatArray:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from shapband import kernels
 from shapband._facts import facts, name_of
@@ -27,7 +27,6 @@ from shapband.utilities.few_records import few_records_mse, holds_records, recor
 from shapband.utilities.gram import (
     Centre,
     Spread,
-    clear_games,
     gram_of,
     gram_summaries,
     make_form,
@@ -125,7 +124,7 @@ class LinearUtility(MergeableUtility):
         self._ridge = np.minimum(self._alpha * self._centre.inv_scale**2, LARGEST)
         summary = gram_summaries([Draws.whole(validation)], [X], self._centre)
         self._form = make_form(
-            self._about_validation(summary)[0, 0] / len(X), self._variance, self._ridge
+            self._about_validation(summary)[0][0, 0] / len(X), self._variance, self._ridge
         )
         self._about = facts(
             validation_facts(validation),
@@ -175,8 +174,9 @@ class LinearUtility(MergeableUtility):
         if holds_records(games[0]):
             return super().evaluate_all(games)
         stacked = np.ascontiguousarray(games)
-        mse = kernels.load("linear").linear_table(self._about_validation(stacked), *self._form)
-        mse[~clear_games(stacked, self._centre)] = np.nan
+        sums, clear = self._about_validation(stacked)
+        mse = kernels.load("linear").linear_table(sums, *self._form)
+        mse[~clear] = np.nan
         mse[:, 0] = 0.0  # the empty coalition has no fit; its value is `empty`
         size, n = mse.shape[1], stacked.shape[1]
         places = np.arange(n)
@@ -192,9 +192,9 @@ class LinearUtility(MergeableUtility):
         if holds_records(games[0]):
             return super().evaluate_prefixes(games, orders, first)
         stacked = np.ascontiguousarray(games)
-        sums = self._about_validation(stacked)
+        sums, clear = self._about_validation(stacked)
         mse = kernels.load("linear").linear_prefixes(sums, orders, first, *self._form)
-        mse[~clear_games(stacked, self._centre)] = np.nan
+        mse[~clear] = np.nan
         n, walk = orders.shape[2], orders[0].size
         position = np.argsort(orders, axis=2).reshape(-1, n)  # of each provider in its order
         return self._worth(
@@ -207,9 +207,9 @@ class LinearUtility(MergeableUtility):
         if holds_records(games[0]):
             return super().evaluate_rows(games, inside, of_game)
         stacked = np.ascontiguousarray(games)
-        sums = self._about_validation(stacked)
+        sums, clear = self._about_validation(stacked)
         mse = kernels.load("linear").linear_rows(sums, inside, of_game, *self._form)
-        mse[~clear_games(stacked, self._centre)[of_game]] = np.nan
+        mse[~clear[of_game]] = np.nan
         return self._worth(mse, stacked, lambda at: (of_game[at], inside[at]))
 
     def _evaluate_records(self, game: Sequence[FloatArray], inside: MemberArray) -> FloatArray:
@@ -226,10 +226,13 @@ class LinearUtility(MergeableUtility):
             values[many] = self.evaluate_rows(grams[None], inside[many], one_game)
         return values
 
-    def _about_validation(self, summaries: FloatArray) -> FloatArray:
-        """Gram matrices relative to the means of the validation rows: (n_games, n, n_sums)."""
-        moved: FloatArray = kernels.load("linear").recentred(summaries, *self._centre[:2])
-        return moved
+    def _about_validation(self, summaries: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Gram matrices relative to the means of the validation rows: (n_games, n, n_sums).
+
+        The second result (n_games,) says which games the kernels can solve from them.
+        """
+        moved, clear = kernels.load("linear").recentred(summaries, *self._centre[:2])
+        return moved, clear
 
     def _worth(
         self,

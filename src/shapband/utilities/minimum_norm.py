@@ -63,7 +63,7 @@ def _least_norm(
     slopes = np.einsum("mij,mj->mi", vectors, weights) * inverse
     for at in np.flatnonzero(varies.sum(axis=1) > kept.sum(axis=1)):
         slopes[at] = _among_many(vectors[at], kept[at], weights[at], varies[at], inverse[at], scale)
-    return slopes
+    return np.asarray(slopes)
 
 
 def _among_many(
