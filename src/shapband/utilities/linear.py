@@ -49,7 +49,7 @@ class LinearUtility(MergeableUtility):
     """A coalition is worth the score of a least-squares fit, with intercept, to its records.
 
     The fit needs the records only through sums of products, so a provider's summary is its Gram
-    matrix, in coordinates centred and scaled by the validation rows for accuracy. Coalitions
+    matrix, in coordinates centred by a record of its own and scaled for accuracy. Coalitions
     whose features are linearly dependent get the coefficients of least norm, as scikit-learn's
     `LinearRegression` gives them (if its `tol` is small: by default its newer versions ignore
     features that vary a million times less than others). Coalitions with fewer than two records
@@ -60,9 +60,14 @@ class LinearUtility(MergeableUtility):
     Without a penalty, a draw with no more records than features is summarised by the records
     themselves, which are fewer numbers and lose no digits.
 
-    Sums of products hold half the digits of the records: a feature whose spread within a
-    coalition is s, at a distance d from its validation mean, costs about (d / s)² · 1e-16 of
-    relative accuracy, and counts as constant once s is below d / 100,000.
+    Scales and offsets of features cost no accuracy: features that differ by any factor, and
+    coalitions far from the validation rows or from each other, are fitted as exactly as others. A
+    feature counts as constant in a coalition if it varies by less than 1e-13 of its size. Sums of
+    products hold half the digits of *correlations*: if features are nearly dependent in a
+    coalition, with an eigenvalue e of their correlation matrix, the relative accuracy is about
+    1e-16 / e, and below e = 1e-10 they count as dependent. Features and targets whose squares
+    overflow, beyond 1e151, or that are 1e70 standard deviations away from the validation rows, are
+    refused.
 
     Parameters
     ----------
@@ -109,13 +114,13 @@ class LinearUtility(MergeableUtility):
         self._embed = Embedding(embed, "LinearUtility")
         validation, self.schema = self._embed.validation(X_val, y_val, "LinearUtility")
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
+        check_targets_magnitude(y, "LinearUtility: the targets y_val")
         self._score = check_score(score, y, "LinearUtility")
         dummy = float(score_from_mse(np.array(y.var()), score, float(y.var())))
         self.empty, self.baseline = check_empty(empty, score, dummy, "LinearUtility")
         self._alpha = check_number("LinearUtility: alpha", alpha)
         if self._alpha < 0:
             raise InvalidInput(f"LinearUtility: alpha must not be negative; received {alpha!r}")
-        check_targets_magnitude(y, "LinearUtility: the targets y_val")
         mean, deviation = standard_units(X, "LinearUtility")
         self._scale = np.ldexp(1.0, np.frexp(deviation)[1])  # powers of two lose no digits
         self._centre = Centre(mean, 1.0 / self._scale, float(y.mean()))
