@@ -160,9 +160,13 @@ def test_an_unknown_target_as_a_string_does_not_give_everybody_the_same_value():
     texts = y.astype(str)
     texts[3] = "nan"
     providers = [sb.Provider(name, sb.ArraySource(X, y)) for name in ("a", "b")]
-    with pytest.raises(sb.errors.ShapbandError):
+
+    def value():
         utility = sb.NeighborUtility(X, texts, task="regression")
-        sb.value(providers, utility, sampling=sb.Fresh(6), n_games=2)
+        return sb.value(providers, utility, sampling=sb.Fresh(6), n_games=2)
+
+    with pytest.raises(sb.errors.ShapbandError):
+        value()
 
 
 def test_distances_of_tiny_features_do_not_vanish():

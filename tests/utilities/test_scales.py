@@ -7,7 +7,7 @@ import shapband as sb
 from shapband.coalitions import members
 from shapband.errors import InvalidInput, SourceError
 from shapband.records import Batch, concat
-from tests.utilities.exact_fits import exact_mse, relative_error
+from tests.exact_fits import exact_mse, relative_error
 
 COLUMNS = {
     "1e12 apart": ([1.0, 1e12, 1.0], [0.0, 0.0, 0.0]),
@@ -156,7 +156,7 @@ def test_features_whose_squares_overflow_are_refused(make, large):
         sb.value(providers, make(X_val, y_val), sampling=sb.Fresh(9), n_games=2)
     X_val[2, 0] = 10.0 * large
     if make is not neighbors:
-        with pytest.raises(InvalidInput, match="X_val: feature 0 holds .* in other units"):
+        with pytest.raises(InvalidInput, match=r"X_val: feature 0 holds .* in other units"):
             make(X_val, y_val)
 
 
