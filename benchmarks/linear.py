@@ -56,6 +56,7 @@ class Wine:
         self.utility = utility
         self.draws = draws_of(self.task.providers, sb.Fresh(DRAW), N_GAMES, SEED)
         self.summaries = self.utility.summarise_games(self.draws)
+        self.sums = self.utility._about_validation(self.summaries)[0]
 
     @property
     def p(self) -> int:
@@ -77,12 +78,12 @@ class Wine:
         utility = self.utility
         for place, drawn in enumerate(self.draws):
             batch, rows = drawn.batch, drawn.rows
-            gram_summaries(batch.X, batch.y, rows, *utility._centre, self.summaries, place)
+            gram_summaries(batch.X, batch.y, rows, *utility._centre[1:], self.summaries, place)
 
     def solve(self) -> np.ndarray:
         """Run the kernel that solves all coalitions."""
         utility = self.utility
-        return linear_table(self.summaries, *utility._form)
+        return linear_table(self.sums, *utility._form)
 
     def draw(self) -> list[object]:
         """Choose the rows of all games."""
@@ -170,7 +171,8 @@ class ManyProviders:
         rng = np.random.default_rng(SEED)
         orders = rng.permuted(np.tile(np.arange(n), (n_games, n_iter, 1)), axis=2)
         first = first_occurrences(orders)
-        kernel = partial(linear_prefixes, summaries, orders, first, *utility._form)
+        sums, _ = utility._about_validation(summaries)
+        kernel = partial(linear_prefixes, sums, orders, first, *utility._form)
         self.left_open = float(np.isnan(kernel()).mean())
         times = interleave({"rate": reference_loop(), "kernel": kernel, "value": value}, 7)
         solved = int((first == np.arange(n_iter)[None, :, None]).sum())

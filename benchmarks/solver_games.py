@@ -15,7 +15,7 @@ from benchmarks.oracles import Arrays, worth
 from shapband.coalitions import members
 from shapband.datasets.synthetic import _Around
 from shapband.seeds import Seeds
-from shapband.utilities.minimum_norm import unpack
+from shapband.utilities.gram import unpack
 
 SEED = 1
 MOST_IN_TABLE = 16  # providers of a game that is kept as a table of all its coalitions
@@ -144,10 +144,11 @@ def _as_table(game: Game) -> Game:
 
 def _least_squares(utility: sb.LinearUtility, summaries: np.ndarray) -> Arrays:
     n, p = len(summaries), len(utility._form.b)
+    sums = utility._about_validation(summaries[None])[0][0]
     single = np.eye(n, dtype=np.uint8)
     return {
-        "grams": unpack(summaries[:, :-p], p),
-        "products": summaries[:, -p:],
+        "grams": unpack(sums[:, :-p], p),
+        "products": sums[:, -p:],
         "A": unpack(utility._form.A[None], p)[0],
         "b": utility._form.b,
         "c": np.array(utility._variance),

@@ -13,12 +13,15 @@ from shapband.kernels.plain import shuffle as plain_shuffle
 from shapband.kernels.walks import first_occurrences
 
 
-def gram(kernels, X, y, rows, *centre):
-    """Summaries (g, S) of one provider."""
+def gram(kernels, X, y, rows, mean, inv_scale, y_mean):
+    """Gram matrices (g, S) of one provider, relative to the mean."""
     p = X.shape[1] + 1
-    summaries = np.full((len(rows), 1, p * (p + 3) // 2), np.nan)
-    kernels.gram_summaries(X, y, rows, *centre, summaries, 0)
-    return summaries[:, 0]
+    summaries = np.full((len(rows), 1, p * (p + 3) // 2 + p - 1), np.nan)
+    kernels.gram_summaries(X, y, rows, inv_scale, y_mean, summaries, 0)
+    np.testing.assert_array_equal(summaries[:, 0, 1 - p :], X[rows[:, 0]])
+    moved, clear = kernels.recentred(summaries, mean, inv_scale)
+    assert clear.all()
+    return moved[:, 0]
 
 
 def games(seed, n_games=4, n=5, features=3, size=12):

@@ -72,7 +72,7 @@ def first_of(orders):
 def brute_table(X, y, rows, X_val, y_val, k, classify, g):
     """The definition, record by record."""
     n = rows.shape[0]
-    out = np.full(1 << n, np.nan)
+    out = np.zeros(1 << n)
     for mask in range(1, 1 << n):
         records = [j for i in range(n) if mask >> i & 1 for j in rows[i, g]]
         if not records:
@@ -101,7 +101,7 @@ def brute_table(X, y, rows, X_val, y_val, k, classify, g):
 def test_against_sklearn(module, k, d, classify):
     X, y, rows, X_val, y_val = make_game(k + d, 4, 12, 37, d, classes=3 * classify)
     table = module.neighbor_table(summarise(module, X, y, rows, X_val, k), y_val, classify)
-    assert np.isnan(table[:, 0]).all()
+    assert (table[:, 0] == 0).all()
     model = KNeighborsClassifier(k) if classify else KNeighborsRegressor(k)
     for g, mask in itertools.product(range(2), range(1, 16)):
         j = np.concatenate([rows[i, g] for i in range(4) if mask >> i & 1])
@@ -137,8 +137,8 @@ def test_providers_without_records(module, k, classify):
     table = module.neighbor_table(summaries, y_val, classify)
     for mask in range(32):
         np.testing.assert_array_equal(table[:, mask], table[:, mask & ~10])
-    assert np.isnan(table[:, [0, 2, 8, 10]]).all()
-    assert np.isnan(table).sum() == 8
+    assert (table[:, [0, 2, 8, 10]] == 0).all()
+    assert (table == 0).sum() == 8
     orders = np.stack([np.stack([np.array([1, 3, 0, 2, 4]), np.array([3, 1, 0, 4, 2])])] * 2)
     check_prefixes(module, summaries, orders, y_val, classify, table)
 
@@ -260,7 +260,7 @@ def test_sets_of_neighbours_agree(k, length, weighted, classify):
     asked = (summaries, inside, np.repeat([0, 1], 16), y_val, classify)
     one = plain_sets.neighbor_losses(*asked, k, weighted)
     other = compiled_sets.neighbor_losses(*asked, k, weighted)
-    assert np.isnan(one).sum() == 3  # twice nobody, and the provider without records
+    assert (one == 0).sum() == 3  # twice nobody, and the provider without records
     np.testing.assert_allclose(other, one, rtol=1e-11)
     if not weighted and k == length:
         listed = compiled_losses.neighbor_rows(*asked)

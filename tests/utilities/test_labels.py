@@ -7,6 +7,7 @@ from scipy.sparse import csr_matrix
 import shapband as sb
 from shapband.errors import InvalidInput
 from shapband.records import Batch
+from shapband.utilities.labels import label_codes
 
 X = np.array([[0.0], [1.0], [2.0], [3.0]])
 NUMBERS = np.array([0, 0, 1, 1])
@@ -70,3 +71,23 @@ def test_sparse_features_are_refused_with_the_remedy(make):
         make(csr_matrix(X), NUMBERS)
     with pytest.raises(InvalidInput, match=r"ArraySource: X must not be sparse"):
         sb.ArraySource(csr_matrix(X), NUMBERS)
+
+
+@CLASSIFIERS
+def test_zero_with_either_sign_is_one_label(make):
+    """Also where it does not occur in the validation rows."""
+    plain = make(X, NUMBERS)
+    signed = make(X, np.where(NUMBERS == 0, -0.0, 1.0))
+    batches = [Batch(X, np.array([zero, zero, 1.0, 1.0])) for zero in (0.0, -0.0)]
+    mixed = Batch(X, np.array([0.0, -0.0, 1.0, 1.0]))
+    values = [
+        utility.evaluate([utility.summarise(batch)], [1])[0]
+        for utility in (plain, signed)
+        for batch in (*batches, mixed)
+    ]
+    assert len(set(values)) == 1
+
+
+def test_zero_with_either_sign_is_one_label_that_validation_rows_lack():
+    codes = label_codes(np.array([0.0, -0.0, 3.0]), np.array([1.0, 2.0]))
+    assert codes[0] == codes[1] != codes[2]

@@ -122,6 +122,21 @@ def test_labels_that_only_one_side_has():
     assert 0 < found < 1
 
 
+def test_the_brier_score_is_on_one_scale_for_all_coalitions():
+    """Half the squared distance, as for two labels, even if a coalition has a third one."""
+    rng = np.random.default_rng(2)
+    validation, records = labelled(rng, 60, 3, 2), labelled(rng, 80, 3, 3)
+    two = sb.Batch(records.X[records.y < 2], records.y[records.y < 2])
+    utility = sb.LogisticUtility(validation.X, validation.y, score="neg_brier_score")
+    for batch in (two, records):
+        chances = refitted(batch, 1.0).predict_proba(validation.X)
+        true = validation.y[:, None] == np.arange(chances.shape[1])
+        expected = -0.5 * ((chances - true) ** 2).sum(axis=1).mean()
+        found = utility.evaluate([utility.summarise(batch)], [1])[0]
+        assert found == pytest.approx(expected, rel=1e-9)
+    assert utility.empty == pytest.approx(-np.mean(validation.y) * (1 - np.mean(validation.y)))
+
+
 def test_labels_may_be_numbers_texts_or_truth_values():
     batch = labelled(np.random.default_rng(2), 40, 2, 2)
     values = []
@@ -247,7 +262,7 @@ def test_numbers_too_large_are_an_error_and_no_value(classes):
     utility = sb.LogisticUtility(batch.X, batch.y)
     batch.X[3, 1] = 1e200
     provider = sb.Provider("north", sb.ArraySource(batch.X, batch.y))
-    with pytest.raises(sb.errors.EvaluationError, match=r"'north'.*returned nan"):
+    with pytest.raises(sb.errors.InvalidInput, match=r"'north'.*feature 1 holds 1e\+200"):
         sb.value([provider], utility, sampling=sb.Fresh(30), n_games=2)
 
 

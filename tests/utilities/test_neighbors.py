@@ -133,3 +133,48 @@ def test_lists_are_no_longer_than_a_draw():
 def test_unknown_weights_are_refused():
     with pytest.raises(sb.errors.InvalidInput, match="weights must be 'uniform' or 'distance'"):
         sb.NeighborUtility([[0.0], [1.0]], [0.5, 1.0], weights="inverse")
+
+
+@pytest.mark.parametrize(("k", "weights"), [(1, "uniform"), (3, "uniform"), (3, "distance")])
+def test_a_loss_that_is_not_a_number_is_never_the_value_of_nobody(k, weights):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
+    utility = sb.NeighborUtility(X, y, k=k, weights=weights, empty=7.0)
+    utility._y[3] = np.nan  # as if an unknown target had come through the checks
+    summaries = np.stack([utility.summarise(sb.Batch(X[:6], y[:6]))] * 2)
+    inside = np.array([[0, 0], [1, 0], [1, 1]], dtype=np.uint8)
+    orders = np.array([[[0, 1]]])
+    table = utility.evaluate_all(summaries[None])[0]
+    assert table[0] == 7.0
+    assert np.isnan(table[1:]).all()
+    rows = utility.evaluate_rows(summaries[None], inside, np.zeros(3, dtype=np.int64))
+    assert rows[0] == 7.0
+    assert np.isnan(rows[1:]).all()
+    walked = utility.evaluate_prefixes(summaries[None], orders, first_occurrences(orders))
+    assert np.isnan(walked).all()
+
+
+def test_an_unknown_target_as_a_string_does_not_give_everybody_the_same_value():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
+    texts = y.astype(str)
+    texts[3] = "nan"
+    providers = [sb.Provider(name, sb.ArraySource(X, y)) for name in ("a", "b")]
+
+    def value():
+        utility = sb.NeighborUtility(X, texts, task="regression")
+        return sb.value(providers, utility, sampling=sb.Fresh(6), n_games=2)
+
+    with pytest.raises(sb.errors.ShapbandError):
+        value()
+
+
+def test_distances_of_tiny_features_do_not_vanish():
+    """Squares of 1e-170 are zero in floats, which would tie all records."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
+    values = []
+    for unit in (1.0, 2.0**-600, 2.0**600):
+        utility = sb.NeighborUtility(X * unit, y, k=2)
+        values.append(utility.evaluate([utility.summarise(sb.Batch(X[:6] * unit, y[:6]))], [1])[0])
+    assert values[0] == values[1] == values[2]

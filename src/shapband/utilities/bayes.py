@@ -11,6 +11,7 @@ from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.utilities.class_sums import ClassSumsUtility
+from shapband.utilities.magnitudes import FARTHEST
 from shapband.utilities.scores import Empty
 
 
@@ -62,6 +63,7 @@ class GaussianNBUtility(ClassSumsUtility):
                 f"GaussianNBUtility: var_smoothing must be positive; received {var_smoothing!r}"
             )
         super().__init__(X_val, y_val, score, empty)
+        self._units = _units(self._scale)
         self._about = facts(
             self._rows_of, score=score, var_smoothing=self._smoothing, empty=self.empty
         )
@@ -83,7 +85,22 @@ class GaussianNBUtility(ClassSumsUtility):
             self._columns,
             self._codes,
             self._score,
-            np.square(self._scale),
+            self._units,
             self._smoothing,
         )
         return scores
+
+
+def _units(scale: FloatArray) -> FloatArray:
+    """Squared deviations (d,) of the validation rows, in units of the largest.
+
+    Only ratios of variances matter, and a power of two changes no bit of them.
+    """
+    relative = np.ldexp(scale, -int(np.frexp(scale.max())[1]))
+    if relative.min() < 1.0 / FARTHEST:
+        raise InvalidInput(
+            f"GaussianNBUtility: X_val: the deviations of features {int(scale.argmin())} and "
+            f"{int(scale.argmax())} differ by a factor beyond {FARTHEST:g}, so var_smoothing "
+            "cannot be added to both: pass them in other units"
+        )
+    return np.square(relative)

@@ -22,6 +22,7 @@ from shapband.utilities.base import (
 from shapband.utilities.by_rows import prefixes_by_rows, table_by_rows
 from shapband.utilities.classification import baseline_score, check_class_score
 from shapband.utilities.labels import check_labels, label_codes
+from shapband.utilities.magnitudes import check_distances, standard_units
 from shapband.utilities.scores import Empty, check_empty
 
 _AT_ONCE = 4  # features that kernels read together
@@ -46,9 +47,8 @@ class ClassSumsUtility(MergeableUtility):
         dummy = baseline_score(self._codes, score)
         self.empty, self.baseline = check_empty(empty, score, dummy, owner)
         X = validation.X
-        # The computed deviation of equal numbers such as 0.1 is not zero, but their range is.
-        self._scale = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
-        self._centre = X.mean(axis=0), 1.0 / self._scale
+        mean, self._scale = standard_units(X, owner)
+        self._centre = mean, 1.0 / self._scale
         filled = -(-X.shape[1] // _AT_ONCE) * _AT_ONCE
         self._columns = np.zeros((filled, len(X)))
         self._columns[: X.shape[1]] = ((X - self._centre[0]) * self._centre[1]).T
@@ -67,11 +67,10 @@ class ClassSumsUtility(MergeableUtility):
 
     @abstractmethod
     def _scores(self, games: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
-        """Scores of coalitions given as rows of members; NaN without any record."""
+        """Scores of coalitions given as rows of members; any number without records."""
 
     def check_batch(self, batch: Batch) -> None:
-        if batch.is_frame:
-            batch.numeric()
+        check_distances(batch.numeric(), *self._centre)
         self._known(batch.y)
 
     def summarise(self, batch: Batch) -> FloatArray:
@@ -106,8 +105,10 @@ class ClassSumsUtility(MergeableUtility):
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
-        scores = self._scores(np.ascontiguousarray(games), inside, of_game)
-        scores[np.isnan(scores)] = self.empty
+        stacked = np.ascontiguousarray(games)
+        scores = self._scores(stacked, inside, of_game)
+        counts = stacked[..., 0].sum(axis=2)  # the first number of each class is its records
+        scores[(inside * counts[of_game]).sum(axis=1) == 0] = self.empty
         return scores
 
     def _known(self, y: AnyArray) -> IntArray:

@@ -13,7 +13,15 @@ import numpy as np
 
 from shapband import kernels
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
-from shapband.kernels.plain.least_norm import error_of, least_norm
+from shapband.kernels.plain.least_norm import error_of
+from shapband.kernels.plain.linear import ROUNDING
+from shapband.utilities.gram import Centre
+from shapband.utilities.scaled_norm import scaled_least_norm
+
+# The compiled fit has errors of 1e-16 times these ratios; beyond them every coalition is solved
+# by itself.
+_UNITS = 1e4  # largest spread of a feature over the smallest, in own units
+_OFFSET = 1e4  # distance of a feature from its validation mean over its spread
 
 
 def holds_records(game: Sequence[AnyArray]) -> bool:
@@ -29,7 +37,7 @@ def record_counts(game: Sequence[FloatArray]) -> IntArray:
 def few_records_mse(
     game: Sequence[FloatArray],
     inside: MemberArray,
-    scale: FloatArray,
+    centre: Centre,
     A: FloatArray,
     b: FloatArray,
     c: float,
@@ -38,13 +46,17 @@ def few_records_mse(
 
     Parameters
     ----------
-    game : (n_records, d + 1) standardised features and targets of each member
+    game : (n_records, d + 1) features in their own units and targets of each member
     inside : (m, n) a coalition in each row, 1 for members
-    scale : (d,) feature in its own units = standardised feature * scale
+    centre : the mean and the scale of the validation rows
     A, b, c : moments of the validation rows, A packed
     """
     held = [one if one.ndim == 2 else np.empty((0, len(b))) for one in game]
+    if not _alike(np.concatenate(held), centre):
+        return np.array([_error(held, row, centre, A, b, c) for row in inside])
+    scale = 1.0 / centre.inv_scale
     records = np.concatenate(held)
+    records[:, :-1] = (records[:, :-1] - centre.mean) * centre.inv_scale
     edges = np.concatenate([[0], np.cumsum([len(one) for one in held])])
     paths = _paths(inside)
     order = np.lexsort(paths.T[::-1])  # depth first, so that neighbours share their beginnings
@@ -52,9 +64,41 @@ def few_records_mse(
     path_errors = kernels.load("least_norm").path_errors
     mse[order] = path_errors(records, edges, paths[order], scale, A, b, c)
     for at in np.flatnonzero(np.isnan(mse)):
-        rows = np.concatenate([held[i] for i in np.flatnonzero(inside[at])])
-        mse[at] = error_of(least_norm(rows, scale), A, b, c)
+        mse[at] = _error(held, inside[at], centre, A, b, c)
     return mse
+
+
+def _alike(records: FloatArray, centre: Centre) -> bool:
+    """Whether features vary on similar scales, near the validation rows, or not at all."""
+    X = records[:, :-1]
+    spread = np.ptp(X, axis=0)
+    varies = spread > 0
+    if not varies.any():
+        return True
+    offset = np.abs(X - centre.mean).max(axis=0)
+    near = (offset <= _OFFSET * spread) | ~varies
+    units = np.concatenate([spread[varies], 1.0 / centre.inv_scale])
+    return bool(near.all() and units.max() <= _UNITS * units.min())
+
+
+def _error(
+    held: Sequence[FloatArray],
+    inside: MemberArray,
+    centre: Centre,
+    A: FloatArray,
+    b: FloatArray,
+    c: float,
+) -> float:
+    """Validation error of the minimum-norm fit of one coalition, whatever the scales."""
+    rows = np.concatenate([held[i] for i in np.flatnonzero(inside).tolist()])
+    X, y = rows[:, :-1], rows[:, -1]
+    # Differences to the first record are exact for records close to it.
+    apart = X - X[0]
+    apart[:, np.abs(apart).max(axis=0) <= ROUNDING * np.abs(X[0])] = 0.0
+    moved, target = apart.mean(axis=0), y.mean()
+    slopes = scaled_least_norm(apart - moved, y - target) / centre.inv_scale
+    means = (X[0] - centre.mean + moved) * centre.inv_scale
+    return error_of(np.concatenate([[target - means @ slopes], slopes]), A, b, c)
 
 
 def _paths(inside: MemberArray) -> IntArray:

@@ -83,7 +83,7 @@ def _of_one_kind(y: AnyArray, labels: AnyArray) -> AnyArray:
 
 
 def _plain_labels(y: AnyArray, what: str) -> AnyArray:
-    """Return numbers as floats, and other labels as texts."""
+    """Return numbers as floats, and other labels as texts; 0.0 and -0.0 are one label, 0.0."""
     if y.dtype.kind not in "iubf":
         return y.astype(str)
     numbers: FloatArray = y.astype(np.float64, copy=False)
@@ -93,7 +93,7 @@ def _plain_labels(y: AnyArray, what: str) -> AnyArray:
             f"{float(numbers[numbers != np.round(numbers)][0])!r}: a classifier does not predict "
             "quantities"
         )
-    return numbers
+    return numbers + 0.0  # turns -0.0 into 0.0, and leaves all other numbers as they are
 
 
 def _code_of_other(label: float | str) -> float:

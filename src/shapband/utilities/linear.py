@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from shapband import kernels
 from shapband._facts import facts, name_of
-from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_number
-from shapband.coalitions import mask_rows, members
+from shapband.coalitions import mask_rows
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.intake.arrays import float_targets
@@ -25,7 +25,23 @@ from shapband.utilities.base import (
 )
 from shapband.utilities.embed import Embedding
 from shapband.utilities.few_records import few_records_mse, holds_records, record_counts
-from shapband.utilities.gram import Centre, gram_of, gram_summaries, make_form, standardised
+from shapband.utilities.gram import (
+    Centre,
+    Spread,
+    gram_of,
+    gram_summaries,
+    make_form,
+    merge,
+    own_records,
+    spread_of,
+    summary_size,
+)
+from shapband.utilities.magnitudes import (
+    LARGEST,
+    check_distances,
+    check_targets_magnitude,
+    standard_units,
+)
 from shapband.utilities.minimum_norm import at_once, minimum_norm_mse
 from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
 
@@ -34,7 +50,7 @@ class LinearUtility(MergeableUtility):
     """A coalition is worth the score of a least-squares fit, with intercept, to its records.
 
     The fit needs the records only through sums of products, so a provider's summary is its Gram
-    matrix, in coordinates centred and scaled by the validation rows for accuracy. Coalitions
+    matrix, in coordinates centred by a record of its own and scaled for accuracy. Coalitions
     whose features are linearly dependent get the coefficients of least norm, as scikit-learn's
     `LinearRegression` gives them (if its `tol` is small: by default its newer versions ignore
     features that vary a million times less than others). Coalitions with fewer than two records
@@ -45,9 +61,14 @@ class LinearUtility(MergeableUtility):
     Without a penalty, a draw with no more records than features is summarised by the records
     themselves, which are fewer numbers and lose no digits.
 
-    Sums of products hold half the digits of the records: a feature whose spread within a
-    coalition is s, at a distance d from its validation mean, costs about (d / s)² · 1e-16 of
-    relative accuracy, and counts as constant once s is below d / 100,000.
+    Scales and offsets of features cost no accuracy: features that differ by any factor, and
+    coalitions far from the validation rows or from each other, are fitted as exactly as others. A
+    feature counts as constant in a coalition if it varies by less than 1e-13 of its size. Sums of
+    products hold half the digits of *correlations*: if features are nearly dependent in a
+    coalition, with an eigenvalue e of their correlation matrix, the relative accuracy is about
+    1e-16 / e, and below e = 1e-10 they count as dependent. Features and targets whose squares
+    overflow, beyond 1e151, or that are 1e70 standard deviations away from the validation rows, are
+    refused.
 
     Parameters
     ----------
@@ -95,19 +116,23 @@ class LinearUtility(MergeableUtility):
         self._embed = Embedding(embed, "LinearUtility")
         validation, self.schema = self._embed.validation(X_val, y_val, "LinearUtility")
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
+        check_targets_magnitude(y, "LinearUtility: the targets y_val")
         self._score = check_score(score, y, "LinearUtility")
         dummy = float(score_from_mse(np.array(y.var()), score, float(y.var())))
         self.empty, self.baseline = check_empty(empty, score, dummy, "LinearUtility")
         self._alpha = check_number("LinearUtility: alpha", alpha)
         if self._alpha < 0:
             raise InvalidInput(f"LinearUtility: alpha must not be negative; received {alpha!r}")
-        # The computed deviation of equal numbers such as 0.1 is not zero, but their range is.
-        varies = np.ptp(X, axis=0) > 0
-        self._scale = np.where(varies, X.std(axis=0), 1.0)
-        self._centre = Centre(X.mean(axis=0), 1.0 / self._scale, float(y.mean()))
+        mean, deviation = standard_units(X, "LinearUtility")
+        self._scale = np.ldexp(1.0, np.frexp(deviation)[1])  # powers of two lose no digits
+        self._centre = Centre(mean, 1.0 / self._scale, float(y.mean()))
         self._variance = float(y.var())
-        moments = gram_summaries([Draws.whole(validation)], [X], self._centre)[0, 0] / len(X)
-        self._form = make_form(moments, self._variance, self._alpha / self._scale**2)
+        # A slope with a larger penalty changes no digit of a prediction.
+        self._ridge = np.minimum(self._alpha * self._centre.inv_scale**2, LARGEST)
+        summary = gram_summaries([Draws.whole(validation)], [X], self._centre)
+        self._form = make_form(
+            self._about_validation(summary)[0][0, 0] / len(X), self._variance, self._ridge
+        )
         self._about = facts(
             validation_facts(validation),
             score=score,
@@ -117,29 +142,27 @@ class LinearUtility(MergeableUtility):
         )
 
     def check_batch(self, batch: Batch) -> None:
-        self._embed.features(batch)
-        float_targets(batch.y)
+        check_distances(self._embed.features(batch), *self._centre[:2])
+        check_targets_magnitude(float_targets(batch.y), "the targets")
 
     def features_used(self, batch: Batch) -> FloatArray | None:
         return None if self._embed.transformer is None else self._embed.features(batch)
 
     def summarise(self, batch: Batch) -> FloatArray:
-        """Return the packed Gram matrix and the products with the targets, or few records."""
+        """Return the packed Gram matrix with the products of the targets, or few records."""
         summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0][0]
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
+        inside = mask_rows(coalitions, len(summaries))
         if holds_records(summaries):
-            return self._evaluate_records(summaries, mask_rows(coalitions, len(summaries)))
-        merged = np.stack([_merge(summaries, mask) for mask in coalitions])
-        alone = np.zeros((len(merged), 1, 1), dtype=np.int64)
-        mse = kernels.load("linear").linear_prefixes(merged[:, None, :], alone, alone, *self._form)
-        return self._worth(mse[:, 0, 0], lambda at: merged[at])
+            return self._evaluate_records(summaries, inside)
+        return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
 
     def summary_floats(self, draw_size: int) -> int:
-        """Return the length of the packed Gram matrix and the products, or of few records."""
+        """Return the length of the packed Gram matrix and its anchor, or of few records."""
         features = len(self._scale)
-        return draw_size * (features + 1) if self._keeps(draw_size) else len(self._form.penalty)
+        return draw_size * (features + 1) if self._keeps(draw_size) else summary_size(features)
 
     def summarise_games(self, draws: Sequence[Draws]) -> GameSummaries:
         """Return the summaries of consecutive games.
@@ -150,7 +173,7 @@ class LinearUtility(MergeableUtility):
         if not any(self._keeps(drawn.choice.size) for drawn in draws):
             return gram_summaries(draws, features, self._centre)
         by_provider = [
-            standardised(drawn, X, self._centre)
+            own_records(drawn, X, self._centre)
             if self._keeps(drawn.choice.size)
             else gram_summaries([drawn], [X], self._centre)[:, 0]
             for drawn, X in zip(draws, features, strict=True)
@@ -161,9 +184,15 @@ class LinearUtility(MergeableUtility):
         if holds_records(games[0]):
             return super().evaluate_all(games)
         stacked = np.ascontiguousarray(games)
-        mse = kernels.load("linear").linear_table(stacked, *self._form)
+        sums, clear = self._about_validation(stacked)
+        mse = kernels.load("linear").linear_table(sums, *self._form)
+        mse[~clear] = np.nan
         mse[:, 0] = 0.0  # the empty coalition has no fit; its value is `empty`
-        values = self._worth(mse, lambda g, mask: _merge(stacked[g], mask))
+        size, n = mse.shape[1], stacked.shape[1]
+        places = np.arange(n)
+        values = self._worth(
+            mse, stacked, lambda at: (at // size, (at % size)[:, None] >> places & 1)
+        )
         values[:, 0] = self.empty
         return values
 
@@ -173,8 +202,14 @@ class LinearUtility(MergeableUtility):
         if holds_records(games[0]):
             return super().evaluate_prefixes(games, orders, first)
         stacked = np.ascontiguousarray(games)
-        mse = kernels.load("linear").linear_prefixes(stacked, orders, first, *self._form)
-        return self._worth(mse, lambda g, t, k: stacked[g][orders[g, t, : k + 1]].sum(axis=0))
+        sums, clear = self._about_validation(stacked)
+        mse = kernels.load("linear").linear_prefixes(sums, orders, first, *self._form)
+        mse[~clear] = np.nan
+        n, walk = orders.shape[2], orders[0].size
+        position = np.argsort(orders, axis=2).reshape(-1, n)  # of each provider in its order
+        return self._worth(
+            mse, stacked, lambda at: (at // walk, position[at // n] <= (at % n)[:, None])
+        )
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
@@ -182,8 +217,10 @@ class LinearUtility(MergeableUtility):
         if holds_records(games[0]):
             return super().evaluate_rows(games, inside, of_game)
         stacked = np.ascontiguousarray(games)
-        mse = kernels.load("linear").linear_rows(stacked, inside, of_game, *self._form)
-        return self._worth(mse, lambda r: stacked[of_game[r]][inside[r].astype(bool)].sum(axis=0))
+        sums, clear = self._about_validation(stacked)
+        mse = kernels.load("linear").linear_rows(sums, inside, of_game, *self._form)
+        mse[~clear[of_game]] = np.nan
+        return self._worth(mse, stacked, lambda at: (of_game[at], inside[at]))
 
     def _evaluate_records(self, game: Sequence[FloatArray], inside: MemberArray) -> FloatArray:
         """Values of coalitions of one game in which some summaries are records."""
@@ -191,45 +228,58 @@ class LinearUtility(MergeableUtility):
         values = np.full(len(inside), self.empty)
         few, many = (count >= 2) & (count <= len(self._scale)), count > len(self._scale)
         if few.any():
-            mse = few_records_mse(game, inside[few], self._scale, *self._form[:3])
+            mse = few_records_mse(game, inside[few], self._centre, *self._form[:3])
             values[few] = score_from_mse(mse, self._score, self._variance)
         if many.any():
-            grams = np.stack([one if one.ndim == 1 else gram_of(one) for one in game])
+            grams = np.stack([one if one.ndim == 1 else gram_of(one, self._centre) for one in game])
             one_game = np.zeros(int(many.sum()), dtype=np.int64)
             values[many] = self.evaluate_rows(grams[None], inside[many], one_game)
         return values
 
-    def _worth(self, mse: FloatArray, merged_at: Callable[..., FloatArray]) -> FloatArray:
-        """Score the errors; those that the kernel left NaN are solved from merged summaries.
+    def _about_validation(self, summaries: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Gram matrices relative to the means of the validation rows: (n_games, n, n_sums).
 
-        `merged_at` returns the sum of the summaries of the coalition at a place of `mse`.
+        The second result (n_games,) says which games the kernels can solve from them.
+        """
+        moved, clear = kernels.load("linear").recentred(summaries, *self._centre[:2])
+        return moved, clear
+
+    def _worth(
+        self,
+        mse: FloatArray,
+        games: FloatArray,
+        locate: Callable[[IntArray], tuple[IntArray, AnyArray]],
+    ) -> FloatArray:
+        """Score the errors; coalitions that are not solved yet are merged more exactly.
+
+        Parameters
+        ----------
+        mse : errors of coalitions, of any shape; NaN for those that are not solved yet
+        games : (n_games, n, n_sums) summaries
+        locate : returns the games (m,) and the members (m, n) of coalitions at flat places of `mse`
         """
         values = score_from_mse(mse, self._score, self._variance)
-        unsolved = np.argwhere(np.isnan(values))
-        step = at_once(len(self._form.b))
-        for start in range(0, len(unsolved), step):
-            part = unsolved[start : start + step]
-            merged = np.stack([merged_at(*place) for place in part.tolist()])
-            values[tuple(part.T)] = self._answer(merged)
+        unsolved = np.flatnonzero(np.isnan(values))
+        of_game, inside = locate(unsolved)
+        step = at_once(len(self._form.b), games.shape[1])
+        for g in np.unique(of_game):
+            draws = spread_of(games[g], self._centre)
+            places = np.flatnonzero(of_game == g)
+            for start in range(0, len(places), step):
+                part = places[start : start + step]
+                values.flat[unsolved[part]] = self._answer(merge(draws, inside[part]))
         return values
 
-    def _answer(self, merged: FloatArray) -> FloatArray:
-        """Values of coalitions (m, n_sums) that are too small or have dependent features."""
-        values = np.full(len(merged), self.empty)
-        fitted = merged[:, 0] >= 2  # the number of records
+    def _answer(self, merged: Spread) -> FloatArray:
+        """Values of coalitions that are too small, or whose features are hard to tell apart."""
+        values = np.full(len(merged.records), self.empty)
+        fitted = merged.records >= 2
         if fitted.any():
-            systems = merged[fitted] + self._form.penalty
-            mse = minimum_norm_mse(systems, *self._form[:3], self._centre.inv_scale)
+            chosen = Spread(*(part[fitted] for part in merged))
+            mse = minimum_norm_mse(chosen, self._form, self._ridge, self._scale)
             values[fitted] = score_from_mse(mse, self._score, self._variance)
         return values
 
     def _keeps(self, draw_size: int) -> bool:
         """Whether the summaries of draws of a size are the records."""
         return self._alpha == 0 and draw_size <= len(self._scale)
-
-
-def _merge(summaries: Sequence[FloatArray] | FloatArray, coalition: int) -> FloatArray:
-    inside = members(coalition)
-    if not inside:
-        return np.zeros_like(summaries[0])
-    return np.asarray(np.sum([summaries[i] for i in inside], axis=0))

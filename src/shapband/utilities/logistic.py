@@ -22,6 +22,7 @@ from shapband.utilities.classification import baseline_score, check_class_score
 from shapband.utilities.embed import BatchCache, Embedding
 from shapband.utilities.faults import warn_of_lone_labels
 from shapband.utilities.labels import check_labels, label_codes
+from shapband.utilities.magnitudes import check_distances, standard_units
 from shapband.utilities.scores import Empty, check_empty
 
 _OWNER = "LogisticUtility"
@@ -91,9 +92,8 @@ class LogisticUtility(Utility):
         self.empty, self.baseline = check_empty(empty, score, dummy, _OWNER)
         self._codes = BatchCache()
         X = validation.X
-        # The computed deviation of equal numbers such as 0.1 is not zero, but their range is.
-        scale = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
-        self._centre = X.mean(axis=0), 1.0 / scale
+        mean, scale = standard_units(X, _OWNER)
+        self._centre = mean, 1.0 / scale
         # The penalty is on the coefficients of the features as they are, not as scaled here.
         self._ridge = 1.0 / scale**2 / self._C
         self._columns = np.zeros((X.shape[1] + 1, _filled(len(X))))
@@ -112,7 +112,7 @@ class LogisticUtility(Utility):
         warn_of_lone_labels(providers, self._labels)
 
     def check_batch(self, batch: Batch) -> None:
-        self._known(batch)
+        check_distances(self._known(batch)[0], *self._centre)
 
     def features_used(self, batch: Batch) -> FloatArray | None:
         return None if self._embed.transformer is None else self._embed.features(batch)

@@ -7,77 +7,81 @@ features' own units, with a free intercept. scikit-learn's `LinearRegression` gi
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shapband._typing import FloatArray
+from shapband.utilities.gram import Form, Spread, unpack
+from shapband.utilities.scaled_norm import scaled_least_norm
 
 # Relative to a correlation matrix, whose largest eigenvalue is at least 1: smaller eigenvalues
 # are rounding residues of Gram matrices, which hold half the digits of the records.
 _RANK_TOLERANCE = 1e-10
+# Entries of eigenvectors that rounding leaves where zeros belong. Multiplied by the units of
+# features, which may differ by any factor, they would be equations of their own.
+_NOISE = 1e-11
 _FLOATS = 2_000_000  # largest number of entries of the matrices decomposed in one call
 
 
-def at_once(p: int) -> int:
-    """Number of coalitions with p coefficients that are decomposed in one call."""
-    return max(1, _FLOATS // p**2)
+def at_once(p: int, n: int) -> int:
+    """Number of coalitions of n providers, with p coefficients, that are merged in one call."""
+    return max(1, _FLOATS // (p * max(p, n)))
 
 
 def minimum_norm_mse(
-    merged: FloatArray, A: FloatArray, b: FloatArray, c: float, inv_scale: FloatArray
+    spread: Spread, form: Form, ridge: FloatArray, scale: FloatArray
 ) -> FloatArray:
     """Return the validation errors of the minimum-norm fits of m coalitions: (m,).
 
     Parameters
     ----------
-    merged : (m, n_sums) packed Gram matrices of [1, scaled features], then the products with the
-        targets; those of ridge regression with the penalty on the diagonal
-    A, b, c : the same moments of the validation rows, divided by their number
-    inv_scale : (d,) scaled feature = (feature - mean) * inv_scale
+    spread : the records of the coalitions
+    ridge : (d,) what ridge regression adds to the diagonal of their scatter
+    scale : (d,) feature in its own units = scaled feature * scale
     """
-    p = len(b)
-    gram, products = unpack(merged[:, :-p], p), merged[:, -p:]
-    n_records = gram[:, 0, 0]
-    means = gram[:, 0, 1:] / n_records[:, None]
-    centred = gram[:, 1:, 1:] - n_records[:, None, None] * means[:, :, None] * means[:, None, :]
-    covariances = products[:, 1:] - means * products[:, :1]
-    uncentred = np.einsum("mii->mi", gram)[:, 1:]
-    slopes = _least_norm(centred, covariances, uncentred, inv_scale)
-    intercepts = products[:, 0] / n_records - (means * slopes).sum(axis=1)
+    d = len(scale)
+    scatter = spread.scatter.copy()
+    scatter[:, range(d), range(d)] += ridge
+    slopes = _least_norm(scatter, spread.products, spread.varies, scale)
+    intercepts = spread.target - (spread.means * slopes).sum(axis=1)
     beta = np.concatenate([intercepts[:, None], slopes], axis=1)
-    spread = (beta * (beta @ unpack(A[None], p)[0])).sum(axis=1)
-    return np.asarray(spread - 2 * (beta * b).sum(axis=1) + c)
-
-
-def unpack(packed: FloatArray, p: int) -> FloatArray:
-    """Convert packed lower triangles (m, p(p+1)/2) into symmetric matrices (m, p, p)."""
-    row, column = np.tril_indices(p)
-    full = np.empty((len(packed), p, p))
-    full[:, row, column] = packed
-    full[:, column, row] = packed
-    return full
+    moments = (beta * (beta @ unpack(form.A[None], d + 1)[0])).sum(axis=1)
+    return np.asarray(moments - 2 * (beta * form.b).sum(axis=1) + form.c)
 
 
 def _least_norm(
-    centred: FloatArray, covariances: FloatArray, uncentred: FloatArray, inv_scale: FloatArray
+    scatter: FloatArray, products: FloatArray, varies: NDArray[np.bool_], scale: FloatArray
 ) -> FloatArray:
     """Slopes (m, d) of least norm in the features' own units, for scaled features."""
-    variances = np.einsum("mii->mi", centred)
-    varies = variances > _RANK_TOLERANCE * np.maximum(uncentred, 1e-300)
     # A constant feature becomes a zero row and column, so its direction has eigenvalue zero.
+    variances = np.einsum("mii->mi", scatter)
     inverse = np.where(varies, 1.0 / np.sqrt(np.where(varies, variances, 1.0)), 0.0)
-    correlation = centred * inverse[:, :, None] * inverse[:, None, :]
+    correlation = scatter * inverse[:, :, None] * inverse[:, None, :]
     eigenvalues, vectors = np.linalg.eigh(correlation)
     kept = eigenvalues > _RANK_TOLERANCE * np.maximum(eigenvalues[:, -1:], 1.0)
-    along = np.einsum("mij,mi->mj", vectors, covariances * inverse)
+    along = np.einsum("mij,mi->mj", vectors, products * inverse)
     weights = np.where(kept, along / np.where(kept, eigenvalues, 1.0), 0.0)
-    one_solution = np.einsum("mij,mj->mi", vectors, weights)
-    # In the features' own units a slope is the scaled slope times inv_scale / spread. Constant
-    # features have no slope; they get the largest unit of the others, to limit rounding errors.
-    unit = inv_scale * inverse
-    unit = np.where(varies, unit, np.maximum(unit.max(axis=1, keepdims=True), 1e-300))
-    # Eigenvalues ascend, so the directions that change nothing are the first columns, and the
-    # first columns of Q span them.
-    free = np.linalg.qr(vectors * unit[:, :, None])[0] * ~kept[:, None, :]
-    own = one_solution * unit
-    for _ in range(2):  # the second time removes what rounding left
-        own -= np.einsum("mij,mj->mi", free, np.einsum("mij,mi->mj", free, own))
-    return np.where(varies, own / inv_scale, 0.0)
+    slopes = np.einsum("mij,mj->mi", vectors, weights) * inverse
+    for at in np.flatnonzero(varies.sum(axis=1) > kept.sum(axis=1)):
+        slopes[at] = _among_many(vectors[at], kept[at], weights[at], varies[at], inverse[at], scale)
+    return np.asarray(slopes)
+
+
+def _among_many(
+    vectors: FloatArray,
+    kept: NDArray[np.bool_],
+    weights: FloatArray,
+    varies: NDArray[np.bool_],
+    inverse: FloatArray,
+    scale: FloatArray,
+) -> FloatArray:
+    """Slopes (d,) of least norm in the features' own units, if features depend on each other.
+
+    The kept eigenvectors say what the slopes must be; the others are free.
+    """
+    equations = np.where(np.abs(vectors) > _NOISE, vectors, 0.0)[varies][:, kept].T
+    # A slope in own units is the slope of the unit-variance feature, times inverse / scale.
+    deviation = scale[varies] / inverse[varies]
+    slopes = np.zeros(len(scale))
+    own = scaled_least_norm(equations * deviation, weights[kept])
+    slopes[varies] = own * scale[varies]
+    return slopes

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from shapband import kernels
 from shapband._facts import facts
@@ -26,6 +26,7 @@ from shapband.utilities.base import (
 )
 from shapband.utilities.by_rows import prefixes_by_rows, table_by_rows
 from shapband.utilities.labels import check_labels, most_frequent, ordered_codes
+from shapband.utilities.magnitudes import check_features_magnitude, check_targets_magnitude
 from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
 
 Task = Literal["regression", "classification"]
@@ -41,7 +42,9 @@ class NeighborUtility(MergeableUtility):
     neighbours are the nearest of its members' lists, so nothing is fitted again. Records
     at equal distance are ordered by their target, smallest first, which makes the result
     independent of the order of records and providers. Coalitions with fewer than k records use
-    all they have. The time grows with k, also beyond the size of a draw.
+    all they have. The time grows with k, also beyond the size of a draw. Differences between
+    features that are below 1e-154 of the largest number in `X_val` count as 0, because their
+    squares vanish; features beyond 1e151 of it are refused.
 
     Parameters
     ----------
@@ -95,7 +98,8 @@ class NeighborUtility(MergeableUtility):
         self._weighted = weights == "distance"
         self._sets = self._weighted or self._k > _MANY[task]
         self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
-        self._X = validation.X
+        self._unit = _common_unit(validation.X)
+        self._X = self._scaled(validation.X, "NeighborUtility: X_val")
         self._classify = task == "classification"
         self._labels = check_labels(validation.y, "NeighborUtility") if self._classify else None
         self._y = (
@@ -103,6 +107,8 @@ class NeighborUtility(MergeableUtility):
             if self._labels is None
             else self._codes(validation.y)
         )
+        if not self._classify:
+            check_targets_magnitude(self._y, "NeighborUtility: the targets y_val")
         self._score = check_score(score, self._y, "NeighborUtility")
         self.empty, self.baseline = check_empty(
             empty, "accuracy" if self._classify else score, self._dummy_score(), "NeighborUtility"
@@ -118,9 +124,10 @@ class NeighborUtility(MergeableUtility):
         return 15 if self._k == 1 else 11
 
     def check_batch(self, batch: Batch) -> None:
-        if batch.is_frame:
-            batch.numeric()
-        self._codes(batch.y)
+        self._scaled(batch.numeric(), "the records")
+        targets = self._codes(batch.y)
+        if not self._classify:
+            check_targets_magnitude(targets, "the targets")
 
     def summarise(self, batch: Batch) -> FloatArray:
         """Return the k nearest records of every validation row: (2, k, n_rows)."""
@@ -147,7 +154,7 @@ class NeighborUtility(MergeableUtility):
 
     def _lists(self, drawn: Draws, k: int) -> FloatArray:
         """The k nearest records of one provider in every game: (n_games, 2, k, n_rows)."""
-        X, y = drawn.batch.numeric(), self._codes(drawn.batch.y)
+        X, y = drawn.batch.numeric() * self._unit, self._codes(drawn.batch.y)
         nearest = kernels.load("neighbor_lists").neighbor_lists
         lists: FloatArray = nearest(X, y, np.ascontiguousarray(drawn.rows), self._X, k)
         return lists
@@ -157,7 +164,8 @@ class NeighborUtility(MergeableUtility):
         if self._sets:
             return table_by_rows(self, stacked)
         loss = kernels.load("neighbors").neighbor_table(stacked, self._y, self._classify)
-        return self._worth(loss)
+        holders = _holders(stacked) @ (1 << np.arange(stacked.shape[1]))
+        return self._worth(loss, np.arange(loss.shape[1]) & holders[:, None] == 0)
 
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
@@ -166,28 +174,37 @@ class NeighborUtility(MergeableUtility):
         if self._sets:
             return prefixes_by_rows(self, stacked, orders, first)
         prefixes = kernels.load("neighbors").neighbor_prefixes
-        return self._worth(prefixes(stacked, orders, first, self._y, self._classify))
+        holds = np.take_along_axis(_holders(stacked)[:, None], orders, axis=2)
+        nobody = ~np.logical_or.accumulate(holds, axis=2)
+        return self._worth(prefixes(stacked, orders, first, self._y, self._classify), nobody)
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
         stacked = np.ascontiguousarray(games)
+        nobody = (inside * _holders(stacked)[of_game]).sum(axis=1) == 0
         if self._sets:
             losses = kernels.load("neighbor_sets").neighbor_losses
             last = (self._y, self._classify, self._k, self._weighted)
-            return self._worth(losses(stacked, inside, of_game, *last))
+            return self._worth(losses(stacked, inside, of_game, *last), nobody)
         rows = kernels.load("neighbors").neighbor_rows
-        return self._worth(rows(stacked, inside, of_game, self._y, self._classify))
+        return self._worth(rows(stacked, inside, of_game, self._y, self._classify), nobody)
 
-    def _worth(self, loss: FloatArray) -> FloatArray:
-        """Score the losses; a coalition without records has a NaN loss and is worth `empty`."""
-        nobody = np.isnan(loss)
+    def _worth(self, loss: FloatArray, nobody: AnyArray) -> FloatArray:
+        """Score the losses; coalitions without any record are worth `empty`."""
         if self._classify:
             values = 1.0 - loss
         else:
             values = score_from_mse(loss, self._score, float(self._y.var()))
         values[nobody] = self.empty
         return values
+
+    def _scaled(self, X: FloatArray, what: str) -> FloatArray:
+        """Features in the common unit, in which squares of their differences are finite."""
+        with np.errstate(over="ignore"):
+            scaled: FloatArray = X * self._unit
+        check_features_magnitude(scaled, f"{what}, in units of the largest number of X_val")
+        return scaled
 
     def _dummy_score(self) -> float:
         if self._classify:
@@ -198,6 +215,20 @@ class NeighborUtility(MergeableUtility):
     def _codes(self, y: AnyArray) -> FloatArray:
         """Return quantities, or codes in the order of the labels."""
         return float_targets(y) if self._labels is None else ordered_codes(y, self._labels)
+
+
+def _common_unit(X_val: FloatArray) -> float:
+    """Power of two that brings the largest feature of the validation rows near 1.
+
+    It changes no bit of a comparison of distances, and squares of tiny features do not vanish.
+    """
+    return float(np.ldexp(1.0, -int(np.frexp(np.abs(X_val).max(initial=0.0))[1])))
+
+
+def _holders(stacked: FloatArray) -> NDArray[np.bool_]:
+    """Whether each provider has a record: (n_games, n). Distances of missing ones are infinite."""
+    holds: NDArray[np.bool_] = stacked[:, :, 0, 0, 0] < np.inf
+    return holds
 
 
 def _task_of(y_val: AnyArray) -> Task:

@@ -33,7 +33,7 @@ def class_moments(X, codes, rows, mean, inv_scale, summaries, provider):
 
 
 def bayes_rows(summaries, inside, of_game, columns, codes, score, units, smoothing):
-    """Scores (n_rows,) of coalitions given as rows of members; NaN without any record.
+    """Scores (n_rows,) of coalitions given as rows of members; 0 without any record.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _rows(summaries, inside, of_game, columns, codes, score, units, smoothing, r
             if inside[r, i]:
                 total += summaries[of_game[r], i]
         if total[:, 0].sum() == 0:
-            scores[r] = np.nan
+            scores[r] = 0.0
             continue
         extra = smoothing * _largest_variance(total, units)
         for c in range(classes):

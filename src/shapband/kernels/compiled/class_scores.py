@@ -3,8 +3,9 @@
 *Log loss.* The sum of the logarithms of factors is the logarithm of their product, so a logarithm
 is needed only once the product is large.
 
-*AUC.* The scores of negative rows are sorted into buckets of equal width. A positive row is above
-all negatives in lower buckets, and is compared with those in its own bucket only.
+*AUC.* Two rows are tied if their log odds, each with a margin on both sides, overlap. The upper
+ends of the negative rows are sorted into buckets of equal width, and so are the lower ends. A
+positive row is above all ends in lower buckets, and is compared with those in its own bucket only.
 """
 
 import math
@@ -33,14 +34,14 @@ from shapband.kernels.compiled.lanes import (
 )
 
 ACCURACY, LOG_LOSS, AUC, BRIER = range(4)
-TIE = 1e-10
+TIE = 1e-10  # see `plain.class_scores`
 EPS = float(np.finfo(np.float64).eps)
 WORST = -math.log(EPS)  # largest loss of one row
 BEST = -math.log1p(-EPS)
 LARGE = 1e280  # a product beyond it is replaced by its logarithm
 PRODUCT = 512 * LANES  # rows whose factors, of at most 2, are multiplied: 512 in each lane
 BUCKETS = 2048
-FULL = 128  # negatives in one bucket beyond which buckets are not used
+FULL = 128  # ends in one bucket beyond which all of them are sorted instead
 
 
 def class_scores(logits, codes, n_labels, score):
@@ -53,7 +54,8 @@ def score_room(codes):
     """Arrays for the scores of models of the same rows.
 
     Signs of the rows and their log odds, filled with zeros to a multiple of LANES; the places of
-    the negative rows and of the others, and the sorted log odds of the negatives; buckets.
+    the negative rows and of the others, the sorted ends of the negatives; buckets; the sizes of
+    the logits behind the odds.
     """
     rows = codes.shape[0]
     filled = (rows + LANES - 1) // LANES * LANES
@@ -61,15 +63,16 @@ def score_room(codes):
     signs[:rows] = np.where(codes == 1, 1.0, -1.0)
     negatives, positives = np.flatnonzero(codes == 0), np.flatnonzero(codes == 1)
     buckets = np.empty(BUCKETS + 2, np.int64)
-    return signs, np.zeros(filled), negatives, positives, np.empty(negatives.shape[0]), buckets
+    ordered, sizes = np.empty(negatives.shape[0]), np.empty(rows)
+    return signs, np.zeros(filled), negatives, positives, ordered, buckets, sizes
 
 
 @njit(**OPTIONS)
 def score_of(logits, codes, n_labels, score, room):
     """Score of one model from its logits (n_classes, n_rows)."""
     if logits.shape[0] == 2 or score == AUC:
-        _log_odds(logits, room[1])
-        return score_of_odds(codes, score, room)
+        _log_odds(logits, room[1], room[6])
+        return _score_of_odds(codes, score, room)
     if score == ACCURACY:
         return _accuracy(logits, codes)
     if score == LOG_LOSS:
@@ -80,17 +83,32 @@ def score_of(logits, codes, n_labels, score, room):
 @njit(**OPTIONS)
 def score_of_odds(codes, score, room):
     """Score of a model of two classes from the log odds of class 1, which are in the room."""
-    signs, odds = room[0], room[1]
+    odds, sizes = room[1], room[6]
+    for r in range(sizes.shape[0]):
+        sizes[r] = abs(odds[r])
+    return _score_of_odds(codes, score, room)
+
+
+@njit(**OPTIONS)
+def _score_of_odds(codes, score, room):
+    """Score of a model of two classes from the log odds and the sizes in the room."""
+    signs, odds, sizes = room[0], room[1], room[6]
     if score == ACCURACY:
         right = 0
         for r in range(codes.shape[0]):
-            right += (odds[r] > TIE) == (codes[r] == 1)
+            right += (odds[r] > margin(sizes[r])) == (codes[r] == 1)
         return right / codes.shape[0]
     if score == LOG_LOSS:
         return -_log_loss_of_odds(signs, odds, codes.shape[0])
     if score == BRIER:
         return -_brier_of_odds(signs, odds, codes.shape[0])
     return _auc(odds[: codes.shape[0]], room)
+
+
+@njit(inline="always")
+def margin(size):
+    """Difference up to which logits of a size are equal; 0 if they are infinite."""
+    return TIE * max(1.0, size) if size < np.inf else 0.0
 
 
 @njit(**OPTIONS)
@@ -138,7 +156,7 @@ def _accuracy(logits, codes):
         for k in range(1, classes):
             top = max(top, logits[k, r])
         best = 0
-        while logits[best, r] < top - TIE:
+        while logits[best, r] < top - margin(abs(top)):
             best += 1
         right += best == codes[r]
     return right / rows
@@ -188,69 +206,87 @@ def _brier(logits, codes):
 
 
 @njit(**OPTIONS)
-def _log_odds(logits, odds):
-    """Log odds of class 1 against all others."""
+def _log_odds(logits, odds, sizes):
+    """Log odds of class 1 against all others, and the larger of the two logits behind them."""
     classes, rows = logits.shape
     for r in range(rows):
-        if classes == 2:
-            odds[r] = logits[1, r] - logits[0, r]
-            continue
-        top = logits[0, r]
-        for k in range(2, classes):
-            top = max(top, logits[k, r])
-        mass = 0.0
-        for k in range(classes):
-            if k != 1 and top > -np.inf:
-                mass += math.exp(logits[k, r] - top)
-        odds[r] = logits[1, r] - (top + math.log(mass) if mass > 0.0 else -np.inf)
+        rest = logits[0, r]
+        if classes > 2:
+            for k in range(2, classes):
+                rest = max(rest, logits[k, r])
+            top, mass = rest, 0.0
+            for k in range(classes):
+                if k != 1 and top > -np.inf:
+                    mass += math.exp(logits[k, r] - top)
+            rest = top + math.log(mass) if mass > 0.0 else -np.inf
+        odds[r] = logits[1, r] - rest
+        sizes[r] = max(abs(logits[1, r]), abs(rest))
 
 
 @njit(**OPTIONS)
 def _auc(odds, room):
-    """Share of pairs of a positive and a negative row in the right order; equal odds count half."""
-    _, _, negatives, positives, ordered, ends = room
-    low, high = odds[0], odds[0]
+    """Share of pairs of a positive and a negative row in the right order; ties count half."""
+    _, _, negatives, positives, _, _, sizes = room
+    # A positive is above the negatives whose upper ends are below its lower end, and not below
+    # those whose lower ends are at most its upper end.
+    lower, upper = np.empty(odds.shape[0]), np.empty(odds.shape[0])
     for r in range(odds.shape[0]):
-        low, high = min(low, odds[r]), max(high, odds[r])
-    if not low < high:
-        return 0.5
-    per_width = BUCKETS / (high - low)
-    if not (per_width > 0.0 and _fill_buckets(odds, low, per_width, room)):
-        return _auc_of_all_pairs(odds, negatives, positives)
-    # Bucket b holds ordered[ends[b] : ends[b + 1]].
-    twice = 0
-    for r in positives:
-        own = odds[r]
-        b = min(int((own - low) * per_width), BUCKETS - 1)
-        twice += 2 * ends[b]
-        for s in range(ends[b], ends[b + 1]):
-            twice += (ordered[s] < own) + (ordered[s] <= own)
+        half = 0.5 * margin(sizes[r])
+        lower[r], upper[r] = odds[r] - half, odds[r] + half
+    twice = _count(upper, lower, False, room) + _count(lower, upper, True, room)
     return twice / (2.0 * negatives.shape[0] * positives.shape[0])
 
 
 @njit(**OPTIONS)
-def _fill_buckets(odds, low, per_width, room):
-    """Sort the odds of the negatives into buckets; False if one of them holds too many."""
-    _, _, negatives, _, ordered, ends = room
+def _count(of_negatives, of_positives, or_equal, room):
+    """Number of pairs in which the end of the negative row is below that of the positive one."""
+    _, _, negatives, positives, ordered, ends, _ = room
+    low, high = of_negatives[negatives[0]], of_negatives[negatives[0]]
+    for r in negatives:
+        low, high = min(low, of_negatives[r]), max(high, of_negatives[r])
+    per_width = BUCKETS / (high - low)
+    if not 0.0 < per_width < np.inf or not _fill_buckets(of_negatives, low, per_width, room):
+        return _count_sorted(of_negatives, of_positives, or_equal, room)
+    # Bucket b holds ordered[ends[b] : ends[b + 1]].
+    count = 0
+    for r in positives:
+        own = of_positives[r]
+        if own < low:
+            continue
+        b = BUCKETS - 1 if own > high else min(int((own - low) * per_width), BUCKETS - 1)
+        count += ends[b]
+        for s in range(ends[b], ends[b + 1]):
+            count += (ordered[s] <= own) if or_equal else (ordered[s] < own)
+    return count
+
+
+@njit(**OPTIONS)
+def _fill_buckets(of_negatives, low, per_width, room):
+    """Sort the ends of the negatives into buckets; False if one of them holds too many."""
+    _, _, negatives, _, ordered, ends, _ = room
     ends[:] = 0
     for r in negatives:
-        ends[min(int((odds[r] - low) * per_width), BUCKETS - 1) + 2] += 1
+        ends[min(int((of_negatives[r] - low) * per_width), BUCKETS - 1) + 2] += 1
     most = 0
     for b in range(2, BUCKETS + 2):
         most = max(most, ends[b])
         ends[b] += ends[b - 1]
     for r in negatives:
-        b = min(int((odds[r] - low) * per_width), BUCKETS - 1)
-        ordered[ends[b + 1]] = odds[r]
+        b = min(int((of_negatives[r] - low) * per_width), BUCKETS - 1)
+        ordered[ends[b + 1]] = of_negatives[r]
         ends[b + 1] += 1
     return most <= FULL
 
 
 @njit(**OPTIONS)
-def _auc_of_all_pairs(odds, negatives, positives):
-    """The AUC of odds of which many are in the same bucket, or infinite."""
-    twice = 0
+def _count_sorted(of_negatives, of_positives, or_equal, room):
+    """As `_count`, for ends of which many are in the same bucket, or infinite."""
+    _, _, negatives, positives, _, _, _ = room
+    ordered = np.sort(of_negatives[negatives])
+    count = 0
     for r in positives:
-        for s in negatives:
-            twice += (odds[s] < odds[r]) + (odds[s] <= odds[r])
-    return twice / (2.0 * negatives.shape[0] * positives.shape[0])
+        if or_equal:
+            count += np.searchsorted(ordered, of_positives[r], side="right")
+        else:
+            count += np.searchsorted(ordered, of_positives[r], side="left")
+    return count

@@ -42,7 +42,7 @@ def class_scatter(X, codes, rows, mean, inv_scale, summaries, provider):
 
 
 def discriminant_rows(summaries, inside, of_game, columns, codes, score):
-    """Scores (n_rows,) of coalitions given as rows of members; NaN without any record.
+    """Scores (n_rows,) of coalitions given as rows of members; 0 without any record.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def _rows(summaries, inside, of_game, columns, codes, score, room):
                 total += summaries[of_game[r], i]
         counts = total[:classes, 0]
         if counts.sum() == 0:
-            scores[r] = np.nan
+            scores[r] = 0.0
             continue
         spread = _within(total, means)
         _directions(counts, means, total[classes:, 1:], spread, slopes)

@@ -24,6 +24,7 @@ _OPTIONS = {
 }
 _GROUP = 4  # new rows that are made orthogonal together
 DEPENDENT_TOL = 1e-10  # remaining length of a row, relative to its length, of dependent rows
+CLEAR_TOL = 1e-6  # remaining length above which a row keeps ten digits; between both: no fit
 RESIDUAL_TOL = 1e-9  # relative to the largest target: what a dependent row may deviate
 
 
@@ -117,6 +118,8 @@ def _append(own, y, basis, m, products, f, left):
         dependent = not shares[i] > DEPENDENT_TOL
         f[at] = 0.0 if dependent else remaining / _dot(new[i], own[i])
         left[0, at] = remaining if dependent else 0.0
+        if not dependent and shares[i] < CLEAR_TOL:
+            left[0, at] = np.inf  # no fit: larger than what any dependent row may deviate by
         left[1, at] = constant if dependent else 0.0
         left[2, at] = abs(y[i])
 

@@ -10,6 +10,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from shapband.kernels.compiled.class_scores import TIE
 from shapband.kernels.compiled.neighbors import (
     _OPTIONS,
     _block_width,
@@ -42,14 +43,14 @@ def _bits(typingctx, word):
 
 
 def neighbor_losses(summaries, inside, of_game, y_val, classify, k, weighted):
-    """Return the loss of coalitions given as rows of members, (n_rows,); NaN without records.
+    """Return the loss of coalitions given as rows of members, (n_rows,); 0 without records.
 
     Parameters
     ----------
     summaries : (g, n, 2, length, m) neighbour lists, whose length is k or all records of a draw
     weighted : whether neighbours count by the inverse of their distance
     """
-    loss = np.full(len(of_game), np.nan)
+    loss = np.empty(len(of_game))
     for g in np.unique(of_game):
         rows = of_game == g
         loss[rows] = _losses(summaries[g], inside[rows], y_val, classify, k, weighted)
@@ -74,6 +75,7 @@ def _losses(summary, inside, y_val, classify, k, weighted):
         _fill_sets(summary, start, truth.size, held, ranks, sets, factors)
         labels = _different(targets, truth.size) if classify else np.zeros(0)
         voters = _voters(targets, truth.size, labels, words)
+        votes = np.empty(labels.size)
         for r in range(inside.shape[0]):
             found = min(_unite(sets, inside[r], held, union), k)
             if found == 0:
@@ -81,7 +83,9 @@ def _losses(summary, inside, y_val, classify, k, weighted):
             for p in range(truth.size):
                 used = _keep_lowest(union[p], found)
                 if weighted and classify:
-                    prediction[p] = _weighted_vote(union[p, :used], voters[p], factors[p], labels)
+                    prediction[p] = _weighted_vote(
+                        union[p, :used], voters[p], factors[p], labels, votes
+                    )
                 elif weighted:
                     prediction[p] = _weighted_mean(union[p, :used], targets[p], factors[p])
                 elif classify:
@@ -90,10 +94,7 @@ def _losses(summary, inside, y_val, classify, k, weighted):
                     prediction[p] = _sum(union[p, :used], targets[p], near)
             loss[r] += loss_of(prediction, 1.0 if weighted else float(found), truth, classify)
     for r in range(inside.shape[0]):
-        found = 0
-        for i in range(n):
-            found += held[i] if inside[r, i] else 0
-        loss[r] = loss[r] / m if found else np.nan
+        loss[r] /= m
     return loss
 
 
@@ -221,23 +222,28 @@ def _vote(words, voters, labels):
 
 
 @njit(**_OPTIONS)
-def _weighted_vote(words, voters, factors, labels):
-    """Label with the largest sum of inverse distances; records at distance 0 decide alone."""
-    best, most = 0, -1.0
+def _weighted_vote(words, voters, factors, labels, votes):
+    """Label with the largest sum of inverse distances, the smallest of several.
+
+    Sums that differ by rounding are equal. Records at distance 0 decide alone.
+    """
+    most = 0.0
     decided = _decided(words, factors)
     for c in range(labels.size):
-        votes = 0.0
+        votes[c] = 0.0
         for w in range(words.size):
             word = words[w] & voters[c, w]
             while word:
                 factor = factors[w * _WORD + _lowest_bit(word)]
                 word &= word - np.uint64(1)
                 if decided:
-                    votes += factor == np.inf
+                    votes[c] += factor == np.inf
                 else:
-                    votes += factor
-        if votes > most:
-            best, most = c, votes
+                    votes[c] += factor
+        most = max(most, votes[c])
+    best = 0
+    while votes[best] < (1.0 - TIE) * most:
+        best += 1
     return labels[best]
 
 

@@ -27,7 +27,7 @@ _LARGEST_SHORT = 32767
 
 
 def neighbor_table(summaries, y_val, classify):
-    """Return the loss of every coalition, (g, 2**n), indexed by bitmask."""
+    """Return the loss of every coalition, (g, 2**n), by bitmask; 0 without records."""
     # Chosen outside the compiled functions, so that only the variant in use is compiled.
     if summaries.shape[3] == 1:
         return _tables_nearest(summaries, y_val, classify)
@@ -35,13 +35,13 @@ def neighbor_table(summaries, y_val, classify):
 
 
 def neighbor_prefixes(summaries, orders, first, y_val, classify):
-    """Return the loss of every prefix of every order, (g, T, n)."""
+    """Return the loss of every prefix of every order, (g, T, n); 0 without records."""
     missing = _missing_rank(summaries)
     return _prefixes_of_games(summaries, orders, first, y_val, classify, missing)
 
 
 def neighbor_rows(summaries, inside, of_game, y_val, classify):
-    """Return the loss of coalitions given as rows of members, (n_rows,)."""
+    """Return the loss of coalitions given as rows of members, (n_rows,); 0 without records."""
     missing = _missing_rank(summaries)
     return _rows_of_games(summaries, inside, of_game, y_val, classify, missing)
 
@@ -72,14 +72,9 @@ def _tables_ranked(summaries, y_val, classify, missing):
 
 @njit(**_OPTIONS)
 def _finish_table(summary, loss):
-    """Divide sums by m; NaN for coalitions without any record."""
-    n, m = summary.shape[0], summary.shape[3]
-    holders = 0
-    for i in range(n):
-        if summary[i, 0, 0, 0] < np.inf:
-            holders |= 1 << i
-    for mask in range(1 << n):
-        loss[mask] = loss[mask] / m if mask & holders else np.nan
+    """Divide sums by m; those of coalitions without any record are 0."""
+    for mask in range(loss.size):
+        loss[mask] /= summary.shape[3]
 
 
 @njit(**_OPTIONS)
@@ -396,18 +391,16 @@ def _prefixes_ranked(summary, orders, first, y_val, classify, missing, loss):
                 found += held[i]
                 if first[t, s] == t:
                     loss[t, s] += _block_loss(now, min(found, k), targets, truth, classify, work)
-    _finish_prefixes(orders, first, held, m, loss)
+    _finish_prefixes(first, m, loss)
 
 
 @njit(**_OPTIONS)
-def _finish_prefixes(orders, first, held, m, loss):
+def _finish_prefixes(first, m, loss):
     """Divide sums by m, and copy the means of repeated coalitions."""
-    for t in range(orders.shape[0]):
-        found = 0
-        for s in range(orders.shape[1]):
-            found += held[orders[t, s]]
+    for t in range(first.shape[0]):
+        for s in range(first.shape[1]):
             if first[t, s] == t:
-                loss[t, s] = loss[t, s] / m if found else np.nan
+                loss[t, s] /= m
             else:
                 loss[t, s] = loss[first[t, s], s]
 
@@ -447,7 +440,4 @@ def _rows_ranked(summary, inside, y_val, classify, missing, loss):
                     found += held[i]
             loss[r] += _block_loss(slots[now], min(found, k), targets, truth, classify, work)
     for r in range(inside.shape[0]):
-        found = 0
-        for i in range(n):
-            found += held[i] if inside[r, i] else 0
-        loss[r] = loss[r] / m if found else np.nan
+        loss[r] /= m

@@ -36,8 +36,8 @@ def bayes_rows(
     units: FloatArray,
     smoothing: float,
 ) -> FloatArray:
-    """Scores (n_rows,) of coalitions given as rows of members; NaN without any record."""
-    scores = np.full(len(inside), np.nan)
+    """Scores (n_rows,) of coalitions given as rows of members; 0 without any record."""
+    scores = np.zeros(len(inside))
     for r, (row, g) in enumerate(zip(inside, of_game, strict=True)):
         total = summaries[g][row.astype(bool)].sum(axis=0)
         if total[:, 0].sum() > 0:

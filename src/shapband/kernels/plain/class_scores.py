@@ -12,7 +12,11 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray
 
 ACCURACY, LOG_LOSS, AUC, BRIER = range(4)
-TIE = 1e-10  # logits as close as this are equal, and the smaller class is predicted
+# One rule for all scores: logits a and b are tied if |a - b| <= TIE * max(1, |a|, |b|). Logits of a
+# coalition whose providers are added in another order differ by rounding, which is relative to the
+# size of the logits, and iterated fits end within 1e-11 of the solution. Of tied classes the
+# smaller one is predicted, and tied rows count half in the AUC.
+TIE = 1e-10
 EPS = float(np.finfo(np.float64).eps)  # probabilities are clipped to [EPS, 1 - EPS] for the log
 
 
@@ -32,10 +36,9 @@ def class_scores(logits: FloatArray, codes: IntArray, n_labels: int, score: int)
 
 def _score(logits: FloatArray, codes: IntArray, n_labels: int, score: int) -> float:
     if score == ACCURACY:
-        best = (logits >= logits.max(axis=0) - TIE).argmax(axis=0)
-        return float(np.mean(best == codes))
+        return float(np.mean(predicted(logits) == codes))
     if score == AUC:
-        return _auc(_log_odds(logits, 1), codes)
+        return _auc(*_log_odds(logits, 1), codes)
     probabilities = np.exp(logits - logits.max(axis=0))
     probabilities /= probabilities.sum(axis=0)
     true = codes == np.arange(len(logits))[:, None]
@@ -49,23 +52,38 @@ def _score(logits: FloatArray, codes: IntArray, n_labels: int, score: int) -> fl
     return float(-losses.mean() * (0.5 if n_labels <= 2 else 1.0))
 
 
-def _log_odds(logits: FloatArray, of: int) -> FloatArray:
-    """Log odds of a class, which order rows as its probability does, but without its rounding."""
+def predicted(logits: FloatArray) -> IntArray:
+    """The most likely class of each row, the smallest of several: (n_rows,)."""
+    top = logits.max(axis=0)
+    classes: IntArray = (logits >= top - _margin(np.abs(top))).argmax(axis=0)
+    return classes
+
+
+def _margin(size: FloatArray) -> FloatArray:
+    """Differences up to which logits of a size are equal; 0 if they are infinite."""
+    return np.asarray(np.where(size < np.inf, TIE * np.maximum(1.0, size), 0.0))
+
+
+def _log_odds(logits: FloatArray, of: int) -> tuple[FloatArray, FloatArray]:
+    """Log odds of a class, and the larger of the two logits behind them.
+
+    Log odds order rows as the probability does, but without its rounding.
+    """
     others = np.delete(logits, of, axis=0)
     top = others.max(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         rest = np.where(np.isneginf(top), top, top + np.log(np.exp(others - top).sum(axis=0)))
-        odds: FloatArray = np.asarray(logits[of] - rest)
-    return odds
+    return logits[of] - rest, np.maximum(np.abs(logits[of]), np.abs(rest))
 
 
-def _auc(scores: FloatArray, codes: IntArray) -> float:
-    """Share of pairs of a positive and a negative row in which the positive has the higher score.
+def _auc(odds: FloatArray, sizes: FloatArray, codes: IntArray) -> float:
+    """Share of pairs of a positive and a negative row in which the positive has the higher odds.
 
-    Equal scores count half.
+    Pairs whose odds overlap, with half a margin on both sides of each, count half.
     """
-    negatives = np.sort(scores[codes == 0])
-    positives = scores[codes == 1]
-    below = np.searchsorted(negatives, positives, "left")
-    up_to = np.searchsorted(negatives, positives, "right")
-    return float((below + up_to).sum() / (2.0 * len(positives) * len(negatives)))
+    half = 0.5 * _margin(sizes)
+    negative, positive = codes == 0, codes == 1
+    upper, lower = np.sort((odds + half)[negative]), np.sort((odds - half)[negative])
+    above = np.searchsorted(upper, (odds - half)[positive], "left")
+    not_below = np.searchsorted(lower, (odds + half)[positive], "right")
+    return float((above + not_below).sum() / (2.0 * positive.sum() * negative.sum()))

@@ -43,10 +43,10 @@ def discriminant_rows(
     codes: IntArray,
     score: int,
 ) -> FloatArray:
-    """Scores (n_rows,) of coalitions given as rows of members; NaN without any record."""
+    """Scores (n_rows,) of coalitions given as rows of members; 0 without any record."""
     d = summaries.shape[3] - 1
     classes = summaries.shape[2] - d
-    scores = np.full(len(inside), np.nan)
+    scores = np.zeros(len(inside))
     for r, (row, g) in enumerate(zip(inside, of_game, strict=True)):
         total = summaries[g][row.astype(bool)].sum(axis=0)
         if total[:classes, 0].sum() > 0:

@@ -9,11 +9,15 @@ The sum over nobody is `penalty`, a packed summary with what ridge regression ad
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shapband._typing import FloatArray, IntArray, MemberArray
 
-PIVOT_TOL = 1e-11
+PIVOT_TOL = 1e-8  # pivots have errors of 1e-16 of their diagonal entry, so 1e-8 of themselves
 CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it counts as constant
+CLEAR_TOL = 1e-9  # the same ratio above which a feature clearly varies
+ROUNDING = 1e-13  # deviation over size of a feature below which differences may be rounding
+TINY = 1e-300  # smaller squares have lost digits
 BATCH_BITS = 11  # providers of a table whose coalitions are solved together
 
 
@@ -21,21 +25,74 @@ def gram_summaries(
     X: FloatArray,
     y: FloatArray,
     rows: IntArray,
-    mean: FloatArray,
     inv_scale: FloatArray,
     y_mean: float,
     summaries: FloatArray,
     provider: int,
 ) -> None:
-    """Write a provider's summaries of the records rows (g, size) into summaries (g, n, S)."""
+    """Write a provider's summaries of the records rows (g, size) into summaries (g, n, S + d).
+
+    Each is a Gram matrix of the records relative to the first of them, then this record.
+    """
     p = X.shape[1] + 1
+    anchors = X[rows[:, 0]]
     # The lower triangle of [Z y]'[Z y] without its last entry is the packed layout.
     i, j = (index[:-1] for index in np.tril_indices(p + 1))
     Z = np.empty((*rows.shape, p + 1))
     Z[:, :, 0] = 1.0
-    Z[:, :, 1:p] = (X[rows] - mean) * inv_scale
+    Z[:, :, 1:p] = (X[rows] - anchors[:, None]) * inv_scale
     Z[:, :, p] = y[rows] - y_mean
-    summaries[:, provider] = (Z.transpose(0, 2, 1) @ Z)[:, i, j]
+    summaries[:, provider, : len(i)] = (Z.transpose(0, 2, 1) @ Z)[:, i, j]
+    summaries[:, provider, len(i) :] = anchors
+
+
+def recentred(
+    summaries: FloatArray, mean: FloatArray, inv_scale: FloatArray
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Gram matrices (g, n, S) of the records relative to `mean`, from those of their anchors.
+
+    The second result (g,) says whether these show which features vary in which coalition. They
+    do not if a feature varies little in comparison with its distance from `mean`, within a draw
+    or between draws in which it is constant.
+    """
+    p = len(mean) + 1
+    i, j = (index[:-1] for index in np.tril_indices(p + 1))
+    packed, anchors = summaries[..., : len(i)], summaries[..., len(i) :]
+    sums = np.zeros((*packed.shape[:2], p + 1))  # of ones, features and targets
+    sums[..., :p] = packed[..., np.arange(p) * (np.arange(p) + 1) // 2]
+    sums[..., p] = packed[..., p * (p + 1) // 2]
+    shift = np.zeros_like(sums)
+    shift[..., 1:p] = (anchors - mean) * inv_scale
+    moved = packed + sums[..., i] * shift[..., j]
+    moved += shift[..., i] * (sums[..., j] + sums[..., :1] * shift[..., j])
+    clear = [_is_clear(*one, inv_scale) for one in zip(packed, sums, shift, anchors, strict=True)]
+    return np.ascontiguousarray(moved), np.array(clear)
+
+
+def _is_clear(
+    packed: FloatArray,
+    sums: FloatArray,
+    shift: FloatArray,
+    anchors: FloatArray,
+    inv_scale: FloatArray,
+) -> bool:
+    """Whether sums relative to the mean show which features of one game vary."""
+    d = len(inv_scale)
+    squares = packed[:, np.arange(2, d + 2) * np.arange(3, d + 3) // 2 - 1]
+    count, total, offset = sums[:, :1], sums[:, 1:-1], shift[:, 1:-1]
+    constant = squares == 0.0
+    variance = (squares - total * total / count) / count
+    rounding = (ROUNDING * anchors * inv_scale) ** 2
+    least = np.maximum(CLEAR_TOL * (offset + total / count) ** 2, rounding)
+    if not (constant | (variance > np.maximum(least, TINY))).all():
+        return False
+    for f in range(d):
+        places = np.sort(offset[constant[:, f], f])
+        gaps = np.diff(places)
+        farthest = np.abs(places).max(initial=0.0)
+        if ((gaps > 0.0) & (gaps <= 4.0 * CLEAR_TOL**0.5 * farthest)).any():
+            return False
+    return True
 
 
 def linear_table(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband.kernels.plain.class_scores import TIE
 from shapband.kernels.plain.neighbor_lists import first_records
 
 
@@ -17,8 +18,8 @@ def neighbor_losses(
     k: int,
     weighted: bool,
 ) -> FloatArray:
-    """Return the loss of coalitions given as rows of members, (n_rows,); NaN without records."""
-    loss = np.full(len(inside), np.nan)
+    """Return the loss of coalitions given as rows of members, (n_rows,); 0 without records."""
+    loss = np.zeros(len(inside))
     for r, (row, g) in enumerate(zip(inside, of_game, strict=True)):
         if row.any():
             lists = np.concatenate(list(summaries[g][row.astype(bool)]), axis=1)
@@ -46,7 +47,7 @@ def _mean(targets: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _vote(targets: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the label with the most votes, the smallest of several."""
+    """Return the label with the most votes, the smallest of several that differ by rounding."""
     labels = np.unique(targets)
-    votes = [np.where(targets == label, weights, 0.0).sum(axis=0) for label in labels]
-    return np.asarray(labels[np.argmax(votes, axis=0)])
+    votes = np.stack([np.where(targets == label, weights, 0.0).sum(axis=0) for label in labels])
+    return np.asarray(labels[np.argmax(votes >= (1.0 - TIE) * votes.max(axis=0), axis=0)])

@@ -14,9 +14,9 @@ from shapband.kernels.plain.neighbor_lists import first_records
 
 
 def neighbor_table(summaries: FloatArray, y_val: FloatArray, classify: bool) -> FloatArray:
-    """Return the loss of every coalition, (g, 2**n), indexed by bitmask."""
+    """Return the loss of every coalition, (g, 2**n), by bitmask; 0 without records."""
     games, n, _, k, _ = summaries.shape
-    loss = np.full((games, 1 << n), np.nan)
+    loss = np.zeros((games, 1 << n))
 
     def visit(g: int, mask: int, nearest: FloatArray | None, start: int) -> None:
         for i in range(start, n):
@@ -38,12 +38,12 @@ def _merge(nearest: FloatArray | None, new: FloatArray, k: int) -> FloatArray:
 
 
 def _loss(nearest: FloatArray, y_val: FloatArray, classify: bool) -> float:
-    """Return the mean loss of the predictions from merged neighbours."""
+    """Return the mean loss of the predictions from merged neighbours; 0 if there are none."""
     distances, labels = nearest
     available = distances < np.inf
     found = available.sum(axis=0)
     if not found.any():
-        return float("nan")
+        return 0.0
     if classify:
         return float(np.mean(_vote(labels, available) != y_val))
     prediction = np.where(available, labels, 0.0).sum(axis=0) / found
@@ -61,7 +61,7 @@ def _vote(labels: FloatArray, available: NDArray[np.bool_]) -> FloatArray:
 def neighbor_prefixes(
     summaries: FloatArray, orders: IntArray, first: IntArray, y_val: FloatArray, classify: bool
 ) -> FloatArray:
-    """Return the loss of every prefix of every order, (g, T, n)."""
+    """Return the loss of every prefix of every order, (g, T, n); 0 without records."""
     k = summaries.shape[3]
     loss = np.empty(orders.shape)
     for g, t in np.ndindex(*orders.shape[:2]):
@@ -82,8 +82,8 @@ def neighbor_rows(
     y_val: FloatArray,
     classify: bool,
 ) -> FloatArray:
-    """Return the loss of coalitions given as rows of members, (n_rows,)."""
-    loss = np.full(len(inside), np.nan)
+    """Return the loss of coalitions given as rows of members, (n_rows,); 0 without records."""
+    loss = np.zeros(len(inside))
     for r, (row, g) in enumerate(zip(inside, of_game, strict=True)):
         nearest: FloatArray | None = None
         for i in np.flatnonzero(row):

@@ -17,6 +17,7 @@ import numpy as np
 
 from shapband import kernels
 from shapband._typing import FloatArray, IntArray
+from shapband.kernels.plain.class_scores import predicted
 from shapband.utilities.networks.line_search import LONGEST, LineSearch, Point
 
 _MEMORY = 10  # steps that are remembered
@@ -66,10 +67,10 @@ def predict(weights: FloatArray, units: IntArray, X: FloatArray) -> IntArray:
     """Return the predicted class of every row: (n_rows,)."""
     room = np.empty(len(X) * units[1:].sum())
     outputs = kernels.load("network").forward(weights, units, X, room)
+    logits = outputs.T
     if units[-1] == 1:
-        return np.where(outputs[:, 0] > 0.0, 1, 0)
-    classes: IntArray = outputs.argmax(axis=1)
-    return classes
+        logits = np.concatenate([np.zeros_like(logits), logits])
+    return predicted(logits)
 
 
 def train(weights: FloatArray, problem: Problem, max_iter: int, tol: float) -> tuple[float, int]:
