@@ -64,7 +64,7 @@ def begun(folder, *arguments):
 def test_an_interruption_that_other_code_catches_is_raised_at_the_end(number):
     with pytest.raises(KeyboardInterrupt), interruptible(str) as received:
         _catch(number)
-    assert received.numbers == (number,)
+    assert received.numbers == [number]
 
 
 def _catch(number):
@@ -104,6 +104,31 @@ def test_a_run_whose_source_catches_the_signal_does_not_end_with_0(folder):
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "interrupted" in errors
+
+
+STUCK = """
+import ctypes
+import shapband as sb
+
+class Stubborn(sb.GenerativeSource):
+    def draw(self, size, rng):
+        print("asked", flush=True)
+        ctypes.CDLL(None).system(b"sleep 20")  # Python runs no handler before it returns
+"""
+
+
+def test_a_second_signal_ends_a_run_whose_source_hangs_outside_of_python(folder):
+    (folder / "stubborn.py").write_text(STUCK)
+    process = begun(folder, "run", "run.toml", "--out", "run", "--quiet")
+    with process:
+        assert process.stdout.readline() == "asked\n"
+        started = time.monotonic()
+        for _ in range(2):
+            time.sleep(0.2)
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 130
+        assert time.monotonic() - started < 15
+        assert "interrupted: resume it with" in process.stderr.readline()
 
 
 @pytest.mark.long
