@@ -140,8 +140,7 @@ def test_sigterm_at_any_moment_does_not_end_with_0(folder):
     for moment in range(40):
         process = begun(folder, "run", "run.toml", "--out", f"run-{moment}")
         time.sleep(whole * moment / 40)
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-            # The signal is lost if the process was already dead, which no handler can prevent.
-            _, errors = process.communicate(timeout=60)
-            assert process.returncode in (130, -signal.SIGTERM), (moment, errors)
+        alive = process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        assert not alive or process.returncode in (130, -signal.SIGTERM), (moment, errors)
