@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -13,31 +14,57 @@ from types import FrameType
 INTERRUPTED = 130  # the exit code of a program ended by Ctrl-C
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = 1.0  # seconds before the user is told what is waited for
+_NOTICE = "requests under way are finished first; Ctrl-C again leaves at once"
+_END = 0  # no signal has this number
 
 
 class Received:
-    """The signals that came while a block was interruptible."""
+    """The signals that come while a block is interruptible; the second one ends the process.
 
-    def __init__(self, pipe: int = -1) -> None:
-        self._pipe = pipe
-        self._numbers: tuple[int, ...] = ()
+    Python writes the number of every signal to a pipe when it comes. A thread reads them, so that
+    the second signal ends the process also while the main thread waits in code of another language,
+    such as a database driver, and runs no handler.
 
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """Their numbers, in the order in which they came."""
-        if self._pipe >= 0:
-            with suppress(BlockingIOError):  # the pipe is empty
-                self._numbers += tuple(os.read(self._pipe, 1_000))
-        return self._numbers
+    Attributes
+    ----------
+    numbers : of the signals that came, in their order
+    pipe : to be written to
+    """
+
+    def __init__(self, farewell: Callable[[], str]) -> None:
+        self.numbers: list[int] = []
+        self._farewell = farewell
+        self._reading, self.pipe = os.pipe()
+        os.set_blocking(self.pipe, False)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
-        """Read the last signals, and close the pipe."""
-        pipe, _, self._pipe = self._pipe, self.numbers, -1
-        os.close(pipe)
+        """Wait until all signals so far are read."""
+        os.write(self.pipe, bytes([_END]))
+        self._thread.join()
+        os.close(self._reading)
+        os.close(self.pipe)
+
+    def _listen(self) -> None:
+        coming, noticed = select.poll(), False
+        coming.register(self._reading, select.POLLIN)
+        while True:
+            if not coming.poll(1000 * _PATIENCE if self.numbers and not noticed else None):
+                _say(_NOTICE)
+                noticed = True
+                continue
+            (number,) = os.read(self._reading, 1)
+            if number == _END:
+                return
+            self.numbers.append(number)
+            if len(self.numbers) > 1:
+                _say(self._farewell())
+                os._exit(INTERRUPTED)
 
 
 @contextmanager
-def interruptible(farewell: Callable[[], str]) -> Iterator[Received]:
+def interruptible(farewell: Callable[[], str]) -> Iterator[Received | None]:
     """Let Ctrl-C, SIGTERM or SIGHUP raise KeyboardInterrupt, and a second one end the process.
 
     After the first, requests under way are completed, because they may be paid for. The second
@@ -48,44 +75,25 @@ def interruptible(farewell: Callable[[], str]) -> Iterator[Received]:
     that was told to end never ends as if it had not been told.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield Received()
+        yield None
         return
-    reading, writing = os.pipe()
-    os.set_blocking(reading, False)
-    os.set_blocking(writing, False)
-    received = Received(reading)
-    notice = threading.Timer(_PATIENCE, _say, [_NOTICE])
-    notice.daemon = True
-
-    def at_once(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        _say(farewell())
-        os._exit(INTERRUPTED)
-
-    def in_order(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        for one in _SIGNALS:
-            signal.signal(one, at_once)
-        notice.start()
-        raise KeyboardInterrupt
-
-    # Python writes the number of every signal to this pipe when it comes, before its handler runs.
-    woken = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    before = {one: signal.signal(one, in_order) for one in _SIGNALS}
+    received = Received(farewell)
+    woken = signal.set_wakeup_fd(received.pipe, warn_on_full_buffer=False)
+    before = {one: signal.signal(one, _interrupt) for one in _SIGNALS}
     try:
         yield received
     finally:
-        notice.cancel()
         for one, handler in before.items():
             signal.signal(one, handler)
         signal.set_wakeup_fd(woken)
         received.close()
-        os.close(writing)
         if received.numbers and not isinstance(sys.exception(), KeyboardInterrupt):
             raise KeyboardInterrupt
 
 
-_NOTICE = "requests under way are finished first; Ctrl-C again leaves at once"
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise KeyboardInterrupt
 
 
 def _say(line: str) -> None:
