@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from tests.exact_fits import exact_mse, relative_error
 
 import shapband as sb
 from shapband.coalitions import members
 from shapband.errors import InvalidInput, SourceError
 from shapband.records import Batch, concat
-from tests.exact_fits import exact_mse, relative_error
 
 COLUMNS = {
     "1e12 apart": ([1.0, 1e12, 1.0], [0.0, 0.0, 0.0]),
