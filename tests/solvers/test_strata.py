@@ -181,8 +181,7 @@ def test_the_pilot_is_pairs_of_complements_and_the_sample_begins_with_it():
         # Pairs help if the residuals of complements are alike.
         residuals[1::2] = correlated * residuals[0::2] + (1 - abs(correlated)) * residuals[1::2]
         first = np.repeat([1.0, correlated], 9)
-        spreads = sizes.spreads(first, residuals)
-        sample = sizes.sample(pilot, spreads, spreads, np.uint64(5))
+        sample = sizes.sample(pilot, sizes.spreads(first, residuals), np.uint64(5))
         assert np.array_equal(sample.rows[: len(pilot.rows)], pilot.rows)
         assert len(set(row_masks(sample.rows))) == len(sample.rows) <= 150 - 19
         alone = sample.mates == np.arange(len(sample.rows))
