@@ -65,6 +65,7 @@ class Sizes:
     joins, leaves : (n + 1,) number of coalitions of each size × the weight of v(S) in the value
         of a member, and that of -v(S) in the value of the others
     capacities : (n + 1,) number of coalitions of each size
+    few : whether the pilot has no more than the fewest pairs of each size
     weights : (n + 1,) mean square, times n, of the weights of a coalition's value in the values
     """
 
@@ -76,6 +77,7 @@ class Sizes:
         fair = self._sampled // (4 * len(self._halves))  # half of what is sampled is the pilot
         room = int(self.capacities[2]) // (2 if n == 4 else 1)
         self._pairs = min(max(_FEWEST_PAIRS, min(_MOST_PAIRS, fair)), room)
+        self.few = self._pairs == _FEWEST_PAIRS
         q, s = index.size_weights(n), np.arange(1, n + 1)
         self.joins = np.concatenate([[0.0], n * q / s])
         self.leaves = np.concatenate([n * q / s[::-1], [0.0]])
@@ -184,8 +186,7 @@ class Sizes:
         """
         sizes = np.arange(2, self.n - 1)
         # Four residuals of each size say too little about the spreads: the sizes get equal ones.
-        few = self._pairs == _FEWEST_PAIRS
-        variances = np.ones(self.n + 1) if few else spreads.variances
+        variances = np.ones(self.n + 1) if self.few else spreads.variances
         wanted = np.sqrt(variances * self.weights)[sizes]
         counts = np.zeros(self.n + 1, dtype=np.int64)
         counts[sizes] = allocate(wanted, there[sizes], self.capacities[sizes], self._sampled)
