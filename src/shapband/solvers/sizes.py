@@ -65,6 +65,7 @@ class Sizes:
     joins, leaves : (n + 1,) number of coalitions of each size × the weight of v(S) in the value
         of a member, and that of -v(S) in the value of the others
     capacities : (n + 1,) number of coalitions of each size
+    few : whether the pilot has no more than the fewest pairs of each size
     weights : (n + 1,) mean square, times n, of the weights of a coalition's value in the values
     """
 
@@ -76,6 +77,7 @@ class Sizes:
         fair = self._sampled // (4 * len(self._halves))  # half of what is sampled is the pilot
         room = int(self.capacities[2]) // (2 if n == 4 else 1)
         self._pairs = min(max(_FEWEST_PAIRS, min(_MOST_PAIRS, fair)), room)
+        self.few = self._pairs == _FEWEST_PAIRS
         q, s = index.size_weights(n), np.arange(1, n + 1)
         self.joins = np.concatenate([[0.0], n * q / s])
         self.leaves = np.concatenate([n * q / s[::-1], [0.0]])
@@ -144,22 +146,15 @@ class Sizes:
             found[at] = np.exp(logs[near].mean(axis=0))
         return found
 
-    def sample(self, pilot: Sample, around: Spreads, residuals: Spreads, seed: np.uint64) -> Sample:
+    def sample(self, pilot: Sample, spreads: Spreads, seed: np.uint64) -> Sample:
         """Add to the pilot what the evaluations allow, where it lowers the error most.
 
-        A residual depends on all values of the pilot, because the surrogate was fitted to them. If
-        the number of coalitions of a size depended on the residuals, it would depend on the size's
-        own pilot, and the mean of its values would be biased. So the numbers follow from the values
-        around their means. Pairs do not change the numbers, so the residuals may decide on pairs.
-
-        Parameters
-        ----------
-        around : spreads of the values of the pilot around the mean of their size
-        residuals : spreads of the residuals of the pilot
+        Pairs do not change the number of coalitions of a size. If they did, the decision on pairs,
+        which follows from all values of the pilot, would bias the means of the sizes.
         """
         there = np.bincount(pilot.sizes, minlength=self.n + 1)
-        more = self._counts(around, there) - there
-        paired = self._pairs_help(residuals)
+        more = self._counts(spreads, there) - there
+        paired = self._pairs_help(spreads)
         parts, mates, units = [pilot.rows], [pilot.mates], [pilot.units]
         at = len(pilot.rows)
         blocks = pilot.rows.reshape(len(self._halves), -1, self.n)
@@ -183,26 +178,25 @@ class Sizes:
                 at += int(count)
         return Sample.of(np.concatenate(parts), np.concatenate(mates), np.concatenate(units))
 
-    def _counts(self, around: Spreads, there: IntArray) -> IntArray:
+    def _counts(self, spreads: Spreads, there: IntArray) -> IntArray:
         """Number of coalitions of each size: (n + 1,).
 
         A stratum adds the mean square of its terms, divided by its number of coalitions, to the
         error. So the best numbers are proportional to the root of the mean square.
         """
         sizes = np.arange(2, self.n - 1)
-        # Four values of each size say too little about the spreads: the sizes get equal ones.
-        few = self._pairs == _FEWEST_PAIRS
-        variances = np.ones(self.n + 1) if few else around.variances
+        # Four residuals of each size say too little about the spreads: the sizes get equal ones.
+        variances = np.ones(self.n + 1) if self.few else spreads.variances
         wanted = np.sqrt(variances * self.weights)[sizes]
         counts = np.zeros(self.n + 1, dtype=np.int64)
         counts[sizes] = allocate(wanted, there[sizes], self.capacities[sizes], self._sampled)
         return counts
 
-    def _pairs_help(self, residuals: Spreads) -> bool:
+    def _pairs_help(self, spreads: Spreads) -> bool:
         """One decision for all sizes: whether the residuals of complements cancel."""
         n, h = self.n, self._halves
-        alone = np.sqrt(residuals.variances * self.weights)[2 : n - 1]
-        paired = np.sqrt(residuals.paired[1:] * (self.weights[h] + self.weights[n - h]))
+        alone = np.sqrt(spreads.variances * self.weights)[2 : n - 1]
+        paired = np.sqrt(spreads.paired[1:] * (self.weights[h] + self.weights[n - h]))
         paired[2 * h == n] /= 2.0  # both of a pair are in one stratum
         # A pair takes two evaluations.
         return bool(np.sqrt(2.0) * paired.sum() < alone.sum())
