@@ -115,7 +115,11 @@ class Payouts:
         name = valuation.names[at]
         for shared in valuation.shared_records:
             if name in (shared.one, shared.other):
-                whose = "other records of the same provider" if shared.one == shared.other else "records of another provider"
+                whose = (
+                    "other records of the same provider"
+                    if shared.one == shared.other
+                    else "records of another provider"
+                )
                 yield f"{shared.records:,} records equal {whose}{compared(shared)}"
 
     def __str__(self) -> str:
