@@ -93,7 +93,7 @@ def shared_records(names: Sequence[str], stocks: Sequence[Batch | None]) -> tupl
     >>> copy = Batch(X.round(2), y.round(2))
     >>> found = shared_records(["a", "b", "c"], [Batch(X, y), None, copy])
     >>> [(one.one, one.other, one.records, one.rounded) for one in found]
-    [('a', 'c', 50, 0.1)]
+    [('a', 'c', 50, 0.01)]
     """
     found: list[Shared] = []
     widths = [0 if stock is None or not len(stock) else stock.schema.n_features for stock in stocks]
