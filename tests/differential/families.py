@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from shapband._typing import AnyArray, FloatArray
 from tests.differential import classifiers, exact
 from tests.differential.cases import Case, classes_case, stream
 from tests.differential.exact import Matrix
+from tests.differential.logistic import exact_logistic, logistic
 from tests.differential.scores import CLASS_SCORES, class_score
 from tests.differential.settle import Truth, true_class_score
 
@@ -60,6 +60,12 @@ def _naive_bayes_case(number: int) -> Case:
     rng = stream("smoothing", number)
     smoothing = float(rng.choice([1e-9, 1e-9, 1e-9, 1e-3, 1e-12]))
     return replace(case, settings={**case.settings, "var_smoothing": smoothing})
+
+
+def _logistic_case(number: int) -> Case:
+    case = _with_score(classes_case, "logistic", number)
+    C = float(stream("C", number).choice([1.0, 1.0, 1.0, 1e-3, 1e4]))
+    return replace(case, settings={**case.settings, "C": C})
 
 
 def _codes(case: Case, y: AnyArray) -> tuple[list[int], list[int], int]:
@@ -137,8 +143,8 @@ FAMILIES: tuple[Family, ...] = (
         "discriminant", 2500, partial(_with_score, classes_case, "discriminant"), sb.LDAUtility,
         classifiers.discriminant, exact.discriminant, _label_missing,
     ),
+    _classifier(
+        "logistic", 2500, _logistic_case, sb.LogisticUtility,
+        logistic, exact_logistic, lambda case: "",
+    ),
 )  # fmt: skip
-
-
-def settings_of(case: Case) -> dict[str, Any]:
-    return case.settings
