@@ -9,22 +9,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
-from shapband.coalitions import mask_rows
+from shapband.coalitions import mask_rows, row_masks
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema, schema_of
 from shapband.utilities.base import (
+    CoalitionFailed,
     GameSummaries,
     MergeableUtility,
     check_validation,
     validation_facts,
 )
 from shapband.utilities.by_rows import prefixes_by_rows, table_by_rows
-from shapband.utilities.classification import baseline_score, check_class_score
+from shapband.utilities.classification import baseline_score, check_class_score, mean_and_scale
 from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.scores import Empty, check_empty
 
 _AT_ONCE = 4  # features that kernels read together
+_TOO_FAR = (
+    "its records are so far from the validation rows, in units of their deviations, that sums of "
+    "squares overflow: check the units of the features"
+)
 
 
 class ClassSumsUtility(MergeableUtility):
@@ -45,9 +50,8 @@ class ClassSumsUtility(MergeableUtility):
         dummy = baseline_score(self._codes, score)
         self.empty, self.baseline = check_empty(empty, score, dummy, owner)
         X = validation.X
-        # The computed deviation of equal numbers such as 0.1 is not zero, but their range is.
-        self._scale = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
-        self._centre = X.mean(axis=0), 1.0 / self._scale
+        mean, self._scale = mean_and_scale(X, owner)
+        self._centre = mean, 1.0 / self._scale
         filled = -(-X.shape[1] // _AT_ONCE) * _AT_ONCE
         self._columns = np.zeros((filled, len(X)))
         self._columns[: X.shape[1]] = ((X - self._centre[0]) * self._centre[1]).T
@@ -105,8 +109,14 @@ class ClassSumsUtility(MergeableUtility):
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
-        scores = self._scores(np.ascontiguousarray(games), inside, of_game)
-        scores[np.isnan(scores)] = self.empty
+        stacked = np.ascontiguousarray(games)
+        scores = self._scores(stacked, inside, of_game)
+        counts = stacked[:, :, : len(self._labels), 0].sum(axis=2)
+        nobody = (inside * counts[of_game]).sum(axis=1) == 0
+        scores[nobody] = self.empty
+        if np.isnan(scores).any():
+            failed = row_masks(inside[np.isnan(scores)][:1])[0]
+            raise CoalitionFailed(failed, _TOO_FAR)
         return scores
 
     def _known(self, y: AnyArray) -> IntArray:

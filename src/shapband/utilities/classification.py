@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from shapband import kernels
-from shapband._typing import AnyArray, IntArray
+from shapband._typing import AnyArray, FloatArray, IntArray
 from shapband.errors import InvalidInput
 
 ClassScore = Literal["accuracy", "neg_log_loss", "roc_auc", "neg_brier_score"]
@@ -47,3 +47,25 @@ def baseline_score(codes: IntArray, score: str) -> float:
     logits = np.repeat(np.log(counts / counts.sum())[:, None], len(codes), axis=1)
     scores = kernels.load("class_scores").class_scores
     return float(scores(logits[None], codes, len(counts), CLASS_SCORES.index(score))[0])
+
+
+def mean_and_scale(X: FloatArray, owner: str) -> tuple[FloatArray, FloatArray]:
+    """Return the means and deviations of validation rows, by which records are standardised.
+
+    The scale of a constant feature is 1.
+
+    Examples
+    --------
+    >>> mean_and_scale(np.array([[0.0, 5.0], [2.0, 5.0]]), "LDAUtility")[1].tolist()
+    [1.0, 1.0]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        # The computed deviation of equal numbers such as 0.1 is not zero, but their range is.
+        mean, scale = X.mean(axis=0), np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
+    usable = np.isfinite(mean) & np.isfinite(scale) & (scale > np.finfo(np.float64).tiny)
+    if not usable.all():
+        raise InvalidInput(
+            f"{owner}: the squares of column {int(np.argmin(usable))} of X_val are beyond the range "
+            "of floats: rescale the feature"
+        )
+    return mean, scale

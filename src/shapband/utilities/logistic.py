@@ -17,7 +17,7 @@ from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema
 from shapband.utilities.base import GameSummaries, Utility, validation_facts
-from shapband.utilities.classification import baseline_score, check_class_score
+from shapband.utilities.classification import baseline_score, check_class_score, mean_and_scale
 from shapband.utilities.embed import BatchCache, Embedding
 from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.scores import Empty, check_empty
@@ -88,9 +88,8 @@ class LogisticUtility(Utility):
         self.empty, self.baseline = check_empty(empty, score, dummy, _OWNER)
         self._codes = BatchCache()
         X = validation.X
-        # The computed deviation of equal numbers such as 0.1 is not zero, but their range is.
-        scale = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
-        self._centre = X.mean(axis=0), 1.0 / scale
+        mean, scale = mean_and_scale(X, _OWNER)
+        self._centre = mean, 1.0 / scale
         # The penalty is on the coefficients of the features as they are, not as scaled here.
         self._ridge = 1.0 / scale**2 / self._C
         self._columns = np.zeros((X.shape[1] + 1, _filled(len(X))))
