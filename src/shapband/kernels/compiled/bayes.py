@@ -25,32 +25,46 @@ LOST = 1e-4  # variance over mean square below which sums have lost more than fo
 def class_moments(X, codes, rows, mean, inv_scale, summaries, provider):
     """Write a provider's summaries of the records rows (g, size) into (g, n, C, 1 + 4 d)."""
     d = X.shape[1]
-    shift = np.empty((summaries.shape[2], d))
+    Z, shift = np.empty((rows.shape[1], d)), np.empty((summaries.shape[2], d))
     for g in range(rows.shape[0]):
         summary = summaries[g, provider]
         summary[:] = 0.0
-        shift[:] = 0.0
         for row in rows[g]:
-            sums, moved = summary[codes[row]], shift[codes[row]]
-            first = sums[0] == 0.0
+            sums = summary[codes[row]]
             sums[0] += 1.0
             for f in range(d):
                 z = (X[row, f] - mean[f]) * inv_scale[f]
                 sums[1 + f] += z
                 sums[1 + d + f] += z * z
-                # Relative to the first record, so that the mean of equal numbers is that number.
-                if first:
-                    sums[1 + 2 * d + f] = z
-                moved[f] += z - sums[1 + 2 * d + f]
-        for c in range(summary.shape[0]):
-            for f in range(d):
-                if summary[c, 0] > 0.0:
-                    summary[c, 1 + 2 * d + f] += shift[c, f] / summary[c, 0]
-        for row in rows[g]:
-            sums = summary[codes[row]]
-            for f in range(d):
-                z = (X[row, f] - mean[f]) * inv_scale[f]
-                sums[1 + 3 * d + f] += (z - sums[1 + 2 * d + f]) ** 2
+        standardise(X, rows[g], mean, inv_scale, Z)
+        _own_moments(Z, codes, rows[g], shift, summary)
+
+
+@njit(**OPTIONS)
+def standardise(X, rows, mean, inv_scale, Z):
+    """Write the standardised records to Z, rounded: equal numbers differ by exactly 0."""
+    for r in range(rows.size):
+        for f in range(mean.size):
+            Z[r, f] = (X[rows[r], f] - mean[f]) * inv_scale[f]
+
+
+@njit(**OPTIONS)
+def _own_moments(Z, codes, rows, shift, summary):
+    """Write the means of each class, and the squares about them."""
+    d = Z.shape[1]
+    # Means are relative to the last record, so that the mean of equal numbers is that number.
+    for r in range(rows.size):
+        summary[codes[rows[r]], 1 + 2 * d : 1 + 3 * d] = Z[r]
+    shift[:] = 0.0
+    for r in range(rows.size):
+        shift[codes[rows[r]]] += Z[r] - summary[codes[rows[r]], 1 + 2 * d : 1 + 3 * d]
+    for c in range(summary.shape[0]):
+        if summary[c, 0] > 0.0:
+            summary[c, 1 + 2 * d : 1 + 3 * d] += shift[c] / summary[c, 0]
+    for r in range(rows.size):
+        sums = summary[codes[rows[r]]]
+        for f in range(d):
+            sums[1 + 3 * d + f] += (Z[r, f] - sums[1 + 2 * d + f]) ** 2
 
 
 def bayes_rows(summaries, inside, of_game, columns, codes, score, units, smoothing):
@@ -75,7 +89,7 @@ def _rows(summaries, inside, of_game, columns, codes, score, units, smoothing, r
     classes = summaries.shape[2]
     total = np.empty((classes, 1 + 2 * units.size))
     centres, weights = np.zeros((classes, columns.shape[0])), np.zeros((classes, columns.shape[0]))
-    logits = np.empty((classes, columns.shape[1]))
+    constants, logits = np.empty(classes), np.empty((classes, columns.shape[1]))
     scores = np.empty(inside.shape[0])
     for r in range(inside.shape[0]):
         total[:] = 0.0
@@ -90,8 +104,10 @@ def _rows(summaries, inside, of_game, columns, codes, score, units, smoothing, r
         if not np.isfinite(extra):
             continue
         for c in range(classes):
-            constant = _class_model(total[c], c, units, extra, members, centres[c], weights[c])
-            _add_class(columns, centres[c], weights[c], constant, logits[c])
+            constants[c] = _class_model(total[c], c, units, extra, members, centres[c], weights[c])
+        _leave_out_common(constants, centres, weights)
+        for c in range(classes):
+            _add_class(columns, centres[c], weights[c], constants[c], logits[c])
         scores[r] = score_of(logits, codes, classes, score, room)
     return scores
 
@@ -161,6 +177,24 @@ def _class_model(sums, c, units, extra, members, centre, weight):
             weight[f] = 0.5 / variance
             constant -= 0.5 * math.log(variance)
     return constant
+
+
+@njit(**OPTIONS)
+def _leave_out_common(constants, centres, weights):
+    """Set the weights to 0 of features with the same mean and variance in all classes.
+
+    They change all logits of a row alike. If they are large, as for a feature that is constant in
+    the records but not in the validation rows, the digits of all others would be lost.
+    """
+    held = np.flatnonzero(constants > -np.inf)
+    first = held[0]
+    for f in range(centres.shape[1]):
+        common = True
+        for c in held:
+            same = centres[c, f] == centres[first, f] and weights[c, f] == weights[first, f]
+            common = common and same
+        if common:
+            weights[:, f] = 0.0
 
 
 @njit(**OPTIONS)

@@ -33,8 +33,8 @@ def class_moments(
         summary[:, 1 + 2 * d :] = 0.0
         for g in np.flatnonzero(of_class.any(axis=1)):
             own = Z[g, of_class[g]]
-            # Relative to the first record, so that the mean of equal numbers is that number.
-            means = own[0] + (own - own[0]).mean(axis=0)
+            # Relative to the last record, so that the mean of equal numbers is that number.
+            means = own[-1] + (own - own[-1]).mean(axis=0)
             summary[g, 1 + 2 * d :] = np.concatenate([means, ((own - means) ** 2).sum(axis=0)])
 
 
@@ -73,19 +73,25 @@ def _logits(
         extra = smoothing * (_moments(members)[1] * units).max()
     if not np.isfinite(extra):
         return None
-    classes = members.shape[1]
-    logits = np.full((classes, columns.shape[1]), -np.inf)
-    for c in np.flatnonzero(members[:, :, 0].sum(axis=0)):
-        mean, variance = _moments(members[:, c : c + 1])
-        logits[c] = np.log(members[:, c, 0].sum())
-        if extra > 0:  # otherwise all records are equal, and the features count for nothing
-            with np.errstate(over="ignore", divide="ignore"):
-                variance += extra / units
-            # An infinite variance is the same in all classes, and no distance counts beside it.
-            kept = np.isfinite(variance)
-            logits[c] -= 0.5 * np.log(variance[kept]).sum()
-            far = (columns[kept] - mean[kept, None]) ** 2
-            logits[c] -= (0.5 * far / variance[kept, None]).sum(axis=0)
+    logits = np.full((members.shape[1], columns.shape[1]), -np.inf)
+    counts = members[:, :, 0].sum(axis=0)
+    held = np.flatnonzero(counts)
+    logits[held] = np.log(counts[held])[:, None]
+    if extra == 0:  # all records are equal, and the features count for nothing
+        return logits
+    moments = [_moments(members[:, c : c + 1]) for c in held]
+    means = np.array([mean for mean, _ in moments])
+    with np.errstate(over="ignore", divide="ignore"):
+        variances = np.array([variance + extra / units for _, variance in moments])
+    # An infinite variance is the same in all classes, and no distance counts beside it.
+    finite = np.isfinite(variances).all(axis=0)
+    logits[held] -= 0.5 * np.log(variances[:, finite]).sum(axis=1)[:, None]
+    # A feature with the same moments in all classes changes all logits of a row alike.
+    common = (means == means[0]).all(axis=0) & (variances == variances[0]).all(axis=0)
+    kept = finite & ~common
+    for c, mean, variance in zip(held, means[:, kept], variances[:, kept], strict=True):
+        far = (columns[kept] - mean[:, None]) ** 2
+        logits[c] -= (0.5 * far / variance[:, None]).sum(axis=0)
     return logits
 
 
