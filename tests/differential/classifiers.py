@@ -43,9 +43,7 @@ def _variance(column: FloatArray) -> float:
     return 0.0 if np.ptp(column) == 0 else float(((column - column.mean()) ** 2).mean())
 
 
-def discriminant(
-    X: FloatArray, class_of: AnyArray, n_classes: int, rows: FloatArray
-) -> FloatArray:
+def discriminant(X: FloatArray, class_of: AnyArray, n_classes: int, rows: FloatArray) -> FloatArray:
     """Linear discriminant analysis, as scikit-learn's solver "svd" with a covariance over n."""
     logits = frequencies(class_of, n_classes, len(rows))
     held = np.unique(class_of)

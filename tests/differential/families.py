@@ -6,20 +6,30 @@ reference and the exact score of one coalition.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
+import mpmath as mp
 import numpy as np
 
 import shapband as sb
 from shapband._typing import AnyArray, FloatArray
 from tests.differential import classifiers, exact
-from tests.differential.cases import Case, classes_case, stream
+from tests.differential.cases import Case, classes_case, quantities_case, stream
 from tests.differential.exact import Matrix
 from tests.differential.logistic import exact_logistic, logistic
-from tests.differential.scores import CLASS_SCORES, class_score
-from tests.differential.settle import Truth, true_class_score
+from tests.differential.networks import network_case, network_reference, network_truth
+from tests.differential.regressions import (
+    exact_least_squares_mse,
+    least_squares_mse,
+    neighbours,
+    sorted_codes,
+)
+from tests.differential.scores import CLASS_SCORES, MSE_SCORES, class_score, mse_score
+from tests.differential.settle import Truth, true_class_score, true_value
 
 
 @dataclass(frozen=True)
@@ -73,8 +83,10 @@ def _codes(case: Case, y: AnyArray) -> tuple[list[int], list[int], int]:
     labels = np.unique(case.y_val)
     known = [*labels.tolist(), *sorted(set(np.unique(y).tolist()) - set(labels.tolist()))]
     places = {label: place for place, label in enumerate(known)}
-    return [places[one] for one in y.tolist()], [places[one] for one in case.y_val.tolist()], len(
-        known
+    return (
+        [places[one] for one in y.tolist()],
+        [places[one] for one in case.y_val.tolist()],
+        len(known),
     )
 
 
@@ -134,6 +146,122 @@ def _classifier(
     )
 
 
+def _mse_case(name: str, number: int) -> Case:
+    case = quantities_case(name, number)
+    scores = MSE_SCORES if case.y_val.var() > 0 else ("inverse_mse", "neg_mse")
+    rng = stream(name + " settings", number)
+    return replace(case, settings={"score": str(rng.choice(scores))})
+
+
+def _ridge_case(number: int) -> Case:
+    case = _mse_case("ridge", number)
+    alpha = float(stream("alpha", number).choice([1e-3, 1.0, 1.0, 1e4]))
+    return replace(case, settings={**case.settings, "alpha": alpha})
+
+
+def _linear(case: Case, model: Callable[..., Any], *data: Any) -> Any:
+    """Score of a least-squares model; coalitions of one record are worth `empty`."""
+    X, y, rows, targets = data
+    score, alpha = case.settings["score"], case.settings.get("alpha", 0.0)
+    variance = _variance(targets)
+    if len(X) < 2 and alpha == 0:
+        return 0.0 if score == "inverse_mse" else mse_score(variance, variance, score)
+    return mse_score(model(X, y, rows, targets, alpha), variance, score)
+
+
+def _variance(targets: Any) -> Any:
+    if isinstance(targets, np.ndarray):
+        return float(targets.var())
+    mean = sum(targets) / len(targets)
+    return sum((t - mean) ** 2 for t in targets) / len(targets)
+
+
+def _linear_reference(case: Case, X: FloatArray, y: FloatArray) -> float:
+    with np.errstate(all="ignore"):
+        try:
+            return float(_linear(case, least_squares_mse, X, y, case.X_val, case.y_val))
+        except np.linalg.LinAlgError:
+            return float("nan")
+
+
+def _linear_truth(case: Case, X: FloatArray, y: FloatArray) -> Truth:
+    def value_of(X: Any, rows: Any, y: Any, targets: Any) -> Any:
+        return _linear(case, exact_least_squares_mse, X, y, rows, targets)
+
+    return true_value(X, y, case.X_val, case.y_val, value_of)
+
+
+def _neighbour_case(name: str, number: int) -> Case:
+    classify = "classification" in name
+    rng = stream(name + " settings", number)
+    case = classes_case(name, number) if classify else _mse_case(name, number)
+    task = "classification" if classify else "regression"
+    weights = str(rng.choice(["uniform", "distance"]))
+    k = int(rng.choice([1, 1, 2, 3, 5, 25]))
+    return replace(case, settings={**case.settings, "k": k, "task": task, "weights": weights})
+
+
+def _neighbours(case: Case, root: Any, X: Any, y: Any, rows: Any, targets: Any) -> Any:
+    settings = case.settings
+    classify = settings["task"] == "classification"
+    options = {"k": settings["k"], "weighted": settings["weights"] == "distance"}
+    found = neighbours(X, y, rows, targets, classify=classify, root=root, **options)
+    return found if classify else mse_score(found, _variance(targets), settings["score"])
+
+
+def _neighbour_codes(case: Case, y: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Numbers in the order of labels, or the quantities themselves."""
+    if case.settings["task"] == "regression":
+        return y, case.y_val
+    codes = sorted_codes(np.concatenate([y, case.y_val])).astype(np.float64)
+    return codes[: len(y)], codes[len(y) :]
+
+
+def _neighbour_reference(case: Case, X: FloatArray, y: AnyArray) -> float:
+    codes, targets = _neighbour_codes(case, y)
+    lists = (X.tolist(), codes.tolist(), case.X_val.tolist(), targets.tolist())
+    try:
+        return float(_neighbours(case, math.sqrt, *lists))
+    except (OverflowError, ZeroDivisionError, ValueError):
+        return float("nan")
+
+
+def _neighbour_truth(case: Case, X: FloatArray, y: AnyArray) -> Truth:
+    codes, targets = _neighbour_codes(case, y)
+
+    def value_of(X: Any, rows: Any, y: Any, targets: Any) -> Any:
+        return _neighbours(case, mp.sqrt, X, y, rows, targets)
+
+    if case.settings["task"] == "classification":
+        # Labels are names, so only the features are moved.
+        def value_of_labels(X: Any, rows: Any, y: Any, _: Any) -> Any:
+            return _neighbours(case, mp.sqrt, X, codes.tolist(), rows, targets.tolist())
+
+        return true_value(X, codes, case.X_val, targets, value_of_labels)
+    return true_value(X, codes, case.X_val, targets, value_of)
+
+
+def _text_label_missing(case: Case) -> str:
+    return _label_missing(case) if case.y_val.dtype.kind == "U" else ""
+
+
+def _regression(name: str, cases: int, make: Callable[[int], Case]) -> Family:
+    utility = partial(_utility, sb.LinearUtility)
+    return Family(name, cases, make, utility, _linear_reference, _linear_truth, lambda case: "")
+
+
+def _neighbour_family(name: str, cases: int) -> Family:
+    return Family(
+        name,
+        cases,
+        partial(_neighbour_case, name),
+        partial(_utility, sb.NeighborUtility),
+        _neighbour_reference,
+        _neighbour_truth,
+        _text_label_missing,
+    )
+
+
 FAMILIES: tuple[Family, ...] = (
     _classifier(
         "naive Bayes", 2500, _naive_bayes_case, sb.GaussianNBUtility,
@@ -146,5 +274,13 @@ FAMILIES: tuple[Family, ...] = (
     _classifier(
         "logistic", 2500, _logistic_case, sb.LogisticUtility,
         logistic, exact_logistic, lambda case: "",
+    ),
+    _regression("least squares", 3000, partial(_mse_case, "least squares")),
+    _regression("ridge", 2000, _ridge_case),
+    _neighbour_family("neighbours, regression", 1500),
+    _neighbour_family("neighbours, classification", 1500),
+    Family(
+        "networks", 600, network_case, partial(_utility, sb.NetworkUtility),
+        network_reference, network_truth, _text_label_missing,
     ),
 )  # fmt: skip

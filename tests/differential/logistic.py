@@ -41,9 +41,7 @@ def logistic(
     return logits
 
 
-def _minimise(
-    Z: FloatArray, true: FloatArray, ridge: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _minimise(Z: FloatArray, true: FloatArray, ridge: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Weights (d, K) and intercepts (K,), the first of which is 0."""
     n, d = Z.shape
     K = true.shape[1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import mpmath as mp
 import numpy as np
@@ -101,3 +101,31 @@ def _shifted(exact: Matrix, moved: Sequence[Matrix], true: Sequence[int], sign: 
         shifted.append(new)
     return shifted
 
+
+ValueOf = Callable[[Matrix, Matrix, Sequence[Any], Sequence[Any]], Any]
+
+
+def true_value(
+    X: FloatArray, y: FloatArray, rows: FloatArray, targets: FloatArray, value_of: ValueOf
+) -> Truth:
+    """Return the exact value of a regression or of neighbours.
+
+    Values that jump, such as accuracies, need several moved inputs to be seen to jump, and moves as
+    large as the rounding errors of distances.
+    """
+    with mp.workdps(DIGITS):
+        columns = [[mp.mpf(float(t)) for t in column] for column in (y, targets)]
+        value = float(value_of(exact_rows(X), exact_rows(rows), *columns))
+        rng = np.random.default_rng(0)
+        change = 0.0
+        for large in (1.0, 1.0, OPERATIONS, OPERATIONS, OPERATIONS, OPERATIONS):
+            of_X, of_rows = wiggles(rng, [X, rows])
+            of_y, of_targets = wiggles(rng, [y[:, None], targets[:, None]])
+            moved = value_of(
+                exact_rows(X, large * of_X),
+                exact_rows(rows, large * of_rows),
+                [row[0] for row in exact_rows(y[:, None], large * of_y)],
+                [row[0] for row in exact_rows(targets[:, None], large * of_targets)],
+            )
+            change = max(change, abs(float(moved) - value) * OPERATIONS / large)
+        return Truth(value, value - change, value + change)
