@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo docs site test test-long mutants lint check package bench coverage reproduce clean
+.PHONY: demo docs site test test-long fuzz mutants lint check package bench coverage reproduce clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -27,6 +27,11 @@ test: .venv/installed  ## the ordinary tests
 
 test-long: .venv/long  ## the full-size statistical checks, load tests, and a real Ray cluster
 	$(BIN)/python -m pytest --quiet -m long tests
+
+# FAMILY="naive Bayes" tries some of the cases, and CASE=38 repeats one of them.
+fuzz: .venv/installed  ## compare utilities and solvers with references in 60 digits
+	$(BIN)/python -m tests.differential.run $(if $(FAMILY),--family "$(FAMILY)") \
+		$(if $(CASE),--case $(CASE))
 
 .venv-mutants/installed: pyproject.toml mutation/requirements.txt
 	$(PYTHON) -m venv --clear .venv-mutants

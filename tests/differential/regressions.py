@@ -47,27 +47,54 @@ def least_squares_mse(
 def exact_least_squares_mse(
     X: Matrix, y: Sequence[Any], rows: Matrix, targets: Sequence[Any], alpha: float
 ) -> Any:
-    """The same from normal equations, which in 60 digits lose nothing."""
-    d = len(rows[0])
-    vary = [f for f in range(d) if any(x[f] != X[0][f] for x in X)]
-    level = mp.fsum(y) / len(y)
-    fitted = [level] * len(rows)
-    if vary:
-        middle = [mp.fsum(x[f] for x in X) / len(X) for f in vary]
-        unit = [max(abs(x[f] - m) for x in X) for f, m in zip(vary, middle, strict=True)]
-        places = list(zip(vary, middle, unit, strict=True))
-        Z = [[(x[f] - m) / u for f, m, u in places] for x in X]
-        z = [[(x[f] - m) / u for f, m, u in places] for x in rows]
-        p = len(vary)
-        gram, right = mp.matrix(p), [mp.mpf(0)] * p
-        for i in range(p):
-            right[i] = mp.fsum(row[i] * (t - level) for row, t in zip(Z, y, strict=True))
-            for j in range(p):
-                gram[i, j] = mp.fsum(row[i] * row[j] for row in Z)
-            gram[i, i] += mp.mpf(alpha) / unit[i] ** 2
-        solution = _least_norm(gram, right, unit)
-        fitted = [level + mp.fdot(row, solution) for row in z]
-    return mp.fsum((f - t) ** 2 for f, t in zip(fitted, targets, strict=True)) / len(targets)
+    """The same from normal equations, with so many digits that they lose nothing."""
+    vary = [f for f in range(len(rows[0])) if any(x[f] != X[0][f] for x in X)]
+    size = [max(abs(x[f]) for x in X) for f in vary] or [mp.mpf(1)]
+    # The least norm compares the units of dependent features, and a weak penalty chooses between
+    # them, so that the digits of all units must be there.
+    digits = 4 * mp.log10(max(size) / min(size))
+    if alpha > 0:
+        digits = max(digits, mp.log10(max(size) ** 2 / alpha))
+    with mp.extradps(int(max(0, digits))):
+        level = mp.fsum(y) / len(y)
+        fitted = [level] * len(rows)
+        if vary:
+            middle = [mp.fsum(x[f] for x in X) / len(X) for f in vary]
+            unit = [max(abs(x[f] - m) for x in X) for f, m in zip(vary, middle, strict=True)]
+            places = list(zip(vary, middle, unit, strict=True))
+            Z = [[(x[f] - m) / u for f, m, u in places] for x in X]
+            solution = _fit(Z, [t - level for t in y], unit, alpha)
+            fitted = [
+                level
+                + mp.fsum((x[f] - m) / u * s for (f, m, u), s in zip(places, solution, strict=True))
+                for x in rows
+            ]
+        return mp.fsum((f - t) ** 2 for f, t in zip(fitted, targets, strict=True)) / len(targets)
+
+
+def _fit(Z: Matrix, y: Sequence[Any], unit: Sequence[Any], alpha: float) -> list[Any]:
+    """Coefficients of standardised features."""
+    p = len(unit)
+    gram, right = mp.matrix(p), [mp.mpf(0)] * p
+    for i in range(p):
+        right[i] = mp.fsum(row[i] * t for row, t in zip(Z, y, strict=True))
+        for j in range(p):
+            gram[i, j] = mp.fsum(row[i] * row[j] for row in Z)
+        gram[i, i] += mp.mpf(alpha) / unit[i] ** 2
+    return _solved(gram, right) if alpha > 0 else _least_norm(gram, right, unit)
+
+
+def _solved(gram: Any, right: Sequence[Any]) -> list[Any]:
+    """Solve normal equations after scaling them to a unit diagonal."""
+    p = len(right)
+    scale = [1 / mp.sqrt(gram[i, i]) for i in range(p)]
+    scaled, b = mp.matrix(p), mp.matrix(p, 1)
+    for i in range(p):
+        b[i] = right[i] * scale[i]
+        for j in range(p):
+            scaled[i, j] = gram[i, j] * scale[i] * scale[j]
+    found = mp.lu_solve(scaled, b)
+    return [found[i] * scale[i] for i in range(p)]
 
 
 def _least_norm(gram: Any, right: Sequence[Any], unit: Sequence[Any]) -> list[Any]:

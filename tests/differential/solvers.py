@@ -103,7 +103,7 @@ def grouping_of(rng: np.random.Generator, n: int) -> Grouping | None:
 def solved(number: int) -> tuple[str, float]:
     """Solve one game by one solver; return the outcome and the largest relative difference."""
     rng = stream("solvers", number)
-    n = int(rng.integers(1, 7))
+    n = int(rng.integers(1, 6))
     table, index = game(rng, n), index_of(rng)
     kind = ("exact", "owen", "strata", "permutation", "balanced")[number % 5]
     names = NAMES[:n]
