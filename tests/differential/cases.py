@@ -8,6 +8,7 @@ larger than spreads, labels that only some providers or only the validation rows
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
@@ -114,7 +115,7 @@ def _cut(
 ) -> Case:
     """Cut rows into the validation rows and the records of providers."""
     ends = n_val + np.cumsum([0, *sizes])
-    parts = tuple((X[a:b].copy(), y[a:b].copy()) for a, b in zip(ends, ends[1:], strict=False))
+    parts = tuple((X[a:b].copy(), y[a:b].copy()) for a, b in pairwise(ends))
     return Case(family, number, X[:n_val].copy(), y[:n_val], parts, traits=tuple(traits))
 
 

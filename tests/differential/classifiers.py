@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-
 from shapband._typing import AnyArray, FloatArray
 
 SMALLEST = 1e-4  # documented: smaller singular values do not count in discriminant analysis

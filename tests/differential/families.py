@@ -126,6 +126,14 @@ def _label_missing(case: Case) -> str:
     )
 
 
+def _penalty_too_weak(case: Case) -> str:
+    """Reason of logistic regression to refuse a case: a penalty below squared rounding errors."""
+    X = np.concatenate([X for X, _ in case.parts])
+    largest = float(np.abs(X - X.mean(axis=0)).max())
+    weak = 1 / case.settings["C"] < (2.0**-52 * largest) ** 2
+    return "the penalty is below the squared rounding errors of the features" if weak else ""
+
+
 def _classifier(
     name: str,
     cases: int,
@@ -164,7 +172,7 @@ def _linear(case: Case, model: Callable[..., Any], *data: Any) -> Any:
     X, y, rows, targets = data
     score, alpha = case.settings["score"], case.settings.get("alpha", 0.0)
     variance = _variance(targets)
-    if len(X) < 2 and alpha == 0:
+    if len(X) < 2:
         return 0.0 if score == "inverse_mse" else mse_score(variance, variance, score)
     return mse_score(model(X, y, rows, targets, alpha), variance, score)
 
@@ -271,10 +279,6 @@ FAMILIES: tuple[Family, ...] = (
         "discriminant", 2500, partial(_with_score, classes_case, "discriminant"), sb.LDAUtility,
         classifiers.discriminant, exact.discriminant, _label_missing,
     ),
-    _classifier(
-        "logistic", 2500, _logistic_case, sb.LogisticUtility,
-        logistic, exact_logistic, lambda case: "",
-    ),
     _regression("least squares", 3000, partial(_mse_case, "least squares")),
     _regression("ridge", 2000, _ridge_case),
     _neighbour_family("neighbours, regression", 1500),
@@ -282,5 +286,9 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "networks", 600, network_case, partial(_utility, sb.NetworkUtility),
         network_reference, network_truth, _text_label_missing,
+    ),
+    _classifier(
+        "logistic", 2500, _logistic_case, sb.LogisticUtility,
+        logistic, exact_logistic, _penalty_too_weak,
     ),
 )  # fmt: skip

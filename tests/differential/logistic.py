@@ -101,7 +101,7 @@ def exact_logistic(
     # A weak penalty alone decides between dependent features, so its digits must be there, too.
     weak = max([0, *(-mp.log10(r) for r in ridge)])
     with mp.extradps(int(1.5 * weak)):
-        beta = _exact_minimum(Z, place, len(held), ridge)
+        beta = _exact_minimum(Z, place, len(held), ridge, _float_start(Z, place, len(held), ridge))
     for r, row in enumerate(rows):
         z = standard(row)
         for k, c in enumerate(held):
@@ -111,11 +111,27 @@ def exact_logistic(
     return logits
 
 
-def _exact_minimum(Z: Matrix, place: Sequence[int], K: int, ridge: Sequence[Any]) -> Matrix:
+def _float_start(Z: Matrix, place: Sequence[int], K: int, ridge: Sequence[Any]) -> Matrix:
+    """The optimum in float64, or else the logits of the class frequencies."""
+    floats = np.array([[float(z) for z in row[1:]] for row in Z]).reshape(len(Z), -1)
+    share = 2.0 if K == 2 else 1.0
+    with np.errstate(all="ignore"):
+        weights, intercepts = _minimise(
+            floats, np.eye(K)[list(place)], share * np.array([float(r) for r in ridge])
+        )
+    if np.isfinite(weights).all():
+        found = np.column_stack([intercepts, weights.T])
+        return [[mp.mpf(float(b)) for b in row] for row in found[1:] - found[0]]
+    counts = [place.count(k) for k in range(K)]
+    logs = [mp.log(mp.mpf(count) / counts[0]) for count in counts]
+    return [[log] + [mp.mpf(0)] * len(ridge) for log in logs[1:]]
+
+
+def _exact_minimum(
+    Z: Matrix, place: Sequence[int], K: int, ridge: Sequence[Any], beta: Matrix
+) -> Matrix:
     """Coefficients of classes 1 .. K - 1, the intercept first, as differences to class 0."""
     p, free = len(Z[0]), K - 1
-    counts = [place.count(k) for k in range(K)]
-    beta = [[mp.log(mp.mpf(counts[k]) / counts[0])] + [mp.mpf(0)] * (p - 1) for k in range(1, K)]
     if free == 0:
         return beta
     # With three classes or more, sum_k |w_k|² is least if the w_k sum to 0 for each feature.

@@ -22,8 +22,8 @@ from shapband.errors import ShapbandError
 from shapband.seeds import Seeds
 from tests.differential.cases import Case
 from tests.differential.families import FAMILIES, Family
-from tests.differential.solvers import added_up, solved
 from tests.differential.settle import Truth, close, verdict
+from tests.differential.solvers import added_up, solved
 
 OUTCOMES = ("equal", "refused", "needless error", "reference wrong", "ill-posed", "ours wrong")
 

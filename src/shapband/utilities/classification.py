@@ -65,7 +65,7 @@ def mean_and_scale(X: FloatArray, owner: str) -> tuple[FloatArray, FloatArray]:
     usable = np.isfinite(mean) & np.isfinite(scale) & (scale > np.finfo(np.float64).tiny)
     if not usable.all():
         raise InvalidInput(
-            f"{owner}: the squares of column {int(np.argmin(usable))} of X_val are beyond the range "
-            "of floats: rescale the feature"
+            f"{owner}: the squares of column {int(np.argmin(usable))} of X_val are beyond the "
+            "range of floats: rescale the feature"
         )
     return mean, scale

@@ -145,7 +145,7 @@ def _within(total, means, summaries, inside):
 
 @njit(**OPTIONS)
 def _merge(summaries, inside, counts, lost, means, scatter):
-    """Write class means and scatter of the lost features from the providers' own means and scatter about them."""
+    """Write means and scatter of the lost features from the providers' own means and scatter."""
     classes, d = means.shape
     seen, gap = np.zeros(classes), np.empty(d)
     origin, merged, about = np.zeros((classes, d)), np.zeros((classes, d)), np.zeros((d, d))
