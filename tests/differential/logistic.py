@@ -12,12 +12,11 @@ from typing import Any
 
 import mpmath as mp
 import numpy as np
-from scipy.special import logsumexp, softmax
 
 from shapband._typing import AnyArray, FloatArray
 from tests.differential.exact import Matrix
 
-MOST_STEPS = 2000
+MOST_STEPS = 1000
 
 
 def logistic(
@@ -56,22 +55,29 @@ def _minimise(Z: FloatArray, true: FloatArray, ridge: FloatArray) -> tuple[Float
 
     def objective(b: FloatArray) -> float:
         eta = design @ b
-        loss = (logsumexp(eta, axis=1) - (eta * true).sum(axis=1)).sum()
+        top = eta.max(axis=1)
+        logs = np.log(np.exp(eta - top[:, None]).sum(axis=1)) + top
+        loss = (logs - (eta * true).sum(axis=1)).sum()
         return float(loss + 0.5 * (penalty * b[: d * K] ** 2).sum())
 
     for _ in range(MOST_STEPS):
-        p = softmax(design @ beta, axis=1)
+        eta = design @ beta
+        p = np.exp(eta - eta.max(axis=1)[:, None])
+        p /= p.sum(axis=1)[:, None]
         gradient = np.einsum("nk,nkj->j", p - true, design)
         gradient[: d * K] += penalty * beta[: d * K]
         half = design - np.einsum("nk,nkj->nj", p, design)[:, None]
-        hessian = np.einsum("nk,nki,nkj->ij", p, half, half, optimize=True)
+        root = (np.sqrt(p)[:, :, None] * half).reshape(n * K, -1)
+        hessian = root.T @ root
         hessian[np.diag_indices(d * K)] += penalty
         unit = 1.0 / np.sqrt(np.diag(hessian))
         if not np.isfinite(unit).all():
             break
         step = -unit * np.linalg.lstsq(hessian * np.outer(unit, unit), unit * gradient)[0]
         change = np.ptp(design @ step, axis=1).max()
-        share, before = 1.0, objective(beta)
+        if not np.isfinite(change):
+            break
+        share, before = min(1.0, 30.0 / max(change, 1e-9)), objective(beta)
         while share * change > 0.5 and objective(beta + share * step) > before:
             share /= 2
         beta = beta + share * step
@@ -185,7 +191,7 @@ def _exact_minimum(
         step = mp.lu_solve(hessian, gradient)
         moves = [[step[k * p + i] * unit[k * p + i] for i in range(p)] for k in range(free)]
         change = max(max(row) - min(row) for row in forms(moves))
-        share, before = mp.mpf(1), objective(beta, eta)
+        share, before = min(mp.mpf(1), 30 / max(change, mp.mpf(1))), objective(beta, eta)
         while share * change > 0.5:
             tried = _plus(beta, moves, share)
             if objective(tried, forms(tried)) <= before:

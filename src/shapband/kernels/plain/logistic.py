@@ -14,13 +14,13 @@ digits are twice as many.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp, softmax
 
 from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.kernels.plain.class_scores import class_scores
 
 TOLERANCE = 1e-12
 MOST_STEPS = 2000  # logits grow by about 1 in a step, up to 700 at the least penalty
+LONGEST = 30.0  # most that a step changes logits
 NOISE = 1e-8  # largest error of a logit by rounding with which a fit counts as found
 EPS = float(np.finfo(np.float64).eps)
 
@@ -123,12 +123,15 @@ def fit(Z: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray) -> F
 
     def objective(b: FloatArray) -> float:
         logits = _logits(Z, b)
-        losses = logsumexp(logits, axis=1) - logits[true]
+        top = logits.max(axis=1)
+        losses = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top - logits[true]
         return float(losses.sum() + ((penalty @ b.ravel()) ** 2).sum() / 2)
 
     found = np.full_like(beta, np.nan)
     for _ in range(MOST_STEPS):
-        chances = softmax(_logits(Z, beta), axis=1)
+        logits = _logits(Z, beta)
+        parts = np.exp(logits - logits.max(axis=1)[:, None])
+        chances = parts / parts.sum(axis=1)[:, None]
         misses = _chances_of_others(chances)
         errors = np.where(true, -misses, chances)[:, 1:]
         gradient = (errors.T @ Z).ravel() + penalty.T @ (penalty @ beta.ravel())
@@ -138,7 +141,9 @@ def fit(Z: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray) -> F
         inverse = np.linalg.inv(factor) * unit[:, None]
         step = -(inverse @ (inverse.T @ gradient)).reshape(free, p)
         change = float(np.abs(Z @ step.T).max())
-        share, before = 1.0, objective(beta)
+        if not np.isfinite(change):
+            return found
+        share, before = min(1.0, LONGEST / change) if change > 0 else 1.0, objective(beta)
         # Steps that change logits by more than 1/2 are halved until they lower the objective.
         while share * change > 0.5 and objective(beta + share * step) > before:
             share /= 2
