@@ -17,9 +17,9 @@ since it was computed, it is used again: the next step's relative error is about
 step for which this is below `TOLERANCE`; so the result does not depend on the starting point.
 
 *Uncertain fits.* If classes are separable and the penalty is weak, all probabilities are close to 0
-or 1, the Hessian is small beside the sums of squares of the features, and rounding errors of the
-gradient, which is a sum of differences p - 1, change the logits. Such a fit is given up, and left
-to the slower one in `shapband.kernels.plain.logistic`.
+or 1, the Hessian is small beside the features, and rounding errors of the gradient, which is a sum
+of differences p - 1, change the logits. Such a fit is given up, and left to the slower one in
+`shapband.kernels.plain.logistic`.
 """
 
 import math
@@ -54,7 +54,7 @@ SAFE = 0.5  # a step that changes logits by no more lowers the objective
 ENOUGH = 1e-4  # share of the linear decrease that a longer step must reach
 MOST_STEPS = 500
 LEAST_EIGENVALUE = 1e-3
-CERTAIN = 1e-6  # pivots above this part of a feature's squares leave errors of logits below 1e-9
+CERTAIN = 1e-6  # pivots above this part of the sum of a feature leave errors of logits below 1e-9
 PIVOT_TOL = 1e-13  # smaller pivots, relative to their diagonal entry, are mostly rounding errors
 
 
@@ -244,14 +244,18 @@ def _is_finite(numbers, size):
 
 @njit(**OPTIONS)
 def _is_certain(columns, count, p, size, ridge, hessian, careful):
-    """Whether the pivots, or else the penalty, are large beside the squares of the features."""
+    """Whether the pivots, or else the penalty, are large beside the sums of the features.
+
+    The rounding error of a gradient is about 1e-16 of the sum of |z|, and over the pivot it is that
+    of a coefficient. Validation rows are standardised, so it is about that of their logits, too.
+    """
     for f in range(p):
-        squares = 0.0
+        total = 0.0
         for r in range(count):
-            squares += columns[f, r] * columns[f, r]
+            total += abs(columns[f, r])
         for i in range(f, size, p):
             least = (ridge[f - 1] if f else hessian[i, i]) if careful else hessian[i, i]
-            if not least >= CERTAIN * squares:
+            if not least >= CERTAIN * total:
                 return False
     return True
 

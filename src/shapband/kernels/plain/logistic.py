@@ -18,10 +18,10 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.kernels.plain.class_scores import class_scores
 
-TOLERANCE = 1e-12
+TOLERANCE = 1e-14  # of the squared change of a logit, relative to logits above 1
 MOST_STEPS = 2000  # logits grow by about 1 in a step, up to 700 at the least penalty
 LONGEST = 30.0  # most that a step changes logits
-NOISE = 1e-8  # largest error of a logit by rounding with which a fit counts as found
+NOISE = 1e-9  # largest error by rounding, relative to logits above 1, of a fit that counts
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -97,7 +97,7 @@ def _value(
     found = np.zeros((len(classes), len(codes)))
     if len(classes) > 1:
         Z = np.column_stack([np.ones(len(records)), records[:, 1:]])
-        found[1:] = fit(Z, class_of, len(classes), ridge) @ rows
+        found[1:] = fit(Z, class_of, len(classes), ridge, rows.T) @ rows
         if np.isnan(found).any():
             return float("nan")
     others = np.cumsum(classes < 0) - 1
@@ -107,10 +107,12 @@ def _value(
     return float(class_scores(logits[None], codes, n_labels, score)[0])
 
 
-def fit(Z: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray) -> FloatArray:
-    """Coefficients (classes - 1, p) of records Z (n, p), whose first column is 1.
+def fit(
+    Z: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray, rows: FloatArray
+) -> FloatArray:
+    """Coefficients (classes - 1, p) of records Z (n, p), whose first column is 1, as that of rows.
 
-    They are NaN if rounding errors leave the logits of the records uncertain by more than `NOISE`.
+    They are NaN if rounding errors leave the logits of the rows uncertain by more than `NOISE`.
     If there are three classes or more, all are penalised alike, so the penalty of differences to
     class 0 is the sum of their squares less the square of their sum over the number of classes.
     """
@@ -148,12 +150,14 @@ def fit(Z: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray) -> F
         while share * change > 0.5 and objective(beta + share * step) > before:
             share /= 2
         beta += share * step
-        if change**2 <= TOLERANCE:
-            rounding = (np.abs(errors).T @ np.abs(Z)).ravel() + np.abs(penalty.T) @ np.abs(
-                penalty @ beta.ravel()
-            )
-            spread = inverse @ (inverse.T * (EPS * rounding))  # a square root of its covariance
-            noise = np.abs(Z @ np.sqrt((spread**2).sum(axis=1)).reshape(free, p).T).max()
+        both = np.concatenate([Z, rows])
+        size = 1.0 + np.abs(both @ beta.T)
+        if float((np.abs(both @ step.T) / size).max()) ** 2 <= TOLERANCE:
+            terms = np.abs(penalty.T) @ np.abs(penalty @ beta.ravel())
+            rounding = EPS * ((np.abs(errors).T @ np.abs(Z)).ravel() + terms)
+            spread = inverse @ (inverse.T * rounding)  # a square root of its covariance
+            deviation = np.sqrt((spread**2).sum(axis=1)).reshape(free, p)
+            noise = (np.abs(rows) @ deviation.T / size[len(Z) :]).max()
             return beta if noise <= NOISE else found
     return found
 
