@@ -77,7 +77,7 @@ def _minimise(Z: FloatArray, true: FloatArray, ridge: FloatArray) -> tuple[Float
         change = np.ptp(design @ step, axis=1).max()
         if not np.isfinite(change):
             break
-        share, before = min(1.0, 30.0 / max(change, 1e-9)), objective(beta)
+        share, before = min(1.0, 1e8 / max(change, 1e-9)), objective(beta)
         while share * change > 0.5 and objective(beta + share * step) > before:
             share /= 2
         beta = beta + share * step
@@ -191,7 +191,7 @@ def _exact_minimum(
         step = mp.lu_solve(hessian, gradient)
         moves = [[step[k * p + i] * unit[k * p + i] for i in range(p)] for k in range(free)]
         change = max(max(row) - min(row) for row in forms(moves))
-        share, before = min(mp.mpf(1), 30 / max(change, mp.mpf(1))), objective(beta, eta)
+        share, before = min(mp.mpf(1), 10**8 / max(change, mp.mpf(1))), objective(beta, eta)
         while share * change > 0.5:
             tried = _plus(beta, moves, share)
             if objective(tried, forms(tried)) <= before:

@@ -49,7 +49,7 @@ def exact_least_squares_mse(
 ) -> Any:
     """The same from normal equations, with so many digits that they lose nothing."""
     vary = [f for f in range(len(rows[0])) if any(x[f] != X[0][f] for x in X)]
-    size = [max(abs(x[f]) for x in X) for f in vary] or [mp.mpf(1)]
+    size = [max(abs(x[f] - X[0][f]) for x in X) for f in vary] or [mp.mpf(1)]
     # The least norm compares the units of dependent features, and a weak penalty chooses between
     # them, so that the digits of all units must be there.
     digits = 4 * mp.log10(max(size) / min(size))
@@ -112,7 +112,7 @@ def _least_norm(gram: Any, right: Sequence[Any], unit: Sequence[Any]) -> list[An
         b[i] = solution[i] / unit[i]
         for j, k in enumerate(null):
             A[i, j] = vectors[i, k] / unit[i]
-    shift = mp.lu_solve(A, b)
+    shift, _ = mp.qr_solve(A, b)
     return [
         solution[i] - mp.fsum(vectors[i, k] * shift[j] for j, k in enumerate(null))
         for i in range(p)

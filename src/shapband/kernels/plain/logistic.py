@@ -20,7 +20,7 @@ from shapband.kernels.plain.class_scores import class_scores
 
 TOLERANCE = 1e-14  # of the squared change of a logit, relative to logits above 1
 MOST_STEPS = 2000  # logits grow by about 1 in a step, up to 700 at the least penalty
-LONGEST = 30.0  # most that a step changes logits
+LONGEST = 1e8  # most that a step changes logits, so that it is halved less than 30 times
 NOISE = 1e-9  # largest error by rounding, relative to logits above 1, of a fit that counts
 EPS = float(np.finfo(np.float64).eps)
 
