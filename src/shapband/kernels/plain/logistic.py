@@ -97,7 +97,8 @@ def _value(
     found = np.zeros((len(classes), len(codes)))
     if len(classes) > 1:
         Z = np.column_stack([np.ones(len(records)), records[:, 1:]])
-        found[1:] = fit(Z, class_of, len(classes), ridge, rows.T) @ rows
+        with np.errstate(over="ignore", invalid="ignore"):  # the fit is NaN then
+            found[1:] = fit(Z, class_of, len(classes), ridge, rows.T) @ rows
         if np.isnan(found).any():
             return float("nan")
     others = np.cumsum(classes < 0) - 1
