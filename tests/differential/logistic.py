@@ -17,6 +17,7 @@ from shapband._typing import AnyArray, FloatArray
 from tests.differential.exact import Matrix
 
 MOST_STEPS = 1000
+MOST_EXACT_STEPS = 60  # each takes up to a second with the digits of the weakest penalties
 
 
 def logistic(
@@ -156,7 +157,7 @@ def _exact_minimum(
             loss += r * (mp.fsum(w * w for w in own) - together * mp.fsum(own) ** 2) / 2
         return loss
 
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_EXACT_STEPS):
         eta = forms(beta)
         chances = []
         for row in eta:

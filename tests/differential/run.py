@@ -25,7 +25,15 @@ from tests.differential.families import FAMILIES, Family
 from tests.differential.settle import Truth, close, verdict
 from tests.differential.solvers import added_up, solved
 
-OUTCOMES = ("equal", "refused", "needless error", "reference wrong", "ill-posed", "ours wrong")
+OUTCOMES = (
+    "equal",
+    "refused",
+    "needless error",
+    "reference wrong",
+    "ill-posed",
+    "unsettled",
+    "ours wrong",
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class Tally:
     def add(self, number: int, finding: Finding) -> None:
         self.counts[finding.outcome] += 1
         self.difference = max(self.difference, finding.difference)
-        if finding.outcome in ("ours wrong", "needless error"):
+        if finding.outcome in ("ours wrong", "unsettled", "needless error"):
             self.bad.append((number, finding))
 
 
@@ -105,14 +113,24 @@ def compare(family: Family, case: Case) -> Finding:
                 if close(ours, reference):
                     largest = max(largest, abs(ours - reference) / max(1.0, abs(reference)))
                 else:
-                    truth: Truth = family.truth(case, X, y)
-                    outcome = verdict(ours, reference, truth)
+                    outcome, found = _settled(family, case, mask, ours, reference)
                     details.append(
-                        f"{mask:b}: {outcome}: ours {ours!r}, reference {reference!r}, {truth}"
+                        f"{mask:b}: {outcome}: ours {ours!r}, reference {reference!r}, {found}"
                     )
             if OUTCOMES.index(outcome) > OUTCOMES.index(worst):
                 worst = outcome
     return Finding(worst, largest, tuple(details))
+
+
+def _settled(
+    family: Family, case: Case, mask: int, ours: float, reference: float
+) -> tuple[str, str]:
+    """Return who is wrong, and the exact value."""
+    try:
+        truth: Truth = family.truth(case, *case.joined(mask))
+    except ArithmeticError as error:
+        return "unsettled", str(error)
+    return verdict(ours, reference, truth), str(truth)
 
 
 def _by_fractions(solve: Callable[[int], tuple[str, float]], number: int) -> Finding:
