@@ -173,7 +173,8 @@ def _penalty_rows(classes: int, ridge: FloatArray) -> FloatArray:
     if classes == 2:
         return roots
     centred = np.eye(classes)[:, 1:] - 1.0 / classes  # deviations from the mean of all classes
-    return np.kron(centred, roots)
+    rows: FloatArray = np.kron(centred, roots).astype(np.float64, copy=False)
+    return rows
 
 
 def _chances_of_others(chances: FloatArray) -> FloatArray:
@@ -199,7 +200,7 @@ def _newton_factor(
     length = np.sqrt((stacked**2).sum(axis=0))
     if not (np.isfinite(length).all() and (length > 0).all()):
         return None, length
-    factor = np.linalg.qr(stacked / length, mode="r")
+    factor: FloatArray = np.asarray(np.linalg.qr(stacked / length, mode="r"))
     if not (np.abs(np.diag(factor)) > len(factor) * EPS).all():
         return None, length
     return factor, 1.0 / length
