@@ -180,7 +180,7 @@ class LogisticUtility(Utility):
         return values
 
     @property
-    def _fixed(self) -> tuple[Any, ...]:
+    def _fixed(self) -> tuple[FloatArray, FloatArray, IntArray, int, int]:
         """The arguments that all kernels share."""
         return self._ridge, self._columns, self._y, len(self._labels), self._score
 
