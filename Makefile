@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo docs site test test-long golden mutants lint check package bench coverage reproduce clean
+.PHONY: demo docs site test test-long fuzz golden mutants lint check package bench coverage reproduce clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -31,6 +31,11 @@ test-long: .venv/long  ## the full-size statistical checks, load tests, and a re
 # BESIDE=out/before.json lists the differences to a record made before.
 golden: .venv/installed  ## record the numbers of every way to play games
 	$(BIN)/python -m tests.golden.record out/golden.json $(if $(BESIDE),--beside $(BESIDE))
+
+# FAMILY="naive Bayes" tries some of the cases, and CASE=38 repeats one of them.
+fuzz: .venv/installed  ## compare utilities and solvers with references in 60 digits
+	$(BIN)/python -m tests.differential.run $(if $(FAMILY),--family "$(FAMILY)") \
+		$(if $(CASE),--case $(CASE))
 
 .venv-mutants/installed: pyproject.toml mutation/requirements.txt
 	$(PYTHON) -m venv --clear .venv-mutants

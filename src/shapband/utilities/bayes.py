@@ -19,8 +19,8 @@ class GaussianNBUtility(ClassSumsUtility):
     """A coalition is worth the score of a Gaussian naive Bayes classifier of its records.
 
     The model is scikit-learn's `GaussianNB`, with class frequencies of the coalition as priors. It
-    needs the records only through the number, the sum and the sum of squares of each class, so
-    these are a provider's summary, and nothing is fitted again.
+    needs the records only through the number, the sums and the squares of each class, so these are
+    a provider's summary, and nothing is fitted again.
 
     A coalition whose records have the same label always predicts that label. A label of `y_val`
     that a coalition has not seen gets the probability 0. If all records of a coalition are equal,
@@ -70,7 +70,7 @@ class GaussianNBUtility(ClassSumsUtility):
 
     @property
     def _shape(self) -> tuple[int, int]:
-        return len(self._labels), 1 + 2 * len(self._scale)
+        return len(self._labels), 1 + 4 * len(self._scale)
 
     def _write(
         self, X: FloatArray, codes: IntArray, rows: IntArray, summaries: FloatArray, place: int

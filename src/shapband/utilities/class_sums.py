@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
-from shapband.coalitions import mask_rows
+from shapband.coalitions import mask_rows, row_masks
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.records import Batch, Schema, schema_of
 from shapband.utilities.base import (
+    CoalitionFailed,
     GameSummaries,
     MergeableUtility,
     check_validation,
@@ -26,6 +27,10 @@ from shapband.utilities.magnitudes import check_distances, standard_units
 from shapband.utilities.scores import Empty, check_empty
 
 _AT_ONCE = 4  # features that kernels read together
+_TOO_FAR = (
+    "its records are so far from the validation rows, in units of their deviations, that sums of "
+    "squares overflow: check the units of the features"
+)
 
 
 class ClassSumsUtility(MergeableUtility):
@@ -107,8 +112,12 @@ class ClassSumsUtility(MergeableUtility):
     ) -> FloatArray:
         stacked = np.ascontiguousarray(games)
         scores = self._scores(stacked, inside, of_game)
-        counts = stacked[..., 0].sum(axis=2)  # the first number of each class is its records
-        scores[(inside * counts[of_game]).sum(axis=1) == 0] = self.empty
+        counts = stacked[:, :, : len(self._labels), 0].sum(axis=2)
+        nobody = (inside * counts[of_game]).sum(axis=1) == 0
+        scores[nobody] = self.empty
+        if np.isnan(scores).any():
+            failed = row_masks(inside[np.isnan(scores)][:1])[0]
+            raise CoalitionFailed(failed, _TOO_FAR)
         return scores
 
     def _known(self, y: AnyArray) -> IntArray:

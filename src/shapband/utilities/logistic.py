@@ -12,12 +12,18 @@ from shapband import kernels
 from shapband._facts import facts, name_of
 from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.checks import check_number
-from shapband.coalitions import mask_rows
+from shapband.coalitions import mask_rows, row_masks
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
+from shapband.kernels.plain import logistic as careful
 from shapband.providers import Provider
 from shapband.records import Batch, Schema
-from shapband.utilities.base import GameSummaries, Utility, validation_facts
+from shapband.utilities.base import (
+    CoalitionFailed,
+    GameSummaries,
+    Utility,
+    validation_facts,
+)
 from shapband.utilities.classification import baseline_score, check_class_score
 from shapband.utilities.embed import BatchCache, Embedding
 from shapband.utilities.faults import warn_of_lone_labels
@@ -26,6 +32,10 @@ from shapband.utilities.magnitudes import check_distances, standard_units
 from shapband.utilities.scores import Empty, check_empty
 
 _OWNER = "LogisticUtility"
+_UNCERTAIN = (
+    "the penalty is so weak beside the features that rounding errors decide the fit: rescale the "
+    "features, for example with embed=StandardScaler().fit(X_val), or pass a smaller C"
+)
 _LANES = 8  # records are stored in vectors of this many
 
 
@@ -149,29 +159,49 @@ class LogisticUtility(Utility):
         return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        table: FloatArray = kernels.load("logistic").logistic_table(*self._game(games))
+        stacked = _stacked(games)
+        table: FloatArray = kernels.load("logistic").logistic_table(stacked, *self._fixed)
         table[:, 0] = self.empty
+        of_game, masks = np.nonzero(np.isnan(table))
+        inside = mask_rows(masks.tolist(), stacked.shape[1])
+        table[of_game, masks] = self._carefully(stacked, inside, of_game)
         return table
 
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
+        stacked = _stacked(games)
         prefixes = kernels.load("logistic").logistic_prefixes
-        values: FloatArray = prefixes(*self._game(games), orders, first)
+        values: FloatArray = prefixes(stacked, *self._fixed, orders, first)
+        of_game, t, k = np.nonzero(np.isnan(values))
+        position = np.argsort(orders, axis=2)
+        inside = (position[of_game, t] <= k[:, None]).astype(np.uint8)
+        values[of_game, t, k] = self._carefully(stacked, inside, of_game)
         return values
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
+        stacked = _stacked(games)
         rows = kernels.load("logistic").logistic_rows
-        values: FloatArray = rows(*self._game(games), inside, of_game)
+        values: FloatArray = rows(stacked, *self._fixed, inside, of_game)
         values[~inside.any(axis=1)] = self.empty
+        left = np.isnan(values)
+        values[left] = self._carefully(stacked, inside[left], of_game[left])
         return values
 
-    def _game(self, games: GameSummaries) -> tuple[Any, ...]:
+    @property
+    def _fixed(self) -> tuple[FloatArray, FloatArray, IntArray, int, int]:
         """The arguments that all kernels share."""
-        fixed = (self._ridge, self._columns, self._y, len(self._labels), self._score)
-        return (_stacked(games), *fixed)
+        return self._ridge, self._columns, self._y, len(self._labels), self._score
+
+    def _carefully(self, stacked: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
+        """Values of coalitions whose fits are uncertain, by slower fits that keep their digits."""
+        values = careful.logistic_rows(stacked, *self._fixed, inside, of_game)
+        if np.isnan(values).any():
+            failed = row_masks(inside[np.isnan(values)][:1])[0]
+            raise CoalitionFailed(failed, _UNCERTAIN)
+        return values
 
     def _known(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
         """The features and the label codes of a batch."""

@@ -1,8 +1,13 @@
 """Gaussian naive Bayes of coalitions of providers, from sums over the records of each class.
 
 A provider is summarised by the number, the sum and the sum of squares of the standardised records
-of each class: (n_classes, 1 + 2 d). Those of a coalition add up to means and variances, and the
-logits of all validation rows are computed feature by feature, four features at a time.
+of each class, and by its own class means and its squares about them: (n_classes, 1 + 4 d). The sums
+of a coalition add up to means and variances, and the logits of all validation rows are computed
+feature by feature, four features at a time.
+
+*Lost digits.* The variance of values far from zero is a small difference of large sums. Where it is
+less than `LOST` of the mean square, it is merged from the squares about the providers' own means,
+which lose no digits: M = sum_i M_i + sum_i n_i (m_i - m)².
 """
 
 import math
@@ -13,13 +18,14 @@ from numba import njit
 from shapband.kernels.compiled.class_scores import score_of, score_room
 from shapband.kernels.compiled.lanes import OPTIONS
 
-ROUNDING = 1e-13  # variance over mean square below which the values of a class count as equal
+LOST = 1e-4  # variance over mean square below which sums have lost more than four digits
 
 
 @njit(**OPTIONS)
 def class_moments(X, codes, rows, mean, inv_scale, summaries, provider):
-    """Write a provider's summaries of the records rows (g, size) into (g, n, C, 1 + 2 d)."""
+    """Write a provider's summaries of the records rows (g, size) into (g, n, C, 1 + 4 d)."""
     d = X.shape[1]
+    Z, shift = np.empty((rows.shape[1], d)), np.empty((summaries.shape[2], d))
     for g in range(rows.shape[0]):
         summary = summaries[g, provider]
         summary[:] = 0.0
@@ -30,10 +36,41 @@ def class_moments(X, codes, rows, mean, inv_scale, summaries, provider):
                 z = (X[row, f] - mean[f]) * inv_scale[f]
                 sums[1 + f] += z
                 sums[1 + d + f] += z * z
+        standardise(X, rows[g], mean, inv_scale, Z)
+        _own_moments(Z, codes, rows[g], shift, summary)
+
+
+@njit(**OPTIONS)
+def standardise(X, rows, mean, inv_scale, Z):
+    """Write the standardised records to Z, rounded: equal numbers differ by exactly 0."""
+    for r in range(rows.size):
+        for f in range(mean.size):
+            Z[r, f] = (X[rows[r], f] - mean[f]) * inv_scale[f]
+
+
+@njit(**OPTIONS)
+def _own_moments(Z, codes, rows, shift, summary):
+    """Write the means of each class, and the squares about them."""
+    d = Z.shape[1]
+    # Means are relative to the last record, so that the mean of equal numbers is that number.
+    for r in range(rows.size):
+        summary[codes[rows[r]], 1 + 2 * d : 1 + 3 * d] = Z[r]
+    shift[:] = 0.0
+    for r in range(rows.size):
+        shift[codes[rows[r]]] += Z[r] - summary[codes[rows[r]], 1 + 2 * d : 1 + 3 * d]
+    for c in range(summary.shape[0]):
+        if summary[c, 0] > 0.0:
+            summary[c, 1 + 2 * d : 1 + 3 * d] += shift[c] / summary[c, 0]
+    for r in range(rows.size):
+        sums = summary[codes[rows[r]]]
+        for f in range(d):
+            sums[1 + 3 * d + f] += (Z[r, f] - sums[1 + 2 * d + f]) ** 2
 
 
 def bayes_rows(summaries, inside, of_game, columns, codes, score, units, smoothing):
     """Scores (n_rows,) of coalitions given as rows of members; 0 without any record.
+
+    A score is NaN if sums overflow; the utility refuses it.
 
     Parameters
     ----------
@@ -50,28 +87,36 @@ def bayes_rows(summaries, inside, of_game, columns, codes, score, units, smoothi
 @njit(**OPTIONS)
 def _rows(summaries, inside, of_game, columns, codes, score, units, smoothing, room):
     classes = summaries.shape[2]
-    total = np.empty(summaries.shape[2:])
+    total = np.empty((classes, 1 + 2 * units.size))
     centres, weights = np.zeros((classes, columns.shape[0])), np.zeros((classes, columns.shape[0]))
-    logits = np.empty((classes, columns.shape[1]))
+    constants, logits = np.empty(classes), np.empty((classes, columns.shape[1]))
     scores = np.empty(inside.shape[0])
     for r in range(inside.shape[0]):
         total[:] = 0.0
         for i in range(inside.shape[1]):
             if inside[r, i]:
-                total += summaries[of_game[r], i]
+                total += summaries[of_game[r], i, :, : total.shape[1]]
         if total[:, 0].sum() == 0:
             scores[r] = 0.0
             continue
-        extra = smoothing * _largest_variance(total, units)
+        scores[r] = np.nan
+        if not np.isfinite(total).all():
+            continue
+        members = summaries[of_game[r]], inside[r]
+        extra = smoothing * _largest_variance(total, units, members)
+        if not np.isfinite(extra):
+            continue
         for c in range(classes):
-            constant = _class_model(total[c], units, extra, centres[c], weights[c])
-            _add_class(columns, centres[c], weights[c], constant, logits[c])
+            constants[c] = _class_model(total[c], c, units, extra, members, centres[c], weights[c])
+        _leave_out_common(constants, centres, weights)
+        for c in range(classes):
+            _add_class(columns, centres[c], weights[c], constants[c], logits[c])
         scores[r] = score_of(logits, codes, classes, score, room)
     return scores
 
 
 @njit(**OPTIONS)
-def _largest_variance(total, units):
+def _largest_variance(total, units, members):
     """Largest variance of a feature over all classes, in the features' own units."""
     d = units.size
     count = total[:, 0].sum()
@@ -82,14 +127,39 @@ def _largest_variance(total, units):
             mean += total[c, 1 + f] / count
             square += total[c, 1 + d + f] / count
         variance = square - mean * mean
-        if variance > ROUNDING * square:
-            largest = max(largest, variance * units[f])
+        if not variance > LOST * square:
+            variance = _merged(members, 0, total.shape[0], f, d)[1]
+        largest = max(largest, variance * units[f])
     return largest
 
 
 @njit(**OPTIONS)
-def _class_model(sums, units, extra, centre, weight):
-    """Means and half inverse variances of one class; return the constant of its logit.
+def _merged(members, first, last, f, d):
+    """Mean and variance of a feature over the classes first .. last - 1, from own means."""
+    summaries, inside = members
+    origin, count, shift = np.nan, 0.0, 0.0
+    for i in range(inside.shape[0]):
+        for c in range(first, last):
+            held = summaries[i, c, 0] if inside[i] else 0.0
+            if held > 0.0:
+                # Relative to the first mean, so that equal means merge without rounding.
+                origin = summaries[i, c, 1 + 2 * d + f] if count == 0.0 else origin
+                shift += held * (summaries[i, c, 1 + 2 * d + f] - origin)
+                count += held
+    mean = origin + shift / count
+    squares = 0.0
+    for i in range(inside.shape[0]):
+        for c in range(first, last):
+            held = summaries[i, c, 0] if inside[i] else 0.0
+            if held > 0.0:
+                gap = summaries[i, c, 1 + 2 * d + f] - mean
+                squares += summaries[i, c, 1 + 3 * d + f] + held * gap * gap
+    return mean, squares / count
+
+
+@njit(**OPTIONS)
+def _class_model(sums, c, units, extra, members, centre, weight):
+    """Means and half inverse variances of class c; return the constant of its logit.
 
     If all records of a coalition are equal, `extra` is 0 and the features count for nothing.
     """
@@ -101,13 +171,33 @@ def _class_model(sums, units, extra, centre, weight):
     for f in range(d):
         mean, square = sums[1 + f] / count, sums[1 + d + f] / count
         variance = square - mean * mean
-        variance = variance if variance > ROUNDING * square else 0.0
+        if not variance > LOST * square:
+            mean, variance = _merged(members, c, c + 1, f, d)
         variance += extra / units[f]
         centre[f], weight[f] = mean, 0.0
-        if extra > 0.0:
+        # An infinite variance is the same in all classes, and no distance counts beside it.
+        if extra > 0.0 and variance < np.inf:
             weight[f] = 0.5 / variance
             constant -= 0.5 * math.log(variance)
     return constant
+
+
+@njit(**OPTIONS)
+def _leave_out_common(constants, centres, weights):
+    """Set the weights to 0 of features with the same mean and variance in all classes.
+
+    They change all logits of a row alike. If they are large, as for a feature that is constant in
+    the records but not in the validation rows, the digits of all others would be lost.
+    """
+    held = np.flatnonzero(constants > -np.inf)
+    first = held[0]
+    for f in range(centres.shape[1]):
+        common = True
+        for c in held:
+            same = centres[c, f] == centres[first, f] and weights[c, f] == weights[first, f]
+            common = common and same
+        if common:
+            weights[:, f] = 0.0
 
 
 @njit(**OPTIONS)

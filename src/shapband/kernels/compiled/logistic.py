@@ -88,7 +88,7 @@ def _score(classes, place, beta, p, validation, codes, n_labels, score, room):
 def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels, score, rooms):
     """Score of one coalition; beta is its start if warm, then its fit.
 
-    It is NaN without members, and if the fit does not converge.
+    It is NaN without members, and if the fit does not converge or is uncertain.
     """
     classes, tally, _ = game
     fit_room, score_place = rooms
@@ -105,7 +105,7 @@ def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels
         return np.nan
     if present > 1:
         count = _gather(summary, game, inside, place, fit_room)
-        if not warm or present < classes.shape[0]:
+        if not warm or present < classes.shape[0] or not np.isfinite(beta).all():
             start_cold(count, p, present, fit_room, beta)
         fit(count, p, present, ridge, beta, fit_room)
         if np.isnan(beta[0]):

@@ -15,6 +15,11 @@ since it was computed, it is used again: the next step's relative error is about
 
 *End.* A step leaves an error of about (moved + change) x change, and the iteration ends after the
 step for which this is below `TOLERANCE`; so the result does not depend on the starting point.
+
+*Uncertain fits.* If classes are separable and the penalty is weak, all probabilities are close to 0
+or 1, the Hessian is small beside the features, and rounding errors of the gradient, which is a sum
+of differences p - 1, change the logits. Such a fit is given up, and left to the slower one in
+`shapband.kernels.plain.logistic`.
 """
 
 import math
@@ -49,6 +54,7 @@ SAFE = 0.5  # a step that changes logits by no more lowers the objective
 ENOUGH = 1e-4  # share of the linear decrease that a longer step must reach
 MOST_STEPS = 500
 LEAST_EIGENVALUE = 1e-3
+CERTAIN = 1e-6  # pivots above this part of the sum of a feature leave errors of logits below 1e-9
 PIVOT_TOL = 1e-13  # smaller pivots, relative to their diagonal entry, are mostly rounding errors
 
 
@@ -237,13 +243,31 @@ def _is_finite(numbers, size):
 
 
 @njit(**OPTIONS)
+def _is_certain(columns, count, p, size, ridge, hessian, careful):
+    """Whether the pivots, or else the penalty, are large beside the sums of the features.
+
+    The rounding error of a gradient is about 1e-16 of the sum of |z|, and over the pivot it is that
+    of a coefficient. Validation rows are standardised, so it is about that of their logits, too.
+    """
+    for f in range(p):
+        total = 0.0
+        for r in range(count):
+            total += abs(columns[f, r])
+        for i in range(f, size, p):
+            least = (ridge[f - 1] if f else hessian[i, i]) if careful else hessian[i, i]
+            if not least >= CERTAIN * total:
+                return False
+    return True
+
+
+@njit(**OPTIONS)
 def fit(count, p, classes, ridge, beta, room):
     """Minimise the objective for the first `count` records in the room, from beta; return steps.
 
     Parameters
     ----------
     beta : (at least (classes - 1) * p,) the start, and afterwards the solution; NaN if it was not
-        found
+        found, or is uncertain
     """
     columns, _, logits, changes, _, _, _, hessian, gradient, step = room
     stride, free = columns.shape[1], classes - 1
@@ -279,10 +303,12 @@ def fit(count, p, classes, ridge, beta, room):
         for i in range(free * stride):
             eta[i] += share * moves[i]
         error = (moved if moved < np.inf else 0.0) + change
-        if share == 1.0 and error * change <= TOLERANCE:
-            return steps + 1
+        done = share == 1.0 and error * change <= TOLERANCE
         # Rounding errors keep the steps of badly conditioned records from getting smaller.
-        if share == 1.0 and change < 1e-4 and change > 0.5 * before:
+        stalled = share == 1.0 and change < 1e-4 and change > 0.5 * before
+        if done or stalled:
+            if not _is_certain(columns, count, p, size, ridge, hessian, moved == np.inf):
+                beta[:size] = np.nan
             return steps + 1
         before = change
         moved += share * change

@@ -1,4 +1,7 @@
-"""Gaussian naive Bayes of coalitions of providers, from sums over the records of each class."""
+"""Gaussian naive Bayes of coalitions of providers, from sums over the records of each class.
+
+See the compiled twin for the layout of summaries.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.kernels.plain.class_scores import class_scores
 
-ROUNDING = 1e-13  # variance over mean square below which the values of a class count as equal
+LOST = 1e-4  # variance over mean square below which sums have lost more than four digits
 
 
 def class_moments(
@@ -19,11 +22,20 @@ def class_moments(
     summaries: FloatArray,
     provider: int,
 ) -> None:
-    """Write a provider's summaries of the records rows (g, size) into (g, n, C, 1 + 2 d)."""
+    """Write a provider's summaries of the records rows (g, size) into (g, n, C, 1 + 4 d)."""
     Z = (X[rows] - mean) * inv_scale
+    d = X.shape[1]
     terms = np.concatenate([np.ones((*rows.shape, 1)), Z, Z**2], axis=2)
     for c in range(summaries.shape[2]):
-        summaries[:, provider, c] = (terms * (codes[rows] == c)[:, :, None]).sum(axis=1)
+        of_class = codes[rows] == c
+        summary = summaries[:, provider, c]
+        summary[:, : 1 + 2 * d] = (terms * of_class[:, :, None]).sum(axis=1)
+        summary[:, 1 + 2 * d :] = 0.0
+        for g in np.flatnonzero(of_class.any(axis=1)):
+            own = Z[g, of_class[g]]
+            # Relative to the last record, so that the mean of equal numbers is that number.
+            means = own[-1] + (own - own[-1]).mean(axis=0)
+            summary[g, 1 + 2 * d :] = np.concatenate([means, ((own - means) ** 2).sum(axis=0)])
 
 
 def bayes_rows(
@@ -36,34 +48,67 @@ def bayes_rows(
     units: FloatArray,
     smoothing: float,
 ) -> FloatArray:
-    """Scores (n_rows,) of coalitions given as rows of members; 0 without any record."""
+    """Scores (n_rows,) of coalitions given as rows of members; 0 without any record.
+
+    A score is NaN if sums overflow; the utility refuses it.
+    """
     scores = np.zeros(len(inside))
     for r, (row, g) in enumerate(zip(inside, of_game, strict=True)):
-        total = summaries[g][row.astype(bool)].sum(axis=0)
-        if total[:, 0].sum() > 0:
-            logits = _logits(total, columns[: len(units)], units, smoothing)
-            scores[r] = class_scores(logits[None], codes, len(total), score)[0]
+        members = summaries[g][row.astype(bool)]
+        if members[:, :, 0].sum() == 0:
+            continue
+        scores[r] = np.nan
+        if np.isfinite(members[..., : 1 + 2 * len(units)]).all():
+            logits = _logits(members, columns[: len(units)], units, smoothing)
+            if logits is not None:
+                scores[r] = class_scores(logits[None], codes, summaries.shape[2], score)[0]
     return scores
 
 
 def _logits(
-    total: FloatArray, columns: FloatArray, units: FloatArray, smoothing: float
-) -> FloatArray:
-    """Logits (C, n_val) of a coalition with the sums total (C, 1 + 2 d)."""
-    extra = smoothing * (_moments(total.sum(axis=0))[1] * units).max()
-    logits = np.full((len(total), columns.shape[1]), -np.inf)
-    for c in np.flatnonzero(total[:, 0]):
-        mean, variance = _moments(total[c])
-        logits[c] = np.log(total[c, 0])
-        if extra > 0:  # otherwise all records are equal, and the features count for nothing
-            variance += extra / units
-            logits[c] -= 0.5 * np.log(variance).sum()
-            logits[c] -= (0.5 * (columns - mean[:, None]) ** 2 / variance[:, None]).sum(axis=0)
+    members: FloatArray, columns: FloatArray, units: FloatArray, smoothing: float
+) -> FloatArray | None:
+    """Logits (C, n_val) of a coalition with the summaries members (n, C, 1 + 4 d).
+
+    None if the largest variance overflows.
+    """
+    with np.errstate(over="ignore"):
+        extra = smoothing * (_moments(members)[1] * units).max()
+    if not np.isfinite(extra):
+        return None
+    logits = np.full((members.shape[1], columns.shape[1]), -np.inf)
+    counts = members[:, :, 0].sum(axis=0)
+    held = np.flatnonzero(counts)
+    logits[held] = np.log(counts[held])[:, None]
+    if extra == 0:  # all records are equal, and the features count for nothing
+        return logits
+    moments = [_moments(members[:, c : c + 1]) for c in held]
+    means = np.array([mean for mean, _ in moments])
+    with np.errstate(over="ignore", divide="ignore"):
+        variances = np.array([variance + extra / units for _, variance in moments])
+    # An infinite variance is the same in all classes, and no distance counts beside it.
+    finite = np.isfinite(variances).all(axis=0)
+    logits[held] -= 0.5 * np.log(variances[:, finite]).sum(axis=1)[:, None]
+    # A feature with the same moments in all classes changes all logits of a row alike.
+    common = (means == means[0]).all(axis=0) & (variances == variances[0]).all(axis=0)
+    kept = finite & ~common
+    for c, mean, variance in zip(held, means[:, kept], variances[:, kept], strict=True):
+        far = (columns[kept] - mean[:, None]) ** 2
+        logits[c] -= (0.5 * far / variance[:, None]).sum(axis=0)
     return logits
 
 
-def _moments(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Means and variances (d,) from sums (1 + 2 d,)."""
-    mean, square = np.split(sums[1:] / sums[0], 2)
+def _moments(members: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Means and variances (d,) from the summaries of some classes (n, C, 1 + 4 d)."""
+    d = (members.shape[2] - 1) // 4
+    total = members[:, :, : 1 + 2 * d].sum(axis=(0, 1))
+    mean, square = np.split(total[1:] / total[0], 2)
     variance = square - mean**2
-    return mean, np.where(variance > ROUNDING * square, variance, 0.0)
+    # Sums have lost digits there; own means are relative to the first, so that equal ones stay so.
+    lost = ~(variance > LOST * square)
+    held = members[members[:, :, 0] > 0]
+    own, squares = held[:, 1 + 2 * d : 1 + 3 * d][:, lost], held[:, 1 + 3 * d :][:, lost]
+    counts = held[:, :1]
+    mean[lost] = own[0] + (counts * (own - own[0])).sum(axis=0) / total[0]
+    variance[lost] = (squares + counts * (own - mean[lost]) ** 2).sum(axis=0) / total[0]
+    return mean, variance

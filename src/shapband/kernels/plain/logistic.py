@@ -4,18 +4,25 @@ A provider's summary has a row of label codes, NaN beyond its records, and a row
 A coalition's classes are the codes that occur in it; a coalition of one class predicts that class.
 Every fit minimises the sum of the log losses plus half the penalised squares of the coefficients
 by Newton's method, from the frequencies of the classes. Class 0 has the logit 0.
+
+These fits are slower than the compiled ones but keep their digits where classes are separable and
+the penalty is weak, so that all probabilities are close to 0 or 1: 1 - p is computed as the sum of
+the other probabilities, and Newton steps are solved with a QR factor instead of the Hessian, whose
+digits are twice as many.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp, softmax
 
 from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.kernels.plain.class_scores import class_scores
 
-TOLERANCE = 1e-12
-MOST_STEPS = 500
+TOLERANCE = 1e-14  # of the squared change of a logit, relative to logits above 1
+MOST_STEPS = 2000  # logits grow by about 1 in a step, up to 700 at the least penalty
+LONGEST = 1e8  # most that a step changes logits, so that it is halved less than 30 times
+NOISE = 1e-9  # largest error by rounding, relative to logits above 1, of a fit that counts
+EPS = float(np.finfo(np.float64).eps)
 
 
 def logistic_table(
@@ -90,7 +97,8 @@ def _value(
     found = np.zeros((len(classes), len(codes)))
     if len(classes) > 1:
         Z = np.column_stack([np.ones(len(records)), records[:, 1:]])
-        found[1:] = fit(Z, class_of, len(classes), ridge) @ rows
+        with np.errstate(over="ignore", invalid="ignore"):  # the fit is NaN then
+            found[1:] = fit(Z, class_of, len(classes), ridge, rows.T) @ rows
         if np.isnan(found).any():
             return float("nan")
     others = np.cumsum(classes < 0) - 1
@@ -100,37 +108,99 @@ def _value(
     return float(class_scores(logits[None], codes, n_labels, score)[0])
 
 
-def fit(Z: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray) -> FloatArray:
-    """Coefficients (classes - 1, p) of records Z (n, p), whose first column is 1.
+def fit(
+    Z: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray, rows: FloatArray
+) -> FloatArray:
+    """Coefficients (classes - 1, p) of records Z (n, p), whose first column is 1, as that of rows.
 
+    They are NaN if rounding errors leave the logits of the rows uncertain by more than `NOISE`.
     If there are three classes or more, all are penalised alike, so the penalty of differences to
     class 0 is the sum of their squares less the square of their sum over the number of classes.
     """
     free, p = classes - 1, Z.shape[1]
-    true = (class_of[:, None] == np.arange(1, classes)).astype(np.float64)
-    shrink = np.eye(free) - (0.0 if classes == 2 else 1.0 / classes)
-    penalty = np.kron(shrink, np.diag([0.0, *ridge]))
+    true = class_of[:, None] == np.arange(classes)
+    penalty = _penalty_rows(classes, ridge)
     counts = np.bincount(class_of, minlength=classes)
     beta: FloatArray = np.zeros((free, p))
     beta[:, 0] = np.log(counts[1:] / counts[0])
 
     def objective(b: FloatArray) -> float:
-        logits = np.column_stack([np.zeros(len(Z)), Z @ b.T])
-        losses = logsumexp(logits, axis=1) - logits[np.arange(len(Z)), class_of]
-        return float(losses.sum() + b.ravel() @ penalty @ b.ravel() / 2)
+        logits = _logits(Z, b)
+        top = logits.max(axis=1)
+        losses = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top - logits[true]
+        return float(losses.sum() + ((penalty @ b.ravel()) ** 2).sum() / 2)
 
+    found = np.full_like(beta, np.nan)
     for _ in range(MOST_STEPS):
-        chances = softmax(np.column_stack([np.zeros(len(Z)), Z @ beta.T]), axis=1)[:, 1:]
-        gradient = ((chances - true).T @ Z).ravel() + penalty @ beta.ravel()
-        weights = chances[:, :, None] * (np.eye(free) - chances[:, None, :])
-        hessian = np.einsum("rkm,ri,rj->kimj", weights, Z, Z).reshape(free * p, -1) + penalty
-        step = -np.linalg.lstsq(hessian, gradient)[0].reshape(free, p)
+        logits = _logits(Z, beta)
+        parts = np.exp(logits - logits.max(axis=1)[:, None])
+        chances = parts / parts.sum(axis=1)[:, None]
+        misses = _chances_of_others(chances)
+        errors = np.where(true, -misses, chances)[:, 1:]
+        gradient = (errors.T @ Z).ravel() + penalty.T @ (penalty @ beta.ravel())
+        factor, unit = _newton_factor(Z, chances, misses, penalty)
+        if factor is None:
+            return found
+        inverse = np.linalg.inv(factor) * unit[:, None]
+        step = -(inverse @ (inverse.T @ gradient)).reshape(free, p)
         change = float(np.abs(Z @ step.T).max())
-        share = 1.0
+        if not np.isfinite(change):
+            return found
+        share, before = min(1.0, LONGEST / change) if change > 0 else 1.0, objective(beta)
         # Steps that change logits by more than 1/2 are halved until they lower the objective.
-        while share * change > 0.5 and objective(beta + share * step) > objective(beta):
+        while share * change > 0.5 and objective(beta + share * step) > before:
             share /= 2
         beta += share * step
-        if change**2 <= TOLERANCE:
-            return np.asarray(beta)
-    return np.full_like(beta, np.nan)
+        both = np.concatenate([Z, rows])
+        size = 1.0 + np.abs(both @ beta.T)
+        if float((np.abs(both @ step.T) / size).max()) ** 2 <= TOLERANCE:
+            terms = np.abs(penalty.T) @ np.abs(penalty @ beta.ravel())
+            rounding = EPS * ((np.abs(errors).T @ np.abs(Z)).ravel() + terms)
+            spread = inverse @ (inverse.T * rounding)  # a square root of its covariance
+            deviation = np.sqrt((spread**2).sum(axis=1)).reshape(free, p)
+            noise = (np.abs(rows) @ deviation.T / size[len(Z) :]).max()
+            return beta if noise <= NOISE else found
+    return found
+
+
+def _logits(Z: FloatArray, beta: FloatArray) -> FloatArray:
+    return np.column_stack([np.zeros(len(Z)), Z @ beta.T])
+
+
+def _penalty_rows(classes: int, ridge: FloatArray) -> FloatArray:
+    """Rows P, so that the squares of P b add up to the penalty of the coefficients b."""
+    roots = np.diag(np.sqrt(np.concatenate([[0.0], ridge])))
+    if classes == 2:
+        return roots
+    centred = np.eye(classes)[:, 1:] - 1.0 / classes  # deviations from the mean of all classes
+    rows: FloatArray = np.kron(centred, roots).astype(np.float64, copy=False)
+    return rows
+
+
+def _chances_of_others(chances: FloatArray) -> FloatArray:
+    """1 - p of every class, without the rounding errors of a difference."""
+    classes = chances.shape[1]
+    return np.stack([np.delete(chances, k, axis=1).sum(axis=1) for k in range(classes)], axis=1)
+
+
+def _newton_factor(
+    Z: FloatArray, chances: FloatArray, misses: FloatArray, penalty: FloatArray
+) -> tuple[FloatArray | None, FloatArray]:
+    """Triangular R and units u, so that the Hessian is R'R in units of 1 / u; None if singular.
+
+    The Hessian of a record is the sum over classes k of p_k (x_k - sum_j p_j x_j)², where x_k
+    is the change of logit k, so its square roots are rows of a least-squares problem.
+    """
+    n, classes = chances.shape
+    centred = -np.repeat(chances[:, None, :], classes, axis=1)
+    centred[:, np.arange(classes), np.arange(classes)] = misses
+    centred *= np.sqrt(chances)[:, :, None]
+    rows = np.einsum("rkj,ri->rkji", centred[:, :, 1:], Z).reshape(n * classes, -1)
+    stacked = np.concatenate([rows, penalty])
+    length = np.sqrt((stacked**2).sum(axis=0))
+    if not (np.isfinite(length).all() and (length > 0).all()):
+        return None, length
+    factor: FloatArray = np.asarray(np.linalg.qr(stacked / length, mode="r"))
+    if not (np.abs(np.diag(factor)) > len(factor) * EPS).all():
+        return None, length
+    return factor, 1.0 / length

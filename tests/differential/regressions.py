@@ -1,0 +1,159 @@
+"""Regressions and neighbours by their definitions, in NumPy and in 60 digits.
+
+Functions return the mean squared error on the validation rows, or the accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+
+from shapband._typing import AnyArray, FloatArray
+from tests.differential.exact import Matrix
+
+# Singular values, relative to the largest, of columns of unit length: smaller ones are dependence.
+DEPENDENT = 1e-11
+
+
+def least_squares_mse(
+    X: FloatArray, y: FloatArray, rows: FloatArray, targets: FloatArray, alpha: float
+) -> float:
+    """Least squares with intercept, of least norm in the features' units, or ridge regression."""
+    middle, level = X.mean(axis=0), y.mean()
+    unit = np.abs(X - middle).max(axis=0)
+    vary = np.ptp(X, axis=0) > 0
+    fitted = np.full(len(rows), level)
+    if vary.any():
+        unit = unit[vary]
+        Z, z = (X - middle)[:, vary] / unit, (rows - middle)[:, vary] / unit
+        if alpha > 0:
+            Z = np.concatenate([Z, np.diag(np.sqrt(alpha) / unit)])
+            y = np.concatenate([y - level, np.zeros(len(unit))]) + level
+        U, singular, Vt = np.linalg.svd(Z, full_matrices=True)
+        kept = int((singular > DEPENDENT * singular[0]).sum())
+        solution = Vt[:kept].T @ ((U.T @ (y - level))[:kept] / singular[:kept])
+        null = Vt[kept:].T
+        if null.shape[1]:
+            # Of all solutions the one with the least norm of w = solution / unit.
+            shift = np.linalg.lstsq(null / unit[:, None], solution / unit)[0]
+            solution = solution - null @ shift
+        fitted = fitted + z @ solution
+    return float(((fitted - targets) ** 2).mean())
+
+
+def exact_least_squares_mse(
+    X: Matrix, y: Sequence[Any], rows: Matrix, targets: Sequence[Any], alpha: float
+) -> Any:
+    """The same from normal equations, with so many digits that they lose nothing."""
+    vary = [f for f in range(len(rows[0])) if any(x[f] != X[0][f] for x in X)]
+    size = [max(abs(x[f] - X[0][f]) for x in X) for f in vary] or [mp.mpf(1)]
+    # The least norm compares the units of dependent features, and a weak penalty chooses between
+    # them, so that the digits of all units must be there.
+    digits = 4 * mp.log10(max(size) / min(size))
+    if alpha > 0:
+        digits = max(digits, mp.log10(max(size) ** 2 / alpha))
+    with mp.extradps(int(max(0, digits))):
+        level = mp.fsum(y) / len(y)
+        fitted = [level] * len(rows)
+        if vary:
+            middle = [mp.fsum(x[f] for x in X) / len(X) for f in vary]
+            unit = [max(abs(x[f] - m) for x in X) for f, m in zip(vary, middle, strict=True)]
+            places = list(zip(vary, middle, unit, strict=True))
+            Z = [[(x[f] - m) / u for f, m, u in places] for x in X]
+            solution = _fit(Z, [t - level for t in y], unit, alpha)
+            fitted = [
+                level
+                + mp.fsum((x[f] - m) / u * s for (f, m, u), s in zip(places, solution, strict=True))
+                for x in rows
+            ]
+        return mp.fsum((f - t) ** 2 for f, t in zip(fitted, targets, strict=True)) / len(targets)
+
+
+def _fit(Z: Matrix, y: Sequence[Any], unit: Sequence[Any], alpha: float) -> list[Any]:
+    """Coefficients of standardised features."""
+    p = len(unit)
+    gram, right = mp.matrix(p), [mp.mpf(0)] * p
+    for i in range(p):
+        right[i] = mp.fsum(row[i] * t for row, t in zip(Z, y, strict=True))
+        for j in range(p):
+            gram[i, j] = mp.fsum(row[i] * row[j] for row in Z)
+        gram[i, i] += mp.mpf(alpha) / unit[i] ** 2
+    return _solved(gram, right) if alpha > 0 else _least_norm(gram, right, unit)
+
+
+def _solved(gram: Any, right: Sequence[Any]) -> list[Any]:
+    """Solve normal equations after scaling them to a unit diagonal."""
+    p = len(right)
+    scale = [1 / mp.sqrt(gram[i, i]) for i in range(p)]
+    scaled, b = mp.matrix(p), mp.matrix(p, 1)
+    for i in range(p):
+        b[i] = right[i] * scale[i]
+        for j in range(p):
+            scaled[i, j] = gram[i, j] * scale[i] * scale[j]
+    found = mp.lu_solve(scaled, b)
+    return [found[i] * scale[i] for i in range(p)]
+
+
+def _least_norm(gram: Any, right: Sequence[Any], unit: Sequence[Any]) -> list[Any]:
+    p = len(right)
+    eigenvalues, vectors = mp.eigsy(gram)
+    largest = max(eigenvalues)
+    kept = [k for k in range(p) if eigenvalues[k] > mp.mpf(DEPENDENT) ** 2 * largest]
+    null = [k for k in range(p) if k not in kept]
+    along = {k: mp.fsum(vectors[i, k] * right[i] for i in range(p)) / eigenvalues[k] for k in kept}
+    solution = [mp.fsum(vectors[i, k] * along[k] for k in kept) for i in range(p)]
+    if not null:
+        return solution
+    A, b = mp.matrix(p, len(null)), mp.matrix(p, 1)
+    for i in range(p):
+        b[i] = solution[i] / unit[i]
+        for j, k in enumerate(null):
+            A[i, j] = vectors[i, k] / unit[i]
+    shift, _ = mp.qr_solve(A, b)
+    return [
+        solution[i] - mp.fsum(vectors[i, k] * shift[j] for j, k in enumerate(null))
+        for i in range(p)
+    ]
+
+
+def neighbours(
+    X: Sequence[Sequence[Any]],
+    y: Sequence[Any],
+    rows: Sequence[Sequence[Any]],
+    targets: Sequence[Any],
+    *,
+    k: int,
+    weighted: bool,
+    classify: bool,
+    root: Any,
+) -> Any:
+    """Accuracy or mean squared error of the k nearest; equal distances by the smaller target."""
+    total: Any = 0
+    for row, target in zip(rows, targets, strict=True):
+        far = [sum((a - b) ** 2 for a, b in zip(x, row, strict=True)) for x in X]
+        nearest = sorted(zip(far, y, strict=True))[:k]
+        weights: list[Any] = [1] * len(nearest)
+        if weighted:
+            at = [distance == 0 for distance, _ in nearest]
+            weights = [int(here) for here in at]
+            if not any(at):
+                # Relative to the nearest, so that the inverse of a small distance is finite.
+                weights = [root(nearest[0][0] / distance) for distance, _ in nearest]
+        if classify:
+            votes: dict[Any, Any] = {}
+            for weight, (_, label) in zip(weights, nearest, strict=True):
+                votes[label] = votes.get(label, 0) + weight
+            most = max(votes.values())
+            total += min(label for label, n in votes.items() if n == most) == target
+        else:
+            mean = sum(w * t for w, (_, t) in zip(weights, nearest, strict=True)) / sum(weights)
+            total += (mean - target) ** 2
+    return total / len(targets) if not classify else total / float(len(targets))
+
+
+def sorted_codes(y: AnyArray) -> AnyArray:
+    """Labels as they sort: the places among all of them."""
+    return np.unique(y, return_inverse=True)[1]

@@ -1,0 +1,131 @@
+"""Decide in 60 digits who is wrong if a utility and its reference differ.
+
+The exact score of a coalition is computed from the input floats. It is also computed for inputs
+that differ in their last digit, equal numbers of a column staying equal. A case is *ill-posed* if
+such inputs move the exact logits so much that the score in question lies between the worst and the
+best score of the moved logits: no float64 program can be expected to give more digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import mpmath as mp
+import numpy as np
+
+from shapband._typing import FloatArray
+from tests.differential.exact import DIGITS, Matrix, exact_rows
+from tests.differential.scores import class_score
+
+TOLERANCE = 1e-9  # of values up to 1; relative to larger ones
+WIGGLES = 2  # inputs that differ in their last digit
+# Rounding errors of a sound algorithm are those of a few dozen operations on every number.
+OPERATIONS = 64.0
+
+Verdict = Literal["equal", "reference wrong", "ill-posed", "ours wrong"]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The exact score, and the scores of inputs that differ in their last digit."""
+
+    value: float
+    lowest: float
+    highest: float
+
+
+def close(a: float, b: float) -> bool:
+    """Whether two values agree to the tolerance; never if one is not finite."""
+    return bool(abs(a - b) <= TOLERANCE * max(1.0, abs(a), abs(b)))
+
+
+def verdict(ours: float, reference: float, truth: Truth) -> Verdict:
+    """Return who is wrong."""
+    if close(ours, truth.value):
+        return "equal" if close(reference, truth.value) else "reference wrong"
+    slack = TOLERANCE * max(1.0, abs(truth.value))
+    moved = truth.highest - truth.lowest > slack
+    if moved and truth.lowest - slack <= ours <= truth.highest + slack:
+        return "ill-posed"
+    return "ours wrong"
+
+
+def wiggles(rng: np.random.Generator, blocks: Sequence[FloatArray]) -> list[FloatArray]:
+    """Numbers between -1 and 1 for every entry; equal numbers of a column get the same one."""
+    rows = np.concatenate(blocks)
+    moves = np.empty(rows.shape)
+    for f, column in enumerate(rows.T):
+        _, place = np.unique(column, return_inverse=True)
+        moves[:, f] = rng.uniform(-1, 1, size=place.max() + 1)[place]
+    return np.split(moves, np.cumsum([len(block) for block in blocks])[:-1])
+
+
+LogitsOf = Callable[[Matrix, Matrix], Matrix]
+
+
+def true_class_score(
+    X: FloatArray,
+    rows: FloatArray,
+    logits_of: LogitsOf,
+    true: Sequence[int],
+    n_labels: int,
+    score: str,
+) -> Truth:
+    """Return the exact score of a classifier, given the function from records to logits."""
+    with mp.workdps(DIGITS):
+        exact = logits_of(exact_rows(X), exact_rows(rows))
+        rng = np.random.default_rng(0)
+        moved = []
+        for _ in range(WIGGLES):
+            of_X, of_rows = wiggles(rng, [X, rows])
+            moved.append(logits_of(exact_rows(X, of_X), exact_rows(rows, of_rows)))
+        best, worst = (_shifted(exact, moved, true, sign) for sign in (1, -1))
+        scores = [class_score(one, true, n_labels, score, mp) for one in (exact, worst, best)]
+        return Truth(*map(float, scores))
+
+
+def _shifted(exact: Matrix, moved: Sequence[Matrix], true: Sequence[int], sign: int) -> Matrix:
+    """Move the logits of true classes up, and of others down, by what rounding may change."""
+    shifted = []
+    for r, row in enumerate(exact):
+        finite = [k for k, logit in enumerate(row) if mp.isfinite(logit)]
+        # Constants of a row do not matter, so changes are those of differences to its first class.
+        first = finite[0]
+        new = list(row)
+        for k in finite:
+            own = row[k] - row[first]
+            change = max(abs(one[r][k] - one[r][first] - own) for one in moved)
+            new[k] = row[k] + sign * (1 if k == true[r] else -1) * OPERATIONS * change
+        shifted.append(new)
+    return shifted
+
+
+ValueOf = Callable[[Matrix, Matrix, Sequence[Any], Sequence[Any]], Any]
+
+
+def true_value(
+    X: FloatArray, y: FloatArray, rows: FloatArray, targets: FloatArray, value_of: ValueOf
+) -> Truth:
+    """Return the exact value of a regression or of neighbours.
+
+    Values that jump, such as accuracies, need several moved inputs to be seen to jump, and moves as
+    large as the rounding errors of distances.
+    """
+    with mp.workdps(DIGITS):
+        columns = [[mp.mpf(float(t)) for t in column] for column in (y, targets)]
+        value = float(value_of(exact_rows(X), exact_rows(rows), *columns))
+        rng = np.random.default_rng(0)
+        change = 0.0
+        for large in (1.0, 1.0, OPERATIONS, OPERATIONS, OPERATIONS, OPERATIONS):
+            of_X, of_rows = wiggles(rng, [X, rows])
+            of_y, of_targets = wiggles(rng, [y[:, None], targets[:, None]])
+            moved = value_of(
+                exact_rows(X, large * of_X),
+                exact_rows(rows, large * of_rows),
+                [row[0] for row in exact_rows(y[:, None], large * of_y)],
+                [row[0] for row in exact_rows(targets[:, None], large * of_targets)],
+            )
+            change = max(change, abs(float(moved) - value) * OPERATIONS / large)
+        return Truth(value, value - change, value + change)
