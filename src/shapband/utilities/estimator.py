@@ -96,6 +96,13 @@ class EstimatorUtility(RecordsUtility):
 
     def check_batch(self, batch: Batch) -> None:
         self._check_library(batch.schema)
+        # scikit-learn would read strings as numbers, NaN included, or predict no label of y_val.
+        kinds = [y.dtype.kind in "iubf" for y in (batch.y, self._validation.y)]
+        if kinds[0] != kinds[1]:
+            words = ["numbers" if number else "strings" for number in kinds]
+            raise InvalidInput(
+                f"the targets are {words[0]}, but y_val holds {words[1]}: pass the same for both"
+            )
 
     def _check_library(self, schema: Schema) -> None:
         if schema.library != self.schema.library:
