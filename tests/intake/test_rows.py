@@ -87,6 +87,26 @@ def test_a_spaced_missing_label_of_a_csv_is_no_class(tmp_path):
     assert frame["x"].dtype == float
 
 
+def test_a_parquet_file_that_pandas_cannot_read_is_named(tmp_path):
+    words = pa.array(["a", "b"]).dictionary_encode().to_pandas(types_mapper=pd.ArrowDtype)
+    pd.DataFrame({"c": words, "y": [1.0, 2.0]}).to_parquet(tmp_path / "rows.parquet")
+    text = """
+    n_games = 2
+    sampling = {kind = "fresh", n_sample = 2}
+    utility = {kind = "additive"}
+    [[providers]]
+    name = "odd"
+    source = {kind = "parquet", path = "rows.parquet", target = "y"}
+    """
+    try:
+        pd.read_parquet(tmp_path / "rows.parquet")
+    except TypeError:
+        with pytest.raises(InvalidInput, match=r"providers\[0\]\.source\.path.*cannot be read"):
+            played(Config.parse(text), tmp_path)
+    else:  # a version of pandas that can
+        assert played(Config.parse(text), tmp_path).n_games == 2
+
+
 @pytest.mark.parametrize(
     "bad", ["nan", " NaN", "inf", "-Infinity", Decimal("NaN"), Decimal("Infinity")], ids=repr
 )
