@@ -2,7 +2,7 @@
 
 `cells` sorts Python objects into numbers, strings and missing values; `columns` makes plain columns
 of those of pandas and polars; `frames` does so for whole frames; `arrays` makes float arrays and
-targets. `shapband.records.take_in` joins them, and every path from outside uses it: sources in
+targets; `joins` joins plain frames. `shapband.records.take_in` joins them, and every path from outside uses it: sources in
 memory, the answers and the `records` of custom sources, files, and validation rows.
 
 What comes out holds only what a run can store and what NumPy, pandas and polars compute without
