@@ -245,6 +245,14 @@ def outcome(source, utility, **options):
     return valued.games.tolist()
 
 
+@pytest.mark.parametrize("kind", [int, bool], ids=["integers", "booleans"])
+def test_a_missing_category_of_numbers_is_nan_in_the_array_of_a_frame(kind):
+    cells = pd.Series(pd.Categorical([kind(1), kind(0), None]))
+    batch = take_in(pd.DataFrame({"a": [1, 2, 3], "b": cells}), Y[:3], "me")
+    found = np.asarray(batch.X, dtype=float)[:, 1]
+    np.testing.assert_array_equal(found, [1.0, 0.0, np.nan])
+
+
 def test_decimals_become_the_nearest_floats():
     batch = take_in([[Decimal("0.1")], [Decimal("1e-400")]], [Decimal("2.5"), 1], "me")
     assert batch.X.tolist() == [[0.1], [0.0]]
