@@ -174,7 +174,7 @@ def worth(
 
 def check_named(told: str, message: str) -> None:
     assert NAMED.search(message), f"{told}: {message}"
-    if "could not be evaluated" in message and "TypeError" in message:
+    if "could not be evaluated" in message and told.endswith("function"):
         return  # raised by `product`, which does not know how to multiply categories
     assert COLUMN.search(message), f"{told}: {message}"
 
@@ -188,6 +188,10 @@ def check_case(case: Case, sources: list[str], tally: Counter[str]) -> None:
             told = f"{case.told}; {source}, {name}"
             if source == "csv" and (not right or "bytes" in case.told):
                 continue  # a CSV file holds other cells
+            if source in ("asked", "function", "frame") and "y: long" in case.told:
+                continue  # the target too many is never drawn, or is in no frame
+            if name == "function" and re.search("[ab]: (arrow )?(string|spaced)", case.told):
+                continue  # Python multiplies a string by repeating it
             wanted = None
             if right:
                 try:

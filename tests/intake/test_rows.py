@@ -87,6 +87,26 @@ def test_a_spaced_missing_label_of_a_csv_is_no_class(tmp_path):
     assert frame["x"].dtype == float
 
 
+def test_a_parquet_file_that_pandas_cannot_read_is_named(tmp_path):
+    words = pa.array(["a", "b"]).dictionary_encode().to_pandas(types_mapper=pd.ArrowDtype)
+    pd.DataFrame({"c": words, "y": [1.0, 2.0]}).to_parquet(tmp_path / "rows.parquet")
+    text = """
+    n_games = 2
+    sampling = {kind = "fresh", n_sample = 2}
+    utility = {kind = "additive"}
+    [[providers]]
+    name = "odd"
+    source = {kind = "parquet", path = "rows.parquet", target = "y"}
+    """
+    try:
+        pd.read_parquet(tmp_path / "rows.parquet")
+    except TypeError:
+        with pytest.raises(InvalidInput, match=r"providers\[0\]\.source\.path.*cannot be read"):
+            played(Config.parse(text), tmp_path)
+    else:  # a version of pandas that can
+        assert played(Config.parse(text), tmp_path).n_games == 2
+
+
 @pytest.mark.parametrize(
     "bad", ["nan", " NaN", "inf", "-Infinity", Decimal("NaN"), Decimal("Infinity")], ids=repr
 )
@@ -223,6 +243,14 @@ def outcome(source, utility, **options):
     except SourceError as error:
         return f"{error} ({source.asked} requests)"
     return valued.games.tolist()
+
+
+@pytest.mark.parametrize("kind", [int, bool], ids=["integers", "booleans"])
+def test_a_missing_category_of_numbers_is_nan_in_the_array_of_a_frame(kind):
+    cells = pd.Series(pd.Categorical([kind(1), kind(0), None]))
+    batch = take_in(pd.DataFrame({"a": [1, 2, 3], "b": cells}), Y[:3], "me")
+    found = np.asarray(batch.X, dtype=float)[:, 1]
+    np.testing.assert_array_equal(found, [1.0, 0.0, np.nan])
 
 
 def test_decimals_become_the_nearest_floats():

@@ -109,9 +109,9 @@ def _reading(path: Path, key: str) -> Iterator[None]:
         raise InvalidInput(f"{key}.path: there is no file {path}")
     try:
         yield
-    except (OSError, ValueError) as cause:
-        if isinstance(cause, InvalidInput):
-            raise
+    except InvalidInput:
+        raise
+    except Exception as cause:  # pandas raises many kinds for files that it cannot read
         raise InvalidInput(f"{key}.path: {path} cannot be read ({one_line(cause)})") from cause
 
 

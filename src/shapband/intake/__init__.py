@@ -2,8 +2,9 @@
 
 `cells` sorts Python objects into numbers, strings and missing values; `columns` makes plain columns
 of those of pandas and polars; `frames` does so for whole frames; `arrays` makes float arrays and
-targets. `shapband.records.take_in` joins them, and every path from outside uses it: sources in
-memory, the answers and the `records` of custom sources, files, and validation rows.
+targets; `joins` joins plain frames. `shapband.records.take_in` is the one function that every path
+from outside uses: sources in memory, the answers and the `records` of custom sources, files, and
+validation rows.
 
 What comes out holds only what a run can store and what NumPy, pandas and polars compute without
 surprises: floats of 64 bits, integers of 64 bits, booleans, strings and categories. A value that is

@@ -119,11 +119,16 @@ def _plain_numbers(column: Any, where: str) -> Any:
 
 
 def _plain_categories(column: Any, where: str) -> Any:
-    """Make the categories plain, in their order; the codes stay."""
+    """Make the categories plain, in their order; the codes stay.
+
+    Integers become floats: pandas reads a missing value among categories that are integers as the
+    integer -2**63 where it joins them with other columns to an array.
+    """
     import pandas as pd
 
     given = column.dtype.categories
     plain = plain_pandas(pd.Series(given), where)
+    plain = plain.astype(np.float64) if plain.dtype.kind in "iub" else plain
     if plain.dtype == given.dtype:
         return column
     try:
