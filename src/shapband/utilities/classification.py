@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from shapband import kernels
-from shapband._typing import AnyArray, FloatArray, IntArray
+from shapband._typing import AnyArray, IntArray
 from shapband.errors import InvalidInput
 
 ClassScore = Literal["accuracy", "neg_log_loss", "roc_auc", "neg_brier_score"]
