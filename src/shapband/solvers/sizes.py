@@ -15,6 +15,9 @@ from shapband.indices import Index
 _FEWEST_PAIRS, _MOST_PAIRS = 2, 8  # of complements in the pilot of each size
 _SMOOTHED = 16  # residuals that a spread is estimated from
 _LEAST_SPREAD = 1e-6  # of the largest: a size whose pilot has equal values is not sure to be so
+# Least ratio of the variances of two sizes when evaluations are divided. With 0.01 errors with wine
+# were up to 20 % larger; with 0.0001 so were those of games that two of ten providers decide.
+_LEAST_RATIO = 1e-3
 _COUNTED = 30  # larger sizes have more coalitions than can be evaluated
 
 
@@ -101,9 +104,8 @@ class Sizes:
     def spreads(self, enumerated: FloatArray, pilot: FloatArray) -> Spreads:
         """Estimate from the residuals how much values vary around the surrogate.
 
-        The spread of a sampled size comes from its neighbours alone. If it came from its own pilot,
-        a size whose pilot misses a rare value would get few further coalitions, and the mean of
-        its values would be biased.
+        The spread of a sampled size comes from its neighbours alone, because its own pilot may miss
+        a rare value.
 
         Parameters
         ----------
@@ -146,14 +148,22 @@ class Sizes:
             found[at] = np.exp(logs[near].mean(axis=0))
         return found
 
-    def sample(self, pilot: Sample, spreads: Spreads, seed: np.uint64) -> Sample:
+    def sample(
+        self, pilot: Sample, spreads: Spreads, enumerated: FloatArray, seed: np.uint64
+    ) -> Sample:
         """Add to the pilot what the evaluations allow, where it lowers the error most.
 
-        Pairs do not change the number of coalitions of a size. If they did, the decision on pairs,
-        which follows from all values of the pilot, would bias the means of the sizes.
+        How many coalitions of a size there are must not depend on the values of its pilot, or the
+        means of the sizes would be biased: a rare value in the pilot would call for more coalitions
+        and lose its weight. So the numbers follow from the values of the enumerated sizes, and the
+        decision on pairs, which follows from the pilot, does not change them.
+
+        Parameters
+        ----------
+        enumerated : (2n,) values of all coalitions of one provider, then of all but one
         """
         there = np.bincount(pilot.sizes, minlength=self.n + 1)
-        more = self._counts(spreads, there) - there
+        more = self._counts(self._expected_variances(enumerated), there) - there
         paired = self._pairs_help(spreads)
         parts, mates, units = [pilot.rows], [pilot.mates], [pilot.units]
         at = len(pilot.rows)
@@ -178,15 +188,27 @@ class Sizes:
                 at += int(count)
         return Sample.of(np.concatenate(parts), np.concatenate(mates), np.concatenate(units))
 
-    def _counts(self, spreads: Spreads, there: IntArray) -> IntArray:
+    def _expected_variances(self, enumerated: FloatArray) -> FloatArray:
+        """Variance of the values of each size, up to a factor: (n + 1,).
+
+        It is a power of the size, like that of learning curves, through the variances of the values
+        of one provider and of all but one. With few evaluations all sizes count alike: that was
+        better in voting games.
+        """
+        variances = enumerated.reshape(2, self.n).var(axis=1)
+        if self.few or variances.max() == 0:
+            return np.ones(self.n + 1)
+        low, high = np.log(np.maximum(variances, _LEAST_RATIO * variances.max()))
+        place = np.log(np.maximum(np.arange(self.n + 1), 1)) / np.log(self.n - 1)
+        return np.asarray(np.exp(low + place * (high - low)))
+
+    def _counts(self, variances: FloatArray, there: IntArray) -> IntArray:
         """Number of coalitions of each size: (n + 1,).
 
         A stratum adds the mean square of its terms, divided by its number of coalitions, to the
         error. So the best numbers are proportional to the root of the mean square.
         """
         sizes = np.arange(2, self.n - 1)
-        # Four residuals of each size say too little about the spreads: the sizes get equal ones.
-        variances = np.ones(self.n + 1) if self.few else spreads.variances
         wanted = np.sqrt(variances * self.weights)[sizes]
         counts = np.zeros(self.n + 1, dtype=np.int64)
         counts[sizes] = allocate(wanted, there[sizes], self.capacities[sizes], self._sampled)
