@@ -55,6 +55,7 @@ class Locator(_CacheLocator):
         return cls(py_func, py_file) if py_func.__module__.startswith(_MODULES) else None
 
     def ensure_cache_path(self) -> None:
+        """Make the directory of the machine code."""
         self._place.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def get_cache_path(self) -> str:
