@@ -166,9 +166,11 @@ def test_a_configuration_file_may_ask_for_one_game_of_whole_stocks_only(tmp_path
         f"""
         n_games = 1
         sampling = {{ kind = "fresh", n_sample = {n_sample} }}
-        providers = [{{ source = {{ kind = "csv", path = "stocks.csv", by = "site", target = "y" }} }}]
-        utility.kind = "linear"
-        utility.validation = {{ kind = "csv", path = "rows.csv", target = "y" }}
+        [[providers]]
+        source = {{ kind = "csv", path = "stocks.csv", by = "site", target = "y" }}
+        [utility]
+        kind = "linear"
+        validation = {{ kind = "csv", path = "rows.csv", target = "y" }}
         """,
         encoding="utf-8",
     )
