@@ -60,9 +60,9 @@ class Strata(Solver):
     which the surrogates were not fitted to, give the solver's noise. What a size gets follows from
     the spread of its neighbours, so that a rare value in its own pilot does not decide how much
     of it is seen; with the fewest evaluations of 5 to 7 providers, whose sizes compete for them, a
-    squared bias of 2 to 3 % of the squared error remains, and a bias of up to
-    0.01 of the range of the values where the worth depends on two of ten members only. With fewer than 7 or
-    so evaluations per provider all sizes get equal shares. If the evaluations suffice for all
+    squared bias of 2 to 3 % of the squared error remains, and a bias of up to 0.01 of the range of
+    the values where the worth depends on two of ten members only. With fewer than 7 or so
+    evaluations per provider all sizes get equal shares. If the evaluations suffice for all
     coalitions, the values are exact.
 
     Parameters
