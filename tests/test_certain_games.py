@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import shapband as sb
+from shapband.cli.app import app
 from shapband.errors import InvalidInput
 from shapband.moments.shapes import maybe_constant
 from tests.conftest import linear_providers, one_record_providers
@@ -154,3 +156,29 @@ class _Own(sb.Solver):
 def test_a_solver_of_ones_own_is_not_taken_to_be_exact():
     with pytest.raises(InvalidInput, match="at least 2"):
         table(solver=_Own())
+
+
+@pytest.mark.parametrize(("n_sample", "status"), [(3, 0), (2, 1)])
+def test_a_configuration_file_may_ask_for_one_game_of_whole_stocks_only(tmp_path, n_sample, status):
+    (tmp_path / "stocks.csv").write_text("x,y,site\n0,1,a\n1,2,a\n3,3,a\n0,2,b\n1,4,b\n5,5,b\n")
+    (tmp_path / "rows.csv").write_text("x,y\n0,1\n2,3\n4,4\n")
+    (tmp_path / "run.toml").write_text(
+        f"""
+        n_games = 1
+        sampling = {{ kind = "fresh", n_sample = {n_sample} }}
+        [[providers]]
+        source = {{ kind = "csv", path = "stocks.csv", by = "site", target = "y" }}
+        [utility]
+        kind = "linear"
+        validation = {{ kind = "csv", path = "rows.csv", target = "y" }}
+        """,
+        encoding="utf-8",
+    )
+    run = str(tmp_path / "run")
+    result = CliRunner().invoke(app, ["run", str(tmp_path / "run.toml"), "--out", run])
+    assert result.exit_code == status, result.output
+    if status:
+        assert "n_games must be a whole number of at least 2" in result.stderr
+        return
+    statement = ["payouts", run, "--amount", "10", "--statement", "a"]
+    assert "method:         1 game, seed" in CliRunner().invoke(app, statement).stdout

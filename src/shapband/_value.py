@@ -60,7 +60,8 @@ def value(
         utility and sampling, and the valuation says which and why
     index : how much coalitions of each size count in a value: `Banzhaf()`, `Beta(alpha, beta)` or
         an `Index` of your own; None is `Shapley()`. It changes no request and no evaluation
-    n_games : games to play, at least 2; a budget may end the valuation sooner
+    n_games : games to play, at least 2, or 1 if all games are equal by design; a budget may end the
+        valuation sooner
     seed : a whole number that repeats the valuation bit for bit; None takes one from the
         operating system, and the valuation tells it
     n_jobs : workers on this machine; the result does not depend on it

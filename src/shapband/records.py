@@ -165,9 +165,12 @@ def concat_numbers(batches: Sequence[Batch]) -> Batch | None:
 
 
 def _joined_targets(targets: Sequence[AnyArray]) -> AnyArray:
-    """Join targets; NumPy would write numbers as text where they meet labels."""
+    """Join targets of one kind; NumPy would write numbers as text where they meet labels."""
     if len({y.dtype.kind for y in targets}) > 1:
-        targets = [y.astype(object) for y in targets]
+        raise InvalidInput(
+            "the targets are numbers in some records and strings in others: pass one or the other "
+            "from all providers"
+        )
     return np.concatenate(targets)
 
 

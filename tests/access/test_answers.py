@@ -1,6 +1,7 @@
 """The usual answer of a source takes a shorter way through the checks, to the same result."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import shapband as sb
@@ -76,3 +77,27 @@ def test_a_batch_takes_rows_as_an_index_does(rows, order):
     taken = sb.Batch(np.array(X, order=order), Y).take(rows)
     np.testing.assert_array_equal(taken.X, X[rows])
     np.testing.assert_array_equal(taken.y, Y[rows])
+
+
+@pytest.mark.parametrize("others", ["ab", "ba"])
+def test_frames_must_have_one_order_of_columns_also_where_validation_rows_are_an_array(others):
+    def source(columns):
+        return sb.FunctionSource(
+            lambda size, rng: (
+                pd.DataFrame(rng.normal(size=(size, 2)), columns=columns),
+                rng.random(size),
+            )
+        )
+
+    providers = [
+        sb.Provider("north", source(list("ab"))),
+        sb.Provider("south", source(list(others))),
+    ]
+    utility = sb.LinearUtility(np.arange(6.0).reshape(3, 2) ** 2, Y)
+    options = {"sampling": sb.Fresh(10), "n_games": 2, "seed": 0}
+    if others == "ab":
+        assert sb.value(providers, utility, **options).n_games == 2
+        return
+    said = "'south': the source gave the columns b, a .* where the columns a, b"
+    with pytest.raises(SourceError, match=said):
+        sb.value(providers, utility, **options)

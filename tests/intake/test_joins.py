@@ -78,3 +78,11 @@ def test_arrays_do_not_meet_frames():
     array, frame = (take_in(X, [0.0], "me") for X in ([[1.0]], pd.DataFrame({"a": [1.0]})))
     with pytest.raises(InvalidInput, match="records of numpy and of pandas cannot be joined"):
         concat([array, frame])
+
+
+def test_targets_that_are_numbers_do_not_meet_labels():
+    X = np.zeros((2, 1))
+    labels = take_in(X, ["yes", "no"], "me")
+    with pytest.raises(InvalidInput, match="the targets are numbers in some records and strings"):
+        concat([labels, take_in(X, [1, 0], "me")])
+    assert concat([labels, take_in(X, ["no", "no"], "me")]).y.tolist() == ["yes", "no", "no", "no"]

@@ -211,6 +211,19 @@ def test_a_generator_as_random_state_is_refused(task, state):
     sb.EstimatorUtility(Ridge(random_state=state), rows[0], np.arange(80.0))  # does not use it
 
 
+@pytest.mark.parametrize("state", [None, np.random.RandomState(0)], ids=str)
+def test_a_search_cannot_try_a_random_state_that_is_no_integer(task, state):
+    _, rows = task
+
+    def search(tried):
+        candidates = [{"decisiontreeclassifier__random_state": tried}, {"passthrough": [None]}]
+        return GridSearchCV(make_pipeline("passthrough", random_tree()), candidates)
+
+    sb.EstimatorUtility(make_pipeline(search([0, 1])), *rows)
+    with pytest.raises(InvalidInput, match="random_state among the candidates of a search must"):
+        sb.EstimatorUtility(make_pipeline(search([0, state])), *rows)
+
+
 def test_a_random_function_breaks_a_rule_of_utilities():
     utility = sb.FunctionUtility(lambda X, y: float(np.random.default_rng().normal()))
     with pytest.raises(ConformanceError, match="same value twice: seed what is random"):

@@ -309,3 +309,20 @@ def test_warnings_of_the_comparison_are_not_lost():
     utility = sb.utility_for(KNeighborsRegressor(100), X, y)
     assert utility.failures == 0
     assert not utility._warned
+
+
+@pytest.mark.parametrize(
+    "model",
+    [KNeighborsRegressor(5), KNeighborsRegressor(5, weights="distance"), KNeighborsClassifier(5)],
+    ids=str,
+)
+def test_neighbours_are_not_compiled_where_ties_would_change_the_scores(model):
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 4, size=(200, 3)).astype(float)
+    y = X.sum(axis=1) + rng.normal(size=200)
+    y = (y > 6).astype(int) if isinstance(model, KNeighborsClassifier) else y
+    utility = sb.utility_for(model, X, y)
+    assert isinstance(utility, sb.EstimatorUtility)
+    assert "many records are at equal distance" in utility.chosen
+    apart = X + 0.3 * rng.normal(size=X.shape)
+    assert isinstance(sb.utility_for(model, apart, y), sb.NeighborUtility)

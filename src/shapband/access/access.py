@@ -260,11 +260,13 @@ class Access:
         before = self._seen.setdefault(name, schema)
         if schema is before is self._schema:
             return  # as nearly all answers
-        expected = self._schema = self._schema or schema
+        expected = self._schema or schema
         if schema != before:
             raise SourceError(f"the source gave {schema} after it had given {before}")
         if not schema.fits(expected):
             raise SourceError(f"the source gave {schema} where {expected} were expected")
+        # If the validation rows are an array, the first frame says what the columns are.
+        self._schema = schema if expected.columns is None else expected
 
 
 def _numbers(games: range, wanted: BoolArray) -> GameNumbers:

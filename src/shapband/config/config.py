@@ -76,7 +76,7 @@ class Config(tables.Table):
     version: Annotated[int, Field(ge=1, le=VERSION)] = Field(
         VERSION, description="The version of this format."
     )
-    n_games: Annotated[int, Field(ge=2, le=MOST)] = Field(
+    n_games: Annotated[int, Field(ge=1, le=MOST)] = Field(
         100, description="Games to play; the budget or a stopping rule may end the run sooner."
     )
     seed: Annotated[int, Field(ge=0)] | None = Field(

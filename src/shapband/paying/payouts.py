@@ -98,7 +98,8 @@ class Payouts:
                 f"spread:         {spread} (standard deviation from one draw to the next)",
                 f"records:        {used.records:,} in {used.requests:,} "
                 f"request{'s' * (used.requests != 1)}, {valuation.draw_sizes[at]:,} in a game",
-                f"method:         {valuation.n_games:,} games, seed {valuation.seed}",
+                f"method:         {valuation.n_games:,} game{'s' * (valuation.n_games != 1)}, "
+                f"seed {valuation.seed}",
                 *(f"note:           {note}" for note in self._own_notes(at)),
             ]
         )

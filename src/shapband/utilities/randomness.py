@@ -85,6 +85,14 @@ def check_states(model: Any, owner: str) -> None:
                 f"{given}, which changes with every use, so that values could not be repeated: "
                 "pass an integer, or None to have it set from the seed of the valuation"
             )
+    for tried in _tried_states(model):
+        # The search sets it in every candidate, after the seed of the valuation did.
+        if tried is None or isinstance(tried, _STATEFUL):
+            raise InvalidInput(
+                f"{owner}: a random_state among the candidates of a search must be an integer; "
+                f"received {tried}, with which values could not be repeated: leave random_state "
+                "out of the candidates to have it set from the seed of the valuation"
+            )
 
 
 def with_states(model: Any, seeds: Seeds, game: int) -> Any:
@@ -136,6 +144,24 @@ def _random_parts(thing: Any, place: str = "", *, searched: bool = False) -> Ite
         return
     for name, part in inside:
         yield from _random_parts(part, f"{place}/{name}", searched=searched)
+
+
+def _tried_states(thing: Any) -> Iterator[Any]:
+    """Each `random_state` that a search inside a model tries as a candidate."""
+    if isinstance(thing, dict):
+        inside = list(thing.values())
+        for name, tried in thing.items():
+            state = str(name).rpartition("__")[2] == "random_state"
+            if state and isinstance(tried, list | tuple | np.ndarray):
+                yield from tried
+    elif isinstance(thing, list | tuple):
+        inside = list(thing)
+    elif hasattr(thing, "get_params") and not isinstance(thing, type):
+        inside = list(thing.get_params(deep=False).values())
+    else:
+        return
+    for part in inside:
+        yield from _tried_states(part)
 
 
 def _uses_state(model: Any, given: dict[str, Any]) -> bool:

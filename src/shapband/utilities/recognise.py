@@ -15,6 +15,7 @@ from shapband.errors import InvalidInput
 from shapband.records import Batch
 from shapband.utilities.base import Utility
 from shapband.utilities.estimator import EstimatorUtility, Scorer
+from shapband.utilities.neighbors import NeighborUtility
 from shapband.utilities.rules import Match, match
 from shapband.utilities.scores import Empty
 
@@ -111,6 +112,15 @@ def _compiled(
     except Exception as cause:  # noqa: BLE001  a model may raise anything
         return None, f"{utility} could not be compared ({error_line(cause)})"
     name, largest, mean = _model_name(general.estimator), differences.max(), differences[1:].mean()
+    if largest <= _ROUNDING and isinstance(compiled, NeighborUtility):
+        # Noise made all distances different. Which of the records at equal distance are neighbours
+        # is a rule of the utility and not of the model, and may matter more than anything else.
+        tied = _differences(compiled, fitted, noise=0.0)[1:].mean()
+        if tied > _TOLERANCE:
+            return None, (
+                f"many records are at equal distance, where {utility} differs from {name} by "
+                f"{tied:.1g} on average, and {_TOLERANCE:g} is allowed"
+            )
     if largest <= _ROUNDING:
         return compiled, f"it agrees with {name} to {_ROUNDING:g} on {_MADE_UP}; {found.but}"
     told = f"differs from {name} by at most {largest:.1g}, on average {mean:.1g}, on {_MADE_UP}"
