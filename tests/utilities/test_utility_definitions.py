@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import shapband as sb
+from shapband import kernels
 from shapband.utilities.networks.training import first_weights
 
 
@@ -108,3 +111,24 @@ def test_training_a_network_leaves_the_first_weights_of_others_as_they_were():
         expected.extend(stream.uniform(-bound, bound, (inputs, outputs)).ravel())
         expected.extend(stream.uniform(-bound, bound, outputs))
     np.testing.assert_array_equal(first_weights(units, 11), expected)
+
+
+def test_weakly_penalised_fits_along_orders_are_those_of_the_joined_records():
+    """Separable classes leave the quick fit uncertain, so that a slower one gives the value."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(float)
+    utility = sb.LogisticUtility(X, y, C=1e6, score="neg_log_loss")
+    parts = [sb.Batch(X[at : at + 15], y[at : at + 15]) for at in range(0, 60, 15)]
+    games = np.stack([[utility.summarise(part) for part in parts]])
+    orders = np.array([[[0, 1, 2, 3], [3, 1, 0, 2], [2, 0, 3, 1]]])
+    first = np.broadcast_to(np.arange(3)[None, :, None], (1, 3, 4)).copy()
+    quick = kernels.load("logistic").logistic_prefixes(games, *utility._fixed, orders, first)
+    assert np.isnan(quick).any()
+    found = utility.evaluate_prefixes(games, orders, first)[0]
+    for order, values in zip(orders[0], found, strict=True):
+        for size, value in enumerate(values, start=1):
+            rows = np.concatenate([np.arange(15 * at, 15 * at + 15) for at in order[:size]])
+            model = LogisticRegression(C=1e6, solver="newton-cholesky", tol=1e-10, max_iter=1000)
+            chances = model.fit(X[rows], y[rows]).predict_proba(X)
+            assert value == pytest.approx(-log_loss(y, chances), rel=1e-3)
