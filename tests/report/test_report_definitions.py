@@ -152,7 +152,7 @@ def absent_at_times(sampling, **more):
     rng = np.random.default_rng(4)
     providers = [
         sb.Provider(name, sb.ArraySource(np.zeros((60, 1)), rng.normal(mean, deviation, 60)))
-        for name, mean, deviation in [("a", 1.0, 4.0), ("b", 3.0, 0.5), ("c", 8.0, 1.0)]
+        for name, mean, deviation in [("a", 1.0, 4.0), ("b", 3.0, 0.5), ("c", 8.0, 12.0)]
     ]
     law = sb.Independent({"a": 0.9, "b": 0.5, "c": 0.7})
     return sb.value(
