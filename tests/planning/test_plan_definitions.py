@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +14,12 @@ from scipy import stats
 import shapband as sb
 from shapband.engine.plan import make_plan
 from shapband.planning.bill import foresee
+from shapband.planning.errors import ErrorModel
+from shapband.planning.probes import Bench, Probe, probe
+from shapband.planning.requests import RequestTimes
+from shapband.planning.samplings import methods_for
+from shapband.planning.seconds import TimeModel
+from shapband.planning.solvers import FAMILIES, Family
 from tests.conftest import gaussian_providers, linear_providers
 from tests.counted import Counted, CountedDraws
 
@@ -126,3 +135,138 @@ def test_the_price_of_a_row_is_its_records_and_requests_at_their_prices() -> Non
     )
     for row in found.rows:
         assert row.money == Decimal("0.03") * row.records + Decimal("1.25") * row.requests <= 40
+
+
+def by_hand(stocks: list[float], n_sample: int) -> ErrorModel:
+    """A model of providers that are all alike, so that own and other pools weigh the same."""
+    n = len(stocks)
+    F, S, H, kurtosis, square = (np.full(n, one) for one in (2.0, 0.5, 0.3, 4.0, 2.5))
+    x = n_sample / np.array(stocks)
+    return ErrorModel(
+        n_sample=n_sample,
+        stocks=np.array(stocks),
+        variance=F * (1 - x) + S * (1 - x**2) + H,
+        single=F,
+        pairs=S,
+        rest=H,
+        shared=F,
+        kurtosis=kurtosis,
+        square=square,
+        noise={"Permutation": (np.array([4.0]), np.full((1, n), 0.8))},
+    )
+
+
+@pytest.mark.parametrize("stock", [np.inf, 1000.0])
+@pytest.mark.parametrize(
+    ("name", "games_part", "per_shuffle"),
+    [
+        ("Fresh", lambda V, B, end, k: V, 0),
+        ("Pooled, without replacement", lambda V, B, end, k: V - B, 0),
+        ("Pooled, with replacement", lambda V, B, end, k: end, 0),
+        ("Blocks", lambda V, B, end, k: end - 2.0 * k * 20 / 100, 5),
+    ],
+)
+def test_errors_are_those_of_the_formulas_of_their_methods(
+    stock: float, name: str, games_part: Callable[..., float], per_shuffle: int
+) -> None:
+    """Draws of 20 from pools of 100, 60 games, a solver's noise of 0.8 · 4 / 8."""
+    model = by_hand([stock, stock], 20)
+    method = next(one for one in methods_for(20) if one.name == name)
+    permutations = next(one for one in FAMILIES if one.name == "Permutation")
+    errors = model.errors(method, 100, permutations, 8, 60)
+    x, least, noise = 20 / 100, 20 / stock, 0.4
+    V = 2.0 * (1 - least) + 0.5 * (1 - least**2) + 0.3
+    B = 2.0 * (x - least) + 0.5 * (x**2 - least**2)
+    pools = B if method.pooled else 0.0
+    games = (games_part(V, B, 2.8, per_shuffle) + noise) / 60
+    np.testing.assert_allclose(errors.standard_error, np.sqrt(games + pools))
+    assert errors.pools == pytest.approx(pools / (games + pools))
+    # The variance is estimated from independent games, or from those of one shuffle.
+    m = per_shuffle or 60
+    of_games = (4.0 - (m - 3) / (m - 1)) / m
+    of_pools = 2.5 * (1 / 100 - 1 / stock) if method.pooled else 0.0
+    relative = np.sqrt(of_games + of_pools)
+    np.testing.assert_allclose(errors.variance_standard_error, (V + noise) * relative)
+
+
+def test_games_of_a_shuffle_are_as_many_as_the_smallest_pool_has_draws() -> None:
+    """Stocks of 35 and 200, pools of 100: the valuation plays three games from a shuffle."""
+    (one, two), (X, y) = linear_providers(n=2, records=200)
+    few = sb.ArraySource(one.source.records.X[:35], one.source.records.y[:35])
+    providers = [sb.Provider("few", few), two]
+    blocks = next(one for one in methods_for(10) if one.name == "Blocks")
+    assert blocks.per_shuffle(100, np.array([35.0, 200.0])) == 35 // 10
+    budget = sb.Budget(records=235)
+    found = sb.plan(providers, sb.LinearUtility(X, y), n_sample=10, budget=budget, **QUICK)
+    rows = [row for row in found.rows if isinstance(row.sampling, sb.Blocks)]
+    assert rows
+    for row in rows:
+        assert row.n_games % 3 == 0
+
+
+def test_the_frame_of_a_plan_has_the_worst_and_the_mean_of_each_error() -> None:
+    providers, (X, y) = linear_providers(n=3, records=200)
+    budget = sb.Budget(records=240)
+    found = sb.plan(providers, sb.LinearUtility(X, y), n_sample=10, budget=budget, **QUICK)
+    frame = found.to_frame()
+    errors = (
+        "half_width", "standard_error", "variance_half_width", "variance_standard_error",
+    )  # fmt: skip
+    for (_, line), row in zip(frame.iterrows(), found.rows, strict=True):
+        for error in errors:
+            assert line[f"{error}_worst"] == max(getattr(row, error))
+            assert line[f"{error}_mean"] == pytest.approx(np.mean(getattr(row, error)))
+        for plain in ("n_games", "records", "requests", "seconds", "evaluations"):
+            assert line[plain] == getattr(row, plain)
+        exact = isinstance(row.solver, sb.Exact)
+        assert not exact or row.evaluations == row.n_games * (2**3 - 1)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "seconds"), [(0.01, 1.0), (1.0, 12.0), (2.0, 24.0), (60.0, 60.0), (None, 3.0)]
+)
+def test_the_pilot_takes_a_fifth_of_the_time_but_a_minute_at_most(
+    minutes: float | None, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the pilot's time is for the probes, half for the games of the main solver."""
+    granted: list[float] = []
+    solve = Bench.solve
+
+    def quick_probe(bench: Bench, families: Sequence[Family], limit: float) -> list[Probe]:
+        granted.append(limit)
+        return probe(bench, families, 0.001)
+
+    def quick_solve(bench: Bench, *arguments: Any) -> Probe:
+        family, work, least, most, limit, *watch = arguments
+        granted.extend([limit] if watch else [])
+        return solve(bench, family, work, least, min(most, 16), 0.001, *watch)
+
+    monkeypatch.setattr("shapband.planning.pilot.probe", quick_probe)
+    monkeypatch.setattr(Bench, "solve", quick_solve)
+    providers, (X, y) = linear_providers(n=2, records=60)
+    limits = {"minutes": minutes} if minutes is not None else {"error": 0.2}
+    sb.plan(providers, sb.LinearUtility(X, y), n_sample=10, seed=0, **limits)
+    assert granted[:2] == pytest.approx([seconds / 2, seconds / 2])
+
+
+def test_only_records_that_the_pilot_does_not_hold_take_time_to_fetch() -> None:
+    """A source with 2 s per request and 0.1 s per record, and one with 1 s and 0.01 s."""
+    stock, (X, y) = linear_providers(n=2, records=400)
+    providers = [sb.Provider(p.name, Counted(p.source)) for p in stock]
+    budget = sb.Budget(records=200)
+    found = sb.plan(providers, sb.LinearUtility(X, y), n_sample=10, budget=budget, **QUICK)
+    speed = RequestTimes(
+        per_request=np.array([2.0, 1.0]),
+        per_record=np.array([0.1, 0.01]),
+        waits=np.array([False, False]),
+        concurrency=1,
+        at_once=np.ones(2),
+    )
+    pilot = replace(found.pilot, requests=speed)
+    held = int(pilot.pool_sizes[0])
+    assert pilot.pool_sizes.tolist() == [held, held]
+    pooled = next(one for one in methods_for(10) if one.name.startswith("Pooled, without"))
+    times = TimeModel(pilot, 10, 1)
+    for more in (0, 1, 50):
+        waited = 2.0 + 0.1 * more + 1.0 + 0.01 * more if more else 0.0
+        assert times.fixed(pooled, held + more) == pytest.approx(pilot.seconds + waited)

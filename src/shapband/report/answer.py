@@ -85,7 +85,7 @@ def _largest(valuation: Valuation, best: int, chances: pd.Series[float] | Refuse
             begin, probability(chance)
         )
     rival = int(np.argmax(np.where(np.arange(len(chances)) == best, -1.0, chances.to_numpy())))
-    others = int((chances > _UNLIKELY).sum()) - 2
+    others = int((chances.drop(chances.index[[best, rival]]) > _UNLIKELY).sum())
     more = f"; {others:,} more {'is' if others == 1 else 'are'} possible" if others > 0 else ""
     return Markup(
         "{}, but this is not sure: it is the largest with a probability of {}, and {} with {}{}."
