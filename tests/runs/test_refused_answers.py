@@ -119,7 +119,7 @@ def test_cells_that_a_run_cannot_store_are_counted(tmp_path):
     frame = pd.DataFrame(np.arange(80.0).reshape(40, 2), columns=["a", "b"])
     near = sb.FrameSource(frame.assign(y=frame["a"]), "y")
     source, run = Frames(holes), tmp_path / "run"
-    with pytest.raises(RunError, match="date"):
+    with pytest.raises(SourceError, match="column 'b' holds dates"):
         value(source, run, other=near)
     asked = source.asked
     with pytest.raises(RunError, match="--ask-again"):

@@ -306,8 +306,9 @@ def test_the_reason_is_printed_and_changes_no_fingerprint(tmp_path):
 def test_warnings_of_the_comparison_are_not_lost():
     """What a model says in a valuation is told there, although it was said in the comparison."""
     _, (X, y) = linear_providers(n=2)
+    before = sb.utility_for(KNeighborsRegressor(3), X, y).failures  # of this thread
     utility = sb.utility_for(KNeighborsRegressor(100), X, y)
-    assert utility.failures == 0
+    assert utility.failures == before
     assert not utility._warned
 
 

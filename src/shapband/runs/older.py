@@ -13,11 +13,13 @@ from pathlib import Path
 from shapband.engine.plan import Plan
 from shapband.errors import RunError
 from shapband.solvers.strata import Strata
-from shapband.utilities.base import Utility
 from shapband.utilities.class_sums import ClassSumsUtility
 from shapband.utilities.linear import LinearUtility
 from shapband.utilities.logistic import LogisticUtility
+from shapband.utilities.neighbors import NeighborUtility
+from shapband.utilities.networks.network import NetworkUtility
 
+_COMPILED = (LogisticUtility, ClassSumsUtility, NeighborUtility, NetworkUtility)
 _CHANGED = (0, 2, 0)  # the version in which the results of some methods changed
 
 
@@ -51,13 +53,9 @@ def _change(plan: Plan) -> str:
         return "Strata computes other values"
     if isinstance(plan.utility, LinearUtility):
         return "the last digits of LinearUtility are others"
-    if _scores_auc(plan.utility):
-        return "score='roc_auc' counts ties differently"
+    if isinstance(plan.utility, _COMPILED):
+        name = type(plan.utility).__name__
+        return f"{name} treats ties of scores, and digits that rounding takes, differently"
     if plan.utility.training:
         return "models with an unset random_state get one from the seed"
     return ""
-
-
-def _scores_auc(utility: Utility) -> bool:
-    compiled = isinstance(utility, LogisticUtility | ClassSumsUtility)
-    return compiled and "roc_auc" in repr(utility)
