@@ -72,3 +72,12 @@ def test_voting_games_are_valued_without_bias_with_honest_noise_and_small_errors
     assert (np.abs(off.mean(axis=0)) < 4.5 * standard + 1e-9).all()
     assert (np.abs(off.mean(axis=0) + 6 * standard.max()) > 4.5 * standard).any()  # the control
     assert 0.8 < noise.mean() / squares < 1.25
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e70])
+def test_values_of_any_size_are_solved_as_those_near_one(unit):
+    """Squares of the values are near the smallest or the largest float."""
+    plain = voting_games(10)["quota 1/2"]
+    scaled = WeightGame(plain.weights, lambda _, weight: unit * plain.table[0][weight])
+    one, other = (sb.Strata(100).solve(game.copies(20)) for game in (plain, scaled))
+    np.testing.assert_allclose(other.values / unit, one.values, rtol=0, atol=1e-9)

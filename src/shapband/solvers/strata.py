@@ -138,8 +138,12 @@ class _Game:
     def __init__(self, sizes: Sizes, pilot: Sample, known: FloatArray) -> None:
         self._sizes = sizes
         self.pilot = self.sample = pilot
-        self._known = known  # values of the enumerated coalitions, then of the pilot
-        self._range = float(np.ptp(known)) or float(np.abs(known).max()) or 1.0
+        spread = float(np.ptp(known)) or float(np.abs(known).max()) or 1.0
+        # Values are in units of a power of two near their range, so that squares of very small and
+        # very large ones are floats, and no digit is lost.
+        self._unit = float(np.ldexp(1.0, int(np.frexp(spread)[1])))
+        self._known = known / self._unit  # of the enumerated coalitions, then of the pilot
+        self._range = spread / self._unit
         self._least_variance = (_LEAST_SPREAD * self._range) ** 2
 
     def draw(self, seed: np.uint64) -> None:
@@ -182,7 +186,7 @@ class _Game:
     def solved(self, more: FloatArray, empty: float) -> tuple[FloatArray, FloatArray]:
         """Values and noise, given the values of the coalitions that were drawn after the pilot."""
         sample, n = self.sample, self._sizes.n
-        values = np.concatenate([np.delete(self._known, 2 * n), more])
+        values = np.concatenate([np.delete(self._known, 2 * n), more / self._unit])
         # If n providers share the range of the values, their slopes are about range / n. This is
         # the prior of ridge regression. Few evaluations per provider need it, because a surrogate
         # has two slopes for each provider. With more, it made the bias of values larger.
@@ -194,7 +198,8 @@ class _Game:
             phi, noise = self._estimate(values[2 * n :], *curves)
         else:
             phi, noise = self._corrected(values, correction, *curves)
-        return phi + self._enumerated(empty), noise
+        whole = phi + self._enumerated(empty / self._unit)
+        return whole * self._unit, noise * self._unit**2
 
     def _correction(
         self, values: FloatArray, residuals: FloatArray, slopes: FloatArray, means: FloatArray
