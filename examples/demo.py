@@ -101,8 +101,8 @@ def how_to_read(valuations: Mapping[str, sb.Valuation]) -> str:
         "better.\n"
         f"Pools ask every source once, for {pooled.records:,} records instead of "
         f"{fresh.records:,}. Other wines might have been bought, and their errors include that: "
-        "they are wider, and more games alone narrow them little. Stratified lets some providers bring "
-        "more wines than others, so its values differ from those of the other two."
+        "they are wider, and more games alone narrow them little. Stratified lets some providers "
+        "bring more wines than others, so its values differ from those of the other two."
     )
 
 

@@ -18,6 +18,7 @@ _LEAST_SPREAD = 1e-6  # of the largest: a size whose pilot has equal values is n
 # Least ratio of the variances of two sizes when evaluations are divided. With 0.01 errors with wine
 # were up to 20 % larger; with 0.0001 so were those of games that two of ten providers decide.
 _LEAST_RATIO = 1e-3
+_ROUNDING = 1e-9  # spread, relative to the values, that is only rounding
 _COUNTED = 30  # larger sizes have more coalitions than can be evaluated
 
 
@@ -196,7 +197,8 @@ class Sizes:
         better in voting games.
         """
         variances = enumerated.reshape(2, self.n).var(axis=1)
-        if self.few or variances.max() == 0:
+        # Values that differ by rounding alone say nothing about the sizes between.
+        if self.few or variances.max() <= (_ROUNDING * np.abs(enumerated).max()) ** 2:
             return np.ones(self.n + 1)
         low, high = np.log(np.maximum(variances, _LEAST_RATIO * variances.max()))
         place = np.log(np.maximum(np.arange(self.n + 1), 1)) / np.log(self.n - 1)
