@@ -7,7 +7,7 @@ reference and the exact score of one coalition.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -116,6 +116,34 @@ def _class_truth(model: Callable[..., Matrix], case: Case, X: FloatArray, y: Any
 
 def _utility(kind: Callable[..., sb.Utility], case: Case) -> sb.Utility:
     return kind(case.X_val, case.y_val, **case.settings)
+
+
+def _too_far(case: Case) -> str:
+    """Documented reason of all utilities with sums of squares to refuse a case."""
+    records = np.concatenate([X for X, _ in case.parts])
+    rows = np.concatenate([case.X_val, records])
+    if np.abs(rows).max() > 1e151:
+        return "a feature is beyond 1e151"
+    deviation = case.X_val.std(axis=0)
+    varies = np.ptp(case.X_val, axis=0) > 0
+    if (varies & (deviation < 1e-151)).any():
+        return "a feature varies by less than 1e-151"
+    far = np.abs(records - case.X_val.mean(axis=0)) / np.where(varies, deviation, 1.0) > 1e70
+    return "a record is more than 1e70 standard deviations away" if far.any() else ""
+
+
+def _first_of(reasons: Sequence[Callable[[Case], str]], case: Case) -> str:
+    """The first reason that holds."""
+    return next(filter(None, (reason(case) for reason in reasons)), "")
+
+
+def _scales_too_far_apart(case: Case) -> str:
+    """Documented reason of naive Bayes, which adds a part of one variance to all others."""
+    deviation = case.X_val.std(axis=0)
+    deviation[np.ptp(case.X_val, axis=0) == 0] = 1.0
+    # The utility compares with a power of two next to the largest.
+    apart = deviation.max() / deviation.min() > 0.5e70
+    return "the deviations of two features differ by more than 1e70" if apart else ""
 
 
 def _label_missing(case: Case) -> str:
@@ -255,7 +283,7 @@ def _text_label_missing(case: Case) -> str:
 
 def _regression(name: str, cases: int, make: Callable[[int], Case]) -> Family:
     utility = partial(_utility, sb.LinearUtility)
-    return Family(name, cases, make, utility, _linear_reference, _linear_truth, lambda case: "")
+    return Family(name, cases, make, utility, _linear_reference, _linear_truth, _too_far)
 
 
 def _neighbour_family(name: str, cases: int) -> Family:
@@ -273,11 +301,13 @@ def _neighbour_family(name: str, cases: int) -> Family:
 FAMILIES: tuple[Family, ...] = (
     _classifier(
         "naive Bayes", 2500, _naive_bayes_case, sb.GaussianNBUtility,
-        classifiers.naive_bayes, exact.naive_bayes, _label_missing,
+        classifiers.naive_bayes, exact.naive_bayes,
+        partial(_first_of, (_label_missing, _too_far, _scales_too_far_apart)),
     ),
     _classifier(
         "discriminant", 2500, partial(_with_score, classes_case, "discriminant"), sb.LDAUtility,
-        classifiers.discriminant, exact.discriminant, _label_missing,
+        classifiers.discriminant, exact.discriminant,
+        partial(_first_of, (_label_missing, _too_far)),
     ),
     _regression("least squares", 3000, partial(_mse_case, "least squares")),
     _regression("ridge", 2000, _ridge_case),
@@ -289,6 +319,6 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _classifier(
         "logistic", 2500, _logistic_case, sb.LogisticUtility,
-        logistic, exact_logistic, _penalty_too_weak,
+        logistic, exact_logistic, partial(_first_of, (_too_far, _penalty_too_weak)),
     ),
 )  # fmt: skip

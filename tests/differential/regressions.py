@@ -108,10 +108,12 @@ def _least_norm(gram: Any, right: Sequence[Any], unit: Sequence[Any]) -> list[An
     if not null:
         return solution
     A, b = mp.matrix(p, len(null)), mp.matrix(p, 1)
+    # mpmath compares with absolute numbers, so the largest entry must be about 1.
+    relative = [min(unit) / u for u in unit]
     for i in range(p):
-        b[i] = solution[i] / unit[i]
+        b[i] = solution[i] * relative[i]
         for j, k in enumerate(null):
-            A[i, j] = vectors[i, k] / unit[i]
+            A[i, j] = vectors[i, k] * relative[i]
     shift, _ = mp.qr_solve(A, b)
     return [
         solution[i] - mp.fsum(vectors[i, k] * shift[j] for j, k in enumerate(null))

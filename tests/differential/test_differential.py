@@ -64,12 +64,12 @@ def test_a_case_is_made_from_its_number_alone():
 
 
 def test_a_wrong_value_is_found_out():
-    exact = Truth(0.5, 0.5, 0.5)
+    exact = Truth(0.5, lambda: (0.5, 0.5))
     assert verdict(0.5, 0.5, exact) == "equal"
     assert verdict(0.5, 0.6, exact) == "reference wrong"
     assert verdict(0.6, 0.5, exact) == "ours wrong"
     assert verdict(math.nan, 0.5, exact) == "ours wrong"
-    assert verdict(0.6, 0.5, Truth(0.5, 0.3, 0.7)) == "ill-posed"
+    assert verdict(0.6, 0.5, Truth(0.5, lambda: (0.3, 0.7))) == "ill-posed"
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
