@@ -23,6 +23,7 @@ from tests.differential.exact import Matrix
 from tests.differential.logistic import exact_logistic, logistic
 from tests.differential.networks import network_case, network_reference, network_truth
 from tests.differential.regressions import (
+    Noise,
     exact_least_squares_mse,
     least_squares_mse,
     neighbours,
@@ -184,7 +185,7 @@ def _classifier(
 
 def _mse_case(name: str, number: int) -> Case:
     case = quantities_case(name, number)
-    scores = MSE_SCORES if case.y_val.var() > 0 else ("inverse_mse", "neg_mse")
+    scores = MSE_SCORES if np.ptp(case.y_val) > 0 else ("inverse_mse", "neg_mse")
     rng = stream(name + " settings", number)
     return replace(case, settings={"score": str(rng.choice(scores))})
 
@@ -237,10 +238,12 @@ def _neighbour_case(name: str, number: int) -> Case:
     return replace(case, settings={**case.settings, "k": k, "task": task, "weights": weights})
 
 
-def _neighbours(case: Case, root: Any, X: Any, y: Any, rows: Any, targets: Any) -> Any:
+def _neighbours(
+    case: Case, root: Any, X: Any, y: Any, rows: Any, targets: Any, noise: Noise | None = None
+) -> Any:
     settings = case.settings
     classify = settings["task"] == "classification"
-    options = {"k": settings["k"], "weighted": settings["weights"] == "distance"}
+    options = {"k": settings["k"], "weighted": settings["weights"] == "distance", "noise": noise}
     found = neighbours(X, y, rows, targets, classify=classify, root=root, **options)
     return found if classify else mse_score(found, _variance(targets), settings["score"])
 
@@ -264,17 +267,27 @@ def _neighbour_reference(case: Case, X: FloatArray, y: AnyArray) -> float:
 
 def _neighbour_truth(case: Case, X: FloatArray, y: AnyArray) -> Truth:
     codes, targets = _neighbour_codes(case, y)
+    labels = codes.tolist(), targets.tolist()
+    exact = [True]
 
     def value_of(X: Any, rows: Any, y: Any, targets: Any) -> Any:
-        return _neighbours(case, mp.sqrt, X, y, rows, targets)
-
-    if case.settings["task"] == "classification":
+        # Moved inputs are the ones after the first; rounding moves squared distances as well.
+        noise = None if exact else Noise(np.random.default_rng(len(X)))
+        exact.clear()
         # Labels are names, so only the features are moved.
-        def value_of_labels(X: Any, rows: Any, y: Any, _: Any) -> Any:
-            return _neighbours(case, mp.sqrt, X, codes.tolist(), rows, targets.tolist())
+        y, targets = labels if case.settings["task"] == "classification" else (y, targets)
+        return _neighbours(case, mp.sqrt, X, y, rows, targets, noise)
 
-        return true_value(X, codes, case.X_val, targets, value_of_labels)
     return true_value(X, codes, case.X_val, targets, value_of)
+
+
+def _squares_overflow(case: Case) -> str:
+    """Documented reason of neighbours to refuse a case."""
+    unit = np.abs(case.X_val).max() or 1.0
+    largest = max(np.abs(X).max() for X, _ in case.parts)
+    # The utility compares with a power of two next to the largest number.
+    far = largest > 0.5e151 * unit
+    return "a record is 1e151 times larger than all validation rows" if far else ""
 
 
 def _text_label_missing(case: Case) -> str:
@@ -294,7 +307,7 @@ def _neighbour_family(name: str, cases: int) -> Family:
         partial(_utility, sb.NeighborUtility),
         _neighbour_reference,
         _neighbour_truth,
-        _text_label_missing,
+        partial(_first_of, (_text_label_missing, _squares_overflow)),
     )
 
 

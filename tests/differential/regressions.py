@@ -16,6 +16,8 @@ from tests.differential.exact import Matrix
 
 # Singular values, relative to the largest, of columns of unit length: smaller ones are dependence.
 DEPENDENT = 1e-11
+VANISHING = 1e-154  # documented: smaller differences, in units of the largest number, count as 0
+ROUNDED = 2.0**-50  # of a sum of up to six squares
 
 
 def least_squares_mse(
@@ -121,6 +123,20 @@ def _least_norm(gram: Any, right: Sequence[Any], unit: Sequence[Any]) -> list[An
     ]
 
 
+class Noise:
+    """Rounding errors of squared distances; equal ones have the same error."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._found: dict[Any, Any] = {}
+
+    def on(self, distance: Any) -> Any:
+        if distance not in self._found:
+            move = float(self._rng.uniform(-1, 1))
+            self._found[distance] = distance * (1 + ROUNDED * mp.mpf(move))
+        return self._found[distance]
+
+
 def neighbours(
     X: Sequence[Sequence[Any]],
     y: Sequence[Any],
@@ -131,11 +147,14 @@ def neighbours(
     weighted: bool,
     classify: bool,
     root: Any,
+    noise: Noise | None = None,
 ) -> Any:
     """Accuracy or mean squared error of the k nearest; equal distances by the smaller target."""
     total: Any = 0
+    least = VANISHING * max(abs(x) for row in rows for x in row)
     for row, target in zip(rows, targets, strict=True):
-        far = [sum((a - b) ** 2 for a, b in zip(x, row, strict=True)) for x in X]
+        far = [sum(_square(a - b, least) for a, b in zip(x, row, strict=True)) for x in X]
+        far = far if noise is None else [noise.on(distance) for distance in far]
         nearest = sorted(zip(far, y, strict=True))[:k]
         weights: list[Any] = [1] * len(nearest)
         if weighted:
@@ -154,6 +173,10 @@ def neighbours(
             mean = sum(w * t for w, (_, t) in zip(weights, nearest, strict=True)) / sum(weights)
             total += (mean - target) ** 2
     return total / len(targets) if not classify else total / float(len(targets))
+
+
+def _square(difference: Any, least: Any) -> Any:
+    return difference**2 if abs(difference) >= least else 0 * difference
 
 
 def sorted_codes(y: AnyArray) -> AnyArray:
