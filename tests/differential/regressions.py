@@ -14,8 +14,11 @@ import numpy as np
 from shapband._typing import AnyArray, FloatArray
 from tests.differential.exact import Matrix
 
-# Singular values, relative to the largest, of columns of unit length: smaller ones are dependence.
-DEPENDENT = 1e-11
+# Documented: eigenvalues of correlations, relative to the largest, below which features count as
+# dependent. With no more records than features, the records themselves are fitted, and dependence
+# is rounding.
+DEPENDENT, DEPENDENT_RECORDS = 1e-10, 1e-24
+CONSTANT = 1e-13  # documented: a feature that varies less, relative to its size, is constant
 VANISHING = 1e-154  # documented: smaller differences, in units of the largest number, count as 0
 ROUNDED = 2.0**-50  # of a sum of up to six squares
 
@@ -25,17 +28,20 @@ def least_squares_mse(
 ) -> float:
     """Least squares with intercept, of least norm in the features' units, or ridge regression."""
     middle, level = X.mean(axis=0), y.mean()
-    unit = np.abs(X - middle).max(axis=0)
-    vary = np.ptp(X, axis=0) > 0
+    largest = np.abs(X - middle).max(axis=0)
+    vary = np.abs(X - X[0]).max(axis=0) > CONSTANT * np.abs(X[0])
     fitted = np.full(len(rows), level)
     if vary.any():
-        unit = unit[vary]
+        # Columns of length 1, so that squared singular values are eigenvalues of correlations.
+        largest = largest[vary]
+        unit = largest * np.sqrt(((((X - middle)[:, vary]) / largest) ** 2).sum(axis=0))
         Z, z = (X - middle)[:, vary] / unit, (rows - middle)[:, vary] / unit
         if alpha > 0:
             Z = np.concatenate([Z, np.diag(np.sqrt(alpha) / unit)])
             y = np.concatenate([y - level, np.zeros(len(unit))]) + level
         U, singular, Vt = np.linalg.svd(Z, full_matrices=True)
-        kept = int((singular > DEPENDENT * singular[0]).sum())
+        smallest = 0.0 if alpha > 0 else dependent(X.shape) * max(singular[0] ** 2, 1.0)
+        kept = int((singular**2 > smallest).sum())
         solution = Vt[:kept].T @ ((U.T @ (y - level))[:kept] / singular[:kept])
         null = Vt[kept:].T
         if null.shape[1]:
@@ -46,11 +52,36 @@ def least_squares_mse(
     return float(((fitted - targets) ** 2).mean())
 
 
+def dependent(shape: tuple[int, int]) -> float:
+    """Eigenvalue of correlations below which features of records (n, d) count as dependent."""
+    return DEPENDENT_RECORDS if shape[0] <= shape[1] else DEPENDENT
+
+
+def weakest_eigenvalue(X: FloatArray, alpha: float, smallest: float) -> float:
+    """Smallest eigenvalue above `smallest` of the correlations of records; 1 if there is none."""
+    apart = X - X[0]
+    apart = apart - apart.mean(axis=0)
+    vary = np.abs(apart).max(axis=0) > CONSTANT * np.abs(X[0])
+    if not vary.any():
+        return 1.0
+    apart = apart[:, vary] / np.abs(apart[:, vary]).max(axis=0)
+    lengths = np.abs(X - X.mean(axis=0)).max(axis=0)[vary]
+    if alpha > 0:
+        apart = np.concatenate([apart, np.diag(np.sqrt(alpha) / lengths)])
+    singular = np.linalg.svd(apart / np.sqrt((apart**2).sum(axis=0)), compute_uv=False)
+    kept = singular**2 > max(smallest, 1e-24) * max(singular[0] ** 2, 1.0)
+    return float((singular[kept] ** 2).min(initial=1.0))
+
+
 def exact_least_squares_mse(
     X: Matrix, y: Sequence[Any], rows: Matrix, targets: Sequence[Any], alpha: float
 ) -> Any:
     """The same from normal equations, with so many digits that they lose nothing."""
-    vary = [f for f in range(len(rows[0])) if any(x[f] != X[0][f] for x in X)]
+    vary = [
+        f
+        for f in range(len(rows[0]))
+        if any(abs(x[f] - X[0][f]) > CONSTANT * abs(X[0][f]) for x in X)
+    ]
     size = [max(abs(x[f] - X[0][f]) for x in X) for f in vary] or [mp.mpf(1)]
     # The least norm compares the units of dependent features, and a weak penalty chooses between
     # them, so that the digits of all units must be there.
@@ -62,10 +93,14 @@ def exact_least_squares_mse(
         fitted = [level] * len(rows)
         if vary:
             middle = [mp.fsum(x[f] for x in X) / len(X) for f in vary]
-            unit = [max(abs(x[f] - m) for x in X) for f, m in zip(vary, middle, strict=True)]
+            unit = [
+                mp.sqrt(mp.fsum((x[f] - m) ** 2 for x in X))
+                for f, m in zip(vary, middle, strict=True)
+            ]
             places = list(zip(vary, middle, unit, strict=True))
             Z = [[(x[f] - m) / u for f, m, u in places] for x in X]
-            solution = _fit(Z, [t - level for t in y], unit, alpha)
+            smallest = dependent((len(X), len(rows[0])))
+            solution = _fit(Z, [t - level for t in y], unit, alpha, smallest)
             fitted = [
                 level
                 + mp.fsum((x[f] - m) / u * s for (f, m, u), s in zip(places, solution, strict=True))
@@ -74,7 +109,9 @@ def exact_least_squares_mse(
         return mp.fsum((f - t) ** 2 for f, t in zip(fitted, targets, strict=True)) / len(targets)
 
 
-def _fit(Z: Matrix, y: Sequence[Any], unit: Sequence[Any], alpha: float) -> list[Any]:
+def _fit(
+    Z: Matrix, y: Sequence[Any], unit: Sequence[Any], alpha: float, smallest: float
+) -> list[Any]:
     """Coefficients of standardised features."""
     p = len(unit)
     gram, right = mp.matrix(p), [mp.mpf(0)] * p
@@ -83,7 +120,7 @@ def _fit(Z: Matrix, y: Sequence[Any], unit: Sequence[Any], alpha: float) -> list
         for j in range(p):
             gram[i, j] = mp.fsum(row[i] * row[j] for row in Z)
         gram[i, i] += mp.mpf(alpha) / unit[i] ** 2
-    return _solved(gram, right) if alpha > 0 else _least_norm(gram, right, unit)
+    return _solved(gram, right) if alpha > 0 else _least_norm(gram, right, unit, smallest)
 
 
 def _solved(gram: Any, right: Sequence[Any]) -> list[Any]:
@@ -99,11 +136,11 @@ def _solved(gram: Any, right: Sequence[Any]) -> list[Any]:
     return [found[i] * scale[i] for i in range(p)]
 
 
-def _least_norm(gram: Any, right: Sequence[Any], unit: Sequence[Any]) -> list[Any]:
+def _least_norm(gram: Any, right: Sequence[Any], unit: Sequence[Any], smallest: float) -> list[Any]:
     p = len(right)
     eigenvalues, vectors = mp.eigsy(gram)
-    largest = max(eigenvalues)
-    kept = [k for k in range(p) if eigenvalues[k] > mp.mpf(DEPENDENT) ** 2 * largest]
+    least = smallest * max(1, *eigenvalues)
+    kept = [k for k in range(p) if eigenvalues[k] > least]
     null = [k for k in range(p) if k not in kept]
     along = {k: mp.fsum(vectors[i, k] * right[i] for i in range(p)) / eigenvalues[k] for k in kept}
     solution = [mp.fsum(vectors[i, k] * along[k] for k in kept) for i in range(p)]

@@ -144,6 +144,31 @@ def unpack(packed: FloatArray, p: int) -> FloatArray:
     return full
 
 
+class ValidationRows(NamedTuple):
+    """Scaled validation rows (n_rows, d), relative to their means, and targets (n_rows,)."""
+
+    rows: FloatArray
+    targets: FloatArray
+
+    def errors_of(self, intercepts: FloatArray, slopes: FloatArray) -> FloatArray:
+        """Mean squared errors (m,) of fits with intercepts (m,) and slopes (m, d).
+
+        Residuals lose no digits where the quadratic form of `Form` is a small difference of large
+        numbers.
+        """
+        residuals = slopes @ self.rows.T + intercepts[:, None] - self.targets
+        return np.asarray((residuals**2).mean(axis=1))
+
+
+def cancelled(mse: FloatArray, variance: float) -> NDArray[np.bool_]:
+    """Whether errors of a quadratic form are so much smaller than its terms that digits are lost.
+
+    The terms are at least the variance of the targets and have relative errors of 1e-15, which
+    must not change errors by 1e-10, or by 1e-10 of themselves above 1.
+    """
+    return np.asarray(1e-15 * variance > 1e-10 * np.maximum(mse, 1.0))
+
+
 class Form(NamedTuple):
     """The validation error beta'A beta - 2 b'beta + c of coefficients beta, and what is penalised.
 

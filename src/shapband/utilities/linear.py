@@ -28,6 +28,8 @@ from shapband.utilities.few_records import few_records_mse, holds_records, recor
 from shapband.utilities.gram import (
     Centre,
     Spread,
+    ValidationRows,
+    cancelled,
     gram_of,
     gram_summaries,
     make_form,
@@ -133,6 +135,9 @@ class LinearUtility(MergeableUtility):
         self._form = make_form(
             self._about_validation(summary)[0][0, 0] / len(X), self._variance, self._ridge
         )
+        self._validation = ValidationRows(
+            (X - mean) * self._centre.inv_scale, y - self._centre.y_mean
+        )
         self._about = facts(
             validation_facts(validation),
             score=score,
@@ -228,7 +233,9 @@ class LinearUtility(MergeableUtility):
         values = np.full(len(inside), self.empty)
         few, many = (count >= 2) & (count <= len(self._scale)), count > len(self._scale)
         if few.any():
-            mse = few_records_mse(game, inside[few], self._centre, *self._form[:3])
+            mse = few_records_mse(
+                game, inside[few], self._centre, self._validation, *self._form[:3]
+            )
             values[few] = score_from_mse(mse, self._score, self._variance)
         if many.any():
             grams = np.stack([one if one.ndim == 1 else gram_of(one, self._centre) for one in game])
@@ -258,10 +265,12 @@ class LinearUtility(MergeableUtility):
         games : (n_games, n, n_sums) summaries
         locate : returns the games (m,) and the members (m, n) of coalitions at flat places of `mse`
         """
+        if self._score != "r2":
+            mse[cancelled(mse, self._variance)] = np.nan
         values = score_from_mse(mse, self._score, self._variance)
         unsolved = np.flatnonzero(np.isnan(values))
         of_game, inside = locate(unsolved)
-        step = at_once(len(self._form.b), games.shape[1])
+        step = at_once(len(self._form.b), games.shape[1], len(self._validation.targets))
         for g in np.unique(of_game):
             draws = spread_of(games[g], self._centre)
             places = np.flatnonzero(of_game == g)
@@ -276,7 +285,7 @@ class LinearUtility(MergeableUtility):
         fitted = merged.records >= 2
         if fitted.any():
             chosen = Spread(*(part[fitted] for part in merged))
-            mse = minimum_norm_mse(chosen, self._form, self._ridge, self._scale)
+            mse = minimum_norm_mse(chosen, self._validation, self._ridge, self._scale)
             values[fitted] = score_from_mse(mse, self._score, self._variance)
         return values
 

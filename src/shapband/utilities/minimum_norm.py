@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shapband._typing import FloatArray
-from shapband.utilities.gram import Form, Spread, unpack
+from shapband.utilities.gram import Spread, ValidationRows
 from shapband.utilities.scaled_norm import scaled_least_norm
 
 # Relative to a correlation matrix, whose largest eigenvalue is at least 1: smaller eigenvalues
@@ -22,13 +22,13 @@ _NOISE = 1e-11
 _FLOATS = 2_000_000  # largest number of entries of the matrices decomposed in one call
 
 
-def at_once(p: int, n: int) -> int:
+def at_once(p: int, n: int, n_rows: int) -> int:
     """Number of coalitions of n providers, with p coefficients, that are merged in one call."""
-    return max(1, _FLOATS // (p * max(p, n)))
+    return max(1, _FLOATS // max(p * max(p, n), n_rows))
 
 
 def minimum_norm_mse(
-    spread: Spread, form: Form, ridge: FloatArray, scale: FloatArray
+    spread: Spread, validation: ValidationRows, ridge: FloatArray, scale: FloatArray
 ) -> FloatArray:
     """Return the validation errors of the minimum-norm fits of m coalitions: (m,).
 
@@ -43,9 +43,7 @@ def minimum_norm_mse(
     scatter[:, range(d), range(d)] += ridge
     slopes = _least_norm(scatter, spread.products, spread.varies, scale)
     intercepts = spread.target - (spread.means * slopes).sum(axis=1)
-    beta = np.concatenate([intercepts[:, None], slopes], axis=1)
-    moments = (beta * (beta @ unpack(form.A[None], d + 1)[0])).sum(axis=1)
-    return np.asarray(moments - 2 * (beta * form.b).sum(axis=1) + form.c)
+    return validation.errors_of(intercepts, slopes)
 
 
 def _least_norm(
