@@ -50,6 +50,8 @@ class Family:
     refusal : the reason for which an error is right, as computed from the case; "" for none
     weakest : the smallest eigenvalue of correlations that counts in a coalition, for utilities that
         document an accuracy of about 1e-16 over it; 1 for others
+    nearly_dependent : whether a coalition's features are neither independent nor exactly dependent,
+        for utilities that document an error then
     """
 
     name: str
@@ -60,6 +62,7 @@ class Family:
     truth: Callable[[Case, FloatArray, AnyArray], Truth]
     refusal: Callable[[Case], str]
     weakest: Callable[[Case, FloatArray, AnyArray], float] = lambda *_: 1.0
+    nearly_dependent: Callable[[Case, FloatArray], bool] = lambda *_: False
 
 
 def _with_score(make: Callable[[str, int], Case], name: str, number: int) -> Case:
@@ -303,13 +306,31 @@ def _text_label_missing(case: Case) -> str:
 
 def _regression(name: str, cases: int, make: Callable[[int], Case]) -> Family:
     utility = partial(_utility, sb.LinearUtility)
+    refusal = partial(_first_of, (_too_far, _penalty_on_scales_too_far_apart, _too_large))
     return Family(
-        name, cases, make, utility, _linear_reference, _linear_truth, _too_far, _weakest_of_linear
-    )
+        name, cases, make, utility, _linear_reference, _linear_truth, refusal, _weakest_of_linear,
+        _nearly_dependent,
+    )  # fmt: skip
+
+
+def _nearly_dependent(_: Case, X: FloatArray) -> bool:
+    return weakest_eigenvalue(X, 0.0, 1e-15) < 1e-5
+
+
+def _penalty_on_scales_too_far_apart(case: Case) -> str:
+    return _scales_too_far_apart(case) if "alpha" in case.settings else ""
+
+
+def _too_large(case: Case) -> str:
+    """Documented reason of every valuation: a value beyond 1e75."""
+    everybody = (1 << len(case.parts)) - 1
+    values = [_linear_reference(case, *case.joined(mask)) for mask in range(1, everybody + 1)]
+    return "a value is beyond 1e75" if not np.nanmax(np.abs(values)) < 0.5e75 else ""
 
 
 def _weakest_of_linear(case: Case, X: FloatArray, _: AnyArray) -> float:
-    return weakest_eigenvalue(X, case.settings.get("alpha", 0.0), dependent(X.shape))
+    alpha = case.settings.get("alpha", 0.0)
+    return weakest_eigenvalue(X, alpha, dependent(X.shape, alpha))
 
 
 def _weakest_of_discriminant(_: Case, X: FloatArray, y: AnyArray) -> float:

@@ -17,7 +17,7 @@ from tests.differential.exact import Matrix
 # Documented: eigenvalues of correlations, relative to the largest, below which features count as
 # dependent. With no more records than features, the records themselves are fitted, and dependence
 # is rounding.
-DEPENDENT, DEPENDENT_RECORDS = 1e-10, 1e-24
+DEPENDENT, DEPENDENT_RECORDS = 1e-10, 1e-28
 CONSTANT = 1e-13  # documented: a feature that varies less, relative to its size, is constant
 VANISHING = 1e-154  # documented: smaller differences, in units of the largest number, count as 0
 ROUNDED = 2.0**-50  # of a sum of up to six squares
@@ -39,8 +39,10 @@ def least_squares_mse(
         if alpha > 0:
             Z = np.concatenate([Z, np.diag(np.sqrt(alpha) / unit)])
             y = np.concatenate([y - level, np.zeros(len(unit))]) + level
+            length = np.sqrt((Z**2).sum(axis=0))
+            Z, z, unit = Z / length, z / length, unit * length
         U, singular, Vt = np.linalg.svd(Z, full_matrices=True)
-        smallest = 0.0 if alpha > 0 else dependent(X.shape) * max(singular[0] ** 2, 1.0)
+        smallest = dependent(X.shape, alpha) * max(singular[0] ** 2, 1.0)
         kept = int((singular**2 > smallest).sum())
         solution = Vt[:kept].T @ ((U.T @ (y - level))[:kept] / singular[:kept])
         null = Vt[kept:].T
@@ -52,9 +54,9 @@ def least_squares_mse(
     return float(((fitted - targets) ** 2).mean())
 
 
-def dependent(shape: tuple[int, int]) -> float:
+def dependent(shape: tuple[int, int], alpha: float) -> float:
     """Eigenvalue of correlations below which features of records (n, d) count as dependent."""
-    return DEPENDENT_RECORDS if shape[0] <= shape[1] else DEPENDENT
+    return DEPENDENT_RECORDS if shape[0] <= shape[1] and alpha == 0 else DEPENDENT
 
 
 def weakest_eigenvalue(X: FloatArray, alpha: float, smallest: float) -> float:
@@ -69,7 +71,7 @@ def weakest_eigenvalue(X: FloatArray, alpha: float, smallest: float) -> float:
     if alpha > 0:
         apart = np.concatenate([apart, np.diag(np.sqrt(alpha) / lengths)])
     singular = np.linalg.svd(apart / np.sqrt((apart**2).sum(axis=0)), compute_uv=False)
-    kept = singular**2 > max(smallest, 1e-24) * max(singular[0] ** 2, 1.0)
+    kept = singular**2 > max(smallest, 1e-28) * max(singular[0] ** 2, 1.0)
     return float((singular[kept] ** 2).min(initial=1.0))
 
 
@@ -99,7 +101,7 @@ def exact_least_squares_mse(
             ]
             places = list(zip(vary, middle, unit, strict=True))
             Z = [[(x[f] - m) / u for f, m, u in places] for x in X]
-            smallest = dependent((len(X), len(rows[0])))
+            smallest = dependent((len(X), len(rows[0])), alpha)
             solution = _fit(Z, [t - level for t in y], unit, alpha, smallest)
             fitted = [
                 level
@@ -120,20 +122,14 @@ def _fit(
         for j in range(p):
             gram[i, j] = mp.fsum(row[i] * row[j] for row in Z)
         gram[i, i] += mp.mpf(alpha) / unit[i] ** 2
-    return _solved(gram, right) if alpha > 0 else _least_norm(gram, right, unit, smallest)
-
-
-def _solved(gram: Any, right: Sequence[Any]) -> list[Any]:
-    """Solve normal equations after scaling them to a unit diagonal."""
-    p = len(right)
-    scale = [1 / mp.sqrt(gram[i, i]) for i in range(p)]
-    scaled, b = mp.matrix(p), mp.matrix(p, 1)
+    length = [mp.sqrt(gram[i, i]) for i in range(p)]
     for i in range(p):
-        b[i] = right[i] * scale[i]
+        right[i] /= length[i]
         for j in range(p):
-            scaled[i, j] = gram[i, j] * scale[i] * scale[j]
-    found = mp.lu_solve(scaled, b)
-    return [found[i] * scale[i] for i in range(p)]
+            gram[i, j] /= length[i] * length[j]
+    units = [u * own for u, own in zip(unit, length, strict=True)]
+    found = _least_norm(gram, right, units, smallest)
+    return [x / own for x, own in zip(found, length, strict=True)]
 
 
 def _least_norm(gram: Any, right: Sequence[Any], unit: Sequence[Any], smallest: float) -> list[Any]:

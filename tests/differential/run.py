@@ -27,8 +27,8 @@ from tests.differential.families import FAMILIES, Family
 from tests.differential.settle import OPERATIONS, Truth, close, verdict
 from tests.differential.solvers import added_up, solved
 
-NEARLY_DEPENDENT = 1e-5  # eigenvalue of correlations below which sums of products lose digits
-SECONDS = 20.0  # of computing, after which the exact score of a coalition is given up
+NEARLY_DEPENDENT = 1e-4  # eigenvalue of correlations below which sums of products lose digits
+SECONDS = 10.0  # of computing, after which the exact score of a coalition is given up
 
 OUTCOMES = (
     "equal",
@@ -110,6 +110,8 @@ def compare(family: Family, case: Case) -> Finding:
             X, y = case.joined(mask)
             if isinstance(ours, ShapbandError):
                 reason = family.refusal(case)
+                if not reason and family.nearly_dependent(case, X):
+                    reason = "features are nearly dependent"
                 outcome = "refused" if reason else "needless error"
                 details.append(f"{mask:b}: {outcome}: {ours} [{reason}]")
             else:

@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-# Documented: logits a and b are tied if |a - b| <= TIE max(1, |a|, |b|). Of tied classes the smaller
-# label is predicted, and pairs of rows whose log odds are tied count half in the AUC.
+# Documented: logits a and b are tied if |a - b| <= TIE max(1, |a|, |b|). Of tied classes the
+# smaller label is predicted, and pairs of rows whose log odds are tied count half in the AUC.
 TIE = 1e-10
 EPS = 2.0**-52  # documented: probabilities are clipped to [EPS, 1 - EPS] for the log loss
 

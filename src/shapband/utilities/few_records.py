@@ -103,7 +103,7 @@ def _error(
 
 
 def _contrasts(n: int) -> FloatArray:
-    """Orthonormal rows (n - 1, n) that sum to zero: each compares a record with the earlier ones."""
+    """Orthonormal rows (n - 1, n) with sum zero: each compares a record with the earlier ones."""
     k = np.arange(1.0, n)[:, None]
     place = np.arange(n)
     rows = np.where(place < k, 1.0, np.where(place == k, -k, 0.0))

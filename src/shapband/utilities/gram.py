@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shapband import kernels
-from shapband._typing import FloatArray, MemberArray
+from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.draws import Draws
 from shapband.intake.arrays import float_targets
 from shapband.kernels.plain.linear import ROUNDING
@@ -90,6 +90,10 @@ class Spread(NamedTuple):
     target: FloatArray
     products: FloatArray
     sizes: FloatArray
+
+    def only(self, which: NDArray[np.bool_] | IntArray) -> Spread:
+        """Return some of the coalitions."""
+        return Spread(*(part[which] for part in self))
 
     @property
     def varies(self) -> NDArray[np.bool_]:

@@ -12,12 +12,13 @@ from shapband import kernels
 from shapband._facts import facts, name_of
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_number
-from shapband.coalitions import mask_rows
+from shapband.coalitions import mask_rows, row_masks
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.intake.arrays import float_targets
 from shapband.records import Batch, Schema
 from shapband.utilities.base import (
+    CoalitionFailed,
     GameSummaries,
     MergeableUtility,
     check_numeric_targets,
@@ -39,13 +40,27 @@ from shapband.utilities.gram import (
     summary_size,
 )
 from shapband.utilities.magnitudes import (
+    FARTHEST,
     LARGEST,
     check_distances,
     check_targets_magnitude,
     standard_units,
 )
-from shapband.utilities.minimum_norm import at_once, minimum_norm_mse
+from shapband.utilities.minimum_norm import (
+    at_once,
+    minimum_norm_mse,
+    nearly_dependent,
+    with_rounding,
+)
 from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
+
+# Change of a score, relative to scores above 1, by another rounding of sums of products.
+_UNCERTAIN = 1e-4
+_NEARLY_DEPENDENT = (
+    "its features are so nearly dependent, or its records so far apart, that rounding errors "
+    "decide the fit: check the units of the features, leave out one of those that depend on each "
+    "other, or pass a larger alpha"
+)
 
 
 class LinearUtility(MergeableUtility):
@@ -68,9 +83,10 @@ class LinearUtility(MergeableUtility):
     feature counts as constant in a coalition if it varies by less than 1e-13 of its size. Sums of
     products hold half the digits of *correlations*: if features are nearly dependent in a
     coalition, with an eigenvalue e of their correlation matrix, the relative accuracy is about
-    1e-16 / e, and below e = 1e-10 they count as dependent. Features and targets whose squares
+    1e-16 / e, and below e = 1e-10 they count as dependent. If rounding errors change a score by
+    1e-4, the coalition cannot be evaluated. Features and targets whose squares
     overflow, beyond 1e151, or that are 1e70 standard deviations away from the validation rows, are
-    refused.
+    refused, and so is a penalty on features whose deviations differ by a factor beyond 1e70.
 
     Parameters
     ----------
@@ -126,6 +142,12 @@ class LinearUtility(MergeableUtility):
         if self._alpha < 0:
             raise InvalidInput(f"LinearUtility: alpha must not be negative; received {alpha!r}")
         mean, deviation = standard_units(X, "LinearUtility")
+        if self._alpha > 0 and deviation.max() > FARTHEST * deviation.min():
+            raise InvalidInput(
+                f"LinearUtility: X_val: the deviations of features {int(deviation.argmin())} and "
+                f"{int(deviation.argmax())} differ by a factor beyond {FARTHEST:g}, so alpha "
+                "cannot act on both: pass them in other units"
+            )
         self._scale = np.ldexp(1.0, np.frexp(deviation)[1])  # powers of two lose no digits
         self._centre = Centre(mean, 1.0 / self._scale, float(y.mean()))
         self._variance = float(y.var())
@@ -276,18 +298,30 @@ class LinearUtility(MergeableUtility):
             places = np.flatnonzero(of_game == g)
             for start in range(0, len(places), step):
                 part = places[start : start + step]
-                values.flat[unsolved[part]] = self._answer(merge(draws, inside[part]))
+                values.flat[unsolved[part]] = self._answer(merge(draws, inside[part]), inside[part])
         return values
 
-    def _answer(self, merged: Spread) -> FloatArray:
-        """Values of coalitions that are too small, or whose features are hard to tell apart."""
+    def _answer(self, merged: Spread, inside: AnyArray) -> FloatArray:
+        """Values of coalitions (m, n) that are too small, or with features hard to tell apart."""
         values = np.full(len(merged.records), self.empty)
-        fitted = merged.records >= 2
-        if fitted.any():
-            chosen = Spread(*(part[fitted] for part in merged))
-            mse = minimum_norm_mse(chosen, self._validation, self._ridge, self._scale)
-            values[fitted] = score_from_mse(mse, self._score, self._variance)
+        fitted = np.flatnonzero(merged.records >= 2)
+        if len(fitted):
+            chosen = merged.only(fitted)
+            values[fitted] = self._careful_scores(chosen)
+            unsure = nearly_dependent(chosen)
+            if unsure.any():
+                again = self._careful_scores(with_rounding(chosen.only(unsure)))
+                found = values[fitted[unsure]]
+                moved = np.abs(again - found) > _UNCERTAIN * np.maximum(1.0, np.abs(found))
+                if moved.any():
+                    raise CoalitionFailed(
+                        row_masks(inside[fitted[unsure][moved]][:1])[0], _NEARLY_DEPENDENT
+                    )
         return values
+
+    def _careful_scores(self, merged: Spread) -> FloatArray:
+        mse = minimum_norm_mse(merged, self._validation, self._ridge, self._scale)
+        return score_from_mse(mse, self._score, self._variance)
 
     def _keeps(self, draw_size: int) -> bool:
         """Whether the summaries of draws of a size are the records."""

@@ -117,7 +117,7 @@ def _logits_of_rows(
     records far away keep the digits of their differences, and constant features are exactly 0.
     """
     far = bool((np.abs(X).max(axis=0) > FAR).any())
-    for origin in ([] if far else [np.zeros(X.shape[1])]) + [X[0]]:
+    for origin in (X[0], np.zeros(X.shape[1]))[:: 1 if far else -1]:
         Z = np.column_stack([np.ones(len(X)), X - origin])
         rows = np.column_stack([np.ones(columns.shape[1]), columns.T - origin])
         found: FloatArray = fit(Z, class_of, classes, ridge, rows) @ rows.T
