@@ -28,7 +28,7 @@ from tests.differential.settle import OPERATIONS, Truth, close, verdict
 from tests.differential.solvers import added_up, solved
 
 NEARLY_DEPENDENT = 1e-4  # eigenvalue of correlations below which sums of products lose digits
-SECONDS = 10.0  # of computing, after which the exact score of a coalition is given up
+SECONDS = 5.0  # of computing, after which the exact score of a coalition is given up
 
 OUTCOMES = (
     "equal",
