@@ -17,7 +17,7 @@ from tests.differential.exact import Matrix
 # Documented: eigenvalues of correlations, relative to the largest, below which features count as
 # dependent. With no more records than features, the records themselves are fitted, and dependence
 # is rounding.
-DEPENDENT, DEPENDENT_RECORDS = 1e-10, 1e-28
+DEPENDENT, DEPENDENT_RECORDS = 1e-10, 1e-20
 CONSTANT = 1e-13  # documented: a feature that varies less, relative to its size, is constant
 VANISHING = 1e-154  # documented: smaller differences, in units of the largest number, count as 0
 ROUNDED = 2.0**-50  # of a sum of up to six squares

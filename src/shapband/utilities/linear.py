@@ -55,7 +55,7 @@ from shapband.utilities.minimum_norm import (
 from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
 
 # Change of a score, relative to scores above 1, by another rounding of sums of products.
-_UNCERTAIN = 1e-4
+_UNCERTAIN = 1e-5
 _NEARLY_DEPENDENT = (
     "its features are so nearly dependent, or its records so far apart, that rounding errors "
     "decide the fit: check the units of the features, leave out one of those that depend on each "
@@ -84,7 +84,7 @@ class LinearUtility(MergeableUtility):
     products hold half the digits of *correlations*: if features are nearly dependent in a
     coalition, with an eigenvalue e of their correlation matrix, the relative accuracy is about
     1e-16 / e, and below e = 1e-10 they count as dependent. If rounding errors change a score by
-    1e-4, the coalition cannot be evaluated. Features and targets whose squares
+    1e-5, the coalition cannot be evaluated. Features and targets whose squares
     overflow, beyond 1e151, or that are 1e70 standard deviations away from the validation rows, are
     refused, and so is a penalty on features whose deviations differ by a factor beyond 1e70.
 
