@@ -86,7 +86,8 @@ class LinearUtility(MergeableUtility):
     1e-16 / e, and below e = 1e-10 they count as dependent. If rounding errors change a score by
     1e-5, the coalition cannot be evaluated. Features and targets whose squares
     overflow, beyond 1e151, or that are 1e70 standard deviations away from the validation rows, are
-    refused, and so is a penalty on features whose deviations differ by a factor beyond 1e70.
+    refused. With a penalty on features whose deviations differ by a factor beyond 1e70, nearly
+    dependent features cannot be evaluated.
 
     Parameters
     ----------
@@ -142,12 +143,6 @@ class LinearUtility(MergeableUtility):
         if self._alpha < 0:
             raise InvalidInput(f"LinearUtility: alpha must not be negative; received {alpha!r}")
         mean, deviation = standard_units(X, "LinearUtility")
-        if self._alpha > 0 and deviation.max() > FARTHEST * deviation.min():
-            raise InvalidInput(
-                f"LinearUtility: X_val: the deviations of features {int(deviation.argmin())} and "
-                f"{int(deviation.argmax())} differ by a factor beyond {FARTHEST:g}, so alpha "
-                "cannot act on both: pass them in other units"
-            )
         self._scale = np.ldexp(1.0, np.frexp(deviation)[1])  # powers of two lose no digits
         self._centre = Centre(mean, 1.0 / self._scale, float(y.mean()))
         self._variance = float(y.var())
@@ -306,6 +301,8 @@ class LinearUtility(MergeableUtility):
         values = np.full(len(merged.records), self.empty)
         fitted = np.flatnonzero(merged.records >= 2)
         if len(fitted):
+            if self._alpha > 0 and self._scale.max() > FARTHEST * self._scale.min():
+                raise CoalitionFailed(row_masks(inside[fitted][:1])[0], _NEARLY_DEPENDENT)
             chosen = merged.only(fitted)
             values[fitted] = self._careful_scores(chosen)
             unsure = nearly_dependent(chosen)
