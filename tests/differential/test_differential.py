@@ -145,7 +145,7 @@ def test_records_far_from_the_validation_rows_keep_their_spread(kind):
 
 def test_naive_bayes_of_scales_far_apart_is_that_of_the_largest():
     X, y = rows_of_two_classes()
-    apart = X * [1e140, 1e-120]
+    apart = X * [1e40, 1e-20]
     alone = valued(sb.GaussianNBUtility(X[:, :1], y, "neg_log_loss"), (X[:, :1], y))
     both = valued(sb.GaussianNBUtility(apart, y, "neg_log_loss"), (apart, y))
     np.testing.assert_allclose(both, alone, rtol=1e-9)
@@ -173,7 +173,7 @@ def test_sums_that_overflow_are_an_error(kind):
 @pytest.mark.parametrize("scale", [1e200, 1e-200])
 def test_validation_rows_whose_squares_are_no_floats_are_refused(kind, scale):
     X, y = rows_of_two_classes()
-    with pytest.raises(InvalidInput, match="column 0 of X_val are beyond the"):
+    with pytest.raises(InvalidInput, match="X_val: feature 0 (holds|varies by less)"):
         kind(X * scale, y)
 
 
