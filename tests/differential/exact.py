@@ -56,16 +56,18 @@ def naive_bayes(
     extra = mp.mpf(var_smoothing) * max(_variance([x[f] for x in X]) for f in range(d))
     if extra == 0:
         return [list(priors) for _ in rows]
-    logits: Matrix = [[-mp.inf] * n_classes for _ in rows]
-    for c in sorted(set(class_of)):
-        members = [x for x, k in zip(X, class_of, strict=True) if k == c]
-        columns = [[x[f] for x in members] for f in range(d)]
-        means = [_mean(column) for column in columns]
-        variances = [_variance(column) + extra for column in columns]
-        constant = priors[c] - mp.fsum(mp.log(v) for v in variances) / 2
-        for r, row in enumerate(rows):
-            far = [(row[f] - means[f]) ** 2 / variances[f] for f in range(d)]
-            logits[r][c] = constant - mp.fsum(far) / 2
+    held = sorted(set(class_of))
+    logits = [list(priors) for _ in rows]
+    for f in range(d):
+        of_class = [[x[f] for x, k in zip(X, class_of, strict=True) if k == c] for c in held]
+        means = [_mean(own) if own.count(own[0]) < len(own) else own[0] for own in of_class]
+        variances = [_variance(own) + extra for own in of_class]
+        if means.count(means[0]) == variances.count(variances[0]) == len(held):
+            continue  # the same for all classes, so that logits would only be larger
+        for c, mean, variance in zip(held, means, variances, strict=True):
+            half = mp.log(variance) / 2
+            for r, row in enumerate(rows):
+                logits[r][c] -= half + (row[f] - mean) ** 2 / variance / 2
     return logits
 
 

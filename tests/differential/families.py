@@ -7,7 +7,7 @@ reference and the exact score of one coalition.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,10 +23,13 @@ from tests.differential.exact import Matrix
 from tests.differential.logistic import exact_logistic, logistic
 from tests.differential.networks import network_case, network_reference, network_truth
 from tests.differential.regressions import (
+    Noise,
+    dependent,
     exact_least_squares_mse,
     least_squares_mse,
     neighbours,
     sorted_codes,
+    weakest_eigenvalue,
 )
 from tests.differential.scores import CLASS_SCORES, MSE_SCORES, class_score, mse_score
 from tests.differential.settle import Truth, true_class_score, true_value
@@ -45,6 +48,10 @@ class Family:
     reference : the value of a coalition's records in float64
     truth : the exact value
     refusal : the reason for which an error is right, as computed from the case; "" for none
+    weakest : the smallest eigenvalue of correlations that counts in a coalition, for utilities that
+        document an accuracy of about 1e-16 over it; 1 for others
+    nearly_dependent : whether a coalition's features are neither independent nor exactly dependent,
+        for utilities that document an error then
     """
 
     name: str
@@ -54,6 +61,8 @@ class Family:
     reference: Callable[[Case, FloatArray, AnyArray], float]
     truth: Callable[[Case, FloatArray, AnyArray], Truth]
     refusal: Callable[[Case], str]
+    weakest: Callable[[Case, FloatArray, AnyArray], float] = lambda *_: 1.0
+    nearly_dependent: Callable[[Case, FloatArray], bool] = lambda *_: False
 
 
 def _with_score(make: Callable[[str, int], Case], name: str, number: int) -> Case:
@@ -118,6 +127,34 @@ def _utility(kind: Callable[..., sb.Utility], case: Case) -> sb.Utility:
     return kind(case.X_val, case.y_val, **case.settings)
 
 
+def _too_far(case: Case) -> str:
+    """Documented reason of all utilities with sums of squares to refuse a case."""
+    records = np.concatenate([X for X, _ in case.parts])
+    rows = np.concatenate([case.X_val, records])
+    if np.abs(rows).max() > 1e151:
+        return "a feature is beyond 1e151"
+    deviation = case.X_val.std(axis=0)
+    varies = np.ptp(case.X_val, axis=0) > 0
+    if (varies & (deviation < 1e-151)).any():
+        return "a feature varies by less than 1e-151"
+    far = np.abs(records - case.X_val.mean(axis=0)) / np.where(varies, deviation, 1.0) > 1e70
+    return "a record is more than 1e70 standard deviations away" if far.any() else ""
+
+
+def _first_of(reasons: Sequence[Callable[[Case], str]], case: Case) -> str:
+    """The first reason that holds."""
+    return next(filter(None, (reason(case) for reason in reasons)), "")
+
+
+def _scales_too_far_apart(case: Case) -> str:
+    """Documented reason of naive Bayes, which adds a part of one variance to all others."""
+    deviation = case.X_val.std(axis=0)
+    deviation[np.ptp(case.X_val, axis=0) == 0] = 1.0
+    # The utility compares with a power of two next to the largest.
+    apart = deviation.max() / deviation.min() > 0.5e70
+    return "the deviations of two features differ by more than 1e70" if apart else ""
+
+
 def _label_missing(case: Case) -> str:
     """Reason of classifiers made from sums to refuse a case."""
     labels = set(case.y_val.tolist())
@@ -142,6 +179,7 @@ def _classifier(
     reference: Callable[..., FloatArray],
     truth: Callable[..., Matrix],
     refusal: Callable[[Case], str],
+    **more: Any,
 ) -> Family:
     return Family(
         name,
@@ -151,12 +189,13 @@ def _classifier(
         partial(_class_reference, reference),
         partial(_class_truth, truth),
         refusal,
+        **more,
     )
 
 
 def _mse_case(name: str, number: int) -> Case:
     case = quantities_case(name, number)
-    scores = MSE_SCORES if case.y_val.var() > 0 else ("inverse_mse", "neg_mse")
+    scores = MSE_SCORES if np.ptp(case.y_val) > 0 else ("inverse_mse", "neg_mse")
     rng = stream(name + " settings", number)
     return replace(case, settings={"score": str(rng.choice(scores))})
 
@@ -209,10 +248,12 @@ def _neighbour_case(name: str, number: int) -> Case:
     return replace(case, settings={**case.settings, "k": k, "task": task, "weights": weights})
 
 
-def _neighbours(case: Case, root: Any, X: Any, y: Any, rows: Any, targets: Any) -> Any:
+def _neighbours(
+    case: Case, root: Any, X: Any, y: Any, rows: Any, targets: Any, noise: Noise | None = None
+) -> Any:
     settings = case.settings
     classify = settings["task"] == "classification"
-    options = {"k": settings["k"], "weighted": settings["weights"] == "distance"}
+    options = {"k": settings["k"], "weighted": settings["weights"] == "distance", "noise": noise}
     found = neighbours(X, y, rows, targets, classify=classify, root=root, **options)
     return found if classify else mse_score(found, _variance(targets), settings["score"])
 
@@ -236,17 +277,27 @@ def _neighbour_reference(case: Case, X: FloatArray, y: AnyArray) -> float:
 
 def _neighbour_truth(case: Case, X: FloatArray, y: AnyArray) -> Truth:
     codes, targets = _neighbour_codes(case, y)
+    labels = codes.tolist(), targets.tolist()
+    exact = [True]
 
     def value_of(X: Any, rows: Any, y: Any, targets: Any) -> Any:
-        return _neighbours(case, mp.sqrt, X, y, rows, targets)
-
-    if case.settings["task"] == "classification":
+        # Moved inputs are the ones after the first; rounding moves squared distances as well.
+        noise = None if exact else Noise(np.random.default_rng(len(X)))
+        exact.clear()
         # Labels are names, so only the features are moved.
-        def value_of_labels(X: Any, rows: Any, y: Any, _: Any) -> Any:
-            return _neighbours(case, mp.sqrt, X, codes.tolist(), rows, targets.tolist())
+        y, targets = labels if case.settings["task"] == "classification" else (y, targets)
+        return _neighbours(case, mp.sqrt, X, y, rows, targets, noise)
 
-        return true_value(X, codes, case.X_val, targets, value_of_labels)
     return true_value(X, codes, case.X_val, targets, value_of)
+
+
+def _squares_overflow(case: Case) -> str:
+    """Documented reason of neighbours to refuse a case."""
+    unit = np.abs(case.X_val).max() or 1.0
+    largest = max(np.abs(X).max() for X, _ in case.parts)
+    # The utility compares with a power of two next to the largest number.
+    far = largest > 0.5e151 * unit
+    return "a record is 1e151 times larger than all validation rows" if far else ""
 
 
 def _text_label_missing(case: Case) -> str:
@@ -255,7 +306,39 @@ def _text_label_missing(case: Case) -> str:
 
 def _regression(name: str, cases: int, make: Callable[[int], Case]) -> Family:
     utility = partial(_utility, sb.LinearUtility)
-    return Family(name, cases, make, utility, _linear_reference, _linear_truth, lambda case: "")
+    refusal = partial(_first_of, (_too_far, _penalty_on_scales_too_far_apart, _too_large))
+    return Family(
+        name, cases, make, utility, _linear_reference, _linear_truth, refusal, _weakest_of_linear,
+        _nearly_dependent,
+    )  # fmt: skip
+
+
+def _nearly_dependent(_: Case, X: FloatArray) -> bool:
+    return weakest_eigenvalue(X, 0.0, 1e-15) < 1e-5
+
+
+def _penalty_on_scales_too_far_apart(case: Case) -> str:
+    return _scales_too_far_apart(case) if "alpha" in case.settings else ""
+
+
+def _too_large(case: Case) -> str:
+    """Documented reason of every valuation: a value beyond 1e75."""
+    everybody = (1 << len(case.parts)) - 1
+    values = [_linear_reference(case, *case.joined(mask)) for mask in range(1, everybody + 1)]
+    return "a value is beyond 1e75" if not np.nanmax(np.abs(values)) < 0.5e75 else ""
+
+
+def _weakest_of_linear(case: Case, X: FloatArray, _: AnyArray) -> float:
+    alpha = case.settings.get("alpha", 0.0)
+    return weakest_eigenvalue(X, alpha, dependent(X.shape, alpha))
+
+
+def _weakest_of_discriminant(_: Case, X: FloatArray, y: AnyArray) -> float:
+    within = X.copy()
+    for label in np.unique(y):
+        within[y == label] -= X[y == label][0]
+        within[y == label] -= within[y == label].mean(axis=0)
+    return weakest_eigenvalue(within, 0.0, classifiers.SMALLEST**2 / 2)
 
 
 def _neighbour_family(name: str, cases: int) -> Family:
@@ -266,18 +349,20 @@ def _neighbour_family(name: str, cases: int) -> Family:
         partial(_utility, sb.NeighborUtility),
         _neighbour_reference,
         _neighbour_truth,
-        _text_label_missing,
+        partial(_first_of, (_text_label_missing, _squares_overflow)),
     )
 
 
 FAMILIES: tuple[Family, ...] = (
     _classifier(
         "naive Bayes", 2500, _naive_bayes_case, sb.GaussianNBUtility,
-        classifiers.naive_bayes, exact.naive_bayes, _label_missing,
+        classifiers.naive_bayes, exact.naive_bayes,
+        partial(_first_of, (_label_missing, _too_far, _scales_too_far_apart)),
     ),
     _classifier(
         "discriminant", 2500, partial(_with_score, classes_case, "discriminant"), sb.LDAUtility,
-        classifiers.discriminant, exact.discriminant, _label_missing,
+        classifiers.discriminant, exact.discriminant,
+        partial(_first_of, (_label_missing, _too_far)), weakest=_weakest_of_discriminant,
     ),
     _regression("least squares", 3000, partial(_mse_case, "least squares")),
     _regression("ridge", 2000, _ridge_case),
@@ -289,6 +374,6 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _classifier(
         "logistic", 2500, _logistic_case, sb.LogisticUtility,
-        logistic, exact_logistic, _penalty_too_weak,
+        logistic, exact_logistic, partial(_first_of, (_too_far, _penalty_too_weak)),
     ),
 )  # fmt: skip

@@ -56,11 +56,15 @@ def _accuracy(case: Case, X: FloatArray, y: AnyArray, rows: FloatArray) -> float
 
 def network_truth(case: Case, X: FloatArray, y: AnyArray) -> Truth:
     """The range of scikit-learn's accuracies of records that move a little."""
-    rng = np.random.default_rng(0)
     found = [network_reference(case, X, y)]
-    for _ in range(TRIES):
-        of_X, of_rows = wiggles(rng, [X, case.X_val])
-        moved = X * (1 + MOVE * of_X), case.X_val * (1 + MOVE * of_rows)
-        found.append(_accuracy(case, moved[0], y, moved[1]))
-    spread = max(found) - min(found)
-    return Truth(found[0], min(found) - spread, max(found) + spread)
+
+    def range_of() -> tuple[float, float]:
+        rng = np.random.default_rng(0)
+        for _ in range(TRIES):
+            of_X, of_rows = wiggles(rng, [X, case.X_val])
+            moved = X * (1 + MOVE * of_X), case.X_val * (1 + MOVE * of_rows)
+            found.append(_accuracy(case, moved[0], y, moved[1]))
+        spread = max(found) - min(found)
+        return min(found) - spread, max(found) + spread
+
+    return Truth(found[0], range_of)

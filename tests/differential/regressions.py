@@ -14,8 +14,13 @@ import numpy as np
 from shapband._typing import AnyArray, FloatArray
 from tests.differential.exact import Matrix
 
-# Singular values, relative to the largest, of columns of unit length: smaller ones are dependence.
-DEPENDENT = 1e-11
+# Documented: eigenvalues of correlations, relative to the largest, below which features count as
+# dependent. With no more records than features, the records themselves are fitted, and dependence
+# is rounding.
+DEPENDENT, DEPENDENT_RECORDS = 1e-10, 1e-20
+CONSTANT = 1e-13  # documented: a feature that varies less, relative to its size, is constant
+VANISHING = 1e-154  # documented: smaller differences, in units of the largest number, count as 0
+ROUNDED = 2.0**-50  # of a sum of up to six squares
 
 
 def least_squares_mse(
@@ -23,17 +28,22 @@ def least_squares_mse(
 ) -> float:
     """Least squares with intercept, of least norm in the features' units, or ridge regression."""
     middle, level = X.mean(axis=0), y.mean()
-    unit = np.abs(X - middle).max(axis=0)
-    vary = np.ptp(X, axis=0) > 0
+    largest = np.abs(X - middle).max(axis=0)
+    vary = np.abs(X - X[0]).max(axis=0) > CONSTANT * np.abs(X[0])
     fitted = np.full(len(rows), level)
     if vary.any():
-        unit = unit[vary]
+        # Columns of length 1, so that squared singular values are eigenvalues of correlations.
+        largest = largest[vary]
+        unit = largest * np.sqrt(((((X - middle)[:, vary]) / largest) ** 2).sum(axis=0))
         Z, z = (X - middle)[:, vary] / unit, (rows - middle)[:, vary] / unit
         if alpha > 0:
             Z = np.concatenate([Z, np.diag(np.sqrt(alpha) / unit)])
             y = np.concatenate([y - level, np.zeros(len(unit))]) + level
+            length = np.sqrt((Z**2).sum(axis=0))
+            Z, z, unit = Z / length, z / length, unit * length
         U, singular, Vt = np.linalg.svd(Z, full_matrices=True)
-        kept = int((singular > DEPENDENT * singular[0]).sum())
+        smallest = dependent(X.shape, alpha) * max(singular[0] ** 2, 1.0)
+        kept = int((singular**2 > smallest).sum())
         solution = Vt[:kept].T @ ((U.T @ (y - level))[:kept] / singular[:kept])
         null = Vt[kept:].T
         if null.shape[1]:
@@ -44,11 +54,36 @@ def least_squares_mse(
     return float(((fitted - targets) ** 2).mean())
 
 
+def dependent(shape: tuple[int, int], alpha: float) -> float:
+    """Eigenvalue of correlations below which features of records (n, d) count as dependent."""
+    return DEPENDENT_RECORDS if shape[0] <= shape[1] and alpha == 0 else DEPENDENT
+
+
+def weakest_eigenvalue(X: FloatArray, alpha: float, smallest: float) -> float:
+    """Smallest eigenvalue above `smallest` of the correlations of records; 1 if there is none."""
+    apart = X - X[0]
+    apart = apart - apart.mean(axis=0)
+    vary = np.abs(apart).max(axis=0) > CONSTANT * np.abs(X[0])
+    if not vary.any():
+        return 1.0
+    apart = apart[:, vary] / np.abs(apart[:, vary]).max(axis=0)
+    lengths = np.abs(X - X.mean(axis=0)).max(axis=0)[vary]
+    if alpha > 0:
+        apart = np.concatenate([apart, np.diag(np.sqrt(alpha) / lengths)])
+    singular = np.linalg.svd(apart / np.sqrt((apart**2).sum(axis=0)), compute_uv=False)
+    kept = singular**2 > max(smallest, 1e-28) * max(singular[0] ** 2, 1.0)
+    return float((singular[kept] ** 2).min(initial=1.0))
+
+
 def exact_least_squares_mse(
     X: Matrix, y: Sequence[Any], rows: Matrix, targets: Sequence[Any], alpha: float
 ) -> Any:
     """The same from normal equations, with so many digits that they lose nothing."""
-    vary = [f for f in range(len(rows[0])) if any(x[f] != X[0][f] for x in X)]
+    vary = [
+        f
+        for f in range(len(rows[0]))
+        if any(abs(x[f] - X[0][f]) > CONSTANT * abs(X[0][f]) for x in X)
+    ]
     size = [max(abs(x[f] - X[0][f]) for x in X) for f in vary] or [mp.mpf(1)]
     # The least norm compares the units of dependent features, and a weak penalty chooses between
     # them, so that the digits of all units must be there.
@@ -60,10 +95,14 @@ def exact_least_squares_mse(
         fitted = [level] * len(rows)
         if vary:
             middle = [mp.fsum(x[f] for x in X) / len(X) for f in vary]
-            unit = [max(abs(x[f] - m) for x in X) for f, m in zip(vary, middle, strict=True)]
+            unit = [
+                mp.sqrt(mp.fsum((x[f] - m) ** 2 for x in X))
+                for f, m in zip(vary, middle, strict=True)
+            ]
             places = list(zip(vary, middle, unit, strict=True))
             Z = [[(x[f] - m) / u for f, m, u in places] for x in X]
-            solution = _fit(Z, [t - level for t in y], unit, alpha)
+            smallest = dependent((len(X), len(rows[0])), alpha)
+            solution = _fit(Z, [t - level for t in y], unit, alpha, smallest)
             fitted = [
                 level
                 + mp.fsum((x[f] - m) / u * s for (f, m, u), s in zip(places, solution, strict=True))
@@ -72,7 +111,9 @@ def exact_least_squares_mse(
         return mp.fsum((f - t) ** 2 for f, t in zip(fitted, targets, strict=True)) / len(targets)
 
 
-def _fit(Z: Matrix, y: Sequence[Any], unit: Sequence[Any], alpha: float) -> list[Any]:
+def _fit(
+    Z: Matrix, y: Sequence[Any], unit: Sequence[Any], alpha: float, smallest: float
+) -> list[Any]:
     """Coefficients of standardised features."""
     p = len(unit)
     gram, right = mp.matrix(p), [mp.mpf(0)] * p
@@ -81,42 +122,52 @@ def _fit(Z: Matrix, y: Sequence[Any], unit: Sequence[Any], alpha: float) -> list
         for j in range(p):
             gram[i, j] = mp.fsum(row[i] * row[j] for row in Z)
         gram[i, i] += mp.mpf(alpha) / unit[i] ** 2
-    return _solved(gram, right) if alpha > 0 else _least_norm(gram, right, unit)
-
-
-def _solved(gram: Any, right: Sequence[Any]) -> list[Any]:
-    """Solve normal equations after scaling them to a unit diagonal."""
-    p = len(right)
-    scale = [1 / mp.sqrt(gram[i, i]) for i in range(p)]
-    scaled, b = mp.matrix(p), mp.matrix(p, 1)
+    length = [mp.sqrt(gram[i, i]) for i in range(p)]
     for i in range(p):
-        b[i] = right[i] * scale[i]
+        right[i] /= length[i]
         for j in range(p):
-            scaled[i, j] = gram[i, j] * scale[i] * scale[j]
-    found = mp.lu_solve(scaled, b)
-    return [found[i] * scale[i] for i in range(p)]
+            gram[i, j] /= length[i] * length[j]
+    units = [u * own for u, own in zip(unit, length, strict=True)]
+    found = _least_norm(gram, right, units, smallest)
+    return [x / own for x, own in zip(found, length, strict=True)]
 
 
-def _least_norm(gram: Any, right: Sequence[Any], unit: Sequence[Any]) -> list[Any]:
+def _least_norm(gram: Any, right: Sequence[Any], unit: Sequence[Any], smallest: float) -> list[Any]:
     p = len(right)
     eigenvalues, vectors = mp.eigsy(gram)
-    largest = max(eigenvalues)
-    kept = [k for k in range(p) if eigenvalues[k] > mp.mpf(DEPENDENT) ** 2 * largest]
+    least = smallest * max(1, *eigenvalues)
+    kept = [k for k in range(p) if eigenvalues[k] > least]
     null = [k for k in range(p) if k not in kept]
     along = {k: mp.fsum(vectors[i, k] * right[i] for i in range(p)) / eigenvalues[k] for k in kept}
     solution = [mp.fsum(vectors[i, k] * along[k] for k in kept) for i in range(p)]
     if not null:
         return solution
     A, b = mp.matrix(p, len(null)), mp.matrix(p, 1)
+    # mpmath compares with absolute numbers, so the largest entry must be about 1.
+    relative = [min(unit) / u for u in unit]
     for i in range(p):
-        b[i] = solution[i] / unit[i]
+        b[i] = solution[i] * relative[i]
         for j, k in enumerate(null):
-            A[i, j] = vectors[i, k] / unit[i]
+            A[i, j] = vectors[i, k] * relative[i]
     shift, _ = mp.qr_solve(A, b)
     return [
         solution[i] - mp.fsum(vectors[i, k] * shift[j] for j, k in enumerate(null))
         for i in range(p)
     ]
+
+
+class Noise:
+    """Rounding errors of squared distances; equal ones have the same error."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._found: dict[Any, Any] = {}
+
+    def on(self, distance: Any) -> Any:
+        if distance not in self._found:
+            move = float(self._rng.uniform(-1, 1))
+            self._found[distance] = distance * (1 + ROUNDED * mp.mpf(move))
+        return self._found[distance]
 
 
 def neighbours(
@@ -129,11 +180,14 @@ def neighbours(
     weighted: bool,
     classify: bool,
     root: Any,
+    noise: Noise | None = None,
 ) -> Any:
     """Accuracy or mean squared error of the k nearest; equal distances by the smaller target."""
     total: Any = 0
+    least = VANISHING * max(abs(x) for row in rows for x in row)
     for row, target in zip(rows, targets, strict=True):
-        far = [sum((a - b) ** 2 for a, b in zip(x, row, strict=True)) for x in X]
+        far = [sum(_square(a - b, least) for a, b in zip(x, row, strict=True)) for x in X]
+        far = far if noise is None else [noise.on(distance) for distance in far]
         nearest = sorted(zip(far, y, strict=True))[:k]
         weights: list[Any] = [1] * len(nearest)
         if weighted:
@@ -152,6 +206,10 @@ def neighbours(
             mean = sum(w * t for w, (_, t) in zip(weights, nearest, strict=True)) / sum(weights)
             total += (mean - target) ** 2
     return total / len(targets) if not classify else total / float(len(targets))
+
+
+def _square(difference: Any, least: Any) -> Any:
+    return difference**2 if abs(difference) >= least else 0 * difference
 
 
 def sorted_codes(y: AnyArray) -> AnyArray:

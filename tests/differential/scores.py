@@ -11,7 +11,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-TIE = 1e-10  # documented: classes whose log odds are as close tie, and the smaller label wins
+# Documented: logits a and b are tied if |a - b| <= TIE max(1, |a|, |b|). Of tied classes the
+# smaller label is predicted, and pairs of rows whose log odds are tied count half in the AUC.
+TIE = 1e-10
 EPS = 2.0**-52  # documented: probabilities are clipped to [EPS, 1 - EPS] for the log loss
 
 CLASS_SCORES = ("accuracy", "neg_log_loss", "neg_brier_score", "roc_auc")
@@ -42,7 +44,12 @@ def mse_score(mse: Any, variance: Any, score: str) -> Any:
 
 def _hit(row: Sequence[Any], true: int, of: Any) -> int:
     top = max(row)
-    return int(next(k for k, logit in enumerate(row) if logit >= top - TIE) == true)
+    least = top - _margin(abs(top))
+    return int(next(k for k, logit in enumerate(row) if logit >= least) == true)
+
+
+def _margin(size: Any) -> Any:
+    return TIE * max(1, size) if size < math.inf else 0
 
 
 def _probabilities(row: Sequence[Any], of: Any) -> list[Any]:
@@ -65,16 +72,20 @@ def _square(row: Sequence[Any], true: int, of: Any) -> Any:
     return -sum((p - (k == true)) ** 2 for k, p in enumerate(_probabilities(row, of)))
 
 
-def _log_odds(row: Sequence[Any], of: Any) -> Any:
+def _log_odds(row: Sequence[Any], of: Any) -> tuple[Any, Any]:
+    """Log odds of class 1, and the size of the logits that they are a difference of."""
     others = [logit for k, logit in enumerate(row) if k != 1]
     top = max(others)
     if top == -math.inf:
-        return math.inf
-    return row[1] - top - of.log(sum(of.exp(logit - top) for logit in others))
+        return math.inf, math.inf
+    rest = top + of.log(sum(of.exp(logit - top) for logit in others))
+    return row[1] - rest, max(abs(row[1]), abs(rest))
 
 
-def _auc(odds: Sequence[Any], true: Sequence[int]) -> float:
-    positive = [o for o, t in zip(odds, true, strict=True) if t == 1]
-    negative = [o for o, t in zip(odds, true, strict=True) if t == 0]
-    twice = sum((n < p) + (n <= p) for p in positive for n in negative)
+def _auc(odds: Sequence[tuple[Any, Any]], true: Sequence[int]) -> float:
+    """Share of pairs in which the positive row has the higher odds; ties count half."""
+    ends = [(o - _margin(size) / 2, o + _margin(size) / 2) for o, size in odds]
+    positive = [end for end, t in zip(ends, true, strict=True) if t == 1]
+    negative = [end for end, t in zip(ends, true, strict=True) if t == 0]
+    twice = sum((n[1] < p[0]) + (n[0] <= p[1]) for p in positive for n in negative)
     return twice / (2 * len(positive) * len(negative))

@@ -13,9 +13,8 @@ import numpy as np
 
 from shapband import kernels
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
-from shapband.kernels.plain.least_norm import error_of
 from shapband.kernels.plain.linear import ROUNDING
-from shapband.utilities.gram import Centre
+from shapband.utilities.gram import Centre, ValidationRows, cancelled
 from shapband.utilities.scaled_norm import scaled_least_norm
 
 # The compiled fit has errors of 1e-16 times these ratios; beyond them every coalition is solved
@@ -38,6 +37,7 @@ def few_records_mse(
     game: Sequence[FloatArray],
     inside: MemberArray,
     centre: Centre,
+    validation: ValidationRows,
     A: FloatArray,
     b: FloatArray,
     c: float,
@@ -49,11 +49,12 @@ def few_records_mse(
     game : (n_records, d + 1) features in their own units and targets of each member
     inside : (m, n) a coalition in each row, 1 for members
     centre : the mean and the scale of the validation rows
+    validation : the validation rows
     A, b, c : moments of the validation rows, A packed
     """
     held = [one if one.ndim == 2 else np.empty((0, len(b))) for one in game]
     if not _alike(np.concatenate(held), centre):
-        return np.array([_error(held, row, centre, A, b, c) for row in inside])
+        return np.array([_error(held, row, centre, validation) for row in inside])
     scale = 1.0 / centre.inv_scale
     records = np.concatenate(held)
     records[:, :-1] = (records[:, :-1] - centre.mean) * centre.inv_scale
@@ -63,8 +64,8 @@ def few_records_mse(
     mse = np.empty(len(paths))
     path_errors = kernels.load("least_norm").path_errors
     mse[order] = path_errors(records, edges, paths[order], scale, A, b, c)
-    for at in np.flatnonzero(np.isnan(mse)):
-        mse[at] = _error(held, inside[at], centre, A, b, c)
+    for at in np.flatnonzero(np.isnan(mse) | cancelled(mse, c)):
+        mse[at] = _error(held, inside[at], centre, validation)
     return mse
 
 
@@ -85,9 +86,7 @@ def _error(
     held: Sequence[FloatArray],
     inside: MemberArray,
     centre: Centre,
-    A: FloatArray,
-    b: FloatArray,
-    c: float,
+    validation: ValidationRows,
 ) -> float:
     """Validation error of the minimum-norm fit of one coalition, whatever the scales."""
     rows = np.concatenate([held[i] for i in np.flatnonzero(inside).tolist()])
@@ -96,9 +95,19 @@ def _error(
     apart = X - X[0]
     apart[:, np.abs(apart).max(axis=0) <= ROUNDING * np.abs(X[0])] = 0.0
     moved, target = apart.mean(axis=0), y.mean()
-    slopes = scaled_least_norm(apart - moved, y - target) / centre.inv_scale
+    # Records less their mean are dependent; as many contrasts as they have dimensions are not.
+    contrasts = _contrasts(len(X))
+    slopes = scaled_least_norm(contrasts @ apart, contrasts @ (y - target)) / centre.inv_scale
     means = (X[0] - centre.mean + moved) * centre.inv_scale
-    return error_of(np.concatenate([[target - means @ slopes], slopes]), A, b, c)
+    return float(validation.errors_of(np.array([target - means @ slopes]), slopes[None])[0])
+
+
+def _contrasts(n: int) -> FloatArray:
+    """Orthonormal rows (n - 1, n) with sum zero: each compares a record with the earlier ones."""
+    k = np.arange(1.0, n)[:, None]
+    place = np.arange(n)
+    rows = np.where(place < k, 1.0, np.where(place == k, -k, 0.0))
+    return np.asarray(rows / np.sqrt(k * (k + 1)))
 
 
 def _paths(inside: MemberArray) -> IntArray:

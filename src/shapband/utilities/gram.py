@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shapband import kernels
-from shapband._typing import FloatArray, MemberArray
+from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.draws import Draws
 from shapband.intake.arrays import float_targets
 from shapband.kernels.plain.linear import ROUNDING
@@ -91,6 +91,10 @@ class Spread(NamedTuple):
     products: FloatArray
     sizes: FloatArray
 
+    def only(self, which: NDArray[np.bool_] | IntArray) -> Spread:
+        """Return some of the coalitions."""
+        return Spread(*(part[which] for part in self))
+
     @property
     def varies(self) -> NDArray[np.bool_]:
         """Whether each feature varies by more than rounding: (m, d)."""
@@ -142,6 +146,31 @@ def unpack(packed: FloatArray, p: int) -> FloatArray:
     full[:, row, column] = packed
     full[:, column, row] = packed
     return full
+
+
+class ValidationRows(NamedTuple):
+    """Scaled validation rows (n_rows, d), relative to their means, and targets (n_rows,)."""
+
+    rows: FloatArray
+    targets: FloatArray
+
+    def errors_of(self, intercepts: FloatArray, slopes: FloatArray) -> FloatArray:
+        """Mean squared errors (m,) of fits with intercepts (m,) and slopes (m, d).
+
+        Residuals lose no digits where the quadratic form of `Form` is a small difference of large
+        numbers.
+        """
+        residuals = slopes @ self.rows.T + intercepts[:, None] - self.targets
+        return np.asarray((residuals**2).mean(axis=1))
+
+
+def cancelled(mse: FloatArray, variance: float) -> NDArray[np.bool_]:
+    """Whether errors of a quadratic form are so much smaller than its terms that digits are lost.
+
+    The terms are at least the variance of the targets and have relative errors of 1e-15, which
+    must not change errors by 1e-10, or by 1e-10 of themselves above 1.
+    """
+    return np.asarray(1e-15 * variance > 1e-10 * np.maximum(mse, 1.0))
 
 
 class Form(NamedTuple):

@@ -12,12 +12,13 @@ from shapband import kernels
 from shapband._facts import facts, name_of
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_number
-from shapband.coalitions import mask_rows
+from shapband.coalitions import mask_rows, row_masks
 from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.intake.arrays import float_targets
 from shapband.records import Batch, Schema
 from shapband.utilities.base import (
+    CoalitionFailed,
     GameSummaries,
     MergeableUtility,
     check_numeric_targets,
@@ -28,6 +29,8 @@ from shapband.utilities.few_records import few_records_mse, holds_records, recor
 from shapband.utilities.gram import (
     Centre,
     Spread,
+    ValidationRows,
+    cancelled,
     gram_of,
     gram_summaries,
     make_form,
@@ -37,13 +40,27 @@ from shapband.utilities.gram import (
     summary_size,
 )
 from shapband.utilities.magnitudes import (
+    FARTHEST,
     LARGEST,
     check_distances,
     check_targets_magnitude,
     standard_units,
 )
-from shapband.utilities.minimum_norm import at_once, minimum_norm_mse
+from shapband.utilities.minimum_norm import (
+    at_once,
+    minimum_norm_mse,
+    nearly_dependent,
+    with_rounding,
+)
 from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
+
+# Change of a score, relative to scores above 1, by another rounding of sums of products.
+_UNCERTAIN = 1e-5
+_NEARLY_DEPENDENT = (
+    "its features are so nearly dependent, or its records so far apart, that rounding errors "
+    "decide the fit: check the units of the features, leave out one of those that depend on each "
+    "other, or pass a larger alpha"
+)
 
 
 class LinearUtility(MergeableUtility):
@@ -66,9 +83,11 @@ class LinearUtility(MergeableUtility):
     feature counts as constant in a coalition if it varies by less than 1e-13 of its size. Sums of
     products hold half the digits of *correlations*: if features are nearly dependent in a
     coalition, with an eigenvalue e of their correlation matrix, the relative accuracy is about
-    1e-16 / e, and below e = 1e-10 they count as dependent. Features and targets whose squares
+    1e-16 / e, and below e = 1e-10 they count as dependent. If rounding errors change a score by
+    1e-5, the coalition cannot be evaluated. Features and targets whose squares
     overflow, beyond 1e151, or that are 1e70 standard deviations away from the validation rows, are
-    refused.
+    refused. With a penalty on features whose deviations differ by a factor beyond 1e70, nearly
+    dependent features cannot be evaluated.
 
     Parameters
     ----------
@@ -132,6 +151,9 @@ class LinearUtility(MergeableUtility):
         summary = gram_summaries([Draws.whole(validation)], [X], self._centre)
         self._form = make_form(
             self._about_validation(summary)[0][0, 0] / len(X), self._variance, self._ridge
+        )
+        self._validation = ValidationRows(
+            (X - mean) * self._centre.inv_scale, y - self._centre.y_mean
         )
         self._about = facts(
             validation_facts(validation),
@@ -228,7 +250,9 @@ class LinearUtility(MergeableUtility):
         values = np.full(len(inside), self.empty)
         few, many = (count >= 2) & (count <= len(self._scale)), count > len(self._scale)
         if few.any():
-            mse = few_records_mse(game, inside[few], self._centre, *self._form[:3])
+            mse = few_records_mse(
+                game, inside[few], self._centre, self._validation, *self._form[:3]
+            )
             values[few] = score_from_mse(mse, self._score, self._variance)
         if many.any():
             grams = np.stack([one if one.ndim == 1 else gram_of(one, self._centre) for one in game])
@@ -258,27 +282,43 @@ class LinearUtility(MergeableUtility):
         games : (n_games, n, n_sums) summaries
         locate : returns the games (m,) and the members (m, n) of coalitions at flat places of `mse`
         """
+        if self._score != "r2":
+            mse[cancelled(mse, self._variance)] = np.nan
         values = score_from_mse(mse, self._score, self._variance)
         unsolved = np.flatnonzero(np.isnan(values))
         of_game, inside = locate(unsolved)
-        step = at_once(len(self._form.b), games.shape[1])
+        step = at_once(len(self._form.b), games.shape[1], len(self._validation.targets))
         for g in np.unique(of_game):
             draws = spread_of(games[g], self._centre)
             places = np.flatnonzero(of_game == g)
             for start in range(0, len(places), step):
                 part = places[start : start + step]
-                values.flat[unsolved[part]] = self._answer(merge(draws, inside[part]))
+                values.flat[unsolved[part]] = self._answer(merge(draws, inside[part]), inside[part])
         return values
 
-    def _answer(self, merged: Spread) -> FloatArray:
-        """Values of coalitions that are too small, or whose features are hard to tell apart."""
+    def _answer(self, merged: Spread, inside: AnyArray) -> FloatArray:
+        """Values of coalitions (m, n) that are too small, or with features hard to tell apart."""
         values = np.full(len(merged.records), self.empty)
-        fitted = merged.records >= 2
-        if fitted.any():
-            chosen = Spread(*(part[fitted] for part in merged))
-            mse = minimum_norm_mse(chosen, self._form, self._ridge, self._scale)
-            values[fitted] = score_from_mse(mse, self._score, self._variance)
+        fitted = np.flatnonzero(merged.records >= 2)
+        if len(fitted):
+            if self._alpha > 0 and self._scale.max() > FARTHEST * self._scale.min():
+                raise CoalitionFailed(row_masks(inside[fitted][:1])[0], _NEARLY_DEPENDENT)
+            chosen = merged.only(fitted)
+            values[fitted] = self._careful_scores(chosen)
+            unsure = nearly_dependent(chosen)
+            if unsure.any():
+                again = self._careful_scores(with_rounding(chosen.only(unsure)))
+                found = values[fitted[unsure]]
+                moved = np.abs(again - found) > _UNCERTAIN * np.maximum(1.0, np.abs(found))
+                if moved.any():
+                    raise CoalitionFailed(
+                        row_masks(inside[fitted[unsure][moved]][:1])[0], _NEARLY_DEPENDENT
+                    )
         return values
+
+    def _careful_scores(self, merged: Spread) -> FloatArray:
+        mse = minimum_norm_mse(merged, self._validation, self._ridge, self._scale)
+        return score_from_mse(mse, self._score, self._variance)
 
     def _keeps(self, draw_size: int) -> bool:
         """Whether the summaries of draws of a size are the records."""

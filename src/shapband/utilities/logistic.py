@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from shapband import kernels
 from shapband._facts import facts, name_of
@@ -161,6 +161,8 @@ class LogisticUtility(Utility):
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         stacked = _stacked(games)
         table: FloatArray = kernels.load("logistic").logistic_table(stacked, *self._fixed)
+        masks = np.arange(table.shape[1])
+        table[(masks & (_far(stacked) @ (1 << np.arange(stacked.shape[1])))[:, None]) > 0] = np.nan
         table[:, 0] = self.empty
         of_game, masks = np.nonzero(np.isnan(table))
         inside = mask_rows(masks.tolist(), stacked.shape[1])
@@ -173,6 +175,8 @@ class LogisticUtility(Utility):
         stacked = _stacked(games)
         prefixes = kernels.load("logistic").logistic_prefixes
         values: FloatArray = prefixes(stacked, *self._fixed, orders, first)
+        far = np.take_along_axis(_far(stacked)[:, None], orders, axis=2)
+        values[np.logical_or.accumulate(far, axis=2)] = np.nan
         of_game, t, k = np.nonzero(np.isnan(values))
         position = np.argsort(orders, axis=2)
         inside = (position[of_game, t] <= k[:, None]).astype(np.uint8)
@@ -185,6 +189,7 @@ class LogisticUtility(Utility):
         stacked = _stacked(games)
         rows = kernels.load("logistic").logistic_rows
         values: FloatArray = rows(stacked, *self._fixed, inside, of_game)
+        values[(inside.astype(bool) & _far(stacked)[of_game]).any(axis=1)] = np.nan
         values[~inside.any(axis=1)] = self.empty
         left = np.isnan(values)
         values[left] = self._carefully(stacked, inside[left], of_game[left])
@@ -218,6 +223,13 @@ class LogisticUtility(Utility):
 
 def _filled(n_records: int) -> int:
     return -(-n_records // _LANES) * _LANES
+
+
+def _far(stacked: FloatArray) -> NDArray[np.bool_]:
+    """Whether a provider of a game has records too far away for the compiled fits: (g, n)."""
+    features = stacked[:, :, 1:]
+    largest = np.maximum(features.max(axis=(2, 3)), -features.min(axis=(2, 3)))
+    return np.asarray(largest > careful.FAR)
 
 
 def _stacked(games: GameSummaries) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shapband._typing import FloatArray
-from shapband.utilities.gram import Form, Spread, unpack
+from shapband.utilities.gram import Spread, ValidationRows
 from shapband.utilities.scaled_norm import scaled_least_norm
 
 # Relative to a correlation matrix, whose largest eigenvalue is at least 1: smaller eigenvalues
@@ -19,16 +19,20 @@ _RANK_TOLERANCE = 1e-10
 # Entries of eigenvectors that rounding leaves where zeros belong. Multiplied by the units of
 # features, which may differ by any factor, they would be equations of their own.
 _NOISE = 1e-11
+# Eigenvalues of correlations: below the first, rounding errors of exactly dependent features; above
+# the second, fits keep ten digits.
+_EXACTLY_DEPENDENT, _INDEPENDENT = 1e-14, 1e-6
+_ROUNDED = 2.0**-52  # of sums of products, relative to the deviations of both features
 _FLOATS = 2_000_000  # largest number of entries of the matrices decomposed in one call
 
 
-def at_once(p: int, n: int) -> int:
+def at_once(p: int, n: int, n_rows: int) -> int:
     """Number of coalitions of n providers, with p coefficients, that are merged in one call."""
-    return max(1, _FLOATS // (p * max(p, n)))
+    return max(1, _FLOATS // max(p * max(p, n), n_rows))
 
 
 def minimum_norm_mse(
-    spread: Spread, form: Form, ridge: FloatArray, scale: FloatArray
+    spread: Spread, validation: ValidationRows, ridge: FloatArray, scale: FloatArray
 ) -> FloatArray:
     """Return the validation errors of the minimum-norm fits of m coalitions: (m,).
 
@@ -43,9 +47,27 @@ def minimum_norm_mse(
     scatter[:, range(d), range(d)] += ridge
     slopes = _least_norm(scatter, spread.products, spread.varies, scale)
     intercepts = spread.target - (spread.means * slopes).sum(axis=1)
-    beta = np.concatenate([intercepts[:, None], slopes], axis=1)
-    moments = (beta * (beta @ unpack(form.A[None], d + 1)[0])).sum(axis=1)
-    return np.asarray(moments - 2 * (beta * form.b).sum(axis=1) + form.c)
+    return validation.errors_of(intercepts, slopes)
+
+
+def with_rounding(spread: Spread) -> Spread:
+    """The same coalitions, with sums of products that are rounded in another way."""
+    deviations = np.sqrt(np.einsum("mii->mi", spread.scatter))
+    noise = np.random.default_rng(0).uniform(-_ROUNDED, _ROUNDED, size=(deviations.shape[1],) * 2)
+    noise += noise.T
+    moved = spread.scatter + noise * deviations[:, :, None] * deviations[:, None, :]
+    return spread._replace(scatter=moved)
+
+
+def nearly_dependent(spread: Spread) -> NDArray[np.bool_]:
+    """Whether features of coalitions (m,) are neither independent nor exactly dependent."""
+    varies = spread.varies
+    variances = np.einsum("mii->mi", spread.scatter)
+    inverse = np.where(varies, 1.0 / np.sqrt(np.where(varies, variances, 1.0)), 0.0)
+    correlation = spread.scatter * inverse[:, :, None] * inverse[:, None, :]
+    eigenvalues = np.linalg.eigvalsh(correlation)
+    between = (eigenvalues > _EXACTLY_DEPENDENT) & (eigenvalues < _INDEPENDENT)
+    return np.asarray(between.any(axis=1))
 
 
 def _least_norm(

@@ -13,7 +13,9 @@ import numpy as np
 
 from shapband._typing import FloatArray, IntArray
 
-_ROUNDING = 1e-13  # of a feature's largest number: what elimination leaves where nothing is left
+# Parts of a feature's largest number.
+_ROUNDING = 1e-13  # what elimination leaves where nothing is left
+_DEPENDENT = 1e-10  # if no more than this is left of any feature, the others decide the fit
 
 
 def scaled_least_norm(X: FloatArray, y: FloatArray) -> FloatArray:
@@ -28,8 +30,7 @@ def scaled_least_norm(X: FloatArray, y: FloatArray) -> FloatArray:
     order = np.argsort(-largest, kind="stable")
     unit = np.ldexp(1.0, -int(np.frexp(largest.max(initial=0.0))[1]))
     rest = X.T[order] * unit
-    limit = _ROUNDING * largest[order] * unit
-    reflections, factor, columns = _eliminate(rest, limit)
+    reflections, factor, columns = _eliminate(rest, largest[order] * unit)
     rank = len(reflections)
     solution = np.zeros(len(rest))
     if rank:
@@ -45,17 +46,18 @@ def scaled_least_norm(X: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _eliminate(
-    rest: FloatArray, limit: FloatArray
+    rest: FloatArray, largest: FloatArray
 ) -> tuple[list[tuple[int, FloatArray]], FloatArray, IntArray]:
     """Householder reflections, the triangular factor, and the order of its columns."""
     rest, columns = rest.copy(), np.arange(rest.shape[1])
     reflections: list[tuple[int, FloatArray]] = []
     for k in range(min(rest.shape)):
-        rest[k:, k:][np.abs(rest[k:, k:]) <= limit[k:, None]] = 0.0
+        left = np.abs(rest[k:, k:])
+        if (left <= _DEPENDENT * largest[k:, None]).all():
+            break
+        rest[k:, k:][left <= _ROUNDING * largest[k:, None]] = 0.0
         lengths = np.array([_length(column) for column in rest[k:, k:].T])
         best = k + int(lengths.argmax())
-        if lengths.max() == 0.0:
-            break
         rest[:, [k, best]], columns[[k, best]] = rest[:, [best, k]], columns[[best, k]]
         direction = rest[k:, k] / np.abs(rest[k:, k]).max()
         direction[0] += np.copysign(_length(direction), direction[0])

@@ -33,7 +33,8 @@ def check_score(score: str, y_val: FloatArray, owner: str) -> str:
     """Check the name of a score."""
     if score not in SCORES:
         raise InvalidInput(f"{owner}: score must be one of {', '.join(SCORES)}; received {score!r}")
-    if score == "r2" and y_val.var() == 0:
+    # The computed variance of equal numbers such as 0.1 is not zero, but their range is.
+    if score == "r2" and np.ptp(y_val) == 0:
         raise InvalidInput(f"{owner}: y_val is constant, so R² is not defined: use another score")
     return score
 

@@ -49,7 +49,7 @@ from shapband.kernels.compiled.products import add_products
 
 RECORD_CHUNK = 128  # records standardised at a time; a multiple of LANES
 CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it counts as constant
-CLEAR_TOL = 1e-9  # the same ratio above which a feature clearly varies
+CLEAR_TOL = 1e-6  # the same ratio above which sums of squares keep ten digits
 ROUNDING = 1e-13  # deviation over size of a feature below which differences may be rounding
 TINY = 1e-300  # smaller squares have lost digits
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from shapband._typing import FloatArray, IntArray, MemberArray
 
-PIVOT_TOL = 1e-8  # pivots have errors of 1e-16 of their diagonal entry, so 1e-8 of themselves
+PIVOT_TOL = 1e-6  # pivots have errors of 1e-16 of their diagonal entry, so 1e-10 of themselves
 CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it counts as constant
-CLEAR_TOL = 1e-9  # the same ratio above which a feature clearly varies
+CLEAR_TOL = 1e-6  # the same ratio above which sums of squares keep ten digits
 ROUNDING = 1e-13  # deviation over size of a feature below which differences may be rounding
 TINY = 1e-300  # smaller squares have lost digits
 BATCH_BITS = 11  # providers of a table whose coalitions are solved together

@@ -22,6 +22,7 @@ TOLERANCE = 1e-14  # of the squared change of a logit, relative to logits above 
 MOST_STEPS = 2000  # logits grow by about 1 in a step, up to 700 at the least penalty
 LONGEST = 1e8  # most that a step changes logits, so that it is halved less than 30 times
 NOISE = 1e-9  # largest error by rounding, relative to logits above 1, of a fit that counts
+FAR = 1e4  # features beyond it, in deviations of the validation rows, lose too many digits
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -96,9 +97,8 @@ def _value(
     rows = validation[:, : len(codes)]
     found = np.zeros((len(classes), len(codes)))
     if len(classes) > 1:
-        Z = np.column_stack([np.ones(len(records)), records[:, 1:]])
         with np.errstate(over="ignore", invalid="ignore"):  # the fit is NaN then
-            found[1:] = fit(Z, class_of, len(classes), ridge, rows.T) @ rows
+            found[1:] = _logits_of_rows(records[:, 1:], class_of, len(classes), ridge, rows[1:])
         if np.isnan(found).any():
             return float("nan")
     others = np.cumsum(classes < 0) - 1
@@ -106,6 +106,24 @@ def _value(
     logits = np.full((n_labels + int((classes < 0).sum()), len(codes)), -np.inf)
     logits[place] = found
     return float(class_scores(logits[None], codes, n_labels, score)[0])
+
+
+def _logits_of_rows(
+    X: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray, columns: FloatArray
+) -> FloatArray:
+    """Logits (classes - 1, n_rows) of rows, given as columns (d, n_rows); NaN if uncertain.
+
+    The intercept has no penalty, so features may be relative to any point. Relative to a record,
+    records far away keep the digits of their differences, and constant features are exactly 0.
+    """
+    far = bool((np.abs(X).max(axis=0) > FAR).any())
+    for origin in (X[0], np.zeros(X.shape[1]))[:: 1 if far else -1]:
+        Z = np.column_stack([np.ones(len(X)), X - origin])
+        rows = np.column_stack([np.ones(columns.shape[1]), columns.T - origin])
+        found: FloatArray = fit(Z, class_of, classes, ridge, rows) @ rows.T
+        if not np.isnan(found).any():
+            break
+    return found
 
 
 def fit(
