@@ -173,7 +173,7 @@ def test_sums_that_overflow_are_an_error(kind):
 @pytest.mark.parametrize("scale", [1e200, 1e-200])
 def test_validation_rows_whose_squares_are_no_floats_are_refused(kind, scale):
     X, y = rows_of_two_classes()
-    with pytest.raises(InvalidInput, match="X_val: feature 0 (holds|varies by less)"):
+    with pytest.raises(InvalidInput, match=r"X_val: feature 0 (holds|varies by less)"):
         kind(X * scale, y)
 
 
