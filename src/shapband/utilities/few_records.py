@@ -19,7 +19,7 @@ from shapband.utilities.scaled_norm import scaled_least_norm
 
 # The compiled fit has errors of 1e-16 times these ratios; beyond them every coalition is solved
 # by itself.
-_UNITS = 1e4  # largest spread of a feature over the smallest, in own units
+_UNITS = 1e7  # largest spread of a feature over the smallest, in own units
 _OFFSET = 1e4  # distance of a feature from its validation mean over its spread
 
 

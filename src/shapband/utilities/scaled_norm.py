@@ -56,19 +56,19 @@ def _eliminate(
         if (left <= _DEPENDENT * largest[k:, None]).all():
             break
         rest[k:, k:][left <= _ROUNDING * largest[k:, None]] = 0.0
-        lengths = np.array([_length(column) for column in rest[k:, k:].T])
-        best = k + int(lengths.argmax())
+        best = k + int(_lengths(rest[k:, k:]).argmax())
         rest[:, [k, best]], columns[[k, best]] = rest[:, [best, k]], columns[[best, k]]
         direction = rest[k:, k] / np.abs(rest[k:, k]).max()
-        direction[0] += np.copysign(_length(direction), direction[0])
-        direction /= _length(direction)
+        direction[0] += np.copysign(np.linalg.norm(direction), direction[0])
+        direction /= np.linalg.norm(direction)
         rest[k:, k:] -= 2.0 * np.outer(direction, direction @ rest[k:, k:])
         rest[k + 1 :, k] = 0.0
         reflections.append((k, direction))
     return reflections, rest, columns
 
 
-def _length(x: FloatArray) -> float:
-    """Euclidean length without underflow or overflow."""
-    largest = float(np.abs(x).max(initial=0.0))
-    return 0.0 if largest == 0.0 else largest * float(np.sqrt(((x / largest) ** 2).sum()))
+def _lengths(columns: FloatArray) -> FloatArray:
+    """Euclidean lengths of columns without underflow or overflow."""
+    largest = np.abs(columns).max(axis=0)
+    safe = np.where(largest > 0, largest, 1.0)
+    return np.asarray(largest * np.sqrt(((columns / safe) ** 2).sum(axis=0)))
