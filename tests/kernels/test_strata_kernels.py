@@ -30,7 +30,7 @@ def sampled(n=9, rows=120, index=None):
     pilot = sizes.pilot(SEED)
     rng = np.random.default_rng(0)
     residuals = rng.normal(size=len(pilot.rows))
-    sample = sizes.sample(pilot, sizes.spreads(np.ones(2 * n), residuals), SEED)
+    sample = sizes.sample(pilot, sizes.spreads(np.ones(2 * n), residuals), residuals[: 2 * n], SEED)
     values = np.sqrt(sample.rows @ rng.gamma(2, 1, n)) + 0.1 * rng.normal(size=len(sample.rows))
     return sizes, sample, values
 
