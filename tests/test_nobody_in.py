@@ -483,7 +483,8 @@ def test_14_a_spreadsheet_gets_no_formulas(tmp_path, start):
         run=tmp_path / "run",
     )  # fmt: skip
     rows = list(csv.DictReader(io.StringIO(read("csv", tmp_path / "run").stdout)))
-    assert [row["provider"] for row in rows] == [f"'{name}"]
+    shown = name.replace("\t", "\\t")  # a tab is written as an escape, which is no formula
+    assert [row["provider"] for row in rows] == [shown if start == "\t" else f"'{name}"]
 
 
 def test_14_long_errors_are_cut(tmp_path):

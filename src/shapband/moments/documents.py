@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,9 @@ def moments_document(moments: Moments) -> dict[str, Any]:
 def moments_of(document: Mapping[str, Any]) -> Moments:
     """Read moments from a document."""
     parts: dict[str, Any] = {"group_m2": [0.0] * len(document["mean"]), **document}
-    parts = {
-        name: to_array(part) if isinstance(part, list) else part for name, part in parts.items()
-    }
+    parts |= {name: to_array(parts[name]) for name in _arrays()}
+    if parts.get("products") is not None:
+        parts["products"] = to_array(parts["products"])
     if parts.get("pools") is not None:
         pools = {name: to_array(part) for name, part in parts["pools"].items()}
         parts["pools"] = PoolErrors(**pools)
@@ -50,6 +51,14 @@ def to_numbers(values: FloatArray) -> Any:
     listed = values.astype(object)
     listed[np.isnan(values)] = None
     return listed.tolist()
+
+
+@cache
+def _arrays() -> tuple[str, ...]:
+    """Parts of moments that are arrays in all moments, known from those of no games."""
+    empty = Moments.empty(1)
+    parts = ((field.name, getattr(empty, field.name)) for field in fields(empty))
+    return tuple(name for name, part in parts if isinstance(part, np.ndarray) and part.ndim == 1)
 
 
 def to_array(listed: Any) -> FloatArray:
