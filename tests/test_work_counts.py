@@ -4,13 +4,16 @@ The numbers are exact: whoever makes the library evaluate, fit, fetch or summari
 must finds out here, without a stopwatch.
 """
 
+import cloudpickle
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
 import shapband as sb
+from shapband.access.access import Access
 from shapband.coalitions import prefix_masks
-from shapband.engine.chunks import _NEAR_FLOATS
+from shapband.engine.chunks import _NEAR_FLOATS, Chunk, Job
+from shapband.engine.plan import make_plan
 from shapband.records import Batch, Schema
 from shapband.sources.base import FiniteSource, GenerativeSource
 from tests.conftest import linear_providers
@@ -265,3 +268,53 @@ def test_black_boxes_are_summarised_game_by_game(counter, monkeypatch):
     monkeypatch.setattr(sb.EstimatorUtility, "summarise_games", note)
     play(sb.EstimatorUtility(counter(), *validation()), solver=sb.Exact())
     assert chunks == [1] * GAMES
+
+
+# Checks of records
+
+
+class CheckingUtility(sb.LinearUtility):
+    """Notes the batches that are checked."""
+
+    def __init__(self, *validation):
+        super().__init__(*validation)
+        self.checked = []
+
+    def check_batch(self, batch):
+        self.checked.append(batch)
+        super().check_batch(batch)
+
+
+@pytest.mark.parametrize("participation", [None, sb.Independent(0.5)], ids=repr)
+def test_records_in_memory_are_checked_before_the_games_and_once_for_all_chunks(participation):
+    utility = CheckingUtility(*validation())
+    play(utility, chunk_size=1, participation=participation)
+    assert len(utility.checked) == 2 * N
+    assert len(set(utility.checked)) == N
+
+
+def test_a_pool_is_checked_once_for_all_chunks():
+    utility = CheckingUtility(*validation())
+    providers = [sb.Provider(f"p{i}", remote_rows()) for i in range(N)]
+    play(utility, providers, sampling=sb.Pooled(POOL, DRAW), chunk_size=1)
+    assert len(utility.checked) == len(set(utility.checked)) == N
+
+
+def test_new_records_of_every_chunk_are_checked():
+    utility = CheckingUtility(*validation())
+    providers = [sb.Provider(f"p{i}", remote_rows()) for i in range(N)]
+    play(utility, providers, chunk_size=1)
+    assert len(utility.checked) == len(set(utility.checked)) == N * GAMES
+
+
+def test_a_job_is_sent_to_other_processes_without_the_batches_that_it_checked():
+    providers, rows = linear_providers(N, RECORDS, FEATURES)
+    plan = make_plan(
+        providers, sb.LinearUtility(*rows), sampling=sb.Fresh(DRAW), n_games=GAMES, seed=0
+    )
+    realisation = plan.sampling.prepare(Access(providers, plan.seeds, plan.budget))
+    job = Job.of(plan, realisation)
+    before = cloudpickle.dumps(job)
+    job(Chunk(range(GAMES), realisation.draws(range(GAMES))))
+    assert len(job.checked) == N
+    assert cloudpickle.dumps(job) == before

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from weakref import WeakSet
 
 import numpy as np
 
@@ -77,6 +78,13 @@ class MixedChunk:
         return MixedChunk(tuple(parts))
 
 
+class _Checked(WeakSet[Batch]):
+    """The batches that a job has checked. They are not sent to other processes with the job."""
+
+    def __reduce__(self) -> tuple[type[_Checked], tuple[()]]:
+        return _Checked, ()
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """The function that a worker applies to a chunk.
@@ -85,6 +93,7 @@ class Job:
     ----------
     summaries_travel : whether summaries are sent to other processes instead of records
     rates : probabilities to be present, if values are averaged over who is; None if not
+    checked : the batches that the utility can use, so that all chunks of a stock check it once
     """
 
     utility: Utility
@@ -95,6 +104,7 @@ class Job:
     index: Index = SHAPLEY
     grouping: Grouping | None = None
     rates: FloatArray | None = None
+    checked: _Checked = field(default_factory=_Checked, init=False, repr=False)
 
     @staticmethod
     def of(plan: Plan, realisation: Realisation) -> Job:
@@ -190,6 +200,8 @@ class Job:
         return summaries
 
     def _check_batch(self, name: str, batch: Batch) -> None:
+        if batch in self.checked:
+            return
         try:
             self.utility.check_batch(batch)
         except InvalidInput as cause:
@@ -199,6 +211,7 @@ class Job:
                 f"{type(self.utility).__name__}.check_batch failed for provider {name!r}: "
                 f"{error_line(cause)}"
             ) from cause
+        self.checked.add(batch)
 
 
 def _joined(parts: Sequence[Solution]) -> Solution:
