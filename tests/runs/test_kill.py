@@ -24,7 +24,8 @@ from tests.runs.small import SmallConfig, assert_same, ignore, look, resume, sta
 
 KINDS = [(s, w) for s in ("fresh", "pooled") for w in ("here", "threads")]
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["numba", "tests.runs.small"])  # imported once for all processes
+# Imported once for all processes.
+FORKS.set_forkserver_preload(["numba", "tests.runs.small", "tests.runs.test_kill_random_models"])
 
 
 def play_apart(ready: Connection, command: str, run: Path, options: dict[str, Any]) -> None:
