@@ -13,6 +13,7 @@ import shapband as sb
 from shapband.access.access import Access
 from shapband.coalitions import prefix_masks
 from shapband.engine.chunks import _NEAR_FLOATS, Chunk, Job
+from shapband.engine.copies import known_stocks
 from shapband.engine.plan import make_plan
 from shapband.records import Batch, Schema
 from shapband.sources.base import FiniteSource, GenerativeSource
@@ -318,3 +319,16 @@ def test_a_job_is_sent_to_other_processes_without_the_batches_that_it_checked():
     job(Chunk(range(GAMES), realisation.draws(range(GAMES))))
     assert len(job.checked) == N
     assert cloudpickle.dumps(job) == before
+
+
+def test_the_stocks_of_a_valuation_are_looked_up_once(monkeypatch):
+    looked_up = []
+
+    def note(plan, realisation):
+        looked_up.append(realisation)
+        return known_stocks(plan, realisation)
+
+    for module in ("copies", "play"):
+        monkeypatch.setattr(f"shapband.engine.{module}.known_stocks", note)
+    play(sb.LinearUtility(*validation()))
+    assert len(looked_up) == 1

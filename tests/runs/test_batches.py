@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.tree import DecisionTreeClassifier
 
-from shapband.errors import RunDamaged, RunError
+import shapband as sb
+from shapband.errors import InvalidInput, RunDamaged, RunError
 from shapband.records import Batch
 from shapband.runs.batches import from_bytes, to_bytes
 
@@ -139,3 +141,25 @@ def test_no_pickle_is_ever_loaded():
 def test_records_cut_short_are_damage(cut):
     with pytest.raises(RunDamaged, match="cannot be read"):
         from_bytes(to_bytes(Batch(np.zeros((3, 1)), Y))[:cut])
+
+
+DATES = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"]).as_unit("ns")
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (pd.Series(DATES), "dates"),
+        (pd.Series(DATES.tz_localize("UTC")), "dates"),
+        (pd.Series(DATES - DATES[0]), "durations"),
+        (pl.Series(DATES.date.tolist()), "dates"),
+        (pl.Series(DATES.time.tolist()), "dates"),
+        (pl.Series([b"a", b"b", b"c"]), "bytes"),
+    ],
+    ids=["dates", "dates in a time zone", "durations", "days", "times", "bytes"],
+)
+def test_dates_and_bytes_that_an_older_version_stored_are_not_taken_for_numbers(column, kind):
+    frame = pd.DataFrame if isinstance(column, pd.Series) else pl.DataFrame
+    utility = sb.EstimatorUtility(DecisionTreeClassifier(), frame({"a": [1.0, 2.0, 3.0]}), Y > 0)
+    with pytest.raises(InvalidInput, match=f"column 'a' holds {kind} such as"):
+        utility.check_batch(back(Batch(frame({"a": column}), Y)))

@@ -26,12 +26,13 @@ def known_stocks(plan: Plan, realisation: Realisation) -> list[Batch | None]:
     ]
 
 
-def find_copies(plan: Plan, realisation: Realisation) -> tuple[Shared, ...]:
-    """Find copies among the records, and among what the model uses of them.
+def find_copies(
+    plan: Plan, realisation: Realisation, stocks: Sequence[Batch | None]
+) -> tuple[Shared, ...]:
+    """Find copies among the known stocks, and among what the model uses of them.
 
     A provider that repeats records as they are is left out if `distinct_records` shows it.
     """
-    stocks = known_stocks(plan, realisation)
     found = shared_records(plan.names, stocks)
     known = {(one.one, one.other) for one in found}
     used = shared_records(plan.names, _as_used(plan.utility, stocks))

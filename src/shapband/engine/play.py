@@ -107,7 +107,8 @@ def play(
         realisation = plan.sampling.prepare(access)
         _warn_of_repeats(plan, realisation)
         stocks = known_stocks(plan, realisation)
-        shared, single = find_copies(plan, realisation), one_target(plan.names, stocks)
+        shared = find_copies(plan, realisation, stocks)
+        single = one_target(plan.names, stocks)
         if plan.presence is not None:
             access.ask_only(plan.presence.table)
         session = _Session(plan, realisation, access, journal, workers, started, stocks)

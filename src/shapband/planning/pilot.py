@@ -18,7 +18,7 @@ from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access, is_distant
 from shapband.access.budget import Cost
 from shapband.access.held import HeldPurchases
-from shapband.engine.copies import find_copies
+from shapband.engine.copies import find_copies, known_stocks
 from shapband.engine.plan import Plan
 from shapband.engine.play import Watch
 from shapband.errors import BudgetExceeded
@@ -173,7 +173,7 @@ def run_pilot(
     ):
         times = _buy(plan, access) if before is None else before.requests
         realisation = plan.sampling.prepare(access)
-        shared = find_copies(plan, realisation)
+        shared = find_copies(plan, realisation, known_stocks(plan, realisation))
         bench = Bench(plan, realisation, access)
         probes = probe(bench, families, limit / 2)
         chosen = main_solver(bench, families, probes)
