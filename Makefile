@@ -43,7 +43,7 @@ fuzz: .venv/installed  ## compare utilities and solvers with references in 60 di
 		--editable ".[dev]" --requirement mutation/requirements.txt
 	touch $@
 
-# MUTANTS="shapband.moments*" tries only those.
+# MUTANTS="shapband.estimate*" tries only those.
 mutants: .venv-mutants/installed  ## change the code, and count the changes that no test notices
 	.venv-mutants/bin/python mutation/run.py $(MUTANTS)
 

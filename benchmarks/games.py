@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import shapband as sb
 from shapband.access.access import Access
-from shapband.draws import Draws
+from shapband.records.draws import Draws
 from shapband.seeds import Seeds
 
 Records = tuple[np.ndarray, np.ndarray]

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsRegressor
 import shapband as sb
 from benchmarks.games import check_same, draws_of, records_of, refit, refit_exact
 from benchmarks.harness import Row, emit, interleave, say
-from shapband.records import Batch
+from shapband.records.batch import Batch
 
 RECORDS = 1000
 N_GAMES = 20

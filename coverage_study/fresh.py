@@ -9,7 +9,7 @@ import numpy as np
 
 import shapband as sb
 from shapband.access.access import Access
-from shapband.draws import Draws, FixedRows
+from shapband.records.draws import Draws, FixedRows
 from shapband.sampling.base import Realisation
 from shapband.sources.functions import FunctionSource
 

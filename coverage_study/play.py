@@ -15,9 +15,9 @@ from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access
 from shapband.engine.chunks import Chunk, Job, chunk_size
 from shapband.engine.plan import Plan, make_plan
-from shapband.moments.accumulate import Moments
-from shapband.moments.fold import Fold
-from shapband.moments.intervals import expectation_interval, variance_interval
+from shapband.estimate.accumulate import Moments
+from shapband.estimate.fold import Fold
+from shapband.estimate.intervals import expectation_interval, variance_interval
 from shapband.sampling.base import PoolDesign, Realisation
 
 LEVEL = 0.95

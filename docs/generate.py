@@ -13,8 +13,8 @@ from typing import Any
 from typer.main import get_command
 
 import shapband as sb
-from shapband.cli.app import app
-from shapband.config.config import Config
+from shapband.app.cli.app import app
+from shapband.app.config.config import Config
 
 ROOT = Path(__file__).parent.parent
 INTRODUCTION = """# Commands
@@ -53,7 +53,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "cli.md": reference(),
         ROOT / "docs" / "shapband.schema.json": schema(),
         # The same beside the code, where `shapband init` finds it for editors.
-        ROOT / "src" / "shapband" / "config" / "shapband.schema.json": schema(),
+        ROOT / "src" / "shapband" / "app" / "config" / "shapband.schema.json": schema(),
     }
 
 

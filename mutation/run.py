@@ -54,7 +54,7 @@ class Mutant(NamedTuple):
 def main() -> int:
     """Run mutmut, on all mutants or on those named, and print what survived."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help='such as "shapband.moments*"; all if left out')
+    parser.add_argument("names", nargs="*", help='such as "shapband.estimate*"; all if left out')
     parser.add_argument("--workers", default=os.cpu_count(), help="processes at a time")
     arguments = parser.parse_args()
     names = arguments.names

@@ -7,6 +7,6 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 if __name__ == "__main__":
-    from shapband.cli.app import main
+    from shapband.app.cli.app import main
 
     main()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import shapband as sb
-from shapband.moments.pools import PoolErrors
+from shapband.estimate.pools import PoolErrors
 
 PATIENCE = 300  # seconds until a test that would wait for ever fails instead
 
@@ -27,7 +27,7 @@ LONGEST = (
     "tests/statistical/test_unbiased.py",
     "tests/statistical/test_pools_that_differ.py",
     "tests/statistical/test_random_participation.py",
-    "tests/execution/test_dask.py",
+    "tests/engine/workers/test_dask.py",
     "tests/runs/test_kill.py",
 )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.sources.base import FiniteSource, GenerativeSource
 
 

@@ -9,7 +9,7 @@ import shapband as sb
 from shapband.engine import plan as plans
 from shapband.engine.averaging import Averaging
 from shapband.errors import InvalidInput
-from shapband.planning.bill import foresee
+from shapband.market.planning.bill import foresee
 from shapband.seeds import Seeds
 from tests.conftest import gaussian_providers, linear_providers, one_record_providers
 from tests.test_invariance import same_bits

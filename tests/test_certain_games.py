@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 import shapband as sb
-from shapband.cli.app import app
+from shapband.app.cli.app import app
 from shapband.errors import InvalidInput
-from shapband.moments.shapes import maybe_constant
+from shapband.estimate.shapes import maybe_constant
 from tests.conftest import linear_providers, one_record_providers
 
 TABLE = sb.TableUtility([0.0, 1.0, 2.0, 5.0])

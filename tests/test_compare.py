@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
 import shapband as sb
-from shapband._compare import compare, holm
 from shapband.errors import InvalidInput
+from shapband.valuation.compare import compare, holm
 from tests.conftest import gaussian_providers, with_pools
 
 

@@ -27,7 +27,7 @@ def test_the_picture_of_the_idea_is_what_its_script_draws():
 
 def test_the_schema_agrees_with_the_starter():
     schema = json.loads((ROOT / "docs" / "shapband.schema.json").read_text())
-    text = (ROOT / "src/shapband/config/starter.toml").read_text().format(schema="", file="")
+    text = (ROOT / "src/shapband/app/config/starter.toml").read_text().format(schema="", file="")
     jsonschema.validate(tomllib.loads(text), schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(tomllib.loads(text) | {"n_gmaes": 3}, schema)

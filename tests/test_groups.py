@@ -10,7 +10,7 @@ import pytest
 
 import shapband as sb
 from shapband.errors import EvaluationError, InvalidInput, RunError
-from shapband.moments.accumulate import Moments
+from shapband.estimate.accumulate import Moments
 from shapband.runs.plausible import check_manifest, check_valuation
 from shapband.runs.read import load
 from tests.bad_input import refused

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 
 import shapband as sb
 from shapband.access.journal import Asked
-from shapband.cli.app import app
-from shapband.config.config import Config
-from shapband.config.imports import load_object
+from shapband.app.cli.app import app
+from shapband.app.config.config import Config
+from shapband.app.config.imports import load_object
 from shapband.errors import InvalidInput, RunDamaged, RunError
 from shapband.runs.ledger import COLUMNS, canonical, chained, hash_of
 from shapband.runs.store import RunStore, _result_hash

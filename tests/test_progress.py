@@ -66,7 +66,7 @@ def test_the_games_of_an_earlier_session_do_not_count_for_the_pace(clock):
 
 def test_the_widest_interval_is_the_widest():
     moments = progress_of(50).moments
-    from shapband.moments.intervals import expectation_interval
+    from shapband.estimate.intervals import expectation_interval
 
     assert widest(moments) == np.diff(expectation_interval(moments, 0.95)).max() / 2
 

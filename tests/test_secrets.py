@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shapband as sb
-from shapband.cli.app import app
+from shapband.app.cli.app import app
 from shapband.secrets import hide, learn, reveal
 
 PEM = (

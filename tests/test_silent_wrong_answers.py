@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import shapband as sb
-from shapband.config.config import Config
+from shapband.app.config.config import Config
 from shapband.errors import EvaluationError, InvalidInput, SourceError
 from tests.conftest import linear_providers
 
@@ -208,8 +208,8 @@ def test_4_nobody_is_worth_what_a_dummy_model_scores(task, model, score, expecte
 
 def unions(providers):
     """The records of all providers in each of the six games of `value`."""
-    from shapband.draws import RandomRows, Stream
-    from shapband.records import concat
+    from shapband.records.batch import concat
+    from shapband.records.draws import RandomRows, Stream
     from shapband.seeds import Seeds
 
     draws = []

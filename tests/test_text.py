@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import shapband as sb
-from shapband.text import decimals, table_lines, valuation_table, with_digits
+from shapband.valuation.text import decimals, table_lines, valuation_table, with_digits
 from tests.conftest import linear_providers
 
 

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from shapband.config.config import Config
+from shapband.app.config.config import Config
 from tests.conftest import PATIENCE
 from tests.printed import ROOT, blocks, check_page, run_shell
 

@@ -15,7 +15,7 @@ from shapband.coalitions import prefix_masks
 from shapband.engine.chunks import _NEAR_FLOATS, Chunk, Job
 from shapband.engine.copies import known_stocks
 from shapband.engine.plan import make_plan
-from shapband.records import Batch, Schema
+from shapband.records.batch import Batch, Schema
 from shapband.sources.base import FiniteSource, GenerativeSource
 from tests.conftest import linear_providers
 

@@ -1,29 +1,27 @@
 """The public names. `__init__.py` imports each of them when it is first used."""
 
 from . import datasets, errors, testing, theory
-from ._bill import bill
-from ._compare import Comparison, compare
-from ._payouts import payouts
-from ._plan import plan
 from ._value import value
 from .access.access import Access
 from .access.budget import Budget, Cost
 from .access.meter import AccessReport, Usage
+from .cluster.dask import DaskWorkers
+from .cluster.ray import RayWorkers
 from .coalitions import members
-from .draws import Draws
-from .execution.dask import DaskWorkers
-from .execution.ray import RayWorkers
+from .estimate.accumulate import Moments
+from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
 from .games import Games
-from .groups import Groups
 from .indices import Banzhaf, Beta, Index, Shapley
-from .moments.accumulate import Moments
-from .moments.stopping import Precision, Seconds, StableRanking, StoppingRule
-from .paying.payouts import Payouts
-from .planning.bill import Bill
-from .planning.prices import Prices
-from .planning.proposals import Proposal, Proposals
+from .market.bill import bill
+from .market.paying.payouts import Payouts
+from .market.payouts import payouts
+from .market.plan import plan
+from .market.planning.bill import Bill
+from .market.planning.prices import Prices
+from .market.planning.proposals import Proposal, Proposals
 from .providers import Group, Provider, providers_from_frame
-from .records import Batch, Schema
+from .records.batch import Batch, Schema
+from .records.draws import Draws
 from .runs.read import Run, RunStatus, load
 from .runs.refused import RefusedAnswer
 from .sampling.base import Purchases, Realisation, Sampling
@@ -36,7 +34,6 @@ from .sampling.participation import Participation
 from .sampling.pooled import Pooled
 from .sampling.stratified import Stratified
 from .sampling.trace import Trace
-from .several import Difference, Ranks
 from .solvers.balanced import BalancedPermutation
 from .solvers.base import Solution, Solver
 from .solvers.exact import Exact
@@ -52,7 +49,6 @@ from .sources.base import FiniteSource, GenerativeSource, Source
 from .sources.delayed import with_delay
 from .sources.frames import FrameSource
 from .sources.functions import DistributionSource, FunctionSource
-from .spread import Correlation, Distribution
 from .utilities.additive import AdditiveUtility
 from .utilities.base import Utility
 from .utilities.bayes import GaussianNBUtility
@@ -65,7 +61,11 @@ from .utilities.neighbors import NeighborUtility
 from .utilities.networks.network import NetworkUtility
 from .utilities.recognise import utility_for
 from .utilities.table import TableUtility
-from .valuation import Valuation
+from .valuation.compare import Comparison, compare
+from .valuation.groups import Groups
+from .valuation.several import Difference, Ranks
+from .valuation.spread import Correlation, Distribution
+from .valuation.valuation import Valuation
 
 __version__: str
 

@@ -1,5 +1,5 @@
 """``python -m shapband`` is the command line."""
 
-from shapband.cli.app import main
+from shapband.app.cli.app import main
 
 main()

@@ -11,18 +11,18 @@ from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.engine.plan import make_plan
 from shapband.engine.play import play
+from shapband.engine.workers.base import Workers
+from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import InvalidInput
-from shapband.execution.base import Workers
-from shapband.execution.local import LocalWorkers
+from shapband.estimate.stopping import StoppingRule
 from shapband.indices import Index
-from shapband.moments.stopping import StoppingRule
 from shapband.progress import progress_display
 from shapband.providers import Group, Provider
 from shapband.sampling.base import Sampling
 from shapband.sampling.participation import Participation
 from shapband.solvers.base import Solver
 from shapband.utilities.base import Utility
-from shapband.valuation import Valuation
+from shapband.valuation.valuation import Valuation
 
 
 def value(

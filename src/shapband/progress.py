@@ -12,8 +12,8 @@ import numpy as np
 from shapband.access.budget import Budget
 from shapband.access.meter import AccessReport
 from shapband.engine.play import Progress, Watch
-from shapband.moments.accumulate import Moments
-from shapband.moments.intervals import expectation_interval
+from shapband.estimate.accumulate import Moments
+from shapband.estimate.intervals import expectation_interval
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -13,8 +13,8 @@ from shapband._typing import AnyArray
 from shapband.checks import check_whole, concerning, described, error_line, printable, written
 from shapband.errors import InvalidInput, SourceError
 from shapband.grouping import Grouping
-from shapband.intake.frames import as_frame
-from shapband.records import Batch, Schema, take_in
+from shapband.records.batch import Batch, Schema, take_in
+from shapband.records.frames import as_frame
 from shapband.secrets import learn
 from shapband.sources.base import FiniteSource, MemorySource, Source
 from shapband.sources.frames import FrameSource

@@ -15,7 +15,7 @@ import shapband as sb
 from shapband.access.access import Access
 from shapband.access.journal import Event, Failed, NullPurchases
 from shapband.errors import BudgetExceeded, SourceError
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 

@@ -16,7 +16,7 @@ from shapband.access.answers import check_answer
 from shapband.access.budget import Budget, Cost
 from shapband.access.journal import Asked, Failed, NullPurchases, Refused
 from shapband.errors import BudgetExceeded, SourceError
-from shapband.records import Batch, Schema
+from shapband.records.batch import Batch, Schema
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource, Source
 

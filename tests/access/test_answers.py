@@ -7,7 +7,7 @@ import pytest
 import shapband as sb
 from shapband.access import answers
 from shapband.errors import SourceError
-from shapband.records import take_in
+from shapband.records.batch import take_in
 
 X, Y = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 3.0])
 

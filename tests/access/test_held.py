@@ -10,7 +10,7 @@ from shapband.access.access import Access
 from shapband.access.held import HeldPurchases
 from shapband.engine.plan import make_plan
 from shapband.engine.play import play
-from shapband.execution.local import LocalWorkers
+from shapband.engine.workers.local import LocalWorkers
 from shapband.runs.run import value_in_run
 from shapband.seeds import Seeds
 

@@ -11,10 +11,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 import shapband as sb
-from shapband.config.config import Built, Config
+from shapband.app.config.config import Built, Config
 from shapband.engine.play import play
-from shapband.execution.local import LocalWorkers
-from tests.config.test_config_errors import toml
+from shapband.engine.workers.local import LocalWorkers
+from tests.app.config.test_config_errors import toml
 from tests.fuzz.outcomes import Game, Tally, check_valuation, settle
 
 _VALIDATION = {"kind": "csv", "path": "rows.csv", "target": "y"}

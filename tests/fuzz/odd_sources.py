@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import shapband as sb
-from shapband.records import Batch, Schema
+from shapband.records.batch import Batch, Schema
 from tests.fuzz.odd_records import FEATURES, TARGETS, copied, rows_of, targets_of, worth
 from tests.fuzz.outcomes import ERRORS, OUTSIDE, Game, Tally, check_valuation, settle
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
 import shapband as sb
-from shapband.records import Schema
+from shapband.records.batch import Schema
 from shapband.seeds import Seeds
 from tests.fuzz.odd_records import FEATURES, TARGETS, copied
 from tests.fuzz.outcomes import ERRORS, Game, Tally, check_valuation, settle

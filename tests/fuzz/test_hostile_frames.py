@@ -21,10 +21,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import shapband as sb
-from shapband.config.config import Config
-from shapband.config.sources import make_providers
+from shapband.app.config.config import Config
+from shapband.app.config.sources import make_providers
 from shapband.errors import ShapbandError
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from tests.fuzz.hostile_frames import Case, make_case
 
 NAMED = re.compile(r"'odd'|(Array|Frame)Source|[Xy]_val|providers\[0\]|utility\.validation")

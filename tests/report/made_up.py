@@ -8,7 +8,7 @@ import numpy as np
 import shapband as sb
 from shapband._typing import FloatArray
 from shapband.access.meter import AccessReport, Usage
-from shapband.moments.fold import Fold
+from shapband.estimate.fold import Fold
 
 SETUP = {
     "utility": "AdditiveUtility",

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shapband as sb
-from shapband.cli.app import app
+from shapband.app.cli.app import app
 from shapband.errors import InvalidInput
 from shapband.report.page import _TEMPLATES, page_of
 from shapband.report.svg import count_axis, linear_axis, log_axis

@@ -11,7 +11,7 @@ from scipy import stats
 
 import shapband as sb
 from shapband.report.page import page_of
-from shapband.text import valuation_table
+from shapband.valuation.text import valuation_table
 from tests.conftest import with_pools
 from tests.report.made_up import made_up, valuation_of
 from tests.report.reading import Page

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 import shapband as sb
-from shapband.config.config import Built, Config
-from shapband.draws import RandomRows, Stream
+from shapband.app.config.config import Built, Config
 from shapband.engine.plan import make_plan
-from shapband.execution.base import Workers
-from shapband.execution.local import LocalWorkers, ProcessWorkers
-from shapband.records import Batch
+from shapband.engine.workers.base import Workers
+from shapband.engine.workers.local import LocalWorkers, ProcessWorkers
+from shapband.records.batch import Batch
+from shapband.records.draws import RandomRows, Stream
 from shapband.runs import database
 from shapband.runs import run as runs
 from shapband.runs.read import RunStatus, load

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import shapband as sb
 from shapband.errors import InvalidInput, RunDamaged, RunError
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.runs.batches import from_bytes, to_bytes
 
 Y = np.array([0.5, -0.0, 2.0])

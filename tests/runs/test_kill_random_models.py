@@ -13,8 +13,8 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 import shapband as sb
-from shapband.execution.local import LocalWorkers, ProcessWorkers
-from shapband.records import Batch
+from shapband.engine.workers.local import LocalWorkers, ProcessWorkers
+from shapband.records.batch import Batch
 from tests.conftest import PATIENCE
 from tests.runs.small import answer, assert_same, look, state_mark
 from tests.runs.test_kill import FORKS

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import shapband as sb
-from shapband.config.config import Built
+from shapband.app.config.config import Built
 from shapband.engine.plan import make_plan
-from shapband.execution.local import LocalWorkers
+from shapband.engine.workers.local import LocalWorkers
 from shapband.runs import run as run_module
 from shapband.runs.purchases import StoredPurchases
 from shapband.runs.solved import StoredGames

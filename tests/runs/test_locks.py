@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shapband as sb
-from shapband.cli.views import shown
+from shapband.app.cli.views import shown
 from shapband.errors import RunError
 from shapband.report.page import write_page
 

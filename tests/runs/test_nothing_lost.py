@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 
 import shapband as sb
 from shapband.access.journal import Asked, Failed, Received
-from shapband.cli.app import app
-from shapband.config.config import Config
+from shapband.app.cli.app import app
+from shapband.app.config.config import Config
 from shapband.errors import RunError, RunFull, SourceError
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.runs import database, purchases
 from shapband.runs.ledger import Ledger
 from shapband.runs.store import RunStore
@@ -286,7 +286,7 @@ def test_9_sigterm_and_sighup_end_a_run_like_ctrl_c(folder):
 
 WORKERS = """
 import os, sys, time
-from shapband.execution.local import ProcessWorkers
+from shapband.engine.workers.local import ProcessWorkers
 
 class Pids:
     def set_up_worker(self): pass

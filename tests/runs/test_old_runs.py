@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import shapband as sb
-from shapband.config.config import Config
+from shapband.app.config.config import Config
 from shapband.errors import RunError, VersionsChanged
 from shapband.runs import database
 from tests.runs.old.make import cases

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shapband as sb
-from shapband.cli.app import app
+from shapband.app.cli.app import app
 from shapband.errors import RunDamaged, RunError, SourceError
 
 SIZE = 5

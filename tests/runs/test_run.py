@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 import shapband as sb
-from shapband.config.config import Built
+from shapband.app.config.config import Built
 from shapband.engine.plan import make_plan
+from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import RunError, SourceError, VersionsChanged
-from shapband.execution.local import LocalWorkers
 from shapband.runs.store import RunStore
 from shapband.runs.versions import versions
 from tests.conftest import linear_providers

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shapband as sb
-from shapband.cli.views import shown
+from shapband.app.cli.views import shown
 from shapband.errors import ConformanceError, InvalidInput, RunError
 from shapband.runs.fingerprints import fingerprint
 

@@ -19,7 +19,7 @@ import pytest
 from shapband.access.journal import Asked, Failed, Received
 from shapband.access.meter import Usage
 from shapband.errors import RunDamaged, RunError, RunExists, RunFull, RunLocked
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.runs import database
 from shapband.runs.ledger import hash_of
 from shapband.runs.purchases import PaidGames

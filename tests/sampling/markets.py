@@ -5,7 +5,7 @@ import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 import shapband as sb
-from shapband.records import Batch
+from shapband.records.batch import Batch
 
 
 def split(X, y, k, rng):

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shapband as sb
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.sampling.allocation import allocation_bounds, variability_scores
 
 scores = st.lists(st.floats(0, 1e3, allow_subnormal=False), min_size=1, max_size=12)

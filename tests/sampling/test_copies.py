@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 from tests.sampling.markets import ATTACKS, HONEST, TABLES, batches, dishonest, people
 
 import shapband as sb
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.sampling.shared import Shared, format_shared, shared_records
 
 

@@ -15,9 +15,9 @@ from tests.runs.small import assert_same
 
 import shapband as sb
 from shapband.engine.plan import make_plan
+from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import RepeatedRecords
-from shapband.execution.local import LocalWorkers
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.runs.plausible import check_valuation
 from shapband.runs.run import begin
 from shapband.sampling.distinct import count_distinct, expected_distinct

@@ -10,10 +10,10 @@ from tests.runs.small import assert_same
 
 import shapband as sb
 from shapband.access.access import Access
-from shapband.config.config import Config
+from shapband.app.config.config import Config
 from shapband.engine.plan import make_plan
+from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import InvalidInput, RunError
-from shapband.execution.local import LocalWorkers
 from shapband.runs.run import begin
 from shapband.seeds import Seeds
 

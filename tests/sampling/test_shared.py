@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import shapband as sb
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.runs.plausible import check_valuation
 from shapband.sampling.shared import Shared, format_shared, shared_records
 

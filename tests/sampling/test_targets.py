@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import shapband as sb
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.report.page import page_of
 from shapband.sampling.targets import one_target
 

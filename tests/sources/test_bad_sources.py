@@ -20,7 +20,7 @@ from tests.counted import Counted, CountedDraws
 
 import shapband as sb
 from shapband.errors import SourceError
-from shapband.records import Batch
+from shapband.records.batch import Batch
 
 
 def faulty(fault: str, n_features: int, good_draws: int) -> sb.FunctionSource:

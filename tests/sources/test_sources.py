@@ -10,7 +10,7 @@ from scipy.stats import dirichlet, multivariate_normal, norm, poisson
 
 import shapband as sb
 from shapband.errors import SourceError
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.sources.base import FiniteSource
 
 RECORDS = np.arange(30.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shapband as sb
-from shapband.records import concat
+from shapband.records.batch import concat
 
 
 def errors(wine, solver, n_games=60):

@@ -11,7 +11,7 @@ from tests.conftest import gaussian_providers
 
 import shapband as sb
 from shapband.coalitions import members
-from shapband.moments.intervals import variance_standard_error
+from shapband.estimate.intervals import variance_standard_error
 from shapband.utilities.base import Utility
 
 MEANS, DEVIATIONS, WEIGHTS = [1.0, -2.0, 0.5], [1.0, 3.0, 0.5], [2.0, 1.0, -1.0]

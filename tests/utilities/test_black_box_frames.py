@@ -24,7 +24,7 @@ from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 import shapband as sb
-from shapband.records import Batch, concat
+from shapband.records.batch import Batch, concat
 from shapband.utilities.base import CoalitionFailed
 from shapband.utilities.models import is_plain, names_columns
 

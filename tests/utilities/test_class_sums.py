@@ -10,8 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import shapband as sb
 from shapband.coalitions import members
-from shapband.draws import Draws
-from shapband.records import Batch, concat
+from shapband.records.batch import Batch, concat
+from shapband.records.draws import Draws
 from shapband.utilities.classification import CLASS_SCORES
 
 MODELS = [(sb.GaussianNBUtility, GaussianNB()), (sb.LDAUtility, LinearDiscriminantAnalysis())]

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
 import shapband as sb
-from shapband.execution.local import ThreadWorkers
+from shapband.engine.workers.local import ThreadWorkers
 
 
 class Fussy(RegressorMixin, BaseEstimator):

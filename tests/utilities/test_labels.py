@@ -6,7 +6,7 @@ from scipy.sparse import csr_matrix
 
 import shapband as sb
 from shapband.errors import InvalidInput
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.utilities.labels import label_codes
 
 X = np.array([[0.0], [1.0], [2.0], [3.0]])

@@ -5,9 +5,9 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import shapband as sb
 from shapband.coalitions import members
-from shapband.draws import Draws, FixedRows
 from shapband.kernels.walks import first_occurrences
-from shapband.records import Batch, concat
+from shapband.records.batch import Batch, concat
+from shapband.records.draws import Draws, FixedRows
 
 
 def draws(rng, sizes, features=4, scale=1.0):

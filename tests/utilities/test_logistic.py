@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import shapband as sb
 from shapband.coalitions import members
 from shapband.kernels.walks import first_occurrences
-from shapband.records import concat
+from shapband.records.batch import concat
 
 SCORES = ["accuracy", "neg_log_loss", "roc_auc", "neg_brier_score"]
 

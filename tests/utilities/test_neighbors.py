@@ -4,9 +4,9 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import shapband as sb
 from shapband.coalitions import members
-from shapband.draws import Draws
 from shapband.kernels.walks import first_occurrences
-from shapband.records import Batch, concat
+from shapband.records.batch import Batch, concat
+from shapband.records.draws import Draws
 
 
 def batches(rng, sizes, features, classify):

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import shapband as sb
 from shapband.coalitions import members
 from shapband.errors import EvaluationError, InvalidInput, SourceError
-from shapband.records import Batch, concat
+from shapband.records.batch import Batch, concat
 from shapband.utilities.networks.training import Problem, first_weights, predict, train
 
 pytestmark = pytest.mark.filterwarnings("ignore:lbfgs failed to converge")

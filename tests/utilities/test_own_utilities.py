@@ -8,8 +8,8 @@ import pytest
 from tests.conftest import linear_providers
 
 import shapband as sb
+from shapband.engine.workers import local
 from shapband.errors import EvaluationError
-from shapband.execution import local
 
 SOLVERS = [sb.Exact(), sb.Permutation(2), sb.Permutation(40)]
 

@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import shapband as sb
+from shapband.engine.workers.local import ThreadWorkers
 from shapband.errors import ConformanceError, InvalidInput
-from shapband.execution.local import ThreadWorkers
 from shapband.games import Games
 from shapband.seeds import Seeds
 from shapband.utilities.randomness import unset_states, with_states

@@ -7,7 +7,7 @@ from tests.exact_fits import exact_mse, relative_error
 import shapband as sb
 from shapband.coalitions import members
 from shapband.errors import InvalidInput, SourceError
-from shapband.records import Batch, concat
+from shapband.records.batch import Batch, concat
 
 COLUMNS = {
     "1e12 apart": ([1.0, 1e12, 1.0], [0.0, 0.0, 0.0]),

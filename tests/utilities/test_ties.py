@@ -11,7 +11,7 @@ from shapband.kernels.compiled import class_scores as compiled
 from shapband.kernels.compiled import neighbor_sets as compiled_sets
 from shapband.kernels.plain import class_scores as plain
 from shapband.kernels.plain import neighbor_sets as plain_sets
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.utilities.classification import CLASS_SCORES
 from shapband.utilities.networks.training import predicted
 

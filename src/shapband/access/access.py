@@ -18,10 +18,10 @@ from shapband.access.journal import GameNumbers, NullPurchases, PurchaseJournal
 from shapband.access.meter import AccessReport, Usage
 from shapband.access.threads import RequestThreads
 from shapband.checks import error_line
-from shapband.draws import Draws, FixedRows
 from shapband.errors import BudgetExceeded, SourceError
 from shapband.providers import Provider
-from shapband.records import Batch, Schema, concat
+from shapband.records.batch import Batch, Schema, concat
+from shapband.records.draws import Draws, FixedRows
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from shapband.checks import described
 from shapband.errors import InvalidInput, SourceError
-from shapband.records import Batch, take_in
+from shapband.records.batch import Batch, take_in
 
 _FLOATS = np.dtype(np.float64)
 

@@ -12,10 +12,10 @@ from typing import cast
 from shapband._typing import IntArray
 from shapband.access.journal import GameNumbers
 from shapband.access.meter import Usage
-from shapband.draws import Choice, FixedRows, RandomRows, Stream
 from shapband.errors import SourceError
 from shapband.providers import Provider
-from shapband.records import Batch
+from shapband.records.batch import Batch
+from shapband.records.draws import Choice, FixedRows, RandomRows, Stream
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 

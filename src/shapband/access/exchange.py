@@ -26,7 +26,7 @@ from shapband.access.threads import RequestThreads
 from shapband.access.watchdog import watched
 from shapband.checks import error_line, one_line
 from shapband.errors import RunError, ShapbandError, SourceError
-from shapband.records import Batch, Schema
+from shapband.records.batch import Batch, Schema
 from shapband.sources.base import UnusableAnswer
 
 _AHEAD = 1  # requests that a source is allowed beyond those that it answers at the same time

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from shapband.access.journal import Asked, Event, GameNumbers, PurchaseJournal, Received
 from shapband.access.meter import Usage
-from shapband.records import Batch
+from shapband.records.batch import Batch
 
 
 class _Taken(NamedTuple):

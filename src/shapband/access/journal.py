@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from shapband.access.budget import Cost
 from shapband.access.meter import Usage
 from shapband.access.refusals import Refusal
-from shapband.records import Batch
+from shapband.records.batch import Batch
 
 GameNumbers: TypeAlias = range | tuple[int, ...]  # in ascending order
 

@@ -14,8 +14,8 @@ import numpy as np
 from shapband.access.answers import check_answer
 from shapband.checks import error_line, one_line
 from shapband.errors import ShapbandError
-from shapband.intake.frames import as_frame
-from shapband.records import Batch
+from shapband.records.batch import Batch
+from shapband.records.frames import as_frame
 
 
 @dataclass(frozen=True, eq=False)

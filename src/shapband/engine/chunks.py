@@ -13,14 +13,14 @@ import numpy as np
 from shapband._typing import BoolArray, FloatArray
 from shapband.access.access import Access
 from shapband.checks import check_whole, described, error_line, one_line
-from shapband.draws import Draws
 from shapband.engine.plan import Plan
+from shapband.engine.workers.local import single_threaded_blas
 from shapband.errors import EvaluationError, InvalidInput, SourceError
-from shapband.execution.local import single_threaded_blas
 from shapband.games import Games
 from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY, Index
-from shapband.records import Batch
+from shapband.records.batch import Batch
+from shapband.records.draws import Draws
 from shapband.sampling.base import Realisation
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver, check_solution

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shapband.engine.plan import Plan
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.sampling.base import PoolGames, Realisation
 from shapband.sampling.distinct import repeated
 from shapband.sampling.shared import Shared, shared_records

@@ -10,7 +10,7 @@ from shapband._typing import IntArray
 from shapband.engine.chunks import Chunk
 from shapband.engine.plan import Plan
 from shapband.errors import EvaluationError
-from shapband.records import Batch, concat
+from shapband.records.batch import Batch, concat
 from shapband.solvers.base import Solution
 
 _RECORDS = 200  # of each provider in the trial of all together, unless games have more

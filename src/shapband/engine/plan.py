@@ -13,11 +13,11 @@ from shapband.checks import check_number, check_whole, error_line, written
 from shapband.engine.averaging import AVERAGED, DRAWN, EVERYBODY, Averaging, choose_averaging
 from shapband.engine.certain import why_certain
 from shapband.errors import InvalidInput, ShapbandError
+from shapband.estimate.stopping import StoppingRule
 from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY, Index, check_index
-from shapband.moments.stopping import StoppingRule
 from shapband.providers import Group, Provider, check_providers
-from shapband.records import Schema
+from shapband.records.batch import Schema
 from shapband.sampling.base import Sampling
 from shapband.sampling.blocks import Blocks
 from shapband.sampling.participation import Participation, Presence

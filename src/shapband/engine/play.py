@@ -21,21 +21,21 @@ from shapband.engine.copies import find_copies, known_stocks
 from shapband.engine.faults import FaultFinder
 from shapband.engine.journal import GameJournal, NullGames
 from shapband.engine.plan import Plan
+from shapband.engine.workers.base import Workers
+from shapband.engine.workers.local import single_threaded_blas
 from shapband.errors import BudgetExceeded, EvaluationError, RepeatedRecords, SourceError
-from shapband.execution.base import Workers
-from shapband.execution.local import single_threaded_blas
-from shapband.groups import Groups
-from shapband.moments.accumulate import Moments
-from shapband.moments.fold import Fold
-from shapband.moments.grouped import GroupFold
-from shapband.moments.stopping import StoppingRule
-from shapband.records import Batch
+from shapband.estimate.accumulate import Moments
+from shapband.estimate.fold import Fold
+from shapband.estimate.grouped import GroupFold
+from shapband.estimate.stopping import StoppingRule
+from shapband.records.batch import Batch
 from shapband.sampling.base import Realisation
 from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.participation import Participation, Presence
 from shapband.sampling.targets import one_target
 from shapband.solvers.base import Solution
-from shapband.valuation import Stopped, Valuation
+from shapband.valuation.groups import Groups
+from shapband.valuation.valuation import Stopped, Valuation
 
 _KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
 _LOOK = 32  # games between two checks of a stopping rule

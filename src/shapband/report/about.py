@@ -15,12 +15,12 @@ from shapband.report.payments import payouts_section
 from shapband.report.section import Section, sentence
 from shapband.report.tables import Table, joined, names_of, numbers
 from shapband.sampling.shared import compared
-from shapband.text import caveats, some_names
+from shapband.valuation.text import caveats, some_names
 
 if TYPE_CHECKING:
-    from shapband.paying.payouts import Payouts
+    from shapband.market.paying.payouts import Payouts
     from shapband.runs.read import RunStatus
-    from shapband.valuation import Valuation
+    from shapband.valuation.valuation import Valuation
 
 _SAMPLINGS = {
     "Fresh": "every game draws new records from the sources",

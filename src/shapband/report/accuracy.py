@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shapband.moments.errors import error_parts
-from shapband.moments.participation import participation_parts
+from shapband.estimate.errors import error_parts
+from shapband.estimate.participation import participation_parts
 from shapband.report.answer import Refused, attempt
 from shapband.report.charts import stacked_chart
 from shapband.report.convergence import convergence_chart, widths_of
@@ -23,12 +23,12 @@ from shapband.report.tables import (
     percents,
     without_rounding,
 )
-from shapband.text import best_of_more_games, error_causes, on_participation
+from shapband.valuation.text import best_of_more_games, error_causes, on_participation
 
 if TYPE_CHECKING:
     from shapband._typing import FloatArray
-    from shapband.moments.accumulate import Moments
-    from shapband.valuation import Valuation
+    from shapband.estimate.accumulate import Moments
+    from shapband.valuation.valuation import Valuation
 
 _LEVEL = "95 %"
 _CAUSES = ("games", "solver", "pools")

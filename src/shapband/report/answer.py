@@ -16,7 +16,7 @@ from shapband.report.tables import NO_BREAK, number, probability, without_roundi
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shapband.valuation import Valuation
+    from shapband.valuation.valuation import Valuation
 
 _SURE = 0.95
 _UNLIKELY = 0.05

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    from shapband.valuation import Valuation
+    from shapband.valuation.valuation import Valuation
 
 # Line colour, band colour, marker and marker fill of the first, second, ... valuation. Bands differ
 # in lightness and markers in shape and fill, so that they also differ in a black-and-white print.

@@ -20,7 +20,7 @@ from shapband.report.svg import (
     row_chart,
     share_axis,
 )
-from shapband.text import with_digits
+from shapband.valuation.text import with_digits
 
 if TYPE_CHECKING:
     import pandas as pd

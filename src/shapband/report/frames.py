@@ -8,14 +8,14 @@ import numpy as np
 
 from shapband._typing import FloatArray, IntArray
 from shapband.errors import InvalidInput
-from shapband.moments.errors import error_parts
-from shapband.spread import check_single_games
+from shapband.estimate.errors import error_parts
+from shapband.valuation.spread import check_single_games
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shapband.groups import Groups
-    from shapband.valuation import Valuation
+    from shapband.valuation.groups import Groups
+    from shapband.valuation.valuation import Valuation
 
 _LOOKS = 40  # numbers of games at which convergence is shown
 _LEAST_GAMES = 4

@@ -28,9 +28,9 @@ from shapband.report.worth import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shapband.paying.payouts import Payouts
+    from shapband.market.paying.payouts import Payouts
     from shapband.runs.read import RunStatus
-    from shapband.valuation import Valuation
+    from shapband.valuation.valuation import Valuation
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

@@ -17,8 +17,8 @@ from shapband.report.tables import NO_BREAK, Table, joined, names_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shapband.paying.payouts import Payouts
-    from shapband.valuation import Valuation
+    from shapband.market.paying.payouts import Payouts
+    from shapband.valuation.valuation import Valuation
 
 
 def payouts_section(valuation: Valuation, payouts: Payouts) -> Section:

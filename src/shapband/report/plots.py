@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from shapband.valuation import Valuation
+    from shapband.valuation.valuation import Valuation
 
 PICTURES = ("forest", "ranks", "convergence", "distribution", "variance_sources")
 FORMATS = (".png", ".svg", ".pdf")

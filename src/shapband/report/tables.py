@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from shapband._typing import FloatArray
 from shapband.report.names import named
-from shapband.text import with_digits
+from shapband.valuation.text import with_digits
 
 _OPEN = 12  # rows of a table that is shown at once
 _PRINTED = 60  # rows of a table that is printed though it is closed

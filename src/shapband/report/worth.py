@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from shapband._typing import FloatArray
-    from shapband.groups import Groups
-    from shapband.valuation import Valuation
+    from shapband.valuation.groups import Groups
+    from shapband.valuation.valuation import Valuation
 
 _LEVEL = "95 %"
 _FEW = 6  # providers whose place among the first three says little

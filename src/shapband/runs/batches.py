@@ -19,7 +19,7 @@ import numpy as np
 
 from shapband._typing import AnyArray
 from shapband.errors import RunDamaged, RunError
-from shapband.records import Batch
+from shapband.records.batch import Batch
 
 _Header = dict[str, Any]
 _LENGTH = struct.Struct("<Q")

@@ -18,10 +18,10 @@ import numpy as np
 from shapband.checks import one_line
 from shapband.engine.averaging import AVERAGED
 from shapband.errors import InvalidInput, RunDamaged
-from shapband.moments.accumulate import Moments
-from shapband.moments.presence import PresenceMoments
+from shapband.estimate.accumulate import Moments
+from shapband.estimate.presence import PresenceMoments
 from shapband.runs import database
-from shapband.valuation import Valuation
+from shapband.valuation.valuation import Valuation
 
 # What Python raises for values of other types, shapes and sizes than were written.
 _SURPRISES = (

@@ -22,7 +22,7 @@ from shapband.access.meter import Usage
 from shapband.access.refusals import Refusal
 from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunFull
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.runs import batches, database
 from shapband.runs.ledger import Ledger, LedgerEntry, Outcome, Request, hash_of
 from shapband.runs.refused import is_stored, note_of, purpose_in, reason_in, refused_cost

@@ -12,10 +12,9 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.access.meter import AccessReport, Usage
+from shapband.estimate.fold import Fold
+from shapband.estimate.grouped import GroupFold
 from shapband.grouping import Grouping
-from shapband.groups import Groups
-from shapband.moments.fold import Fold
-from shapband.moments.grouped import GroupFold
 from shapband.runs.fingerprints import is_unchecked
 from shapband.runs.ledger import COLUMNS
 from shapband.runs.plausible import check_facts, check_valuation, is_averaged, readable
@@ -26,7 +25,8 @@ from shapband.sampling.participation import Presence
 from shapband.sampling.participations import OWN, from_plain
 from shapband.sampling.shared import Shared
 from shapband.seeds import Seeds
-from shapband.valuation import Valuation
+from shapband.valuation.groups import Groups
+from shapband.valuation.valuation import Valuation
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,8 +13,8 @@ from shapband.access.held import HeldPurchases
 from shapband.engine.averaging import AVERAGED, DRAWN
 from shapband.engine.plan import Plan
 from shapband.engine.play import Watch, play
+from shapband.engine.workers.base import Workers
 from shapband.errors import BudgetExceeded, InvalidInput, RunDamaged, RunError, VersionsChanged
-from shapband.execution.base import Workers
 from shapband.indices import SHAPLEY
 from shapband.runs import database
 from shapband.runs.fingerprints import fingerprint, fingerprint_object, is_same_data
@@ -25,8 +25,8 @@ from shapband.runs.store import RunStore, discard_untouched
 from shapband.runs.trust import remember
 from shapband.runs.versions import changes, versions
 from shapband.seeds import Seeds
-from shapband.text import REASONS
-from shapband.valuation import Valuation
+from shapband.valuation.text import REASONS
+from shapband.valuation.valuation import Valuation
 
 _NOBODY_ABSENT = fingerprint_object(None)
 _UTILITY = "settings or validation rows of the utility"

@@ -26,7 +26,7 @@ from shapband.runs.plausible import (
 )
 from shapband.runs.purchases import StoredPurchases
 from shapband.runs.solved import StoredGames
-from shapband.valuation import Valuation
+from shapband.valuation.valuation import Valuation
 
 _TABLES = (
     *ledger.TABLES,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_number, check_row, check_whole
 from shapband.errors import InvalidInput
-from shapband.records import Batch
+from shapband.records.batch import Batch
 
 _NOTHING = 1e-300  # a sum of weights below this limit would overflow in the division
 _SAME_QUOTA = 9  # decimals to which remainders are compared, so that rounding breaks no ties

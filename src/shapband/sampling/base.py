@@ -12,9 +12,9 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
-from shapband.draws import BlockRows, Choice, Draws, RandomRows, Stream
 from shapband.providers import Provider
-from shapband.records import Batch
+from shapband.records.batch import Batch
+from shapband.records.draws import BlockRows, Choice, Draws, RandomRows, Stream
 from shapband.sampling.distinct import count_distinct
 from shapband.sampling.sizes import stock_of
 from shapband.seeds import Seeds

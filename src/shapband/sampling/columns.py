@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shapband._typing import AnyArray, BoolArray, FloatArray, IntArray
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.sampling.distinct import to_words
 
 Hashes = NDArray[np.uint64]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shapband._typing import AnyArray, BoolArray, FloatArray, IntArray
 from shapband.checks import printable
-from shapband.records import Batch
+from shapband.records.batch import Batch
 
 _BLOCK = 4096  # rows hashed at once, which fit into the caches
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two words have the same product

@@ -10,8 +10,8 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
-from shapband.draws import Draws
 from shapband.providers import Provider
+from shapband.records.draws import Draws
 from shapband.sampling.base import Purchases, Realisation, Sampling
 from shapband.sampling.distinct import expected_distinct
 from shapband.sampling.sizes import (

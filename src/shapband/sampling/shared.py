@@ -16,7 +16,7 @@ import numpy as np
 
 from shapband._typing import BoolArray, IntArray
 from shapband.checks import printable
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.sampling.coincidences import (
     REPORTED,
     Kinds,

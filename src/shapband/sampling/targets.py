@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shapband._typing import AnyArray
-from shapband.records import Batch
+from shapband.records.batch import Batch
 
 
 def one_target(names: Sequence[str], stocks: Sequence[Batch | None]) -> tuple[str, ...]:

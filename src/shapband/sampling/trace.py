@@ -10,7 +10,7 @@ import numpy as np
 from shapband._typing import AnyArray, BoolArray, FloatArray
 from shapband.checks import described, printable
 from shapband.errors import InvalidInput
-from shapband.intake.frames import as_frame
+from shapband.records.frames import as_frame
 from shapband.sampling.participation import Participation, check_names
 from shapband.seeds import Seeds
 

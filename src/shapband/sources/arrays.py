@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shapband.records import take_in
+from shapband.records.batch import take_in
 from shapband.sources.base import MemorySource
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from shapband._facts import WithFacts, facts
 from shapband._typing import IntArray
 from shapband.errors import InvalidInput
-from shapband.records import Batch, Schema
+from shapband.records.batch import Batch, Schema
 
 # What a source may return: a batch, or a tuple (X, y), which the library checks.
 Records: TypeAlias = Batch | tuple[Any, Any]

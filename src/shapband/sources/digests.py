@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband._typing import AnyArray
-from shapband.records import Batch
+from shapband.records.batch import Batch
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -27,7 +27,7 @@ def digest_of(batch: Batch) -> str:
 
 def add_frame(digest: _Hash, frame: Any) -> None:
     """Add a data frame to a digest, column by column."""
-    from shapband.intake.frames import as_frame
+    from shapband.records.frames import as_frame
 
     table = as_frame(frame)
     for name in table.columns:

@@ -6,8 +6,8 @@ from typing import Any
 
 from shapband.checks import concerning, printable
 from shapband.errors import InvalidInput
-from shapband.intake.frames import as_frame
-from shapband.records import take_in
+from shapband.records.batch import take_in
+from shapband.records.frames import as_frame
 from shapband.sources.base import MemorySource
 
 

@@ -11,7 +11,7 @@ from shapband._facts import facts, name_of
 from shapband._typing import FloatArray
 from shapband.checks import check_whole, described
 from shapband.errors import InvalidInput
-from shapband.records import Batch, take_in
+from shapband.records.batch import Batch, take_in
 from shapband.sources.base import GenerativeSource, UnusableAnswer
 
 

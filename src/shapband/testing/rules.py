@@ -11,8 +11,8 @@ import numpy as np
 
 from shapband.checks import error_line, one_line
 from shapband.errors import ConformanceError, InvalidInput
-from shapband.intake.frames import as_frame
-from shapband.records import Batch
+from shapband.records.batch import Batch
+from shapband.records.frames import as_frame
 from shapband.utilities.base import CoalitionFailed
 
 

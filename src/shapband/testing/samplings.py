@@ -11,7 +11,7 @@ from shapband.access.access import Access
 from shapband.access.budget import Budget
 from shapband.errors import InvalidInput
 from shapband.providers import Provider, check_providers
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.sampling.base import Realisation, Sampling
 from shapband.seeds import Seeds
 from shapband.sources.arrays import ArraySource

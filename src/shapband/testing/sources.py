@@ -11,7 +11,7 @@ import numpy as np
 from shapband.access.answers import check_answer
 from shapband.errors import SourceError
 from shapband.providers import Provider, check_providers
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.runs.fingerprints import fingerprint
 from shapband.sources.base import FiniteSource, GenerativeSource, Source
 from shapband.testing.rules import during, require, same

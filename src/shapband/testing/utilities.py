@@ -14,11 +14,11 @@ from shapband.access.answers import check_answer
 from shapband.access.budget import Budget
 from shapband.checks import check_number
 from shapband.coalitions import members, prefix_masks
-from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.kernels.walks import first_occurrences
 from shapband.providers import Provider
-from shapband.records import Batch
+from shapband.records.batch import Batch
+from shapband.records.draws import Draws
 from shapband.sampling.fresh import Fresh
 from shapband.seeds import Seeds
 from shapband.sources.base import MemorySource, Records

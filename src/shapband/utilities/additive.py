@@ -11,11 +11,11 @@ from shapband._facts import facts
 from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.checks import check_number, check_row
 from shapband.coalitions import members
-from shapband.draws import Draws
 from shapband.errors import InvalidInput
-from shapband.intake.arrays import float_targets
 from shapband.providers import Provider
-from shapband.records import Batch
+from shapband.records.arrays import float_targets
+from shapband.records.batch import Batch
+from shapband.records.draws import Draws
 from shapband.utilities.base import GameSummaries, MergeableUtility
 
 

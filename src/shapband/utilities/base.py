@@ -13,11 +13,11 @@ from shapband._facts import WithFacts
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole, concerning, described, error_line, one_line
 from shapband.coalitions import members, prefix_masks, row_masks
-from shapband.draws import Draws
 from shapband.errors import EvaluationError, InvalidInput
-from shapband.intake.arrays import float_targets
 from shapband.providers import Provider
-from shapband.records import Batch, Schema, concat, take_in
+from shapband.records.arrays import float_targets
+from shapband.records.batch import Batch, Schema, concat, take_in
+from shapband.records.draws import Draws
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource
 

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.coalitions import mask_rows, row_masks
-from shapband.draws import Draws
 from shapband.errors import InvalidInput
-from shapband.records import Batch, Schema, schema_of
+from shapband.records.batch import Batch, Schema, schema_of
+from shapband.records.draws import Draws
 from shapband.utilities.base import (
     CoalitionFailed,
     GameSummaries,

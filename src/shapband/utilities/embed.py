@@ -10,7 +10,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.checks import concerning, described, error_line
 from shapband.errors import InvalidInput
-from shapband.records import Batch, Schema, schema_of, take_in
+from shapband.records.batch import Batch, Schema, schema_of, take_in
 from shapband.utilities.base import check_validation
 
 

@@ -16,7 +16,7 @@ from shapband._typing import FloatArray
 from shapband.checks import check_number, concerning, error_line, one_line
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
-from shapband.records import Batch, Schema, concat, concat_numbers, take_in
+from shapband.records.batch import Batch, Schema, concat, concat_numbers, take_in
 from shapband.seeds import Seeds
 from shapband.utilities.base import (
     CoalitionFailed,
@@ -88,7 +88,7 @@ class EstimatorUtility(RecordsUtility):
     --------
     >>> import numpy as np, shapband as sb
     >>> from sklearn.linear_model import Ridge
-    >>> from shapband.records import Batch
+    >>> from shapband.records.batch import Batch
     >>> X = np.arange(4.0).reshape(-1, 1)
     >>> utility = sb.EstimatorUtility(Ridge(alpha=0.0), X, 2 * X[:, 0])
     >>> round(utility.score(Batch(X, 2 * X[:, 0])), 6)

@@ -9,7 +9,7 @@ from shapband._typing import AnyArray
 from shapband.checks import written
 from shapband.errors import LoneLabels
 from shapband.providers import Provider
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.utilities.kinds import differences, lone_labels, not_numbers
 
 _MOST_LEFT_OUT = 32  # providers that are left out one by one, a fit for each

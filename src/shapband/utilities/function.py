@@ -8,7 +8,7 @@ from typing import Any
 from shapband._facts import facts, name_of
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.utilities.base import RecordsUtility
 
 
@@ -25,7 +25,7 @@ class FunctionUtility(RecordsUtility):
     Examples
     --------
     >>> import shapband as sb
-    >>> from shapband.records import Batch
+    >>> from shapband.records.batch import Batch
     >>> import numpy as np
     >>> utility = sb.FunctionUtility(lambda X, y: y.max())
     >>> draws = [Batch(np.zeros((2, 1)), np.array([1.0, 4.0])), Batch(np.ones((1, 1)), np.ones(1))]

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from shapband import kernels
 from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.draws import Draws
-from shapband.intake.arrays import float_targets
 from shapband.kernels.plain.linear import ROUNDING
+from shapband.records.arrays import float_targets
+from shapband.records.draws import Draws
 
 
 class Centre(NamedTuple):

@@ -18,9 +18,9 @@ import numpy as np
 from shapband._typing import AnyArray
 from shapband.checks import written
 from shapband.errors import InvalidInput
-from shapband.intake.frames import as_frame
 from shapband.providers import Provider
-from shapband.records import Batch
+from shapband.records.batch import Batch
+from shapband.records.frames import as_frame
 from shapband.sources.base import FiniteSource
 
 _TARGETS = "the targets"

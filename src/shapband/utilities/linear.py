@@ -13,10 +13,10 @@ from shapband._facts import facts, name_of
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_number
 from shapband.coalitions import mask_rows, row_masks
-from shapband.draws import Draws
 from shapband.errors import InvalidInput
-from shapband.intake.arrays import float_targets
-from shapband.records import Batch, Schema
+from shapband.records.arrays import float_targets
+from shapband.records.batch import Batch, Schema
+from shapband.records.draws import Draws
 from shapband.utilities.base import (
     CoalitionFailed,
     GameSummaries,

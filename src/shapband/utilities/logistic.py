@@ -13,11 +13,11 @@ from shapband._facts import facts, name_of
 from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.checks import check_number
 from shapband.coalitions import mask_rows, row_masks
-from shapband.draws import Draws
 from shapband.errors import InvalidInput
 from shapband.kernels.plain import logistic as careful
 from shapband.providers import Provider
-from shapband.records import Batch, Schema
+from shapband.records.batch import Batch, Schema
+from shapband.records.draws import Draws
 from shapband.utilities.base import (
     CoalitionFailed,
     GameSummaries,

@@ -12,7 +12,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.checks import error_line, one_line
 from shapband.errors import InvalidInput
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.utilities.base import Utility
 from shapband.utilities.estimator import EstimatorUtility, Scorer
 from shapband.utilities.neighbors import NeighborUtility

@@ -12,7 +12,7 @@ from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.checks import check_row
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
-from shapband.records import Batch
+from shapband.records.batch import Batch
 from shapband.utilities.base import GameSummaries, MergeableUtility
 
 

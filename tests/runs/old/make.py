@@ -77,7 +77,7 @@ def end_after(games: int) -> Any:
 
 def main(folder: Path) -> None:
     from shapband.engine.plan import make_plan
-    from shapband.execution.local import LocalWorkers
+    from shapband.engine.workers.local import LocalWorkers
     from shapband.runs.run import begin
 
     for name, arguments in cases().items():

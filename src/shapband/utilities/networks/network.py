@@ -14,7 +14,7 @@ from shapband._typing import FloatArray
 from shapband.checks import check_number, check_whole
 from shapband.coalitions import members
 from shapband.errors import InvalidInput
-from shapband.records import Batch, Schema, schema_of
+from shapband.records.batch import Batch, Schema, schema_of
 from shapband.utilities.base import (
     CoalitionFailed,
     Utility,

@@ -1,0 +1,1 @@
+"""The application: the configuration file (`config`) and the command line (`cli`)."""

@@ -1,0 +1,243 @@
+"""The commands that ask sources and play games: init, run, plan and resume."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shapband.app.cli.options import Debug, Json, Out, Quiet, Run
+from shapband.app.cli.program import app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shapband.app.config.config import Config
+    from shapband.engine.play import Watch
+    from shapband.market.planning.proposals import Proposals
+
+
+@app.command()
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path(
+        "shapband.toml"
+    ),
+    debug: Debug = False,
+) -> None:
+    """Write a starter configuration.
+
+    It runs as it is, and its comments say what else can stand in it. A file that exists is left
+    alone.
+    """
+    from shapband.app.config.starter import write_starter
+
+    write_starter(file)
+    typer.echo(f"wrote {file}; next: shapband run {file} --out my-run")
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file.")],
+    out: Out = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what would be asked of the sources, and ask nothing."),
+    ] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Value the providers of a configuration.
+
+    Everything that is bought and found out is kept in the directory of the run, so that nothing
+    is lost if it is interrupted. Progress goes to standard error, the result to standard output.
+    With `--dry-run` the requests, records and coalitions of the run are counted instead.
+    """
+    from shapband.app.config.config import Config
+    from shapband.runs.run import StoredConfig, begin
+
+    if not dry_run and out is None:
+        raise typer.BadParameter("is needed, unless --dry-run is given", param_hint="--out")
+    described = Config.read(config)
+    if dry_run or out is None:
+        _print_bill(described, config.parent, json=json)
+        return
+
+    def play(watch: Watch) -> None:
+        built = described.build(config.parent)
+        stored = StoredConfig(described.text, config.parent)
+        begin(out, built.plan, built.workers, watch, stored)
+
+    _play(out, play, quiet=quiet, json=json)
+
+
+@app.command()
+def plan(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file.")],
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            help="Time limit; by default stop.seconds of the file, or 10 without --error.",
+        ),
+    ] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(
+            metavar="ERROR", help="Half width that the 95 % interval of every value must reach."
+        ),
+    ] = None,
+    money: Annotated[
+        str | None,
+        typer.Option(metavar="AMOUNT", help="What may be paid, with the [prices] of the file."),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the configuration of the recommended row."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="Play the recommended row in this new directory, with the pilot's records.",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Say what each method would reach and cost.
+
+    A pilot buys a few records and plays some games. The table shows the errors, the bill and the
+    time of each method within the budget of the configuration and the limits given here, and
+    recommends one. Draws have the size of the sampling in the configuration.
+    """
+    from shapband.app.cli.views import proposals_json
+    from shapband.app.config.config import Config
+    from shapband.app.config.planned import (
+        check_new_run,
+        check_place,
+        check_plannable,
+        draw_size,
+        local_workers,
+        planned_text,
+        write_planned,
+    )
+    from shapband.market.plan import plan as make_proposals
+
+    described = Config.read(config)
+    n_jobs = local_workers(described)
+    if write is not None:
+        check_place(write, config)
+    if out is not None:
+        check_new_run(out)
+    given = described.build(config.parent).plan
+    check_plannable(given)
+    limit = None if given.stop is None else given.stop.time_limit / 60
+    found = make_proposals(
+        given.providers,
+        given.utility,
+        n_sample=draw_size(given.sampling),
+        budget=given.budget,
+        minutes=limit if minutes is None and limit != float("inf") else minutes,
+        prices=None if described.prices is None else described.prices.make(),
+        money=money,
+        error=error,
+        seed=described.seed,
+        n_jobs=n_jobs,
+        concurrency=given.concurrency,
+        timeout=given.timeout,
+        progress=False if quiet else None,
+    )
+    if json or not quiet:
+        typer.echo(proposals_json(found) if json else found)
+    text = planned_text(described, found.recommended)
+    if write is not None:
+        write_planned(text, write, config)
+    if out is not None:
+        _play_planned(found, text, config.parent, out, quiet=quiet)
+
+
+@app.command()
+def resume(
+    run: Run,
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust", help="Import the objects that the run names, though it is not your own."
+        ),
+    ] = False,
+    ask_again: Annotated[
+        bool,
+        typer.Option("--ask-again", help="Make requests again whose answers could not be used."),
+    ] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Resume an interrupted run.
+
+    The result is that of a run without interruption, and nothing is bought twice. An answer that
+    could not be used is paid for too, so its request is made again only with `--ask-again`.
+    """
+    from shapband.app.config.config import Config
+    from shapband.runs.run import finished_valuation, stored_config
+    from shapband.runs.run import resume as resume_run
+    from shapband.runs.trust import check_trusted
+
+    def warn(line: str) -> None:
+        typer.echo(f"warning: {line}", err=True)
+
+    def play(watch: Watch) -> None:
+        if finished_valuation(run) is not None:
+            return
+        config = stored_config(run)
+        described = Config.parse(config.text)
+        if not trust:
+            check_trusted(config.digest, described.objects, run)
+        built = described.build(config.base)
+        resume_run(run, built.plan, built.workers, watch, warn, ask_again=ask_again)
+
+    _play(run, play, quiet=quiet, json=json)
+
+
+def _play_planned(found: Proposals, text: str, base: Path, out: Path, *, quiet: bool) -> None:
+    """Begin the run of the recommended row with what the pilot bought."""
+    from shapband.app.config.config import Config
+    from shapband.runs.run import StoredConfig, begin
+
+    def play(watch: Watch) -> None:
+        built = Config.parse(text).build(base)
+        stored = StoredConfig(text, base)
+        begin(out, built.plan, built.workers, watch, stored, found.pilot.purchases)
+
+    _play(out, play, quiet=quiet, json=False)
+
+
+def _print_bill(described: Config, base: Path, *, json: bool) -> None:
+    from shapband.app.cli.views import bill_json
+    from shapband.market.planning.bill import foresee
+
+    prices = None if described.prices is None else described.prices.make()
+    bill = foresee(described.build(base).plan, prices)
+    typer.echo(bill_json(bill) if json else bill)
+
+
+def _play(run: Path, play: Callable[[Watch], None], *, quiet: bool, json: bool) -> None:
+    """Play with a progress display, and print the result unless told not to."""
+    from shapband.app.cli.interrupt import INTERRUPTED, interruptible
+    from shapband.app.cli.views import how_to_resume, shown
+    from shapband.progress import progress_display
+
+    def farewell() -> str:
+        return f"interrupted: {how_to_resume(run) if run.exists() else 'nothing was begun'}"
+
+    try:
+        with interruptible(farewell), progress_display(not quiet) as watch:
+            play(watch)
+    except KeyboardInterrupt:
+        typer.echo(farewell(), err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    if json or not quiet:
+        typer.echo(shown(run, as_json=json))

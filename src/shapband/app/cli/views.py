@@ -1,0 +1,278 @@
+"""What the commands print: tables for people, JSON for programs, rows for other tools."""
+
+from __future__ import annotations
+
+import io
+import math
+import shlex
+import sys
+import textwrap
+from dataclasses import asdict
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from shapband.checks import printable
+from shapband.errors import InvalidInput
+from shapband.foreign import csv_cell, json_text
+from shapband.market.paying.payouts import Payouts
+from shapband.market.planning.bill import Bill
+from shapband.market.planning.proposals import Proposals
+from shapband.runs import read
+from shapband.runs.read import Run, RunStatus
+from shapband.valuation.compare import Comparison
+from shapband.valuation.text import some_names, table_lines
+from shapband.valuation.valuation import Valuation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WIDTH = 80  # characters of a line of prose
+Format = Literal["csv", "json", "parquet", "valuation"]
+
+
+def shown(run: Path, *, as_json: bool) -> str:
+    """Show the run in a directory, as the command `show` does."""
+    return (status_json if as_json else format_status)(run, read.load(run).status)
+
+
+def format_status(run: Path, status: RunStatus) -> str:
+    """Show a run: its state, and its valuation so far."""
+    lines = [f"run {run}: {status.state}", ""]
+    if status.valuation is None:
+        lines.append(_wrapped(status.no_result))
+    else:
+        lines.append(str(status.valuation))
+    if status.unanswered:
+        lines += ["", f"requests without an answer: {status.unanswered:,}"]
+    lines += [_wrapped(printable(line)) for line in _refused_lines(status)]
+    if status.unchecked:
+        lines += ["", _wrapped(f"data not checked for changes: {_unchecked(status)}")]
+    if status.state == "interrupted":
+        lines += ["", how_to_resume(run, from_python=status.manifest["config"] is None)]
+    return "\n".join(lines)
+
+
+def _refused_lines(status: RunStatus) -> list[str]:
+    """Say how many answers could not be used, and why the last could not."""
+    if not status.refused:
+        return []
+    last, records = status.refused[-1], sum(one.records for one in status.refused)
+    left = sum(not one.asked_again for one in status.refused)
+    remedy = "; resume with --ask-again to request them again" if left else ""
+    return [
+        "",
+        f"answers that could not be used: {len(status.refused):,}, with {records:,} records, which "
+        f"are counted; the last is of provider {last.provider!r}: {last.reason}{remedy}",
+    ]
+
+
+def _unchecked(status: RunStatus) -> str:
+    """Name the providers whose data a run cannot check."""
+    return (
+        f"{some_names(status.unchecked, np.ones(len(status.unchecked), dtype=bool))} (the sources "
+        "state no version)"
+    )
+
+
+def how_to_resume(run: Path, *, from_python: bool = False) -> str:
+    """Say how to resume a run.
+
+    Examples
+    --------
+    >>> how_to_resume(Path("my run"))
+    "resume it with: shapband resume 'my run'"
+    """
+    if from_python:
+        return f"resume it from Python: value(..., run={str(run)!r}) with the same arguments"
+    return f"resume it with: shapband resume {shlex.quote(str(run))}"
+
+
+def format_verified(run: Run) -> str:
+    """Say what was verified."""
+    status, entries = run.status, len(run.ledger)
+    return (
+        f"run {run.path}: verified, {entries:,} ledger entries and {status.done:,} games are as "
+        f"they were written; digest {status.digest}"
+    )
+
+
+def status_json(run: Path, status: RunStatus) -> str:
+    """Show a run to a program: everything but the values of single games."""
+    document: dict[str, Any] = {"run": str(run), "state": status.state, "digest": status.digest}
+    if status.unanswered:
+        document["unanswered"] = status.unanswered
+    if status.refused:
+        document["refused"] = [asdict(answer) for answer in status.refused]
+    if status.unchecked:
+        document["unchecked"] = list(status.unchecked)
+    valuation = status.valuation
+    if valuation is not None:
+        document |= {
+            "n_games": valuation.n_games,
+            "stopped": valuation.stopped,
+            "stopped_code": valuation.stopped_code,
+            "target": valuation.target,
+            "target_code": valuation.target_code,
+            "seed": valuation.seed,
+            "setup": dict(valuation.setup),
+            "seconds": valuation.seconds,
+            "evaluations": valuation.evaluations,
+            "failures": valuation.failures,
+            "access": asdict(valuation.access.total),
+            "providers": rows_of(valuation.to_frame()),
+        }
+        if valuation.groups is not None:
+            document["groups"] = rows_of(valuation.groups.to_frame())
+    return json_text(document)
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame, of plain values; what is not known, or not bounded, is None."""
+    rows = frame.reset_index().to_dict(orient="records")
+    return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+
+
+def exported(valuation: Valuation, form: Format) -> bytes:
+    """Write one row per provider in a format of other tools, or the whole valuation."""
+    if form == "valuation":
+        return (valuation.to_json() + "\n").encode()
+    if form == "json":
+        return (json_text(rows_of(valuation.to_frame())) + "\n").encode()
+    frame = valuation.to_frame()
+    if form == "csv":
+        return _harmless(frame).to_csv().encode()
+    buffer = io.BytesIO()
+    try:
+        frame.to_parquet(buffer, engine="pyarrow")
+    except ImportError as cause:
+        raise InvalidInput(
+            "--format parquet needs pyarrow: pip install 'shapband[parquet]'"
+        ) from cause
+    return buffer.getvalue()
+
+
+def _harmless(frame: pd.DataFrame) -> pd.DataFrame:
+    """Make every string of a frame harmless for a spreadsheet."""
+    cells = frame.reset_index()
+    return cells.map(lambda cell: csv_cell(cell) if isinstance(cell, str) else cell).set_index(
+        cells.columns[0]
+    )
+
+
+def write_export(content: bytes, form: Format, out: Path | None) -> None:
+    """Write to a file, or to standard output unless that is a terminal and would be garbled."""
+    if out is not None:
+        try:
+            out.write_bytes(content)
+        except OSError as cause:
+            reason = (cause.strerror or str(cause)).lower()
+            raise InvalidInput(f"--out {out} cannot be written: {reason}") from cause
+        return
+    if form == "parquet" and sys.stdout.isatty():
+        raise InvalidInput("--format parquet is not for reading: name a file with --out")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.flush()
+
+
+def format_comparison(one: Path, other: Path, comparison: Comparison) -> str:
+    """Show two runs side by side."""
+    header = (
+        "provider", "first", "second", "difference", "std. error", "p", "p (Holm)", "beyond chance",
+    )  # fmt: skip
+    rows = [
+        (
+            printable(name),
+            f"{comparison.first[at]:.6f}",
+            f"{comparison.second[at]:.6f}",
+            f"{comparison.difference[at]:+.6f}",
+            f"{comparison.standard_error[at]:.6f}",
+            _p_text(comparison.p_value[at]),
+            _p_text(comparison.adjusted_p_value[at]),
+            "yes" if comparison.beyond_chance[at] else "no",
+        )
+        for at, name in enumerate(comparison.names)
+    ]
+    lines = [f"first:  {one}", f"second: {other}", "", *table_lines(header, rows), ""]
+    lines.append(
+        _wrapped(
+            f"{int(comparison.beyond_chance.sum())} of {len(rows)} differ beyond chance: p (Holm) "
+            "is below 0.05, so where nothing differs, any would in at most 5 % of comparisons"
+        )
+    )
+    return "\n".join([*lines, *(_wrapped(printable(note)) for note in comparison.notes)])
+
+
+def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
+    """Show two runs side by side to a program."""
+    columns = (
+        "first", "second", "difference", "standard_error", "p_value", "adjusted_p_value",
+        "beyond_chance",
+    )  # fmt: skip
+    rows = [
+        {"provider": name, **{key: _plain(getattr(comparison, key)[at].item()) for key in columns}}
+        for at, name in enumerate(comparison.names)
+    ]
+    notes = list(comparison.notes)
+    document = {"first": str(one), "second": str(other), "providers": rows}
+    return json_text(document | {"paired_games": comparison.paired_games, "notes": notes})
+
+
+def proposals_json(found: Proposals) -> str:
+    """Show a plan to a program."""
+    rows = found.to_frame().to_dict(orient="records")
+    pilot = found.pilot
+    document = {
+        "rows": [{str(key): _plain(value) for key, value in row.items()} for row in rows],
+        "reason": found.reason,
+        "out_of_reach": [asdict(one) for one in found.out_of_reach],
+        "pilot": {**asdict(pilot.cost), "n_games": pilot.n_games, "seconds": pilot.seconds},
+        "seed": found.recommended.seed,
+    }
+    return json_text(document)
+
+
+def bill_json(bill: Bill) -> str:
+    """Show what a run would take to a program."""
+    document = {
+        "n_games": bill.n_games,
+        "providers": bill.to_frame().reset_index().to_dict(orient="records"),
+        "requests": int(bill.requests.sum()),
+        "records": int(bill.records.sum()),
+        "evaluations": bill.evaluations,
+        "exactly": bill.exactly,
+        "money": None if bill.money is None else str(bill.money),
+    }
+    return json_text(document)
+
+
+def payouts_json(paid: Payouts) -> str:
+    """Show payouts to a program; amounts are texts, so that no digit is lost."""
+    document = {
+        "amount": str(paid.amount),
+        "currency": paid.currency,
+        "policy": paid.policy,
+        "rule": paid.rule,
+        "providers": rows_of(paid.to_frame()),
+        "notes": list(paid.notes),
+    }
+    return json_text(document)
+
+
+def _p_text(p_value: float) -> str:
+    if math.isnan(p_value):
+        return "not known"
+    return "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, subsequent_indent="  ")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return str(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,250 @@
+"""The file that describes a run: it is read, checked, and turned into a plan."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+
+from shapband import datasets
+from shapband.access.access import CONCURRENCY, TIMEOUT
+from shapband.app.config import tables
+from shapband.app.config.messages import format_error, format_value
+from shapband.app.config.parts import (
+    IndexTable,
+    ParticipationTable,
+    SamplingTable,
+    SolverTable,
+    check_part,
+    make_part,
+    make_participation,
+)
+from shapband.app.config.sources import join_groups, make_providers
+from shapband.app.config.utilities import make_utility
+from shapband.checks import MOST, concerning, one_line
+from shapband.engine.plan import Plan, make_plan
+from shapband.engine.workers.base import Workers
+from shapband.engine.workers.local import LocalWorkers
+from shapband.errors import InvalidInput
+from shapband.indices import Index
+from shapband.providers import Group, Provider
+from shapband.sampling.base import Sampling
+from shapband.sampling.participation import Participation
+from shapband.solvers.base import Solver
+from shapband.utilities.base import Utility
+
+if TYPE_CHECKING:
+    from shapband.datasets.task import Task
+
+VERSION = 1
+_TASKS = {"wine": datasets.wine, "digits": datasets.digits, "synthetic": datasets.synthetic}
+_CLUSTERS = {"dask": ("distributed", "DaskWorkers"), "ray": ("ray", "RayWorkers")}
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """The plan that a configuration describes, and the workers to play it with."""
+
+    plan: Plan
+    workers: Workers
+
+
+class Config(tables.Table):
+    """A run of shapband: providers, utility, sampling, solver, games, budget and workers.
+
+    Examples
+    --------
+    >>> config = Config.parse('''
+    ... n_games = 50
+    ... sampling = { kind = "fresh", n_sample = 20 }
+    ... providers = [{ source = { kind = "task", task = "wine" } }]
+    ... ''')
+    >>> len(config.build(Path()).plan.providers)
+    10
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={"description": "The configuration of a run of shapband."}
+    )
+
+    version: Annotated[int, Field(ge=1, le=VERSION)] = Field(
+        VERSION, description="The version of this format."
+    )
+    n_games: Annotated[int, Field(ge=1, le=MOST)] = Field(
+        100, description="Games to play; the budget or a stopping rule may end the run sooner."
+    )
+    seed: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Repeats the run bit for bit; by default the operating system gives one."
+    )
+    workers: Annotated[int, Field(ge=-1)] | Literal["dask", "ray"] = Field(
+        1,
+        description='Workers of this machine (-1: one for each core), or a cluster: "dask" or '
+        '"ray". The result does not depend on them.',
+    )
+    scheduler: tables.Text | None = Field(
+        None,
+        description="The address of the cluster: needed with Dask, such as tcp://host:8786.",
+    )
+    concurrency: tables.Count = Field(
+        CONCURRENCY, description="Requests to distant sources at the same time."
+    )
+    timeout: tables.Above = Field(
+        TIMEOUT, description="Seconds that a request to a source may take."
+    )
+    providers: Annotated[list[tables.ProviderTable], Field(min_length=1)]
+    utility: tables.UtilityTable | None = Field(None, description="By default that of the task.")
+    sampling: SamplingTable
+    solver: SolverTable | None = Field(
+        None, description="By default exact while that costs no more than permutations would."
+    )
+    index: IndexTable | None = Field(
+        None, description="How much coalitions of each size count; by default Shapley values."
+    )
+    participation: ParticipationTable | None = Field(
+        None, description="Who takes part in a game; by default everybody in every game."
+    )
+    stop: tables.StopTable | None = None
+    budget: tables.BudgetTable | None = None
+    prices: tables.PricesTable | None = None
+    _text: str = PrivateAttr("")
+
+    @staticmethod
+    def read(path: Path) -> Config:
+        """Read a file; errors name the key and the rule."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as cause:
+            raise InvalidInput(f"{path}: this is not a text file in UTF-8") from cause
+        except OSError as cause:
+            reason = (cause.strerror or str(cause)).lower()
+            raise InvalidInput(f"{path} cannot be read: {reason}") from cause
+        return Config.parse(text)
+
+    @staticmethod
+    def parse(text: str) -> Config:
+        """Read a text; errors name the key and the rule."""
+        try:
+            document = tomllib.loads(text)
+        except (ValueError, RecursionError) as cause:
+            raise InvalidInput(f"the file is not valid TOML: {one_line(cause)}") from cause
+        _check_version(document)
+        try:
+            config = Config.model_validate(document)
+        except ValidationError as error:
+            raise InvalidInput(format_error(error, document)) from None
+        check_part(config.sampling, "sampling")
+        check_part(config.solver, "solver")
+        check_part(config.index, "index")
+        check_part(config.participation, "participation")
+        config._text = text
+        return config
+
+    @property
+    def text(self) -> str:
+        """The file as it was written; secrets are only named in it."""
+        return self._text
+
+    @property
+    def objects(self) -> list[str]:
+        """What building imports, as `module:name`, and the cluster that it connects to.
+
+        A cluster can have any code called, because its answers are unpickled.
+        """
+        sources = [table.source for table in self.providers]
+        named = [*sources, self.utility, self.sampling, self.solver, self.index]
+        found = [table.object for table in named if isinstance(table, tables.ObjectTable)]
+        if isinstance(self.utility, tables.EstimatorTable):
+            found.append(self.utility.estimator)
+        if self.scheduler is not None:
+            found.append(f"the cluster {self.scheduler}")
+        return found
+
+    def build(self, base: Path) -> Built:
+        """Load the data and make all objects; relative paths and modules start from `base`."""
+        base = base.resolve()
+        self._check_cluster()
+        providers, tasks = self._providers(base)
+        utility = make_utility(self.utility, tasks, base)
+        plan = make_plan(
+            providers,
+            utility,
+            sampling=make_part(self.sampling, Sampling, "sampling", base),
+            solver=None if self.solver is None else make_part(self.solver, Solver, "solver", base),
+            index=None if self.index is None else make_part(self.index, Index, "index", base),
+            n_games=self.n_games,
+            seed=self.seed,
+            budget=None if self.budget is None else self.budget.make(),
+            stop=None if self.stop is None else self.stop.make(),
+            concurrency=self.concurrency,
+            timeout=self.timeout,
+            participation=self._participation(base),
+            locate=concerning,
+        )
+        return Built(plan, self._workers(utility))
+
+    def _providers(self, base: Path) -> tuple[list[Provider | Group], dict[str, Task]]:
+        made: list[tuple[str | None, list[Provider | Group]]] = []
+        tasks: dict[str, Task] = {}
+        for position, table in enumerate(self.providers):
+            if isinstance(table.source, tables.TaskSource):
+                task = tasks[table.source.task] = _TASKS[table.source.task]()
+                made.append((table.group, [*task.providers]))
+            else:
+                made.append((table.group, make_providers(table, base, f"providers[{position}]")))
+        return join_groups(made), tasks
+
+    def _participation(self, base: Path) -> Participation | None:
+        return None if self.participation is None else make_participation(self.participation, base)
+
+    def _check_cluster(self) -> None:
+        if isinstance(self.workers, int):
+            return
+        package, _ = _CLUSTERS[self.workers]
+        if find_spec(package) is None:
+            raise InvalidInput(
+                f'workers: "{self.workers}" needs the package {package}: '
+                f"pip install 'shapband[{self.workers}]'"
+            )
+
+    def _workers(self, utility: Utility) -> Workers:
+        if isinstance(self.workers, int):
+            return LocalWorkers(self.workers, threads=utility.threaded)
+        _, name = _CLUSTERS[self.workers]
+        kind = getattr(import_module(f"shapband.engine.workers.{self.workers}"), name)
+        made: Workers = kind() if self.scheduler is None else kind(self.scheduler)
+        return made
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_the_workers(cls, given: Any) -> Any:
+        workers = given.get("workers", 1) if isinstance(given, dict) else 1
+        count = type(workers) is int and (workers >= 1 or workers == -1)
+        if not count and workers not in list(_CLUSTERS):
+            rule = 'must be a whole number of at least 1, -1 for one a core, "dask" or "ray"'
+            raise tables.broken(f"{rule}; received {format_value(workers)}", "workers")
+        return given
+
+    @model_validator(mode="after")
+    def _match_scheduler_and_workers(self) -> Config:
+        if self.workers == "dask" and self.scheduler is None:
+            raise tables.broken(
+                'must be given with workers = "dask", such as tcp://host:8786', "scheduler"
+            )
+        if isinstance(self.workers, int) and self.scheduler is not None:
+            raise tables.broken('is for workers = "dask" or "ray" only: leave it out', "scheduler")
+        return self
+
+
+def _check_version(document: Mapping[str, Any]) -> None:
+    version = document.get("version", VERSION)
+    if isinstance(version, int) and version > VERSION:
+        raise InvalidInput(
+            f"version: this shapband reads version {VERSION}; received {version}: the file was "
+            "written for a newer one, install that"
+        )

@@ -1,0 +1,192 @@
+"""Central sums of per-game values and solver noise, computed in one pass and mergeable.
+
+Sums are kept about their own mean. Merging shifts both parts to the common mean and adds them,
+so no large numbers are subtracted from each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shapband._typing import FloatArray
+from shapband.errors import InvalidInput
+from shapband.estimate import decompose
+from shapband.estimate.averaged import Averaged
+from shapband.estimate.pools import PoolErrors
+from shapband.estimate.presence import PresenceMoments
+
+MANY = 500  # providers up to which covariances are kept: 2 MB
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over games, for every provider.
+
+    Below, x is the value in a game, w the solver's estimated noise variance in that game, and
+    a bar denotes the mean over games.
+
+    Attributes
+    ----------
+    n_games : games seen
+    group : games that share a shuffle, or None; deviations are taken within groups
+    n_groups : groups seen, 1 without groups
+    mean, noise : (n,) means of x and of w
+    m2, m3, m4 : (n,) sums of (x - x̄)², (x - x̄)³ and (x - x̄)⁴
+    noise_m2 : (n,) sum of (w - w̄)²
+    cross_11, cross_21 : (n,) sums of (x - x̄)(w - w̄) and of (x - x̄)² (w - w̄)
+    group_m2 : (n,) sum over games of the squared deviation of their group's mean from x̄
+    products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
+    pools : what the choice of the pools adds to the errors, or None without pools
+    presence : moments of the games in which each provider takes part, or None if all do in all
+    averaged : the variance over who is present, if x is an average over that; else None
+    certain : whether all games are equal by design, so that equal values are no luck
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> moments = sb.Moments.of([[2.5, 2.0, 4.5], [2.0, 3.5, 2.5]])
+    >>> moments.expectation.tolist(), moments.raw_variance.tolist()
+    ([2.25, 2.75, 3.5], [0.125, 1.125, 2.0])
+    """
+
+    n_games: int
+    group: int | None
+    n_groups: int
+    mean: FloatArray
+    m2: FloatArray
+    m3: FloatArray
+    m4: FloatArray
+    noise: FloatArray
+    noise_m2: FloatArray
+    cross_11: FloatArray
+    cross_21: FloatArray
+    group_m2: FloatArray
+    products: FloatArray | None = None
+    pools: PoolErrors | None = None
+    presence: PresenceMoments | None = None
+    averaged: Averaged | None = None
+    certain: bool = False
+
+    @staticmethod
+    def empty(n_providers: int, group: int | None = None) -> Moments:
+        """Moments of no games."""
+        sums: Any = {name: np.zeros(n_providers) for name in ("mean", "noise", *_SUMS)}
+        products = np.zeros((n_providers, n_providers)) if n_providers <= MANY else None
+        return Moments(0, group, 0, products=products, **sums)
+
+    @staticmethod
+    def of(games: ArrayLike, noise: ArrayLike | None = None, group: int | None = None) -> Moments:
+        """Moments of per-game values (n_games, n) and, for sampling solvers, their noise."""
+        x: FloatArray = np.asarray(games, dtype=np.float64)
+        if x.ndim != 2 or len(x) == 0:
+            raise InvalidInput(
+                f"Moments: games must have the shape (n_games, n); received {x.shape}"
+            )
+        w = np.zeros_like(x) if noise is None else np.asarray(noise, dtype=np.float64)
+        from shapband.estimate.fold import Fold  # which makes moments itself
+
+        fold = Fold(x.shape[1], group)
+        fold.add(x, w)
+        return fold.moments()
+
+    def merge(self, other: Moments) -> Moments:
+        """Return the moments of both sets of games together; no group may be split between them."""
+        if self.n_games == 0 or other.n_games == 0:
+            return other if self.n_games == 0 else self
+        n_games = self.n_games + other.n_games
+        share = other.n_games / n_games
+        mean = self.mean + (other.mean - self.mean) * share
+        noise = self.noise + (other.noise - self.noise) * share
+        if self.group is None:
+            parts = (_about(self, mean, noise), _about(other, mean, noise))
+            n_groups = 1
+        else:
+            parts = (self, other)
+            n_groups = self.n_groups + other.n_groups
+        one, two = parts
+        sums = {name: getattr(one, name) + getattr(two, name) for name in _SUMS}
+        if self.group is not None:
+            sums["group_m2"] += self.n_games * share * (other.mean - self.mean) ** 2
+        if one.products is not None and two.products is not None:
+            sums["products"] = one.products + two.products
+        return Moments(n_games, self.group, n_groups, mean=mean, noise=noise, **sums)
+
+    @property
+    def expectation(self) -> FloatArray:
+        """(n,) estimate of E[φ]."""
+        return self.mean
+
+    @property
+    def raw_variance(self) -> FloatArray:
+        """(n,) sample variance across games, solver noise included."""
+        return self._per_freedom(self.m2)
+
+    @property
+    def solver_variance(self) -> FloatArray:
+        """(n,) mean noise variance of the solver."""
+        return self.noise
+
+    @property
+    def variance(self) -> FloatArray:
+        """(n,) estimate of Var(φ), solver noise removed; a small variance may come out negative.
+
+        With draws without replacement from pools it includes the variance between pools, and with
+        averages over who is present the variance over that.
+        """
+        shown = self.raw_variance - self.noise
+        if self.averaged is not None:
+            shown = shown + self.averaged.mean
+        return shown if self.pools is None else shown + self.pools.hidden
+
+    @property
+    def covariance(self) -> FloatArray | None:
+        """(n, n) sample covariance across games, or None with more than 500 providers.
+
+        Solver noise is removed from the diagonal alone: what one permutation gives to one
+        provider it takes from others, so the covariances keep a part of the noise.
+        """
+        if self.products is None:
+            return None
+        return self._per_freedom(self.products) - np.diag(self.noise)
+
+    def _per_freedom(self, sums: FloatArray) -> FloatArray:
+        if self.certain and self.n_games == 1:
+            return np.zeros_like(sums)  # another game would have the same values
+        return decompose.raw_variance(sums, self.n_games, self.n_groups)
+
+    @property
+    def correlation(self) -> FloatArray | None:
+        """(n, n) correlation across games, 0 for a value that never changes; None as above."""
+        if self.products is None:
+            return None
+        square = np.diag(self.products)
+        scale = np.sqrt(np.outer(square, square))  # so that equal values have exactly 1
+        return np.asarray(np.where(scale > 0, self.products / np.where(scale > 0, scale, 1.0), 0.0))
+
+    @property
+    def independent_games(self) -> int:
+        """Number of games that count as independent for the errors of the estimates."""
+        return self.n_games if self.group is None else min(self.group, self.n_games)
+
+
+_SUMS = ("m2", "m3", "m4", "noise_m2", "cross_11", "cross_21", "group_m2")
+
+
+def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> Moments:
+    """Shift the central sums of a part to another centre."""
+    n, dx, dw = part.n_games, part.mean - mean, part.noise - noise
+    square = dx * dx
+    return replace(
+        part,
+        m2=part.m2 + n * square,
+        m3=part.m3 + 3 * dx * part.m2 + n * square * dx,
+        m4=part.m4 + 4 * dx * part.m3 + 6 * square * part.m2 + n * square * square,
+        noise_m2=part.noise_m2 + n * dw * dw,
+        cross_11=part.cross_11 + n * dx * dw,
+        cross_21=part.cross_21 + dw * part.m2 + 2 * dx * part.cross_11 + n * square * dw,
+        products=None if part.products is None else part.products + n * np.outer(dx, dx),
+    )

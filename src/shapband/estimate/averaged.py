@@ -1,0 +1,71 @@
+"""Moments of games whose values are averages over who is present.
+
+Let x be the expected value of a provider given the draws of a game, over who is present, and u its
+variance given the draws. By the law of total variance
+
+    Var(φ) = Var(x) + E[u],
+
+the first part from the draws, the second from who is present. The expectation if present is
+E[x] / p, with p the probability to be present, because an absent provider is worth 0. So the part
+of the variance that the provider's own presence causes, p (1 - p) E[φ | present]², is
+(1 - p) / p E[x]².
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shapband._typing import FloatArray
+
+if TYPE_CHECKING:
+    from shapband.estimate.accumulate import Moments
+
+
+@dataclass(frozen=True, eq=False)
+class Averaged:
+    """What the variances over who is present tell, for every provider.
+
+    Attributes
+    ----------
+    rates : (n,) probability to be present
+    mean : (n,) mean over games of the variance given the draws, u
+    m2 : (n,) sum of (u - ū)**2
+    cross_21 : (n,) sum of (x - x̄)**2 (u - ū), with x the value averaged over who is present
+    """
+
+    rates: FloatArray
+    mean: FloatArray
+    m2: FloatArray
+    cross_21: FloatArray
+
+
+def games_part(averaged: Averaged, n_games: int) -> FloatArray:
+    """Variance of the error of `mean` over the choice of games: (n,)."""
+    return np.asarray(averaged.m2 / max(n_games - 1, 1) / n_games)
+
+
+def pools_part(averaged: Averaged, moments: Moments) -> FloatArray:
+    """Variance of the error of `mean` over the choice of the pools: (n,).
+
+    It is taken to be the same share of the variance across games as that of the expectation: u
+    is p (1 - p) / p² x² in the additive game, which the pools move as they move x.
+    """
+    if moments.pools is None:
+        return np.zeros_like(averaged.mean)
+    spread, raw = averaged.m2 / max(moments.n_games - 1, 1), moments.raw_variance
+    share = np.where(raw > 0, moments.pools.variance / np.where(raw > 0, raw, 1.0), 1.0)
+    return np.asarray(share * spread)
+
+
+def own_presence(averaged: Averaged, moments: Moments) -> FloatArray:
+    """Part of the variance that the own presence causes, (1 - p) / p E[x]²: (n,).
+
+    The square of the mean is too large by the variance of the mean, which is removed.
+    """
+    square = moments.mean**2 - moments.raw_variance / moments.n_games
+    if moments.pools is not None:
+        square = square - moments.pools.hidden
+    return np.asarray((1 - averaged.rates) / averaged.rates * square)

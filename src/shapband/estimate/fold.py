@@ -1,0 +1,294 @@
+"""Folds games in order into moments, and into the influence of pools, in one pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shapband._typing import BoolArray, FloatArray
+from shapband.estimate.accumulate import Moments
+from shapband.estimate.averaged import Averaged
+from shapband.estimate.errors import games_variance
+from shapband.estimate.influence import InfluenceFold
+from shapband.estimate.pools import PoolErrors, Spread, bound_errors, pool_errors
+from shapband.estimate.presence import Overall, PresenceFold, PresenceMoments
+from shapband.sampling.base import PoolDesign
+from shapband.sampling.participation import Presence
+from shapband.solvers.base import Solution
+
+FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
+
+
+class Fold:
+    """Folds games in order, in blocks of fixed size that do not depend on the chunks.
+
+    Parameters
+    ----------
+    n_providers : values in a game
+    group : games that share a shuffle, or None
+    design : how games choose records from pools, or None without pools
+    presence : who takes part in which games, or None if everybody does in all
+    rates : (n,) probabilities to be present, if values are averages over who is; else None
+    certain : whether all games are equal by design
+    """
+
+    def __init__(
+        self,
+        n_providers: int,
+        group: int | None,
+        design: PoolDesign | None = None,
+        presence: Presence | None = None,
+        rates: FloatArray | None = None,
+        *,
+        certain: bool = False,
+    ) -> None:
+        self._certain = certain
+        self._size = FOLD if group is None else group
+        self._folded = Moments.empty(n_providers, group)
+        self._waiting = np.empty((2, 0, n_providers))
+        self._pools = None if design is None else _PoolFold(design, presence)
+        self._presence = None if presence is None else PresenceFold(presence)
+        self._rates = rates
+
+    def add_solved(self, solution: Solution) -> None:
+        """Add the next games, as they were solved.
+
+        Averages over who is present have no noise, so the variance over that takes its place in
+        the sums; `moments` tells the two apart.
+        """
+        if self._rates is None or solution.presence_variance is None:
+            self.add(solution.values, solution.noise)
+        else:
+            self.add(solution.values, solution.presence_variance)
+
+    def add(self, values: FloatArray, noise: FloatArray) -> None:
+        """Add the next games: values and noise, (n_games, n) each."""
+        rows = np.concatenate([self._waiting, np.stack([values, noise])], axis=1)
+        whole = rows.shape[1] - rows.shape[1] % self._size
+        for start in range(0, whole, self._size):
+            block = rows[:, start : start + self._size]
+            self._folded = self._folded.merge(self._block(block))
+            if self._presence is not None:
+                self._presence.add(*block)
+        self._waiting = rows[:, whole:]
+        if self._pools is not None:
+            self._pools.add(values)
+
+    @property
+    def n_games(self) -> int:
+        """Number of games added so far."""
+        return self._folded.n_games + self._waiting.shape[1]
+
+    def moments(self) -> Moments:
+        """Moments of all games added so far."""
+        moments = self._folded
+        if self._waiting.shape[1] > 0:
+            moments = moments.merge(self._block(self._waiting))
+        moments = replace(moments, certain=self._certain)
+        if self._rates is not None:
+            moments = _averaged(moments, self._rates)
+        if self._presence is not None:
+            moments = replace(moments, presence=self._presence_moments(self._presence, moments))
+        if self._pools is None or moments.n_games < 2:
+            return moments
+        return replace(moments, pools=self._pools.errors(moments))
+
+    def _presence_moments(self, fold: PresenceFold, moments: Moments) -> PresenceMoments:
+        if self._waiting.shape[1] > 0:
+            fold = fold.copy()
+            fold.add(*self._waiting)
+        return fold.moments(
+            Overall(moments.n_games, moments.mean, moments.m2, moments.m4, moments.products)
+        )
+
+    def _block(self, rows: FloatArray) -> Moments:
+        x, w = rows
+        mean, noise = x.mean(axis=0), w.mean(axis=0)
+        dx, dw = x - mean, w - noise
+        square = dx * dx
+        return Moments(
+            n_games=len(x),
+            group=self._folded.group,
+            n_groups=1,
+            mean=mean,
+            m2=square.sum(axis=0),
+            m3=(square * dx).sum(axis=0),
+            m4=(square * square).sum(axis=0),
+            noise=noise,
+            noise_m2=(dw * dw).sum(axis=0),
+            cross_11=(dx * dw).sum(axis=0),
+            cross_21=(square * dw).sum(axis=0),
+            group_m2=np.zeros_like(mean),
+            products=None if self._folded.products is None else dx.T @ dx,
+        )
+
+
+class _PoolFold:
+    """The influence of the pools on games, about the mean of the first block of games.
+
+    Games are added in whole shuffles, if there are any.
+    """
+
+    def __init__(self, design: PoolDesign, presence: Presence | None) -> None:
+        self._design = design
+        self._presence = presence
+        self._step = design.per_shuffle or 1
+        self._waiting = np.empty((0, len(design.names)))
+        self._centre: tuple[FloatArray, FloatArray] | None = None
+        self._influence = InfluenceFold(design, presence)
+
+    def add(self, values: FloatArray) -> None:
+        """Add the next games. Many are added at once, because a call for every pool is slow."""
+        self._waiting = np.concatenate([self._waiting, values])
+        if len(self._waiting) >= FOLD:
+            self._centre = self._centre or self._first_centre(FOLD)
+            self._add_waiting(self._centre)
+
+    def errors(self, moments: Moments) -> PoolErrors | None:
+        """What the pools add to the errors of these moments, or None after too few games."""
+        influence = self._influence
+        if self._centre is not None:
+            self._add_waiting(self._centre)
+        elif self._whole:
+            influence = InfluenceFold(self._design, self._presence)
+            self._add(influence, self._first_centre(self._whole))
+        if influence.pairs > 0 and _somebody_is_absent(moments):
+            found = pool_errors(_spread_if_present(moments), influence.influence(), self._design)
+            return _of_all_games(found, moments)
+        if influence.pairs > 0:
+            return pool_errors(spread_of(moments), influence.influence(), self._design)
+        # The error of a single shuffle has that of the pools in it.
+        return None if moments.group else bound_errors(spread_of(moments), self._design)
+
+    def _add_waiting(self, centre: tuple[FloatArray, FloatArray]) -> None:
+        if self._whole:
+            self._add(self._influence, centre)
+            self._waiting = self._waiting[self._whole :]
+
+    @property
+    def _whole(self) -> int:
+        return len(self._waiting) - len(self._waiting) % self._step
+
+    def _add(self, influence: InfluenceFold, centre: tuple[FloatArray, FloatArray]) -> None:
+        mean, scale = centre
+        scaled = (self._waiting[: self._whole] - mean) / scale
+        if self._presence is not None:
+            # Values of absence are 0 about the centre, so that presence itself is no noise.
+            games = range(influence.n_games, influence.n_games + len(scaled))
+            scaled = np.where(self._presence.table(games), scaled, 0.0)
+        influence.add(scaled)
+
+    def _first_centre(self, n_games: int) -> tuple[FloatArray, FloatArray]:
+        """A centre and a scale near which the values of present providers lie."""
+        values = self._waiting[:n_games]
+        if self._presence is None:
+            return _centre(values)
+        present = self._presence.table(range(n_games))
+        return _centre(values) if present.all() else _centre_of_present(values, present)
+
+
+def _averaged(moments: Moments, rates: FloatArray) -> Moments:
+    """Take the sums of noise for those of the variance over who is present."""
+    found = Averaged(rates, moments.noise, moments.noise_m2, moments.cross_21)
+    sums = ("noise", "noise_m2", "cross_11", "cross_21")
+    none: Any = {name: np.zeros_like(moments.mean) for name in sums}
+    return replace(moments, averaged=found, **none)
+
+
+def spread_of(moments: Moments) -> Spread:
+    """What games from pools vary by."""
+    correlation, n_games = _mean_squared_correlation(moments), moments.n_games
+    if moments.group is None:
+        raw = moments.raw_variance
+        of_mean = games_variance(moments)
+        return Spread(n_games, raw, moments.noise, of_mean, n_games - 1, correlation)
+    k, shuffles = moments.group, max(n_games // moments.group, 2)
+    variance = (moments.m2 + moments.group_m2) / (n_games - 1)
+    of_mean = _shuffle_variance(moments, shuffles) / shuffles
+    effective = k * np.sqrt(shuffles * (shuffles - 1))
+    return Spread(effective, variance, moments.noise, of_mean, shuffles * (k - 1), correlation)
+
+
+def _somebody_is_absent(moments: Moments) -> bool:
+    presence = moments.presence
+    return presence is not None and bool((presence.count < moments.n_games).any())
+
+
+def _spread_if_present(moments: Moments) -> Spread:
+    """What games from pools vary by while a provider is present, in the scale of all games.
+
+    A pool moves an expectation only through the games in which its provider takes part, which
+    are a fraction q of all: by q times what it moves their mean.
+    """
+    presence, plain = moments.presence, spread_of(moments)
+    assert presence is not None  # noqa: S101  for the type checker
+    square = (presence.count / moments.n_games) ** 2
+    known = presence.count > 1
+    return plain._replace(
+        n_games=float(max(presence.count.mean(), 3.0)),
+        variance=np.where(known, square * presence.raw_variance, plain.variance),
+        noise=np.where(known, square * presence.noise, plain.noise),
+    )
+
+
+def _of_all_games(found: PoolErrors, moments: Moments) -> PoolErrors:
+    """Turn the errors of the variance in presence to those of the variance over all games.
+
+    The variance over all games is q V + q (1 - q) μ², with V and μ those in presence, and a pool
+    moves both of them. Both errors are added, as if they were perfectly correlated.
+    """
+    presence = moments.presence
+    assert presence is not None  # noqa: S101  for the type checker
+    rate, mean = presence.count / moments.n_games, np.nan_to_num(presence.mean)
+    of_variance = rate * np.nan_to_num(presence.raw_variance) * np.sqrt(found.square)
+    of_mean = 2 * (1 - rate) * np.abs(mean) * np.sqrt(found.variance)
+    raw = moments.raw_variance
+    safe = np.where(raw > 0, raw, 1.0)
+    square = np.where(raw > 0, ((of_variance + of_mean) / safe) ** 2, found.square)
+    freedom = found.freedom
+    if presence.freedom is not None:
+        freedom = np.minimum(freedom, presence.freedom)
+    return replace(found, square=square, freedom=freedom)
+
+
+def _shuffle_variance(moments: Moments, shuffles: int) -> FloatArray:
+    """Variance of the mean of one shuffle, if the pools are given; shrunk over the providers.
+
+    It is found as a share of the variance that the mean would have if the shuffle had other
+    records as well.
+    """
+    whole = moments.raw_variance / (moments.n_games / moments.n_groups)
+    if not (whole > 0).any():
+        return np.zeros_like(whole)
+    between = moments.group_m2 / moments.n_games * shuffles / (shuffles - 1)
+    share = np.where(whole > 0, between / np.where(whole > 0, whole, 1.0), 0.0)
+    common = between.sum() / whole.sum()
+    noise = 2 * np.maximum(share, 0.05) ** 2 / (shuffles - 1)
+    spread = max(((share - common) ** 2 - noise).sum() / max(len(share) - 1, 1), 0.0)
+    shrunk = common + spread / (spread + noise) * (share - common)
+    return np.asarray(np.clip(shrunk, 0.0, 1.0) * whole)
+
+
+def _centre(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A centre and a scale near which the values lie."""
+    scale = values.std(axis=0)
+    return values.mean(axis=0), np.where(scale > 0, scale, 1.0)
+
+
+def _centre_of_present(values: FloatArray, present: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """The same from values of present providers only; 0 and 1 for one that was never present."""
+    count = np.maximum(present.sum(axis=0), 1)
+    mean = np.where(present, values, 0.0).sum(axis=0) / count
+    square = np.where(present, (values - mean) ** 2, 0.0).sum(axis=0) / count
+    return mean, np.where(square > 0, np.sqrt(square), 1.0)
+
+
+def _mean_squared_correlation(moments: Moments) -> float:
+    """Mean over pairs of providers; 0 if covariances are not kept."""
+    correlation, n = moments.correlation, len(moments.mean)
+    if correlation is None or n < 2:
+        return 0.0
+    square = correlation**2
+    return float((square.sum() - np.trace(square)) / (n * (n - 1)))

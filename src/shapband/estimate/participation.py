@@ -1,0 +1,66 @@
+"""The value of a provider that takes part at random, split by its own presence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.estimate.accumulate import Moments
+from shapband.estimate.averaged import Averaged, own_presence
+from shapband.estimate.errors import error_parts
+
+
+def participation_parts(moments: Moments) -> dict[str, FloatArray]:
+    """Rate, moments if present, and the variance by its causes: (n,) each, by name.
+
+    Without a participation everybody is present in all games. Averages over who is present also
+    have the parts of the law of total variance, given the draws of a game.
+    """
+    if moments.averaged is not None:
+        return _averaged_parts(moments, moments.averaged)
+    presence, pools = moments.presence, moments.pools
+    if presence is None or (presence.count == moments.n_games).all():
+        rate = np.ones_like(moments.mean)
+        mean, variance = moments.expectation, moments.variance
+        error = np.sqrt(error_parts(moments).total)
+        of_data = variance
+    else:
+        rate = presence.count / moments.n_games
+        mean, square = presence.mean, presence.of_present
+        of_data = rate * presence.variance
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if pools is not None:
+                square = square + pools.variance / rate**2
+                of_data = of_data + pools.hidden / rate
+            error, variance = np.sqrt(square), of_data / rate
+        # A provider that was never present shows nothing of its data; its variance is 0 so far.
+        of_data = np.where(rate > 0, of_data, 0.0)
+    return {
+        "rate": rate,
+        "expectation_present": mean,
+        "standard_error_present": error,
+        "variance_present": variance,
+        "variance_participation": np.where(rate < 1, moments.variance - of_data, 0.0),
+        "variance_data": of_data,
+    }
+
+
+def _averaged_parts(moments: Moments, averaged: Averaged) -> dict[str, FloatArray]:
+    rate, own = averaged.rates, own_presence(averaged, moments)
+    own = np.where(rate < 1, own, 0.0)
+    of_data = moments.variance - own
+    return {
+        "rate": rate,
+        "expectation_present": moments.mean / rate,
+        "standard_error_present": np.sqrt(error_parts(moments).total) / rate,
+        "variance_present": of_data / rate,
+        "variance_participation": own,
+        "variance_data": of_data,
+        "variance_within_draws": averaged.mean,
+        "variance_between_draws": moments.variance - averaged.mean,
+    }
+
+
+def takes_part_at_random(moments: Moments) -> bool:
+    """Whether the games were those of a participation."""
+    return moments.presence is not None or moments.averaged is not None

@@ -1,0 +1,249 @@
+"""Stopping rules, which decide when enough games were played; combine them with `&` and `|`.
+
+Rules are checked after fixed numbers of games, in game order. So every rule except `Seconds`
+stops at the same game for any number of workers. Looking often does not make a rule less
+reliable: the half widths are those of a confidence sequence (`sequences`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.checks import check_number
+from shapband.errors import InvalidInput
+from shapband.estimate.accumulate import Moments
+from shapband.estimate.intervals import check_level
+from shapband.estimate.sequences import (
+    difference_half_widths,
+    pool_half_widths,
+    sequence_half_widths,
+)
+from shapband.estimate.shapes import rounding_error
+
+_JUDGED_FROM = 200  # games from which on the error of the pools is known well enough
+_POOLS_SHARE = 0.9  # of the allowed half width that the pools may use; the rest is for the games
+
+
+class StoppingRule(ABC):
+    """Decides whether the games played so far are enough.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> class Hundred(sb.StoppingRule):
+    ...     def met(self, moments, seconds):
+    ...         return moments.n_games >= 100
+    >>> (Hundred() | sb.Seconds(10)).met(sb.Moments.of([[1.0], [2.0]]), seconds=11.0)
+    True
+    """
+
+    @abstractmethod
+    def met(self, moments: Moments, seconds: float) -> bool:
+        """Whether to stop after these games and this time."""
+
+    def out_of_reach(self, moments: Moments) -> float | None:  # noqa: ARG002
+        """Whether no number of games can meet this rule, because the pools are too small.
+
+        Returns
+        -------
+        factor by which the variance that the pools cause would have to be lower, or None if
+        more games may meet the rule
+        """
+        return None
+
+    @property
+    def time_limit(self) -> float:
+        """Seconds after which the rule is met whatever the games are; infinite without a limit."""
+        return float("inf")
+
+    def __and__(self, other: StoppingRule) -> StoppingRule:
+        return _Both(self, other) if isinstance(other, StoppingRule) else NotImplemented
+
+    def __or__(self, other: StoppingRule) -> StoppingRule:
+        return _Either(self, other) if isinstance(other, StoppingRule) else NotImplemented
+
+
+@dataclass(frozen=True)
+class Precision(StoppingRule):
+    """Stop when every expectation is known well enough.
+
+    The intervals that are checked may be looked at after every game: each of them holds the
+    expectation at all looks together with probability `level`. They are about 1.6 times as wide
+    as the interval of the valuation, which holds at a number of games chosen beforehand.
+
+    Parameters
+    ----------
+    absolute : largest half width of an interval
+    relative : the same as a fraction of the expectation; meeting either limit is enough
+    level : confidence level of the intervals
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> rule = sb.Precision(absolute=0.01) | sb.Seconds(3600)
+    >>> rule.met(sb.Moments.of([[1.0], [1.0], [1.0]]), seconds=2.0)
+    True
+    """
+
+    absolute: float | None = None
+    relative: float | None = None
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
+        limits = [limit for limit in (self.absolute, self.relative) if limit is not None]
+        if not limits:
+            raise InvalidInput("Precision: pass absolute=, relative= or both")
+        for limit in limits:
+            if check_number("Precision: absolute and relative", limit) <= 0:
+                raise InvalidInput(f"Precision: a limit must be above 0; received {limit!r}")
+
+    def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
+        """Whether every interval is narrow enough."""
+        half = sequence_half_widths(moments, self.level)
+        return bool((half <= self._allowed(moments)).all())
+
+    def out_of_reach(self, moments: Moments) -> float | None:
+        """Return the factor by which the pools are too small, from 200 games on."""
+        if moments.pools is None or moments.n_games < _JUDGED_FROM:
+            return None
+        half, allowed = pool_half_widths(moments, self.level), self._allowed(moments)
+        if (half <= allowed).all():
+            return None
+        with np.errstate(divide="ignore"):
+            excess = np.where(half > 0, half / (_POOLS_SHARE * allowed), 0.0)
+        return float(np.max(excess) ** 2)
+
+    def _allowed(self, moments: Moments) -> FloatArray:
+        """Largest half width of every interval: (n,)."""
+        return np.maximum(
+            0.0 if self.absolute is None else self.absolute,
+            (0.0 if self.relative is None else self.relative) * np.abs(moments.expectation),
+        )
+
+
+@dataclass(frozen=True)
+class StableRanking(StoppingRule):
+    """Stop when every two neighbours in the ranking are known to differ.
+
+    A pair is decided when the interval of the difference of its expectations excludes zero.
+    The interval uses the covariance of the two values across games, and may be looked at after
+    every game. With more than 500 providers there are no covariances, and the intervals of the
+    two expectations must not overlap.
+
+    The whole ranking is wrong with a probability of at most 1 - `level` where two providers
+    tie: it needs all pairs of neighbours to be decided, and then every other pair is decided
+    as well, because the error of a difference is at most the sum of the errors along the
+    ranking. So the rule is met only if the two that tie are decided, whoever their neighbours
+    are, and no correction for the number of pairs is needed.
+
+    Parameters
+    ----------
+    tolerance : providers closer than this may stay undecided
+    level : confidence level, for all looks together
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> games = [[0.0, 1.0], [0.1, 1.2], [-0.1, 0.9]] * 12
+    >>> sb.StableRanking().met(sb.Moments.of(games), seconds=0.0)
+    True
+    """
+
+    tolerance: float = 0.0
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
+        if check_number("StableRanking: tolerance", self.tolerance) < 0:
+            raise InvalidInput(
+                f"StableRanking: tolerance must be at least 0; received {self.tolerance!r}"
+            )
+
+    def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
+        """Whether every adjacent pair is decided, or closer than `tolerance`."""
+        order = np.argsort(moments.expectation, kind="stable")
+        half = difference_half_widths(moments, order[1:], order[:-1], self.level)
+        gap = np.diff(moments.expectation[order])
+        blur = 2 * rounding_error(moments)
+        decided = gap > np.maximum(half, blur)
+        close = gap + half <= self.tolerance + blur
+        return bool((decided | close).all())
+
+
+@dataclass(frozen=True)
+class Seconds(StoppingRule):
+    """Stop after a time limit. Only this rule depends on the speed of the machine.
+
+    The time of a run is the sum over its sessions, without the pauses between them. The clock is
+    looked at after every chunk of games. When the time is up no further request is made, and
+    requests to sources that wait are given up after one more second.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.Seconds(10).met(sb.Moments.of([[1.0], [2.0]]), seconds=11.0)
+    True
+    """
+
+    limit: float
+
+    def __post_init__(self) -> None:
+        if check_number("Seconds: limit", self.limit) <= 0:
+            raise InvalidInput(f"Seconds: limit must be above 0; received {self.limit!r}")
+
+    def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
+        """Whether the time limit is reached."""
+        return seconds >= self.limit
+
+    @property
+    def time_limit(self) -> float:
+        """The limit."""
+        return self.limit
+
+
+@dataclass(frozen=True)
+class _Both(StoppingRule):
+    one: StoppingRule
+    other: StoppingRule
+
+    def met(self, moments: Moments, seconds: float) -> bool:
+        return self.one.met(moments, seconds) and self.other.met(moments, seconds)
+
+    def out_of_reach(self, moments: Moments) -> float | None:
+        factors = [rule.out_of_reach(moments) for rule in (self.one, self.other)]
+        return max((factor for factor in factors if factor is not None), default=None)
+
+    @property
+    def time_limit(self) -> float:
+        return max(self.one.time_limit, self.other.time_limit)
+
+    def __repr__(self) -> str:
+        return f"({self.one!r} & {self.other!r})"
+
+
+@dataclass(frozen=True)
+class _Either(StoppingRule):
+    one: StoppingRule
+    other: StoppingRule
+
+    def met(self, moments: Moments, seconds: float) -> bool:
+        return self.one.met(moments, seconds) or self.other.met(moments, seconds)
+
+    def out_of_reach(self, moments: Moments) -> float | None:
+        # A time limit beside a rule does not keep a run alive that can no longer meet the rule.
+        rules = [one for one in (self.one, self.other) if not isinstance(one, Seconds)]
+        factors = [rule.out_of_reach(moments) for rule in rules]
+        known = [factor for factor in factors if factor is not None]
+        return min(known) if known and len(known) == len(factors) else None
+
+    @property
+    def time_limit(self) -> float:
+        return min(self.one.time_limit, self.other.time_limit)
+
+    def __repr__(self) -> str:
+        return f"({self.one!r} | {self.other!r})"

@@ -1,0 +1,134 @@
+"""What payments are proportional to, and how sure that is.
+
+A policy turns the moments of the values into weights. Nobody pays in: a weight below zero
+counts as zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.checks import check_number, nearest
+from shapband.errors import InvalidInput
+from shapband.estimate.accumulate import MANY, Moments
+from shapband.estimate.errors import error_covariance, error_parts
+from shapband.estimate.simulate import independent_errors, normal_errors
+from shapband.valuation.spread import check_single_games
+from shapband.valuation.valuation import Valuation
+
+POLICIES = ("proportional", "risk", "floor", "lower_bound")
+_LEAST_GAMES = 10  # from which a covariance over games says anything
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What payments are proportional to.
+
+    Attributes
+    ----------
+    estimate : (n,) the weights; those below zero count as zero
+    errors : (draws, n) errors of the weights, simulated; no rows if they are not known
+    meaning : what the weights are, as the end of a sentence
+    """
+
+    estimate: FloatArray
+    errors: FloatArray
+    meaning: str
+
+    @property
+    def paid(self) -> FloatArray:
+        """(n,) the weights without those below zero."""
+        return np.maximum(self.estimate, 0.0)
+
+    def share_errors(self) -> FloatArray:
+        """(n,) standard deviation of the simulated shares; NaN if the errors are not known."""
+        if not len(self.errors):
+            return np.full_like(self.estimate, np.nan)
+        simulated = np.maximum(self.estimate + self.errors, 0.0)
+        total = simulated.sum(axis=1, keepdims=True)
+        shares = simulated / np.where(total > 0, total, 1.0)
+        return np.asarray(shares.std(axis=0))
+
+
+def check_policy(policy: str) -> None:
+    """Check the name of a policy."""
+    if policy not in POLICIES:
+        raise InvalidInput(
+            f"payouts: policy must be one of {', '.join(POLICIES)}; received {policy!r}: "
+            f"{nearest(str(policy), POLICIES)}"
+        )
+
+
+def proportional_weights(valuation: Valuation) -> Weights:
+    """The expectations."""
+    errors = _expectation_errors(valuation.moments)
+    return Weights(valuation.expectation, errors, "proportional to the expected values")
+
+
+def lower_bound_weights(valuation: Valuation, level: float) -> Weights:
+    """The lower ends of the intervals of the expectations, 0 where there is none yet."""
+    low = valuation.interval(level)[:, 0]
+    estimate = np.where(np.isfinite(low), low, 0.0)
+    meaning = f"proportional to the lower ends of the {100 * level:g} % intervals"
+    return Weights(estimate, _expectation_errors(valuation.moments), meaning)
+
+
+def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
+    """Expectation minus `risk_aversion` times the covariance with the sum of all values.
+
+    The covariances add up to the variance of the sum, so that all together pay exactly for the
+    risk of the whole, and a provider whose value moves against the others is paid for it.
+    """
+    aversion = check_number("payouts: risk_aversion", risk_aversion)
+    if aversion < 0:
+        raise InvalidInput(f"payouts: risk_aversion must be at least 0; received {aversion:g}")
+    check_single_games(valuation.moments, "payouts: policy='risk'")
+    games = valuation.games
+    if games.shape[1] > MANY:
+        raise InvalidInput(
+            f"payouts: policy='risk' needs the covariances of all providers, which are computed "
+            f"for up to {MANY}; there are {games.shape[1]:,}"
+        )
+    if len(games) < _LEAST_GAMES:
+        raise InvalidInput(
+            f"payouts: policy='risk' needs the values of at least {_LEAST_GAMES} games; this "
+            f"valuation keeps {len(games)}: finish the run, play more games, or raise keep_games"
+        )
+    apart = games - games.mean(axis=0)
+    with_total = apart * apart.sum(axis=1, keepdims=True)
+    covariance = with_total.sum(axis=0) / (len(games) - 1)
+    estimate = valuation.expectation - aversion * covariance
+    errors = _risk_errors(apart, aversion * (with_total - covariance), valuation.moments)
+    meaning = (
+        f"proportional to the expected values minus {aversion:g} × their covariance with the sum "
+        "of all values"
+    )
+    return Weights(estimate, errors, meaning)
+
+
+def _expectation_errors(moments: Moments) -> FloatArray:
+    """Simulated errors of the expectations; of more than 500 providers as if independent."""
+    covariance = error_covariance(moments)
+    if covariance is None:
+        return independent_errors(error_parts(moments).total)
+    return _simulated(covariance, moments)
+
+
+def _risk_errors(mean: FloatArray, risk: FloatArray, moments: Moments) -> FloatArray:
+    """Simulated errors from what each game adds to the expectations and to the risk: (draws, n).
+
+    Pools make the errors of the expectations larger. The risk is that of draws from these pools.
+    """
+    total, games = error_parts(moments).total, moments.raw_variance / moments.n_games
+    larger = np.sqrt(np.where(games > 0, total / np.where(games > 0, games, 1.0), 1.0))
+    covariance = np.atleast_2d(np.cov(larger * mean - risk, rowvar=False)) / moments.n_games
+    return _simulated(covariance, moments)
+
+
+def _simulated(covariance: FloatArray, moments: Moments) -> FloatArray:
+    played = moments.n_games > 1 or moments.certain
+    known = played and bool(np.isfinite(covariance).all())
+    return normal_errors(covariance) if known else np.empty((0, len(covariance)))

@@ -1,0 +1,188 @@
+"""What a valuation will ask of the sources and evaluate, counted without asking anyone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shapband._typing import BoolArray, IntArray
+from shapband.access.budget import Cost
+from shapband.checks import printable
+from shapband.engine.plan import Plan
+from shapband.errors import BudgetExceeded, InvalidInput
+from shapband.market.planning.prices import Prices
+from shapband.market.planning.solvers import count_evaluations
+from shapband.sampling.participation import Presence
+from shapband.solvers.exact import Exact
+from shapband.valuation.text import html_table, table_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shapband.valuation.text import Table
+
+_COUNTED = 64  # games whose coalitions are counted; the others evaluate as many on average
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bill:
+    """What a valuation takes if no stopping rule ends it sooner.
+
+    Attributes
+    ----------
+    names : the providers, in the order of all arrays
+    n_games : games that are played, as far as the budget goes
+    requests, records : (n,) asked of each provider
+    evaluations : coalitions evaluated
+    exactly : whether that number is exact; otherwise it is scaled up from the first 64 games
+    money : what the sources charge, or None without prices
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> task = sb.datasets.wine()
+    >>> bill = sb.bill(task.providers, task.utility, sampling=sb.Pooled(250, 60), n_games=200)
+    >>> int(bill.records.sum()), int(bill.requests.sum()), bill.evaluations
+    (2477, 10, 204600)
+    """
+
+    names: tuple[str, ...]
+    n_games: int
+    requests: IntArray
+    records: IntArray
+    evaluations: int
+    exactly: bool
+    money: Decimal | None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a data frame with one row per provider."""
+        import pandas as pd
+
+        columns = {"requests": self.requests, "records": self.records}
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
+
+    def __str__(self) -> str:
+        return "\n".join([*self._headline(), "", *table_lines(*self._table()), "", *self._notes()])
+
+    def __repr__(self) -> str:
+        total = int(self.records.sum()), int(self.requests.sum())
+        return "<Bill: {:,} records in {:,} requests>".format(*total)
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return html_table(self._headline(), self._table(), self._notes())
+
+    def _headline(self) -> list[str]:
+        n = len(self.names)
+        return [f"{n} provider{'s' * (n > 1)}, {self.n_games:,} games"]
+
+    def _table(self) -> Table:
+        rows = [
+            (printable(name), f"{requests:,}", f"{records:,}")
+            for name, requests, records in zip(self.names, self.requests, self.records, strict=True)
+        ]
+        total = ("total", f"{self.requests.sum():,}", f"{self.records.sum():,}")
+        return ("provider", "requests", "records"), [*rows, total]
+
+    def _notes(self) -> list[str]:
+        about = "" if self.exactly else "about "
+        notes = [f"coalitions to evaluate: {about}{self.evaluations:,}"]
+        return notes if self.money is None else [*notes, f"money: {self.money:,}"]
+
+
+def foresee(plan: Plan, prices: Prices | None = None) -> Bill:
+    """Count what the valuation of a plan will take."""
+    asked = plan.sampling.purchases(plan.providers)
+    if asked is None:
+        raise InvalidInput(
+            f"{type(plan.sampling).__name__} does not say what it will ask for: give it a method "
+            "`purchases`"
+        )
+    once, per_game = (np.array(part, dtype=np.int64) for part in asked)
+    if plan.presence is None:
+        n_games = _everybodys_games(plan, once, per_game)
+        attended = np.full(len(plan.names), n_games)
+        sizes = {len(plan.names): n_games}
+    else:
+        present = _attended_games(plan, plan.presence, once, per_game)
+        n_games, attended = len(present), present.sum(axis=0)
+        sizes = Counter(present.sum(axis=1).tolist())
+    evaluations, exactly = _evaluations(plan, sizes)
+    requests = (once > 0) + (per_game > 0) * attended
+    records = once + per_game * attended
+    cost = Cost(int(requests.sum()), int(records.sum()))
+    return Bill(
+        names=plan.names,
+        n_games=n_games,
+        requests=requests,
+        records=records,
+        evaluations=evaluations,
+        exactly=exactly,
+        money=None if prices is None else prices.of(cost),
+    )
+
+
+def _everybodys_games(plan: Plan, once: IntArray, per_game: IntArray) -> int:
+    """Games that the budget pays for, if everybody takes part in all of them."""
+    limit = plan.budget.games_within(_cost(once), _cost(per_game))
+    games = plan.n_games if limit is None else min(plan.n_games, limit)
+    if games < 2 or not plan.budget.allows(Cost(), _cost(once)):
+        raise _too_dear(plan, _cost(once) + _cost(per_game) + _cost(per_game))
+    return games
+
+
+def _attended_games(
+    plan: Plan, presence: Presence, once: IntArray, per_game: IntArray
+) -> BoolArray:
+    """Who takes part in the games that the budget pays for, which follows from the seed."""
+    present = presence.table(range(plan.n_games))
+    games = plan.budget.games_of(_cost(once), (_cost(per_game * row) for row in present))
+    if games is not None and games < 2:
+        raise _too_dear(
+            plan, _cost(once) + _cost(per_game * present[0]) + _cost(per_game * present[1])
+        )
+    return present[:games]
+
+
+def _too_dear(plan: Plan, cost: Cost) -> BudgetExceeded:
+    return BudgetExceeded(
+        f"the budget of {plan.budget} does not pay for the pools and two games: they take at "
+        f"least {cost.records:,} records in {cost.requests:,} requests"
+    )
+
+
+def _cost(records: IntArray) -> Cost:
+    return Cost(int((records > 0).sum()), int(records.sum()))
+
+
+def _evaluations(plan: Plan, sizes: Mapping[int, int]) -> tuple[int, bool]:
+    """Coalitions of all games, and whether each of them was counted.
+
+    Parameters
+    ----------
+    sizes : number of games by the number of providers in them; how many coalitions a solver
+        evaluates depends on how many there are, not on which
+    """
+    nested = plan.grouping if plan.grouping is not None and plan.grouping.nested else None
+    total, exactly = 0, True
+    for size, games in sizes.items():
+        if size == 0:
+            continue
+        solver = plan.solver if size == len(plan.names) else plan.solver.for_size(size)
+        counted = range(1 if isinstance(solver, Exact) else min(games, _COUNTED))
+        found = count_evaluations(
+            solver,
+            plan.names[:size],
+            plan.seeds,
+            counted,
+            mergeable=plan.utility.mergeable,
+            grouping=nested,
+        )
+        exactly &= isinstance(solver, Exact) or (len(sizes) == 1 and len(counted) == games)
+        total += round(found * games / len(counted))
+    return total, exactly

@@ -1,0 +1,248 @@
+"""The errors that a method will reach, from what the pilot found.
+
+The variance of a value over draws from an endless population is a sum of parts: F is due to single
+records, S to pairs of them, and H to more of them together, which pools hardly share. A draw of b
+records from m has the variance
+
+    F (1 - x) + S (1 - x²) + H        with x = b / m,
+
+and what it lacks is the variance between such sets of m records. So draws from a stock of N have
+the variance V with x = b / N, and pools of m records from it have the variance between pools
+
+    B = F (b / m - b / N) + S (b² / m² - b² / N²).
+
+The squared error of the expectation from G games with solver noise C is
+
+    (V + C) / G                        with fresh draws,
+    (V - B + C) / G + B                with draws from pools,
+    (F + S + H - F k b / m + C) / G + B    with k disjoint draws a shuffle,
+    (F + S + H + C) / G + B                with a bootstrap.
+
+Most of B is due to the provider's own pool, the rest to the pools of the others. C is measured at
+some amounts of work of the solver, and interpolated as a power of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.estimate.intervals import kurtosis, variance_standard_error
+from shapband.estimate.pools import FREEDOM
+from shapband.market.planning.pilot import Pilot
+from shapband.market.planning.samplings import Method
+from shapband.market.planning.solvers import Family
+
+_OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `moments.pools`
+_LEAST = 0.02  # least variance, as a part of the raw variance across the pilot's games
+_LEAST_SINGLE = 0.1  # least part of the influence that is due to single records
+_NORMAL = 1.959964  # the 97.5 % quantile
+
+
+class Errors(NamedTuple):
+    """Errors that are expected, for every provider.
+
+    Attributes
+    ----------
+    standard_error, half_width : (n,) of the expectation; the latter at 95 %
+    variance_standard_error, variance_half_width : (n,) of the variance, likewise
+    pools : share of the squared error of the expectation that is due to the pools
+    """
+
+    standard_error: FloatArray
+    half_width: FloatArray
+    variance_standard_error: FloatArray
+    variance_half_width: FloatArray
+    pools: float
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorModel:
+    """Predicts the errors of a method.
+
+    Attributes
+    ----------
+    n_sample : records in a draw
+    stocks : (n,) records of the sources
+    variance : (n,) V
+    single, pairs, rest : (n,) F, S and H
+    shared : (n,) F, or 0 where the pilot's pools do not tell it from the rest
+    kurtosis : (n,) of the values
+    square : (n,) relative variance of the variance over the choice of the pools, times their size
+    noise : for every family of solvers the works of its probes and their noise
+    """
+
+    n_sample: int
+    stocks: FloatArray
+    variance: FloatArray
+    single: FloatArray
+    pairs: FloatArray
+    rest: FloatArray
+    shared: FloatArray
+    kurtosis: FloatArray
+    square: FloatArray
+    noise: dict[str, tuple[FloatArray, FloatArray]]
+
+    @staticmethod
+    def of(pilot: Pilot, n_sample: int) -> ErrorModel:
+        """Estimate everything from the pilot's games."""
+        moments = pilot.moments
+        raw = moments.raw_variance
+        found = np.maximum(raw - np.nan_to_num(moments.noise), _LEAST * raw)
+        within = _shrunk(found, variance_standard_error(moments))
+        least, square = n_sample / pilot.stocks, np.full_like(raw, 2.0)
+        if moments.pools is None or pilot.pool_sizes is None:
+            # All of it counts as due to single records: the error of pools is then the largest.
+            single = within / np.maximum(1 - least, _LEAST)
+            pairs = rest = shared = np.zeros_like(raw)
+        else:
+            sizes = pilot.pool_sizes.astype(np.float64)
+            single, pairs, rest = _parts(within, moments.pools.variance, n_sample / sizes, least)
+            shared = np.where(_mixed(n_sample / sizes - least) > 0, single, 0.0)
+            unseen = np.maximum(1 - sizes / pilot.stocks, _LEAST)
+            square = np.maximum(moments.pools.square * sizes / unseen, 2.0)
+        variance = single * (1 - least) + pairs * (1 - least**2) + rest
+        noise = {one.family.name: _noise_of(pilot, one.family) for one in pilot.probes}
+        shape = np.maximum(kurtosis(moments), 1.0)
+        return ErrorModel(
+            n_sample, pilot.stocks, variance, single, pairs, rest, shared, shape, square, noise
+        )
+
+    def between(self, sizes: FloatArray) -> FloatArray:
+        """Variance between pools of these sizes: B."""
+        x, least = self.n_sample / sizes, self.n_sample / self.stocks
+        once, twice = np.maximum(x - least, 0.0), np.maximum(x**2 - least**2, 0.0)
+        return np.asarray(self.single * _mixed(once) + self.pairs * _mixed(twice))
+
+    def solver_noise(self, family: Family, work: int) -> FloatArray:
+        """Variance of the noise of a solver.
+
+        Between two probes it is a power of the work; beyond them it falls like 1 / work.
+        """
+        if not family.noisy:
+            return np.zeros_like(self.variance)
+        works, noises = self.noise[family.name]
+        low = int(np.clip(np.searchsorted(works, work) - 1, 0, len(works) - 1))
+        if work <= works[0] or low == len(works) - 1:
+            return np.asarray(noises[low] * works[low] / work)
+        place = np.log(work / works[low]) / np.log(works[low + 1] / works[low])
+        with np.errstate(divide="ignore"):
+            logs = np.log(noises[low]) * (1 - place) + np.log(noises[low + 1]) * place
+        return np.asarray(np.exp(logs))
+
+    def games_variance(self, method: Method, n_pool: int) -> FloatArray:
+        """Variance of the mean of games from given pools, times their number, without noise."""
+        if not method.pooled:
+            return self.variance
+        sizes = method.pool_sizes(n_pool, self.stocks)
+        endless = self.single + self.pairs + self.rest
+        if method.per_shuffle(n_pool, self.stocks):
+            used = method.per_shuffle(n_pool, self.stocks) * self.n_sample / sizes
+            # Pools that are whole stocks do not tell F: then nothing is taken to cancel.
+            left = np.where(self.shared > 0, endless - self.shared * used, self.variance)
+        else:
+            left = endless if method.replace else self.variance - self.between(sizes)
+        return np.asarray(np.maximum(left, _LEAST * self.variance))
+
+    def errors(
+        self, method: Method, n_pool: int, family: Family, work: int, n_games: int
+    ) -> Errors:
+        """Predict the errors of all providers."""
+        from scipy.special import stdtrit
+
+        sizes = method.pool_sizes(n_pool, self.stocks)
+        pools = self.between(sizes) if method.pooled else np.zeros_like(self.variance)
+        noise = self.solver_noise(family, work)
+        games = (self.games_variance(method, n_pool) + noise) / n_games
+        error = np.sqrt(games + pools)
+        quantile: FloatArray = np.asarray(stdtrit(self._freedom(method, n_pool, n_games), 0.975))
+        of_variance = self._variance_error(method, n_pool, noise, n_games)
+        share = float(pools.sum() / max(float((games + pools).sum()), 1e-300))
+        return Errors(error, quantile * error, of_variance, _NORMAL * of_variance, share)
+
+    def _freedom(self, method: Method, n_pool: int, n_games: int) -> FloatArray:
+        """Degrees of freedom of Student's quantile, as the valuation will have them."""
+        if not method.pooled:
+            return np.full_like(self.variance, n_games - 1)
+        sizes = method.pool_sizes(n_pool, self.stocks)
+        group = method.per_shuffle(n_pool, self.stocks)
+        games = n_games - (n_games // group if group else 1)
+        pools = np.where(sizes < self.stocks, np.maximum(sizes - 1.0, 1.0), FREEDOM)
+        return np.asarray(np.minimum(pools, max(min(float(games), FREEDOM), 1.0)))
+
+    def _variance_error(
+        self, method: Method, n_pool: int, noise: FloatArray, n_games: int
+    ) -> FloatArray:
+        """Standard error of the variance: that of independent games, and that of the pools."""
+        raw = self.variance + noise
+        m = method.per_shuffle(n_pool, self.stocks) or n_games
+        games = (self.kurtosis - (m - 3) / (m - 1)) / m if m > 1 else np.full_like(raw, np.inf)
+        pools = np.zeros_like(raw)
+        if method.pooled:
+            sizes = method.pool_sizes(n_pool, self.stocks)
+            pools = self.square * np.maximum(1 / sizes - 1 / self.stocks, 0.0)
+        return np.asarray(raw * np.sqrt(np.maximum(games, 0.0) + pools))
+
+
+def _shrunk(variances: FloatArray, errors: FloatArray) -> FloatArray:
+    """Shrink the variances of single providers to their mean, by how uncertain they are.
+
+    The worst provider is looked for, and the largest of several uncertain numbers is too large.
+    """
+    n, mean = len(variances), variances.mean()
+    noise = float(np.nan_to_num(errors**2).mean())
+    if n == 1 or noise == 0:
+        return variances
+    spread = max(float(variances.var(ddof=1)) - noise, 0.0)
+    return np.asarray(mean + spread / (spread + noise) * (variances - mean))
+
+
+def _noise_of(pilot: Pilot, family: Family) -> tuple[FloatArray, FloatArray]:
+    """Works of a family's probes, ascending, and the variance of the noise of each: (k,), (k, n).
+
+    The probes have few games, so only the mean over the providers is taken from them, and the
+    providers' shares of it from all probes.
+    """
+    probes = sorted((o for o in pilot.probes if o.family == family), key=lambda one: one.work)
+    found = np.nan_to_num(np.array([one.noise.mean(axis=0) for one in probes]))
+    means = np.maximum(found.mean(axis=1, keepdims=True), 1e-300)
+    shares = np.average(found / means, axis=0, weights=[len(one.noise) for one in probes])
+    return np.array([float(one.work) for one in probes]), means * shares
+
+
+def _parts(
+    within: FloatArray, influence: FloatArray, x: FloatArray, least: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """F, S and H from the variance within the pilot's pools and the influence of their records.
+
+    The influence counts pairs of records twice (the inequality of Efron and Stein), so
+
+        within = F (1 - x) + S (1 - x²) + H,    influence = F (x - n) + 2 S x (x - n),
+
+    with x = b / m and n = b / N. H is what is left of the variance if F and S cannot explain all of
+    it. A tenth of the influence at least counts as F, because large pools show little else.
+    """
+    once, twice = _mixed(x - least), _mixed(2 * x * (x - least))
+    determinant = (1 - x) * twice - (1 - x**2) * once
+    known = (once > 0) & (np.abs(determinant) > _LEAST * once)
+    safe_once, safe_twice = np.where(known, once, 1.0), np.where(known, twice, 1.0)
+    pairs = ((1 - x) * influence - once * within) / np.where(known, determinant, np.inf)
+    sums = ~known | (pairs <= 0)  # the influence is as large as that of sums over records
+    least_single = _LEAST_SINGLE * influence / safe_once
+    single = np.maximum((within - pairs * (1 - x**2)) / (1 - x), least_single)
+    pairs = np.where(sums, 0.0, np.maximum(influence - single * safe_once, 0.0) / safe_twice)
+    single = np.where(sums, within / (1 - x), single)
+    rest = np.maximum(within - single * (1 - x) - pairs * (1 - x**2), 0.0)
+    return single, pairs, rest
+
+
+def _mixed(reach: FloatArray) -> FloatArray:
+    """Mean over the pools that move a provider's value: mostly its own."""
+    n = len(reach)
+    if n == 1:
+        return reach
+    others = (reach.sum() - reach) / (n - 1)
+    return np.asarray(_OWN * reach + (1 - _OWN) * others)

@@ -1,0 +1,229 @@
+"""The pilot: a few records are bought and some games played, to estimate errors and times.
+
+The records are a pool of every provider, and the draws of the games are subsets of it. The pool
+is the beginning of any larger one with the same seed, so what the pilot bought is not bought again
+by a valuation with pools. Only where a stock is too small for two draws, fresh draws are bought;
+they are the first games of a later valuation with fresh draws.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shapband._typing import FloatArray, IntArray
+from shapband.access.access import Access, is_distant
+from shapband.access.budget import Cost
+from shapband.access.held import HeldPurchases
+from shapband.engine.copies import find_copies, known_stocks
+from shapband.engine.plan import Plan
+from shapband.engine.play import Watch
+from shapband.engine.workers.local import single_threaded_blas
+from shapband.errors import BudgetExceeded
+from shapband.estimate.accumulate import Moments
+from shapband.estimate.fold import Fold
+from shapband.market.planning.probes import MOST_GAMES, Bench, Probe, main_solver, probe
+from shapband.market.planning.requests import RequestTimes, time_handling
+from shapband.market.planning.solvers import Family
+from shapband.providers import Provider
+from shapband.sampling.base import Realisation, Sampling, pool_size
+from shapband.sampling.fresh import Fresh
+from shapband.sampling.pooled import Pooled
+from shapband.sampling.shared import Shared
+from shapband.sampling.sizes import stock_of
+
+_LEAST_POOL = 60  # records of a pool that show a variance to about a fifth
+_FRESH_GAMES = 32  # fresh draws, where stocks are too small for pools
+_FAR = 4  # pools so many times as large need a second pilot
+_LARGEST_DRAWS = 20  # of the pools of a second pilot
+_LEAST_GAMES = 16  # from which the variance across games is estimated
+_TIME_SHARE = 0.2  # of the time limit
+_SHORTEST, _LONGEST = 1.0, 60.0  # seconds, however much time there is
+_SECONDS = 3.0  # without a time limit
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """What was bought and found.
+
+    Attributes
+    ----------
+    plan : the arguments of the pilot's games
+    stocks : (n,) records that each source has, infinite for those without end
+    pool_sizes : (n,) records in the pilot's pools, or None if it has fresh draws
+    n_games : games from which the moments come
+    moments : of the games of the least noisy solver for its time
+    probes : what every family of solvers did
+    fold_seconds, pool_fold_seconds : time to add a game to the sums, without and with pools
+    requests : how long the sources take to answer
+    shared : copies among the records that were bought or are in memory
+    purchases : what was bought
+    cost : requests and records, in all
+    seconds : wall time of the pilot
+    """
+
+    plan: Plan
+    stocks: FloatArray
+    pool_sizes: IntArray | None
+    moments: Moments
+    probes: tuple[Probe, ...]
+    fold_seconds: float
+    pool_fold_seconds: float
+    requests: RequestTimes
+    shared: tuple[Shared, ...]
+    purchases: HeldPurchases
+    cost: Cost
+    seconds: float
+
+    @property
+    def n_games(self) -> int:
+        """Games from which the moments come."""
+        return self.moments.n_games
+
+
+def stock(provider: Provider) -> float:
+    """Records of a source; infinite for those without end and those drawn with replacement."""
+    size = stock_of(provider)
+    return float("inf") if size is None else float(size)
+
+
+def pilot_design(
+    providers: Sequence[Provider], n_sample: int, allows: Callable[[Cost], bool]
+) -> tuple[Sampling, int]:
+    """How the pilot draws, and the most games it plays.
+
+    It draws from pools of at least two draws if the stocks have as many. Fresh draws are at most
+    a quarter of what the limits pay for; `allows` tells whether they pay for something.
+    """
+    n = len(providers)
+    if min(map(stock, providers)) >= 2 * n_sample:
+        for n_pool in (max(2 * n_sample, _LEAST_POOL), 2 * n_sample):
+            cost = _pools_cost(providers, n_pool)
+            if allows(cost):
+                return Pooled(n_pool, n_sample, replace=False), MOST_GAMES
+        raise _too_dear(cost)
+    games = _FRESH_GAMES
+    while games > 2 and not allows(Cost(4 * games * n, 4 * games * n * n_sample)):
+        games -= 1
+    cost = Cost(games * n, games * n * n_sample)
+    if not allows(cost):
+        raise _too_dear(cost)
+    return Fresh(n_sample), games
+
+
+def _too_dear(cost: Cost) -> BudgetExceeded:
+    return BudgetExceeded(
+        f"the pilot takes {cost.records:,} records in {cost.requests:,} requests, which is beyond "
+        "the limits: raise them, or lower n_sample"
+    )
+
+
+def _pools_cost(providers: Sequence[Provider], n_pool: int) -> Cost:
+    """What the pilot's pools cost: distant sources are asked twice."""
+    requests = sum(1 + is_distant(provider) for provider in providers)
+    return Cost(requests, sum(pool_size(provider, n_pool) for provider in providers))
+
+
+def larger_sampling(pilot: Pilot, n_pool: int) -> Sampling | None:
+    """How a second pilot draws, if pools of `n_pool` are too far from those of the first.
+
+    What the first pilot says of pools many times as large depends on how much of the variance is
+    due to single records, which small pools hardly show. Larger ones are bought anyway.
+    """
+    sampling = pilot.plan.sampling
+    if not isinstance(sampling, Pooled) or not isinstance(sampling.n_boot, int):
+        return None
+    if n_pool < _FAR * sampling.n_pool:
+        return None
+    larger = min(n_pool // 2, _LARGEST_DRAWS * sampling.n_boot)
+    # With draws of 1 to 3 records the first pools hold _LARGEST_DRAWS draws already.
+    return replace(sampling, n_pool=larger) if larger > sampling.n_pool else None
+
+
+def run_pilot(
+    plan: Plan,
+    families: Sequence[Family],
+    minutes: float | None,
+    watch: Watch,
+    before: Pilot | None = None,
+) -> Pilot:
+    """Buy the pilot's records, play its games, and measure.
+
+    A pilot `before` this one, with smaller pools, is continued: its records are the first.
+    """
+    began = time.perf_counter()
+    held = HeldPurchases() if before is None else before.purchases.reopened()
+    limit = _SECONDS
+    if minutes is not None:
+        limit = float(np.clip(60 * minutes * _TIME_SHARE, _SHORTEST, _LONGEST))
+    with (
+        Access(
+            plan.providers,
+            plan.seeds,
+            plan.budget,
+            plan.utility.schema,
+            held,
+            plan.concurrency,
+            plan.timeout,
+        ) as access,
+        single_threaded_blas(mergeable=plan.utility.mergeable),
+    ):
+        times = _buy(plan, access) if before is None else before.requests
+        realisation = plan.sampling.prepare(access)
+        shared = find_copies(plan, realisation, known_stocks(plan, realisation))
+        bench = Bench(plan, realisation, access)
+        probes = probe(bench, families, limit / 2)
+        chosen = main_solver(bench, families, probes)
+        main = bench.solve(*chosen, _LEAST_GAMES, MOST_GAMES, limit / 2, watch)
+        handling = time_handling(plan, bench.draws(range(1)))
+    held.close()
+    moments, pool_fold_seconds = _folded(realisation, main)
+    _, fold_seconds = _folded(replace(realisation, design=None), main)
+    return Pilot(
+        plan=plan,
+        stocks=np.array([stock(provider) for provider in plan.providers]),
+        pool_sizes=realisation.pool_sizes,
+        moments=moments,
+        probes=(*[one for one in probes if one.solver != main.solver], main),
+        fold_seconds=fold_seconds,
+        pool_fold_seconds=pool_fold_seconds,
+        requests=replace(times, handling=handling),
+        shared=shared,
+        purchases=held,
+        cost=Cost(access.report.requests, access.report.records),
+        seconds=time.perf_counter() - began + (0.0 if before is None else before.seconds),
+    )
+
+
+def _buy(plan: Plan, access: Access) -> RequestTimes:
+    """Buy the pools: distant ones in two requests of different sizes, to know their speed."""
+    sampling = plan.sampling
+    if not isinstance(sampling, Pooled):
+        return RequestTimes.of_draws(plan, access)
+    sizes = [pool_size(provider, sampling.n_pool) for provider in plan.providers]
+    if not any(map(is_distant, plan.providers)):
+        access.fetch_pools(sizes)
+        return RequestTimes.none(plan)
+    first = [
+        max(1, size // 4) if is_distant(provider) else size
+        for provider, size in zip(plan.providers, sizes, strict=True)
+    ]
+    seconds = []
+    for wanted in (first, sizes):
+        access.fetch_pools(wanted)
+        usage = access.report.by_provider
+        seconds.append([usage[name].seconds for name in plan.names])
+    return RequestTimes.of_pools(plan, first, sizes, *seconds)
+
+
+def _folded(realisation: Realisation, main: Probe) -> tuple[Moments, float]:
+    """Moments of the games, and the seconds that adding one of them takes."""
+    fold = Fold(main.values.shape[1], None, realisation.design)
+    fold.add(main.values[:1], main.noise[:1])  # loads the kernels
+    started = time.perf_counter()
+    fold.add(main.values[1:], main.noise[1:])
+    seconds = time.perf_counter() - started
+    return fold.moments(), seconds / len(main.values)

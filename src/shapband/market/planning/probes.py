@@ -1,0 +1,163 @@
+"""Probes: games of the pilot solved by every family of solvers, for their noise and their pace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.access.access import Access
+from shapband.engine.chunks import Chunk, Job, chunk_size
+from shapband.engine.plan import Plan
+from shapband.engine.play import Progress, Watch
+from shapband.estimate.fold import Fold
+from shapband.market.planning.solvers import Family, evaluations_per_game
+from shapband.records.draws import Draws, FixedRows
+from shapband.sampling.base import Realisation
+from shapband.sampling.fresh import Fresh
+from shapband.solvers.base import Solution, Solver
+
+MOST_GAMES = 2048  # of the main solver
+_PROBED = (0, 1, 3)  # which of the amounts of work, if evaluations are cheap
+_PROBE_GAMES, _MOST_PROBED = 8, 128  # of every other one
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """Some games of the pilot, solved by one solver.
+
+    Attributes
+    ----------
+    family, work, solver : who solved them
+    values, noise : (n_games, n) as in a solution
+    evaluations : coalitions a game
+    seconds : a game
+    """
+
+    family: Family
+    work: int
+    solver: Solver
+    values: FloatArray
+    noise: FloatArray
+    evaluations: float
+    seconds: float
+
+    @property
+    def spread(self) -> float:
+        """Variance across games, noise included: the mean of all providers."""
+        return float(self.values.var(axis=0).mean())
+
+
+class Bench:
+    """Solves the pilot's games, with one worker.
+
+    Parameters
+    ----------
+    plan : the arguments of the pilot's games
+    realisation : gives their draws
+    access : to the sources
+    """
+
+    def __init__(self, plan: Plan, realisation: Realisation, access: Access) -> None:
+        self.plan = plan
+        self.realisation = realisation
+        self.access = access
+        fresh = isinstance(plan.sampling, Fresh)
+        self._bought = realisation.draws(range(plan.n_games)) if fresh else None
+
+    def draws(self, games: range) -> Chunk:
+        """The draws of some games."""
+        if self._bought is None:
+            return Chunk(games, self.realisation.draws(games))
+        rows = slice(games.start, games.stop)
+        return Chunk(games, [Draws(d.batch, FixedRows(d.rows[rows])) for d in self._bought])
+
+    def solve(
+        self, family: Family, work: int, least: int, most: int, seconds: float,
+        watch: Watch | None = None,
+    ) -> Probe:  # fmt: skip
+        """Solve games until the time is up, at least and at most so many."""
+        solver = family.make(work)
+        plan = replace(self.plan, solver=solver, n_games=most)
+        job = Job.of(plan, self.realisation)
+        size = chunk_size(plan, self.realisation, self.access, 1)
+        most = min(most, self.plan.n_games)
+        if plan.utility.mergeable:
+            job(self.draws(range(1)))  # kernels are compiled or loaded when they are first called
+        solutions: list[Solution] = []
+        paces: list[float] = []
+        done, began = 0, time.perf_counter()
+        fold = Fold(len(plan.names), None)
+        while done < most:
+            left = seconds - (time.perf_counter() - began)
+            step = min(size, least - done) if done < least else int(min(left / paces[-1], size))
+            if step < 1:
+                break
+            games = range(done, min(done + step, most))
+            started = time.perf_counter()
+            solutions.append(job(self.draws(games)))
+            paces.append((time.perf_counter() - started) / len(games))
+            done = games.stop
+            if watch is not None:
+                fold.add(solutions[-1].values, solutions[-1].noise)
+                watch(Progress(most, fold, self.access))
+        return Probe(
+            family, work, solver,
+            np.concatenate([one.values for one in solutions]),
+            np.concatenate([one.noise for one in solutions]),
+            sum(one.evaluations for one in solutions) / done,
+            float(np.median(paces[1:] or paces)),
+        )  # fmt: skip
+
+
+def probe(bench: Bench, families: Sequence[Family], seconds: float) -> list[Probe]:
+    """Solve a few games with a quick and, where that is cheap, slower solvers of every family."""
+    plan, n = bench.plan, len(bench.plan.names)
+    mergeable = plan.utility.mergeable
+    probes: list[Probe] = []
+    each = seconds / (len(_PROBED) * len(families))
+    for family in sorted(families, key=lambda one: not one.noisy):  # the quick ones first
+        works = family.works(n)
+        chosen = [works[at] for at in _PROBED if at < len(works)] if mergeable else works[:1]
+        for work in chosen:
+            if _too_slow(family, work, bench, probes, each):
+                continue
+            probes.append(bench.solve(family, work, _PROBE_GAMES, _MOST_PROBED, each))
+    return probes
+
+
+def _too_slow(
+    family: Family, work: int, bench: Bench, probes: Sequence[Probe], seconds: float
+) -> bool:
+    """Whether a few games would take much longer than planned, by the pace of the others."""
+    if not probes:
+        return False
+    plan, pace = bench.plan, min(one.seconds / one.evaluations for one in probes)
+    solver = family.make(work)
+    needed = evaluations_per_game(solver, plan.names, plan.seeds, mergeable=plan.utility.mergeable)
+    return pace * needed * _PROBE_GAMES > 2 * seconds
+
+
+def main_solver(
+    bench: Bench, families: Sequence[Family], probes: Sequence[Probe]
+) -> tuple[Family, int]:
+    """The solver to play the most games with: it shows the variance best for its time.
+
+    The error of a variance is proportional to the variance, noise included, so the square of that
+    times the time of a game is to be small.
+    """
+    plan, n = bench.plan, len(bench.plan.names)
+    true = min(max(one.spread - float(one.noise.mean()), one.spread / 10) for one in probes)
+    losses = {(one.family, one.work): one.spread**2 * one.seconds for one in probes}
+    pace = min(one.seconds / one.evaluations for one in probes)
+    for family in families:
+        work = family.works(n)[0]
+        if not family.noisy and (family, work) not in losses:
+            needed = evaluations_per_game(
+                family.make(work), plan.names, plan.seeds, mergeable=plan.utility.mergeable
+            )
+            losses[family, work] = true**2 * needed * pace
+    return min(losses, key=lambda one: losses[one])

@@ -1,0 +1,144 @@
+"""The time that a method will take, from the pace of the pilot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shapband.access.access import is_distant
+from shapband.engine.chunks import distant_games
+from shapband.estimate.fold import FOLD
+from shapband.market.planning.pilot import Pilot
+from shapband.market.planning.samplings import Method
+from shapband.market.planning.solvers import Family, evaluations_per_game
+
+_PROCESSES_START = 4.0  # seconds of work from which worker processes are started
+_STARTING = 2.0  # seconds until they are ready, in which one worker's share is done
+_LEAST_PART = 0.5  # of the time of a quick solver that a quicker one takes at least
+_MUCH = 1e9  # seconds of work for which workers are surely started
+_MOST = 10**7  # games that are ever proposed
+
+
+@dataclass(frozen=True, eq=False)
+class TimeModel:
+    """Predicts seconds.
+
+    Attributes
+    ----------
+    pilot : whose pace is used
+    n_sample : records in a draw
+    n_jobs : workers that solve games at the same time
+    """
+
+    pilot: Pilot
+    n_sample: int
+    n_jobs: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_known", {})
+
+    def evaluations(self, family: Family, work: int) -> float:
+        """Coalitions that a solver evaluates in a game."""
+        known: dict[tuple[str, int], float] = vars(self)["_known"]
+        plan = self.pilot.plan
+        if (family.name, work) not in known:
+            known[family.name, work] = evaluations_per_game(
+                family.make(work), plan.names, plan.seeds, mergeable=plan.utility.mergeable
+            )
+        return known[family.name, work]
+
+    def per_game(self, family: Family, work: int, method: Method, group: int = 0) -> float:
+        """Seconds to solve a game with one worker, and to add it to the sums."""
+        pilot = self.pilot
+        fold = pilot.pool_fold_seconds if method.pooled else pilot.fold_seconds
+        if group:
+            fold += pilot.fold_seconds * max(FOLD / group - 1, 0.0)  # games are added by shuffles
+        return self._solve_seconds(family, work) + fold
+
+    def _solve_seconds(self, family: Family, work: int) -> float:
+        """Interpolate between the family's probes; without any, use the pace of the others."""
+        needed = self.evaluations(family, work)
+        probes = sorted(
+            (one for one in self.pilot.probes if one.family == family),
+            key=lambda one: one.evaluations,
+        )
+        if not probes:
+            return needed * min(one.seconds / one.evaluations for one in self.pilot.probes)
+        low, high = probes[0], probes[-1]
+        if high.evaluations <= low.evaluations:
+            return high.seconds * needed / high.evaluations
+        slope = max((high.seconds - low.seconds) / (high.evaluations - low.evaluations), 0.0)
+        return max(low.seconds + slope * (needed - low.evaluations), low.seconds * _LEAST_PART)
+
+    def fixed(self, method: Method, n_pool: int) -> float:
+        """Seconds before the first game: the pilot's, and to complete the pools."""
+        pilot = self.pilot
+        if not method.pooled:
+            first = distant_games(pilot.plan) * self._fetch if self._overlaps else 0.0
+            return pilot.seconds + first
+        held = np.zeros_like(pilot.stocks)
+        if pilot.pool_sizes is not None:
+            held = pilot.pool_sizes.astype(np.float64)
+        missing = np.maximum(method.pool_sizes(n_pool, pilot.stocks) - held, 0.0)
+        return pilot.seconds + pilot.requests.seconds(missing)
+
+    def seconds(
+        self, method: Method, n_pool: int, family: Family, work: int, n_games: int
+    ) -> float:
+        """Wall time of the whole valuation, the pilot included."""
+        group = method.per_shuffle(n_pool, self.pilot.stocks)
+        solve = self._shared(self.per_game(family, work, method, group) * n_games)
+        fetch = 0.0 if method.pooled else self._fetch * n_games
+        both = max(fetch, solve) if self._overlaps else fetch + solve
+        return self.fixed(method, n_pool) + both
+
+    def games_within(
+        self, method: Method, n_pool: int, family: Family, work: int, seconds: float
+    ) -> int:
+        """Most games that can be played in this time."""
+        left = seconds - self.fixed(method, n_pool)
+        group = method.per_shuffle(n_pool, self.pilot.stocks)
+        pace = self.per_game(family, work, method, group)
+        fetch = 0.0 if method.pooled else self._fetch
+        most = 0
+        # Alone, and with all workers, which are started only if there is enough to do.
+        for jobs, start in ((1, 0.0), (self.n_jobs, self._shared(_MUCH) - _MUCH / self.n_jobs)):
+            both = max(fetch, pace / jobs) if self._overlaps else fetch + pace / jobs
+            games = int(min(max(left - start, 0.0) / max(both, 1e-9), _MOST))
+            if self.seconds(method, n_pool, family, work, games) <= seconds * (1 + 1e-9):
+                most = max(most, games)
+        return most
+
+    def _shared(self, seconds: float) -> float:
+        """Seconds of work that the workers share."""
+        if self.n_jobs == 1:
+            return seconds
+        if self.pilot.plan.utility.threaded:
+            return seconds / self.n_jobs
+        if seconds < _PROCESSES_START:
+            return seconds
+        return _STARTING + (seconds - _STARTING) / self.n_jobs
+
+    @cached_property
+    def _fetch(self) -> float:
+        """Seconds to fetch the fresh draws of a game."""
+        requests = self.pilot.requests
+        asked = requests.per_game(np.full_like(self.pilot.stocks, float(self.n_sample)))
+        if requests.waits.any() and not self._bound:
+            return max(asked, requests.handling)
+        return asked + requests.handling
+
+    @property
+    def _bound(self) -> bool:
+        """Whether a distant source is asked from the calling thread."""
+        providers = self.pilot.plan.providers
+        return any(is_distant(one) and not one.source.waits for one in providers)
+
+    @property
+    def _overlaps(self) -> bool:
+        """Whether draws are fetched while games are solved."""
+        plan = self.pilot.plan
+        waits = any(one.source.waits for one in plan.providers)
+        return waits and not self._bound and plan.concurrency > 1

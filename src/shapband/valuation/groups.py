@@ -1,0 +1,155 @@
+"""What a valuation says about groups of providers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.errors import InvalidInput
+from shapband.estimate import intervals
+from shapband.estimate.accumulate import Moments
+from shapband.estimate.documents import moments_document, moments_of
+from shapband.estimate.grouped import together
+from shapband.grouping import Grouping
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shapband.valuation.valuation import Valuation
+
+
+def moment_columns(found: Groups | Valuation, moments: Moments, level: float) -> dict[str, Any]:
+    """The moments of groups or of providers with their errors, as columns of a data frame."""
+    low, high = found.interval(level).T
+    variance_low, variance_high = found.variance_interval(level).T
+    return {
+        "expectation": found.expectation,
+        "standard_error": found.standard_error,
+        "low": low,
+        "high": high,
+        "standard_deviation": found.standard_deviation,
+        "variance": found.variance,
+        "variance_standard_error": found.variance_standard_error,
+        "variance_low": variance_low,
+        "variance_high": variance_high,
+        "raw_variance": moments.raw_variance,
+        "solver_variance": moments.solver_variance,
+    }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups:
+    """The moments of every group's value, which is the sum of its members' Owen values.
+
+    It is the Shapley value of the group in the game in which every group takes part as one
+    player.
+
+    Attributes
+    ----------
+    grouping : the names of the groups, and the positions of their members among the providers
+    provider_names : all providers, members of a group or not
+    moments : sums over games of the groups' values
+    provider_moments : those of the providers, in the same games
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> task = sb.datasets.wine()
+    >>> coast = sb.Group("coast", task.providers[:4])
+    >>> valuation = sb.value([coast, *task.providers[4:]], task.utility, sampling=sb.Fresh(60),
+    ...                      n_games=20, seed=0)
+    >>> valuation.groups.names, valuation.groups.interval().shape
+    (('coast',), (1, 2))
+    >>> len(valuation.groups.members["coast"])
+    4
+    """
+
+    grouping: Grouping
+    provider_names: tuple[str, ...]
+    moments: Moments
+    provider_moments: Moments
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The groups, in the order of all arrays."""
+        return self.grouping.names
+
+    @property
+    def members(self) -> dict[str, tuple[str, ...]]:
+        """The providers of every group."""
+        return {
+            name: tuple(self.provider_names[place] for place in places)
+            for name, places in zip(self.names, self.grouping.members, strict=True)
+        }
+
+    @property
+    def labels(self) -> list[str]:
+        """The group of every provider, empty for those that stand alone."""
+        return self.grouping.labels(len(self.provider_names))
+
+    @property
+    def all_moments(self) -> Moments:
+        """Moments of the providers, then of the groups; intervals are computed from these."""
+        return together(self.provider_moments, self.moments)
+
+    @property
+    def expectation(self) -> FloatArray:
+        """(n_groups,) estimate of the expectation."""
+        return self.moments.expectation
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """(n_groups,) standard error of the expectation."""
+        return intervals.standard_error(self.moments)
+
+    @property
+    def variance(self) -> FloatArray:
+        """(n_groups,) estimate of the variance, solver noise removed. It may be negative."""
+        return self.moments.variance
+
+    @property
+    def standard_deviation(self) -> FloatArray:
+        """(n_groups,) square root of `variance`, NaN where `variance` is negative."""
+        return np.sqrt(np.where(self.variance < 0, np.nan, self.variance))
+
+    @property
+    def variance_standard_error(self) -> FloatArray:
+        """(n_groups,) standard error of the variance."""
+        return intervals.variance_standard_error(self.moments)
+
+    def interval(self, level: float = 0.95) -> FloatArray:
+        """(n_groups, 2) confidence interval for the expectation."""
+        return intervals.expectation_interval(self.all_moments, level)[-len(self.names) :]
+
+    def variance_interval(self, level: float = 0.95) -> FloatArray:
+        """(n_groups, 2) confidence interval for the variance."""
+        return intervals.variance_interval(self.all_moments, level)[-len(self.names) :]
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Return a data frame with one row per group."""
+        import pandas as pd
+
+        members = {"providers": [len(places) for places in self.grouping.members]}
+        columns = members | moment_columns(self, self.moments, level)
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="group"))
+
+    def __repr__(self) -> str:
+        return f"<Groups {', '.join(map(repr, self.names))}>"
+
+    def to_document(self) -> dict[str, Any]:
+        """Write the groups for the JSON of a valuation."""
+        return {"labels": self.labels, "moments": moments_document(self.moments)}
+
+    @staticmethod
+    def of_document(
+        document: Mapping[str, Any], names: tuple[str, ...], providers: Moments
+    ) -> Groups:
+        """Read the groups from the JSON of a valuation, given its providers and their moments."""
+        grouping = Grouping.of_labels(document["labels"])
+        if grouping is None or len(document["labels"]) != len(names):
+            raise InvalidInput("Valuation.from_json: the labels must name a group of some provider")
+        return Groups(grouping, names, moments_of(document["moments"]), providers)

@@ -1,0 +1,199 @@
+"""What the single games of a valuation say about the distribution of the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.checks import check_number, printable
+from shapband.errors import InvalidInput
+from shapband.estimate import tails
+from shapband.estimate.accumulate import Moments
+from shapband.estimate.intervals import check_level
+from shapband.valuation.text import table_lines, with_digits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LEAST_GAMES = 4  # Fisher's z has the variance 1 / (n - 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Quantiles and tails of every provider's value over games, with their intervals.
+
+    Attributes
+    ----------
+    names : the providers
+    statistics : what was estimated: ``quantile 0.05`` and others, ``negative`` for the
+        probability of a negative value, ``shortfall 0.1`` for the mean of the lowest tenth
+    estimate, low, high : (n, n_statistics) estimates and the ends of their intervals; an end is
+        infinite, or NaN for the shortfall, where there are too few games for it
+    standard_error : (n, n_statistics) of the shortfall; NaN for the others, which have exact
+        intervals instead
+    level : confidence level of each interval
+    n_games, n_played : the games used, which are the first ones, and all that were played
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> task = sb.datasets.wine()
+    >>> valuation = sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=50,
+    ...                      seed=0)
+    >>> found = valuation.distribution(quantiles=(0.5,))
+    >>> found.statistics, found.estimate.shape
+    (('quantile 0.5', 'negative', 'shortfall 0.1'), (10, 3))
+    """
+
+    names: tuple[str, ...]
+    statistics: tuple[str, ...]
+    estimate: FloatArray
+    standard_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float
+    n_games: int
+    n_played: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a data frame with one row per provider and statistic."""
+        import pandas as pd
+
+        index = pd.MultiIndex.from_product(
+            [self.names, self.statistics], names=["provider", "statistic"]
+        )
+        columns = ("estimate", "standard_error", "low", "high")
+        return pd.DataFrame({name: getattr(self, name).ravel() for name in columns}, index=index)
+
+    def __str__(self) -> str:
+        half = (self.high - self.low) / 2
+        errors = np.where(np.isfinite(half), half, self.standard_error)
+        columns = zip(self.estimate.T, errors.T, strict=True)
+        cells = [with_digits(estimate, error) for estimate, error in columns]
+        names = [printable(name) for name in self.names]
+        rows = zip(names, *cells, strict=True)
+        header = ("provider", *self.statistics)
+        return "\n".join([_from_games(self.n_games, self.n_played), "", *table_lines(header, rows)])
+
+
+@dataclass(frozen=True, eq=False)
+class Correlation:
+    """Correlations of the providers' values over games, with their errors.
+
+    Attributes
+    ----------
+    names : the providers, in the order of all rows and columns
+    estimate : (n, n) correlations, NaN for a provider whose value never changes
+    standard_error : (n, n) of the correlations
+    low, high : (n, n) ends of their intervals
+    level : confidence level of each interval
+    n_games, n_played : the games used, which are the first ones, and all that were played
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> task = sb.datasets.wine()
+    >>> valuation = sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=50,
+    ...                      seed=0)
+    >>> valuation.correlation().estimate.shape
+    (10, 10)
+    """
+
+    names: tuple[str, ...]
+    estimate: FloatArray
+    standard_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float
+    n_games: int
+    n_played: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the correlations as a square data frame."""
+        import pandas as pd
+
+        index = pd.Index(self.names, name="provider")
+        return pd.DataFrame(self.estimate, index=index, columns=index)
+
+    def __str__(self) -> str:
+        names = [printable(name) for name in self.names]
+        rows = [
+            (name, *("not known" if np.isnan(r) else f"{r:.2f}" for r in row))
+            for name, row in zip(names, self.estimate, strict=True)
+        ]
+        header = ("correlation", *names)
+        return "\n".join([_from_games(self.n_games, self.n_played), "", *table_lines(header, rows)])
+
+
+def distribution(
+    names: tuple[str, ...],
+    games: FloatArray,
+    n_played: int,
+    quantiles: tuple[float, ...],
+    tail: float,
+    level: float,
+) -> Distribution:
+    """Estimate quantiles and tails from the games that were kept."""
+    check_level(level)
+    _check_games("distribution", games)
+    for probability in quantiles:
+        _check_probability("quantiles", probability)
+    _check_probability("tail", tail)
+    found = {
+        **{f"quantile {p:g}": tails.quantile(games, p, level) for p in quantiles},
+        "negative": tails.probability_below(games, 0.0, level),
+        f"shortfall {tail:g}": tails.shortfall(games, tail, level),
+    }
+    table = np.stack([np.stack(statistic, axis=1) for statistic in found.values()], axis=1)
+    return Distribution(
+        names=names,
+        statistics=tuple(found),
+        estimate=table[..., 0],
+        standard_error=table[..., 1],
+        low=table[..., 2],
+        high=table[..., 3],
+        level=level,
+        n_games=len(games),
+        n_played=n_played,
+    )
+
+
+def correlation(
+    names: tuple[str, ...], games: FloatArray, n_played: int, level: float
+) -> Correlation:
+    """Estimate the correlations from the games that were kept."""
+    check_level(level)
+    _check_games("correlation", games)
+    found = tails.correlation(games, level)
+    return Correlation(names, *found, level=level, n_games=len(games), n_played=n_played)
+
+
+def check_single_games(moments: Moments, question: str) -> None:
+    """Refuse games that were averaged over who takes part: they do not show single values."""
+    if moments.averaged is not None:
+        raise InvalidInput(
+            f"{question}: presence was averaged over, so the values with some providers absent are "
+            "not known: use Fresh, or a solver such as Strata, with which presence is drawn"
+        )
+
+
+def _check_games(question: str, games: FloatArray) -> None:
+    if len(games) < _LEAST_GAMES:
+        raise InvalidInput(
+            f"{question}: this needs the values of at least {_LEAST_GAMES} games; the valuation "
+            f"keeps {len(games)}: finish the run, play more games, or raise keep_games"
+        )
+
+
+def _check_probability(name: str, probability: float) -> None:
+    if not 0 < check_number(name, probability) < 1:
+        raise InvalidInput(f"{name} must lie strictly between 0 and 1; received {probability!r}")
+
+
+def _from_games(n_games: int, n_played: int) -> str:
+    if n_games == n_played:
+        return f"values in {n_games:,} games"
+    return f"values in the first {n_games:,} games, which were kept, of {n_played:,}"

@@ -1,0 +1,371 @@
+"""Valuations as text and HTML tables; the standard error sets how many digits are shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+
+from shapband._typing import BoolArray, FloatArray
+from shapband.checks import printable
+from shapband.estimate.accumulate import Moments
+from shapband.estimate.errors import error_parts
+from shapband.estimate.intervals import endless_half_widths
+from shapband.estimate.joint import total_half_width
+from shapband.estimate.participation import participation_parts, takes_part_at_random
+from shapband.estimate.shapes import (
+    games_to_be_constant,
+    maybe_constant,
+    never_present,
+    very_skewed,
+)
+from shapband.indices import SHAPLEY
+from shapband.sampling.distinct import REMEDY, format_repeats
+from shapband.sampling.shared import format_shared
+
+if TYPE_CHECKING:
+    from shapband.valuation.valuation import Valuation
+
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+# Entries of a valuation's `setup` that say why the library chose something, and their labels.
+REASONS = {
+    "presence": "presence: ",
+    "training": "training: ",
+    "utility_chosen": "utility: chosen because ",
+    "chosen": "solver:  chosen because ",
+    "certain": "games:   all are equal, because ",
+}
+
+
+def valuation_text(valuation: Valuation) -> str:
+    """Format a valuation as text: the providers sorted by value, then access, time and method."""
+    return "\n".join(
+        [
+            *_headline(valuation),
+            "",
+            *table_lines(*valuation_table(valuation)),
+            *(line for caveat in caveats(valuation) for line in caveat),
+            "",
+            *on_participation(valuation),
+            *_on_pools(valuation),
+            f"sources: {valuation.access.records:,} records in {valuation.access.requests:,} "
+            f"requests, total request time {valuation.access.seconds:.2f} s",
+            f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
+            f"method:  {printable(_method(valuation))}; seed {valuation.seed}",
+            *_reasons(valuation),
+        ]
+    )
+
+
+def valuation_html(valuation: Valuation) -> str:
+    """Format a valuation as an HTML table for notebooks. All text in it is escaped."""
+    notes = [line for caveat in caveats(valuation) for line in caveat]
+    notes += [*on_participation(valuation), *_on_pools(valuation)]
+    return html_table(_headline(valuation), valuation_table(valuation), notes)
+
+
+def html_table(headline: Iterable[str], table: Table, notes: Iterable[str]) -> str:
+    """Format a table as HTML, with lines before and after it. All text in it is escaped."""
+    header, rows = table
+    division = ElementTree.Element("div")
+    for line in headline:
+        ElementTree.SubElement(division, "p").text = line
+    body = ElementTree.SubElement(division, "table")
+    for tag, cells in [("th", header), *(("td", cells) for cells in rows)]:
+        row = ElementTree.SubElement(body, "tr")
+        for place, text in enumerate(cells):
+            style = f"text-align: {'left' if place == 0 else 'right'}"
+            if place == 0 and text.startswith("  "):
+                style += "; padding-left: 2em"  # a member of the group above
+            cell = ElementTree.SubElement(row, tag, style=style)
+            cell.text = text.strip()
+    for line in notes:
+        ElementTree.SubElement(division, "p").text = line
+    return ElementTree.tostring(division, encoding="unicode", method="html")
+
+
+def valuation_table(valuation: Valuation) -> Table:
+    """Header and cells of a valuation's table, the largest expectation first.
+
+    The members of a group are below it and indented.
+    """
+    rows = _Rows.of(valuation)
+    names, order = _listed(valuation, rows.expectation)
+    half = np.diff(rows.interval, axis=1)[:, 0] / 2
+    total = float(valuation.expectation.sum())
+    divisible = total > total_half_width(valuation.moments, 0.95)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviation_error = rows.variance_standard_error / (2 * rows.deviation)
+    columns = [
+        with_digits(rows.expectation[order], half[order]),
+        with_digits(half[order], half[order]),
+        [f"{100 * one / total:.1f} %" if divisible else "–" for one in rows.expectation[order]],
+        with_digits(rows.deviation[order], np.fmin(deviation_error, rows.deviation)[order]),
+    ]
+    header: tuple[str, ...] = ("provider", "expectation", "± 95 %", "share", "sd of value")
+    if takes_part_at_random(valuation.moments):
+        parts = participation_parts(valuation.moments)
+        mean, error = parts["expectation_present"], parts["standard_error_present"]
+        columns.append([f"{100 * rate:.1f} %" for rate in parts["rate"][order]])
+        columns.append(with_digits(mean[order], error[order]))
+        columns.append(with_digits(error[order], error[order]))
+        header = (*header, "takes part", "if present", "std. error")
+    return header, list(zip(names, *columns, strict=True))
+
+
+class _Rows(NamedTuple):
+    """What the table shows of the providers, and after them of the groups."""
+
+    expectation: FloatArray
+    interval: FloatArray
+    deviation: FloatArray
+    variance_standard_error: FloatArray
+
+    @staticmethod
+    def of(valuation: Valuation) -> _Rows:
+        parts = [
+            _Rows(
+                part.expectation,
+                part.interval(0.95),
+                part.standard_deviation,
+                part.variance_standard_error,
+            )
+            for part in (valuation, valuation.groups)
+            if part is not None
+        ]
+        return _Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _listed(valuation: Valuation, expectation: FloatArray) -> tuple[list[str], list[int]]:
+    """Names in the order of the table, and their rows: groups come after the providers."""
+    n, groups = len(valuation.names), valuation.groups
+    members = {} if groups is None else dict(enumerate(groups.grouping.members, start=n))
+    inside = {place for places in members.values() for place in places}
+    names = [*valuation.names, *(() if groups is None else groups.names)]
+
+    def sorted_by_value(rows: Iterable[int]) -> list[int]:
+        return sorted(rows, key=lambda row: -expectation[row])
+
+    listed: list[tuple[str, int]] = []
+    for row in sorted_by_value(row for row in range(len(names)) if row not in inside):
+        listed.append((printable(names[row]), row))
+        below = sorted_by_value(members.get(row, ()))
+        listed.extend((f"  {printable(names[member])}", member) for member in below)
+    shown, order = zip(*listed, strict=True)
+    return list(shown), list(order)
+
+
+def with_digits(values: Iterable[float], errors: Iterable[float]) -> list[str]:
+    """Format numbers to two significant digits of their errors, with aligned decimal points.
+
+    Examples
+    --------
+    >>> with_digits([0.084407, 0.0661], [0.0176, 0.0018])
+    ['0.084 ', '0.0661']
+    """
+    pairs = zip(values, errors, strict=True)
+    numbers = [(float(value), decimals(error, value)) for value, error in pairs]
+    most = max((places for _, places in numbers), default=0)
+    texts = []
+    for value, places in numbers:
+        if math.isfinite(value):
+            point = 1 if places == 0 < most else 0
+            texts.append(f"{value:.{places}f}" + " " * (most - places + point))
+        else:
+            texts.append("not known" if math.isnan(value) else "unbounded")
+    return texts
+
+
+def decimals(error: float, value: float) -> int:
+    """Decimal places that show two significant digits of an error, or six of an exact value."""
+    known = math.isfinite(error) and error > 0
+    scale, digits = (error, 2) if known else (abs(value), 6)
+    if not math.isfinite(scale) or scale == 0:
+        return 6
+    return min(max(digits - 1 - math.floor(math.log10(scale)), 0), 12)
+
+
+def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Align a table: the first column to the left, the others to the right.
+
+    Examples
+    --------
+    >>> table_lines(("name", "n"), [("a", "10"), ("long one", "1")])
+    ['name       n', 'a         10', 'long one   1']
+    """
+    lines = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def _method(valuation: Valuation) -> str:
+    """Utility, v(∅), sampling and solver; the index and the reasons have lines of their own."""
+    words = valuation.setup.items()
+    return ", ".join(text for word, text in words if word not in ("index", *REASONS))
+
+
+def _reasons(valuation: Valuation) -> list[str]:
+    """How presence entered, and why the library took this utility and this solver."""
+    setup = valuation.setup
+    return [f"{label}{printable(setup[word])}" for word, label in REASONS.items() if word in setup]
+
+
+def _headline(valuation: Valuation) -> list[str]:
+    n, groups, games = len(valuation.names), valuation.groups, valuation.n_games
+    nested = ""
+    if groups is not None:
+        inside, count = sum(map(len, groups.grouping.members)), len(groups.names)
+        some = "" if inside == n else f", {inside} of them"
+        nested = f"{some} in {count} group{'s' * (count > 1)}"
+    lines = [
+        f"{n} provider{'s' * (n > 1)}{nested}, {games:,} game{'s' * (games > 1)} "
+        f"({printable(valuation.stopped)})",
+        f"of {printable(valuation.target)}",
+    ]
+    if valuation.index != repr(SHAPLEY):
+        lines.append(
+            f"values of the index {printable(valuation.index)}, which need not sum to v(N) − v(∅)"
+        )
+    return lines
+
+
+def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
+    """What to look at before the numbers are used: the lines of each caveat."""
+    found: list[tuple[str, ...]] = []
+    if valuation.failures:
+        found.append(
+            (
+                f"{valuation.failures:,} of {valuation.evaluations:,} coalitions could not be "
+                "evaluated and count with the value given by failed=",
+            )
+        )
+    repeats = format_repeats(
+        valuation.names, valuation.distinct_records, valuation.draw_sizes, valuation.pool_sizes
+    )
+    if repeats:
+        found.append((repeats, REMEDY))
+    shared = format_shared(valuation.shared_records)
+    if shared:
+        found.append((f"{shared}: a copy takes value from what it was copied from",))
+    found.extend((line,) for line in _shape_caveats(valuation))
+    variance = valuation.variance
+    if valuation.groups is not None:
+        variance = np.concatenate([variance, valuation.groups.variance])
+    if np.isnan(variance).any():
+        found.append(
+            ("not known: one permutation does not show the solver's noise; use two or more",)
+        )
+    if (variance < 0).any():
+        found.append(
+            (
+                "not known: the estimate of the variance is negative; play more games, or use more "
+                "evaluations",
+            )
+        )
+    return found
+
+
+def on_participation(valuation: Valuation) -> list[str]:
+    """Say what the variances are due to, over all providers."""
+    if not takes_part_at_random(valuation.moments):
+        return []
+    parts = participation_parts(valuation.moments)
+    whole = float(valuation.variance.sum())
+    if not whole > 0:
+        return []
+    own = min(max(float(parts["variance_participation"].sum()) / whole, 0.0), 1.0)
+    if "variance_between_draws" in parts:
+        data = min(max(float(parts["variance_between_draws"].sum()) / whole, 0.0), 1.0 - own)
+        first, last = round(100 * own), round(100 * data)
+        return [
+            f"variance: {first} % from the provider's own presence, {100 - first - last} % from "
+            f"that of the others, {last} % from the data"
+        ]
+    return [
+        f"variance: {100 * own:.0f} % from the provider's own presence, {100 * (1 - own):.0f} % "
+        "from the data and the others"
+    ]
+
+
+def _on_pools(valuation: Valuation) -> list[str]:
+    """Say where the errors of games from pools come from, what would lower them, and which sd."""
+    if valuation.moments.pools is None:
+        return []
+    causes, best = error_causes(valuation.moments), best_of_more_games(valuation.moments)
+    said = f"error:   {causes} (shares of the squared error)"
+    lines = []
+    if causes:
+        lines = [f"{said};", f"         {best}"] if best else [said]
+    if valuation.target_code == "pools":
+        lines.append(
+            "sd:      of draws that repeat records; Pooled(replace=False) gives that of the sources"
+        )
+    return lines
+
+
+def error_causes(moments: Moments) -> str:
+    """Say what part of the squared errors of all providers each cause has; empty without errors."""
+    parts = error_parts(moments)
+    causes = {"number of games": parts.games, "solver": parts.solver, "pools": parts.pools}
+    squares = {cause: float(np.nansum(part)) for cause, part in causes.items()}
+    total = sum(squares.values())
+    seen = [(cause, square) for cause, square in squares.items() if square > 0]
+    return ", ".join(f"{100 * square / total:.0f} % from the {cause}" for cause, square in seen)
+
+
+def best_of_more_games(moments: Moments) -> str:
+    """Say what half width any number of games from these pools would leave; empty if none.
+
+    It is the largest of all providers, to be compared with the largest ± in the table.
+    """
+    left = float(np.nanmax(endless_half_widths(moments, 0.95), initial=0.0))
+    return f"more games alone reach ±{left:.{decimals(left, left)}f} at best" if left > 0 else ""
+
+
+def _shape_caveats(valuation: Valuation) -> list[str]:
+    """Say which intervals cannot be had or trusted yet, because of the values' distribution."""
+    lines = []
+    absent = _flagged(valuation, never_present)
+    if absent:
+        lines.append(f"unbounded: {absent} took part in no game; play more games")
+    same = _flagged(
+        valuation, lambda moments: maybe_constant(moments, 0.95) & ~never_present(moments)
+    )
+    if same:
+        lines.append(
+            f"unbounded: the values of {same} were the same in all "
+            f"{valuation.n_games} games, which does not exclude a rare event; play "
+            f"{games_to_be_constant(0.95)} games or more"
+        )
+    skewed = _flagged(valuation, very_skewed)
+    if skewed:
+        lines.append(
+            f"the values of {skewed} are very skewed for "
+            f"{valuation.n_games:,} games: the intervals may hold too rarely; play more games"
+        )
+    return lines
+
+
+def _flagged(valuation: Valuation, test: Callable[[Moments], BoolArray]) -> str:
+    """Name up to three providers and groups for which a test is true, and count the others."""
+    flags, names, groups = test(valuation.moments), valuation.names, valuation.groups
+    if groups is not None:
+        flags = np.concatenate([flags, test(groups.all_moments)[len(names) :]])
+        names += groups.names
+    return some_names(names, flags)
+
+
+def some_names(names: Iterable[str], flags: BoolArray) -> str:
+    """Name up to three of those whose flag is set, and count the others; empty if none is."""
+    found = [printable(name) for name, one in zip(names, flags, strict=True) if one]
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return ", ".join(found[:3]) + more

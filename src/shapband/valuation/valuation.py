@@ -1,0 +1,409 @@
+"""The result of a valuation: expectation and variance of each value, and their errors."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from shapband._typing import BoolArray, FloatArray, IntArray
+from shapband.access.meter import AccessReport, Usage
+from shapband.errors import InvalidInput
+from shapband.estimate import intervals, joint
+from shapband.estimate.accumulate import Moments
+from shapband.estimate.documents import moments_document, moments_of, to_array, to_numbers
+from shapband.estimate.errors import error_parts
+from shapband.estimate.participation import participation_parts, takes_part_at_random
+from shapband.indices import SHAPLEY
+from shapband.sampling.distinct import repeated
+from shapband.sampling.shared import Shared
+from shapband.valuation import several, spread
+from shapband.valuation.groups import Groups, moment_columns
+from shapband.valuation.text import valuation_html, valuation_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shapband.market.paying.payouts import Payouts
+    from shapband.report.plots import Plots
+
+_FORMAT = 3
+# Format 2 has no covariances, and no errors of pools and shuffles; early texts of format 3 do not
+# tell the distinct records.
+_READABLE = (2, 3)
+StopCode = Literal["n_games", "budget", "rule", "pools", "interrupted", "unfinished"]
+
+
+class Stopped(NamedTuple):
+    """Why no further games were played: a code for programs and a sentence for readers."""
+
+    code: StopCode
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Valuation:
+    """The moments of every provider's value, and how they were obtained.
+
+    With groups of providers the values are Owen values, which add up to the values of the groups.
+
+    Two uncertainties are kept apart: `variance` is the spread of the value from one data draw
+    to the next, which is real and does not shrink with work; `standard_error` and the intervals
+    say how well the estimates are known, which does.
+
+    Attributes
+    ----------
+    names : the providers, in the order of all arrays
+    moments : sums over games from which all estimates are computed
+    games : (n_games, n) per-game values; expected values given the draws of a game, if
+        ``setup["presence"]`` says that presence was averaged over
+    access : what was asked of the sources, in total and per provider
+    evaluations : distinct coalitions evaluated, over all games
+    failures : how many evaluations failed and were given the utility's `failed` value
+    draw_sizes : (n,) records of each provider in a game
+    pool_sizes : (n,) records in each provider's pool, or None without pools
+    distinct_records : (n,) different records in each provider's pool, or without pools in its
+        stock, counted up to the size of a draw; NaN where they are not known, None if none are
+    shared_records : pairs of providers with more than a third of their different records in
+        common, and providers that repeat more than a third of their own, in stocks that are in
+        memory or in pools; columns such as an identifier, and last digits, may differ
+    one_target : providers whose records all have the same target, such as one class, unless all
+        records have it; found where `shared_records` are
+    target : what the moments are moments of
+    target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
+    stopped : why no further games were played
+    stopped_code : the same for programs: ``n_games``, ``budget``, ``rule``, ``pools`` if the
+        rule cannot be met with these pools, ``interrupted`` by Ctrl-C, or ``unfinished`` in a run
+        that is not finished
+    seed : the seed; the same seed gives the same valuation
+    setup : utility, v(∅), index, sampling, solver and participation as text, and why the solver
+        was chosen and presence was averaged over or drawn
+    seconds : wall time with access; in a run, the sum over sessions, without the pauses
+    groups : what the groups of providers are worth, or None without groups
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> task = sb.datasets.wine()
+    >>> valuation = sb.value(task.providers, task.utility, sampling=sb.Pooled(250, 60),
+    ...                      n_games=20, seed=0)
+    >>> valuation.expectation.shape, valuation.access.records
+    ((10,), 2477)
+    """
+
+    names: tuple[str, ...]
+    moments: Moments
+    games: FloatArray
+    access: AccessReport
+    evaluations: int
+    failures: int
+    draw_sizes: IntArray
+    pool_sizes: IntArray | None
+    target: str
+    target_code: str
+    stopped: str
+    stopped_code: StopCode
+    seed: int
+    setup: Mapping[str, str]
+    seconds: float
+    groups: Groups | None = None
+    distinct_records: FloatArray | None = None
+    shared_records: tuple[Shared, ...] = ()
+    one_target: tuple[str, ...] = ()
+
+    @property
+    def n_games(self) -> int:
+        """Number of games played."""
+        return self.moments.n_games
+
+    @property
+    def index(self) -> str:
+        """The index whose values these are, as text: ``Shapley()`` unless another was chosen."""
+        return self.setup.get("index", repr(SHAPLEY))
+
+    @property
+    def expectation(self) -> FloatArray:
+        """(n,) estimate of E[φ]."""
+        return self.moments.expectation
+
+    @property
+    def variance(self) -> FloatArray:
+        """(n,) estimate of Var(φ), solver noise removed. It may be negative by chance."""
+        return self.moments.variance
+
+    @property
+    def raw_variance(self) -> FloatArray:
+        """(n,) sample variance of `games`, solver noise included."""
+        return self.moments.raw_variance
+
+    @property
+    def solver_variance(self) -> FloatArray:
+        """(n,) the part of `raw_variance` that is solver noise."""
+        return self.moments.solver_variance
+
+    @property
+    def negative_variance(self) -> FloatArray:
+        """(n,) flags: the estimate is negative, so the variance is small against its error."""
+        return np.asarray(self.variance < 0)
+
+    @property
+    def repeated_records(self) -> BoolArray:
+        """(n,) flags: more than a third of a pool, or of a draw larger than that, are repeats."""
+        if self.distinct_records is None:
+            return np.zeros(len(self.names), dtype=bool)
+        return repeated(self.distinct_records, self.draw_sizes, self.pool_sizes)
+
+    @property
+    def standard_deviation(self) -> FloatArray:
+        """(n,) square root of `variance`, NaN where `variance` is negative."""
+        return np.sqrt(np.where(self.negative_variance, np.nan, self.variance))
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """(n,) standard error of the expectation."""
+        return intervals.standard_error(self.moments)
+
+    @property
+    def variance_standard_error(self) -> FloatArray:
+        """(n,) standard error of the variance."""
+        return intervals.variance_standard_error(self.moments)
+
+    @property
+    def error(self) -> pd.DataFrame:
+        """The standard error of every expectation, split by cause; the squares add up.
+
+        More games lower the part of the games and that of the solver. They do not lower the part
+        of the pools; larger pools do.
+        """
+        import pandas as pd
+
+        parts = error_parts(self.moments)
+        columns = {
+            "standard_error": np.sqrt(parts.total),
+            "games": np.sqrt(parts.games),
+            "solver": np.sqrt(parts.solver),
+            "pools": np.sqrt(parts.pools),
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
+
+    @property
+    def participation(self) -> pd.DataFrame:
+        """How often every provider took part, its value if present, and its variance by cause.
+
+        `rate` is the share of games in which the provider was present. `expectation_present` and
+        `variance_present` are the moments of its value in these games, with the standard error of
+        the first. The variance over all games is the sum of `variance_participation`, which its own
+        presence and absence cause, and `variance_data`, which the data and the presence of the
+        others cause: p (1 - p) E[φ | present]² and p Var(φ | present). If presence was averaged
+        over, the variance is also the sum of `variance_within_draws`, E[Var(φ | draws)], which
+        the presence of all providers causes, and `variance_between_draws`, Var(E[φ | draws]).
+        """
+        import pandas as pd
+
+        parts = participation_parts(self.moments)
+        return pd.DataFrame(parts, index=pd.Index(self.names, name="provider"))
+
+    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> FloatArray:
+        """(n, 2) confidence interval for the expectation.
+
+        The level holds for each interval, or with `simultaneous` for all of them together.
+        """
+        if simultaneous:
+            return joint.simultaneous_interval(self.moments, level)
+        return intervals.expectation_interval(self.moments, level)
+
+    def variance_interval(self, level: float = 0.95) -> FloatArray:
+        """(n, 2) confidence interval for the variance."""
+        return intervals.variance_interval(self.moments, level)
+
+    def difference(self, a: str, b: str, level: float = 0.95) -> several.Difference:
+        """Expectation of provider `a` minus that of provider `b`, with its interval and p-value.
+
+        With more than 500 providers, whose covariances are not kept, the standard error is an
+        upper bound: the sum of both standard errors.
+        """
+        return several.difference(self.names, self.moments, a, b, level)
+
+    def ranks(self, level: float = 0.95) -> several.Ranks:
+        """Ranks of the expectations, with intervals that hold together."""
+        return several.ranks(self.names, self.moments, level)
+
+    def top(self, k: int) -> pd.Series[float]:
+        """Probability that each provider's expectation is among the `k` largest.
+
+        It follows from the distribution of the errors around the estimates, and is simulated:
+        its standard error is at most 0.004.
+        """
+        return several.top(self.names, self.moments, k)
+
+    def shares(self, level: float = 0.95) -> pd.DataFrame:
+        """Shares of the total of all expectations, with standard errors and intervals.
+
+        A total that may be zero at this level has no shares and is refused.
+        """
+        return several.shares(self.names, self.moments, level)
+
+    def distribution(
+        self,
+        level: float = 0.95,
+        quantiles: tuple[float, ...] = (0.05, 0.5, 0.95),
+        tail: float = 0.1,
+    ) -> spread.Distribution:
+        """Quantiles of the values, probability of a negative value, and expected shortfall.
+
+        They describe the values in single games, solver noise included: with `Fresh`, draws from
+        the sources; with all other samplings, draws from the pools that were bought, whose own
+        error is not in the intervals. The expected shortfall is the mean of the lowest `tail` of
+        the values; it has an interval if at least 50 games are in the tail. Games that were
+        averaged over who takes part do not show single values, and are refused.
+        """
+        spread.check_single_games(self.moments, "distribution")
+        games, n_played = self.games, self.n_games
+        return spread.distribution(self.names, games, n_played, quantiles, tail, level)
+
+    def correlation(self, level: float = 0.95) -> spread.Correlation:
+        """Correlations of the providers' values over games, with errors and intervals.
+
+        They describe the values in single games, like `distribution`. Solver noise is included
+        and changes the correlations.
+        """
+        spread.check_single_games(self.moments, "correlation")
+        return spread.correlation(self.names, self.games, self.n_games, level)
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of the valuation, drawn with matplotlib.
+
+        ``valuation.plot()`` draws the forest plot; there are also ``.ranks``, ``.convergence``,
+        ``.distribution`` and ``.variance_sources``, and ``.frame(name)`` for the numbers behind.
+        """
+        from shapband.report.plots import Plots  # matplotlib is loaded when a picture is drawn
+
+        return Plots(self)
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Return a data frame with one row per provider."""
+        import pandas as pd
+
+        usage = [self.access.by_provider[name] for name in self.names]
+        columns: dict[str, Any] = {
+            **moment_columns(self, self.moments, level),
+            "negative_variance": self.negative_variance,
+            "index": self.index,
+            "draw_size": self.draw_sizes,
+            "distinct_records": np.nan if self.distinct_records is None else self.distinct_records,
+            "requests": [used.requests for used in usage],
+            "records": [used.records for used in usage],
+            "access_seconds": [used.seconds for used in usage],
+        }
+        if self.groups is not None:
+            columns["group"] = [label or None for label in self.groups.labels]
+        if takes_part_at_random(self.moments):
+            columns |= participation_parts(self.moments)
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
+
+    def to_json(self) -> str:
+        """Return the whole valuation as JSON; no digits are lost."""
+        distinct = self.distinct_records
+        access = {
+            name: [used.requests, used.records, used.seconds]
+            for name, used in self.access.by_provider.items()
+        }
+        document = {
+            "format": _FORMAT,
+            "names": list(self.names),
+            "moments": moments_document(self.moments),
+            "games": to_numbers(self.games),
+            "access": access,
+            "evaluations": self.evaluations,
+            "failures": self.failures,
+            "draw_sizes": self.draw_sizes.tolist(),
+            "pool_sizes": None if self.pool_sizes is None else self.pool_sizes.tolist(),
+            "distinct_records": None if distinct is None else to_numbers(distinct),
+            "shared_records": [pair.to_list() for pair in self.shared_records],
+            "one_target": list(self.one_target),
+            "target": self.target,
+            "target_code": self.target_code,
+            "stopped": self.stopped,
+            "stopped_code": self.stopped_code,
+            "seed": self.seed,
+            "setup": dict(self.setup),
+            "seconds": self.seconds,
+            "groups": None if self.groups is None else self.groups.to_document(),
+        }
+        return json.dumps(document, allow_nan=False)
+
+    @staticmethod
+    def from_json(text: str) -> Valuation:
+        """Make a valuation from the text that `to_json` returned."""
+        document = _parse(text)
+        names = tuple(document["names"])
+        moments, groups = moments_of(document["moments"]), document.get("groups")
+        pools, distinct = document["pool_sizes"], document.get("distinct_records")
+        return Valuation(
+            names=names,
+            moments=moments,
+            games=to_array(document["games"]).reshape(-1, len(names)),
+            access=AccessReport({name: Usage(*used) for name, used in document["access"].items()}),
+            evaluations=document["evaluations"],
+            failures=document["failures"],
+            draw_sizes=np.array(document["draw_sizes"], dtype=np.int64),
+            pool_sizes=None if pools is None else np.array(pools, dtype=np.int64),
+            target=document["target"],
+            target_code=document["target_code"],
+            stopped=document["stopped"],
+            stopped_code=document["stopped_code"],
+            seed=document["seed"],
+            setup=document["setup"],
+            seconds=document["seconds"],
+            groups=None if groups is None else Groups.of_document(groups, names, moments),
+            distinct_records=None if distinct is None else to_array(distinct),
+            shared_records=tuple(Shared.of(pair) for pair in document.get("shared_records", ())),
+            one_target=tuple(document.get("one_target", ())),
+        )
+
+    def report(self, path: str | os.PathLike[str], *, payouts: Payouts | None = None) -> None:
+        """Write a report to one HTML file, which needs no connection and holds no script.
+
+        It has the answer in one sentence, charts with their numbers in tables, points to check,
+        cost, method and digests; with `payouts`, which `sb.payouts` makes from this valuation,
+        also the amounts. The same valuation gives the same file.
+        """
+        from shapband.report.page import write_page
+
+        write_page(path, self, payouts=payouts)
+
+    def __str__(self) -> str:
+        return valuation_text(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Valuation of {len(self.names)} providers from {self.n_games:,} games, "
+            f"stopped by {self.stopped_code}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return valuation_html(self)
+
+
+def _parse(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as cause:
+        raise InvalidInput(f"Valuation.from_json: this is not JSON ({cause})") from cause
+    if isinstance(document, list):
+        raise InvalidInput(
+            "Valuation.from_json: these are the rows of `shapband export --format json`, which "
+            "hold no moments: export with --format valuation"
+        )
+    if not isinstance(document, dict) or document.get("format") not in _READABLE:
+        raise InvalidInput(
+            f"Valuation.from_json: this is not a valuation of format {_FORMAT}; was it written "
+            "by another version of shapband?"
+        )
+    return document

@@ -1,0 +1,126 @@
+import re
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import shapband as sb
+from shapband.estimate.decompose import fourth_moment
+from shapband.estimate.fold import Fold
+
+SUMS = ("mean", "m2", "m3", "m4", "noise", "noise_m2", "cross_11", "cross_21")
+
+
+def games(n_games, seed=0, offset=0.0):
+    rng = np.random.default_rng(seed)
+    values = rng.gamma(2.0, size=(n_games, 3)) + offset
+    return values, rng.gamma(1.0, size=(n_games, 3))
+
+
+@settings(max_examples=40)
+@given(cuts=st.lists(st.integers(1, 40), min_size=1, max_size=6))
+def test_folding_gives_the_same_bits_for_every_cutting(cuts):
+    values, noise = games(sum(cuts))
+    fold, start = Fold(3, None), 0
+    for cut in cuts:
+        fold.add(values[start : start + cut], noise[start : start + cut])
+        start += cut
+    whole = sb.Moments.of(values, noise)
+    for name in SUMS:
+        np.testing.assert_array_equal(getattr(fold.moments(), name), getattr(whole, name))
+
+
+@settings(max_examples=40)
+@given(sizes=st.lists(st.integers(1, 50), min_size=2, max_size=4))
+def test_merged_sums_equal_numpy(sizes):
+    values, noise = games(sum(sizes), offset=100.0)
+    edges = np.cumsum([0, *sizes])
+    merged = sb.Moments.empty(3)
+    for a, b in pairwise(edges):
+        merged = merged.merge(sb.Moments.of(values[a:b], noise[a:b]))
+    dx, dw = values - values.mean(axis=0), noise - noise.mean(axis=0)
+    expected = {
+        "mean": values.mean(axis=0),
+        "m2": (dx**2).sum(axis=0),
+        "m3": (dx**3).sum(axis=0),
+        "m4": (dx**4).sum(axis=0),
+        "noise": noise.mean(axis=0),
+        "noise_m2": (dw**2).sum(axis=0),
+        "cross_11": (dx * dw).sum(axis=0),
+        "cross_21": (dx**2 * dw).sum(axis=0),
+    }
+    for name, number in expected.items():
+        np.testing.assert_allclose(getattr(merged, name), number, rtol=1e-8, atol=1e-8)
+
+
+def test_a_large_offset_does_not_spoil_the_variance():
+    values, _ = games(1000)
+    shifted = sb.Moments.of(values + 1e8)
+    np.testing.assert_allclose(shifted.raw_variance, values.var(axis=0, ddof=1), rtol=1e-6)
+
+
+def test_groups_take_the_variance_within_and_average():
+    values, _ = games(12)
+    moments = sb.Moments.of(values, group=4)
+    within = values.reshape(3, 4, 3).var(axis=1, ddof=1).mean(axis=0)
+    np.testing.assert_allclose(moments.raw_variance, within, rtol=1e-13)
+    assert moments.independent_games == 4
+
+
+def test_an_unfinished_group_counts_by_its_degrees_of_freedom():
+    values, _ = games(6)
+    squares = 3 * values[:4].var(axis=0, ddof=1) + values[4:].var(axis=0, ddof=1)
+    moments = sb.Moments.of(values, group=4)
+    np.testing.assert_allclose(moments.raw_variance, squares / 4, rtol=1e-13)
+
+
+@pytest.mark.parametrize("m", [3, 4, 10])
+def test_the_fourth_moment_is_unbiased_for_small_groups(m):
+    rng = np.random.default_rng(m)
+    rows = rng.gamma(2.0, size=(m, 200_000))
+    deviations = rows - rows.mean(axis=0)
+    variance = rows.var(axis=0, ddof=1)
+    m4 = (deviations**4).sum(axis=0)
+    # The formula needs E[m4] and σ⁴, so it is tested on their averages over many groups.
+    sigma2 = 2.0
+    estimate = fourth_moment(np.array([m4.mean()]), np.array([sigma2]), m, 1)
+    error = m4.std() / np.sqrt(rows.shape[1]) * m**2 / (m - 1) / (m**2 - 3 * m + 3)
+    truth = stats.gamma(2.0).stats("k") * sigma2**2 + 3 * sigma2**2
+    assert abs(estimate[0] - truth) < 4 * error
+    assert abs(variance.mean() - sigma2) < 0.05
+
+
+def test_one_game_has_no_fourth_moment():
+    found = fourth_moment(np.zeros(3), np.full(3, np.nan), 1, 1)
+    assert found.shape == (3,)
+    assert np.isnan(found).all()
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 2, 2)])
+def test_games_of_another_shape_are_refused(shape):
+    said = re.escape(f"Moments: games must have the shape (n_games, n); received {shape}")
+    with pytest.raises(sb.errors.InvalidInput, match=f"^{said}$"):
+        sb.Moments.of(np.zeros(shape))
+
+
+def test_games_and_noise_may_be_numbers_of_any_kind():
+    halves = [[Fraction(1, 2), Fraction(3, 2)], [Fraction(5, 2), Fraction(3, 2)]]
+    moments = sb.Moments.of(halves, halves)
+    for numbers in (moments.expectation, moments.solver_variance):
+        assert numbers.dtype == np.float64
+        assert numbers.tolist() == [1.5, 1.5]
+    assert moments.raw_variance.tolist() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("group", [None, 4])
+def test_no_games_add_nothing(group):
+    nothing = sb.Moments.empty(3, group)
+    assert (nothing.n_games, nothing.n_groups, nothing.group) == (0, 0, group)
+    assert np.isnan(nothing.raw_variance).all()
+    some = sb.Moments.of(*games(8), group)
+    assert some.merge(nothing) is some
+    assert nothing.merge(some) is some
