@@ -31,7 +31,7 @@ class _BulkGames(Realisation):
     access: Access
 
     def draws(self, games: range) -> list[Draws]:
-        size, drawn = int(self.draw_sizes[0]), []
+        size, drawn = int(self.design.draw_sizes[0]), []
         rows = np.arange(len(games) * size, dtype=np.int64).reshape(len(games), size)
         for i, provider in enumerate(self.access.providers):
             rng = np.random.default_rng([self.access.seeds.seed, games.start, i])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -15,10 +15,10 @@ from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access
 from shapband.engine.chunks import Chunk, Job, chunk_size
 from shapband.engine.plan import Plan, make_plan
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.fold import Fold
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.estimator import Estimator
 from shapband.estimate.intervals import expectation_interval, variance_interval
-from shapband.sampling.base import PoolDesign, Realisation
+from shapband.sampling.base import Realisation
 
 LEVEL = 0.95
 Record = dict[str, Any]
@@ -36,18 +36,18 @@ def play_pool(setting: Setting, pool: int) -> Record:
     plan = _plan(setting, pool)
     with Access(plan.providers, plan.seeds, plan.budget, plan.utility.schema) as access:
         realisation = plan.sampling.prepare(access)
-        looks = looks_of(setting, realisation.group)
+        looks = looks_of(setting, realisation.design.per_shuffle)
         found = {
-            str(moments.n_games): _look(moments) for moments in _play(plan, realisation, looks)
+            str(estimate.n_games): _look(estimate) for estimate in _play(plan, realisation, looks)
         }
-        record: Record = {"group": realisation.group, "at": found}
+        record: Record = {"group": realisation.design.per_shuffle, "at": found}
         if setting.sampling == "stratified":
             sizes = chosen_sizes(setting, pool + 1)
             (crossed,) = _play(plan, _resized(realisation, sizes), (CROSSED_GAMES,))
             record |= {
-                "sizes": realisation.draw_sizes.tolist(),
+                "sizes": realisation.design.draw_sizes.tolist(),
                 "other_sizes": sizes.tolist(),
-                "crossed": crossed.mean.tolist(),
+                "crossed": crossed.expectation.tolist(),
             }
     return record
 
@@ -61,7 +61,7 @@ def chosen_sizes(setting: Setting, pool: int) -> IntArray:
     """The draw sizes that a pool would choose."""
     plan = _plan(setting, pool)
     with Access(plan.providers, plan.seeds, plan.budget, plan.utility.schema) as access:
-        return plan.sampling.prepare(access).draw_sizes
+        return plan.sampling.prepare(access).design.draw_sizes
 
 
 def _plan(setting: Setting, pool: int) -> Plan:
@@ -75,46 +75,43 @@ def _plan(setting: Setting, pool: int) -> Plan:
     )
 
 
-def _play(plan: Plan, realisation: Realisation, looks: tuple[int, ...]) -> Iterator[Moments]:
-    """Play games as `sb.value` does, and give the moments whenever a look is due."""
+def _play(plan: Plan, realisation: Realisation, looks: tuple[int, ...]) -> Iterator[Estimate]:
+    """Play games as `sb.value` does, and give the estimate whenever a look is due."""
     job = Job.of(plan, realisation)
-    fold = Fold(len(plan.providers), realisation.group, realisation.design)
+    estimator = Estimator(plan.completed(realisation.design))
     with Access(plan.providers, plan.seeds, plan.budget) as access:
         most = chunk_size(plan, realisation, access, 1)
     for start, look in zip((0, *looks), looks, strict=False):
         for at in range(start, look, most):
             games = range(at, min(at + most, look))
-            solution = job(Chunk(games, realisation.draws(games)))
-            fold.add(solution.values, solution.noise)
-        yield fold.moments()
+            estimator.add(job(Chunk(games, realisation.draws(games))))
+        yield estimator.estimate()
 
 
 def _resized(realisation: Realisation, sizes: IntArray) -> Realisation:
     """The same pools with draws of other sizes."""
-    design = cast(PoolDesign, realisation.design)
-    resized = replace(design, draw_sizes=tuple(sizes.tolist()))
-    return replace(realisation, draw_sizes=sizes, design=resized)
+    return replace(realisation, design=replace(realisation.design, draw_sizes=sizes))
 
 
-def _look(moments: Moments) -> dict[str, list[float]]:
+def _look(estimate: Estimate) -> dict[str, list[float]]:
     """Estimates and intervals of all providers."""
-    low, high = expectation_interval(moments, LEVEL).T
-    variance_low, variance_high = variance_interval(moments, LEVEL).T
+    low, high = expectation_interval(estimate, LEVEL).T
+    variance_low, variance_high = variance_interval(estimate, LEVEL).T
     found = {
-        "mean": moments.mean,
+        "mean": estimate.expectation,
         "low": low,
         "high": high,
-        "alone": _games_alone(moments),
-        "within": moments.raw_variance,
-        "variance": moments.variance,
+        "alone": _games_alone(estimate),
+        "within": estimate.raw_variance,
+        "variance": estimate.variance,
         "variance_low": variance_low,
         "variance_high": variance_high,
     }
     return {name: [float(f"{x:.9g}") for x in values] for name, values in found.items()}
 
 
-def _games_alone(moments: Moments) -> FloatArray:
+def _games_alone(estimate: Estimate) -> FloatArray:
     """Half width from the spread of the games alone, as if every game had its own records."""
-    games = moments.n_games
+    games = estimate.n_games
     quantile = float(stdtrit(games - 1, (1 + LEVEL) / 2))
-    return np.asarray(quantile * np.sqrt(moments.raw_variance / games))
+    return np.asarray(quantile * np.sqrt(estimate.raw_variance / games))

@@ -104,7 +104,7 @@ def run_pilot(cell: Cell) -> list[Record]:
     """Run the pilot of a cell."""
     pools, games = cell["pools"], cell["games"]
     played = [_play(cell, p, sb.Exact()).games for p in range(pools)]
-    moments = sb.Moments.of(np.concatenate(played), group=games)
+    moments = sb.Estimate.of(np.concatenate(played), per_shuffle=games).moments
     within = moments.raw_variance
     fourth = _fourth_moment(moments.m4 / moments.n_games, within, games)
     between = between_variance = np.zeros_like(within)
@@ -119,7 +119,7 @@ def run_pilot(cell: Cell) -> list[Record]:
         _play(cell, pools + p, sb.Permutation(_PERMUTATIONS)) for p in range(max(2, pools // 4))
     ]
     permutation = _PERMUTATIONS * np.mean([v.solver_variance for v in permuted], axis=0)
-    pilot = Pilot(moments.expectation, within, fourth, permutation, between, between_variance)
+    pilot = Pilot(moments.mean, within, fourth, permutation, between, between_variance)
     return [{name: values.tolist() for name, values in vars(pilot).items()}]
 
 

@@ -74,16 +74,16 @@ def valued(
         "records": valuation.access.records,
     }
     played = [min(games, valuation.n_games) for games in cell["games"]]
-    group = valuation.moments.group
-    prefixes = [sb.Moments.of(valuation.games[:games], group=group) for games in played]
+    shuffle = valuation.design.per_shuffle
+    prefixes = [sb.Estimate.of(valuation.games[:games], per_shuffle=shuffle) for games in played]
     return [
         {
             "n_games": games,
-            "expectation": moments.expectation.tolist(),
-            "variance": moments.raw_variance.tolist(),
+            "expectation": estimate.expectation.tolist(),
+            "variance": estimate.raw_variance.tolist(),
             **whole,
         }
-        for games, moments in zip(played, prefixes, strict=True)
+        for games, estimate in zip(played, prefixes, strict=True)
     ]
 
 

@@ -8,7 +8,7 @@ from .access.meter import AccessReport, Usage
 from .cluster.dask import DaskWorkers
 from .cluster.ray import RayWorkers
 from .coalitions import members
-from .estimate.accumulate import Moments
+from .estimate.estimate import Estimate
 from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
 from .games import Games
 from .indices import Banzhaf, Beta, Index, Shapley
@@ -27,6 +27,7 @@ from .runs.refused import RefusedAnswer
 from .sampling.base import Purchases, Realisation, Sampling
 from .sampling.blocks import Blocks
 from .sampling.cohort import Cohort
+from .sampling.design import Design
 from .sampling.fresh import Fresh
 from .sampling.independent import Independent
 from .sampling.markov import MarkovChain
@@ -86,10 +87,12 @@ __all__ = [
     "Correlation",
     "Cost",
     "DaskWorkers",
+    "Design",
     "Difference",
     "Distribution",
     "DistributionSource",
     "Draws",
+    "Estimate",
     "EstimatorUtility",
     "Exact",
     "FiniteSource",
@@ -108,7 +111,6 @@ __all__ = [
     "LinearUtility",
     "LogisticUtility",
     "MarkovChain",
-    "Moments",
     "NeighborUtility",
     "NetworkUtility",
     "Participation",

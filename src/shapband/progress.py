@@ -12,7 +12,7 @@ import numpy as np
 from shapband.access.budget import Budget
 from shapband.access.meter import AccessReport
 from shapband.engine.play import Progress, Watch
-from shapband.estimate.accumulate import Moments
+from shapband.estimate.estimate import Estimate
 from shapband.estimate.intervals import expectation_interval
 
 if TYPE_CHECKING:
@@ -56,17 +56,17 @@ class Pace:
         if games > 0:
             seconds = (time.monotonic() - since) / games * (progress.n_games - progress.done)
             left = f"{duration(seconds)} left"
-        half = widest(progress.moments)
+        half = widest(progress.estimate)
         error = "not known yet" if np.isnan(half) else f"{half:.2g}"
         usage = format_usage(progress.report, progress.access.budget)
         return f"± 95 % at most {error} · {usage} · {left}"
 
 
-def widest(moments: Moments) -> float:
+def widest(estimate: Estimate) -> float:
     """Half width of the widest interval, NaN before there are two games."""
-    if moments.n_games < 2:
+    if estimate.n_games < 2:
         return float("nan")
-    low, high = expectation_interval(moments, _LEVEL).T
+    low, high = expectation_interval(estimate, _LEVEL).T
     return float(np.max(high - low)) / 2
 
 

@@ -109,7 +109,7 @@ class Job:
     @staticmethod
     def of(plan: Plan, realisation: Realisation) -> Job:
         """Make the job for a plan."""
-        travel = _summaries_travel(plan.utility, realisation.draw_sizes.tolist())
+        travel = _summaries_travel(plan.utility, realisation.design.draw_sizes.tolist())
         return Job(
             plan.utility,
             plan.solver,
@@ -118,7 +118,7 @@ class Job:
             travel,
             plan.index,
             plan.grouping,
-            plan.rates,
+            plan.completed(realisation.design).rates,
         )
 
     def __call__(self, task: Chunk | MixedChunk) -> Solution:
@@ -230,7 +230,7 @@ def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int
         return plan.chunk_size
     if not plan.utility.mergeable:
         return 1
-    summaries = _summary_floats(plan.utility, realisation.draw_sizes.tolist())
+    summaries = _summary_floats(plan.utility, realisation.design.draw_sizes.tolist())
     per_game: int = plan.solver.floats_per_game(plan.most_present) + summaries
     near, most = _NEAR_FLOATS // per_game, _MOST_FLOATS // per_game
     size = max(1, near, min(most, _FEW_GAMES))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from shapband.engine.plan import Plan
 from shapband.records.batch import Batch
-from shapband.sampling.base import PoolGames, Realisation
+from shapband.sampling.base import Realisation
+from shapband.sampling.design import Design
 from shapband.sampling.distinct import repeated
 from shapband.sampling.shared import Shared, shared_records
 from shapband.sources.base import FiniteSource
@@ -18,7 +19,7 @@ _UNUSED = "what the model does not use"
 def known_stocks(plan: Plan, realisation: Realisation) -> list[Batch | None]:
     """Records of every provider that are in memory or in pools, or None."""
     nothing: tuple[None, ...] = (None,) * len(plan.providers)
-    pools = realisation.pools if isinstance(realisation, PoolGames) else nothing
+    pools = realisation.pools or nothing
     sources = [provider.source for provider in plan.providers]
     return [
         source.records if isinstance(source, FiniteSource) and source.records is not None else pool
@@ -26,9 +27,7 @@ def known_stocks(plan: Plan, realisation: Realisation) -> list[Batch | None]:
     ]
 
 
-def find_copies(
-    plan: Plan, realisation: Realisation, stocks: Sequence[Batch | None]
-) -> tuple[Shared, ...]:
+def find_copies(plan: Plan, design: Design, stocks: Sequence[Batch | None]) -> tuple[Shared, ...]:
     """Find copies among the known stocks, and among what the model uses of them.
 
     A provider that repeats records as they are is left out if `distinct_records` shows it.
@@ -40,9 +39,8 @@ def find_copies(
         one._replace(left_out=(_UNUSED,)) for one in used if (one.one, one.other) not in known
     ]
     shown = set[str]()
-    if realisation.distinct_records is not None:
-        sizes = realisation.draw_sizes, realisation.pool_sizes
-        flags = repeated(realisation.distinct_records, *sizes)
+    if design.distinct_records is not None:
+        flags = repeated(design.distinct_records, design.draw_sizes, design.pool_sizes)
         shown = {name for name, flag in zip(plan.names, flags, strict=True) if flag}
     return tuple(one for one in (*found, *further) if one.one != one.other or one.one not in shown)
 

@@ -44,7 +44,7 @@ class FaultFinder:
     def keep(self, chunk: Chunk) -> None:
         """Remember the draws of the first games, if not all records are known."""
         seen = sum(len(kept.indices) for kept in self._chunks)
-        if not self._known and self._plan.presence is None and seen < _GAMES:
+        if not self._known and not self._plan.draws_presence and seen < _GAMES:
             self._chunks.append(chunk)
 
     def named(self, solutions: Iterator[Solution]) -> Iterator[Solution]:
@@ -68,7 +68,7 @@ class FaultFinder:
         if self._done:
             return
         seen = sum(len(kept.indices) for kept in self._chunks)
-        self._done = self._known or seen >= _GAMES or self._plan.presence is not None
+        self._done = self._known or seen >= _GAMES or self._plan.draws_presence
         if self._done and (fault := self._fault()):
             raise EvaluationError(fault)
 

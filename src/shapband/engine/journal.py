@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from shapband.sampling.base import Realisation
-from shapband.sampling.participation import Participation
-from shapband.sampling.shared import Shared
+from shapband.sampling.design import Design
 from shapband.solvers.base import Solution
 
 
@@ -14,24 +12,8 @@ class GameJournal(ABC):
     """The solved games of a run."""
 
     @abstractmethod
-    def begin(
-        self,
-        realisation: Realisation,
-        target: str,
-        participation: Participation | None,
-        shared: tuple[Shared, ...],
-        one_target: tuple[str, ...],
-    ) -> None:
-        """Record what the games are, for readers of the unfinished run.
-
-        Parameters
-        ----------
-        realisation : gives the draws
-        target : what the moments estimate
-        participation : who takes part, or None for everybody
-        shared : providers with many records in common
-        one_target : providers whose records all have the same target
-        """
+    def begin(self, design: Design) -> None:
+        """Record how the games are made, for readers of the unfinished run."""
 
     @abstractmethod
     def solved(self) -> int:
@@ -53,14 +35,7 @@ class GameJournal(ABC):
 class NullGames(GameJournal):
     """Stores nothing: the journal of a valuation outside a run."""
 
-    def begin(
-        self,
-        realisation: Realisation,
-        target: str,
-        participation: Participation | None,
-        shared: tuple[Shared, ...],
-        one_target: tuple[str, ...],
-    ) -> None:
+    def begin(self, design: Design) -> None:
         """Do nothing."""
 
     def solved(self) -> int:

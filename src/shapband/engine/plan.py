@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from shapband._typing import FloatArray
+from shapband._typing import BoolArray
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_number, check_whole, error_line, written
@@ -20,7 +20,9 @@ from shapband.providers import Group, Provider, check_providers
 from shapband.records.batch import Schema
 from shapband.sampling.base import Sampling
 from shapband.sampling.blocks import Blocks
-from shapband.sampling.participation import Participation, Presence
+from shapband.sampling.design import Design
+from shapband.sampling.participation import Participation, who_is_present
+from shapband.sampling.shared import Shared
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
 from shapband.solvers.default import default_group_solver, default_solver
@@ -56,21 +58,14 @@ class Plan:
         return 1 if self.certain else 2
 
     @property
-    def presence(self) -> Presence | None:
-        """Who takes part in which games, or None if everybody does in all.
+    def draws_presence(self) -> bool:
+        """Whether who takes part is drawn in every game; if not, everybody's records are used."""
+        return self.participation is not None and not self.averaging.averages
 
-        Everybody does if the values of each game are averaged over who is present.
-        """
-        if self.participation is None or self.averaging.averages:
-            return None
-        return Presence(self.participation, self.seeds, self.names)
-
-    @property
-    def rates(self) -> FloatArray | None:
-        """(n,) probabilities to be present, if values are averaged over who is; else None."""
-        if self.participation is None or not self.averaging.averages:
-            return None
-        return self.participation.rates(self.names)
+    def present(self, games: range) -> BoolArray:
+        """Whose records consecutive games use: (n_games, n)."""
+        drawn = self.participation if self.draws_presence else None
+        return who_is_present(drawn, self.seeds, self.names, games)
 
     @property
     def most_present(self) -> int:
@@ -108,6 +103,24 @@ class Plan:
             "certain": self.certain,
         }
         return setup | {word: reason for word, reason in reasons.items() if reason}
+
+    def completed(
+        self, design: Design, shared: tuple[Shared, ...] = (), one_label: tuple[str, ...] = ()
+    ) -> Design:
+        """Complete the design that the sampling began, with what is known about the records."""
+        estimand = design.estimand
+        if self.participation is not None:
+            estimand = f"{estimand}, {self.participation.estimand}"
+        return replace(
+            design,
+            estimand=estimand,
+            participation=self.participation,
+            averaged=self.averaging.averages,
+            grouping=self.grouping,
+            setup=self.setup,
+            shared_records=shared,
+            one_label=one_label,
+        )
 
 
 def make_plan(

@@ -24,17 +24,15 @@ from shapband.engine.plan import Plan
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import single_threaded_blas
 from shapband.errors import BudgetExceeded, EvaluationError, RepeatedRecords, SourceError
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.fold import Fold
-from shapband.estimate.grouped import GroupFold
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.estimator import Estimator
 from shapband.estimate.stopping import StoppingRule
 from shapband.records.batch import Batch
 from shapband.sampling.base import Realisation
+from shapband.sampling.design import Design
 from shapband.sampling.distinct import REMEDY, format_repeats
-from shapband.sampling.participation import Participation, Presence
-from shapband.sampling.targets import one_target
+from shapband.sampling.targets import one_label
 from shapband.solvers.base import Solution
-from shapband.valuation.groups import Groups
 from shapband.valuation.valuation import Stopped, Valuation
 
 _KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
@@ -46,21 +44,21 @@ _ALL_FAILED = 100  # evaluations after which a valuation ends if all of them fai
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """The number of games done, their moments, and their records and requests so far."""
+    """The number of games done, their estimate, and their records and requests so far."""
 
     n_games: int
-    fold: Fold
+    estimator: Estimator
     access: Access
 
     @property
     def done(self) -> int:
         """Games folded so far."""
-        return self.fold.n_games
+        return self.estimator.n_games
 
     @property
-    def moments(self) -> Moments:
-        """Moments of the games so far."""
-        return self.fold.moments()
+    def estimate(self) -> Estimate:
+        """The estimate from the games so far."""
+        return self.estimator.estimate()
 
     @property
     def report(self) -> AccessReport:
@@ -105,38 +103,27 @@ def play(
         limit - before,
     ) as access:
         realisation = plan.sampling.prepare(access)
-        _warn_of_repeats(plan, realisation)
+        _warn_of_repeats(realisation.design)
         stocks = known_stocks(plan, realisation)
-        shared = find_copies(plan, realisation, stocks)
-        single = one_target(plan.names, stocks)
-        if plan.presence is not None:
-            access.ask_only(plan.presence.table)
-        session = _Session(plan, realisation, access, journal, workers, started, stocks)
-        target = described_target(realisation, plan.participation)
-        journal.begin(realisation, target, plan.participation, shared, single)
+        shared = find_copies(plan, realisation.design, stocks)
+        design = plan.completed(realisation.design, shared, one_label(plan.names, stocks))
+        access.ask_only(design.present)
+        prepared = realisation, design, stocks
+        session = _Session(plan, prepared, access, journal, workers, started)
+        journal.begin(design)
         with single_threaded_blas(mergeable=plan.utility.mergeable):
             stopped = _played(session, watch, keep_interrupted=keep_interrupted)
-    moments = session.fold.moments()
     return Valuation(
-        names=plan.names,
-        moments=moments,
+        design=design,
+        estimate=session.estimator.estimate(),
         games=session.kept.values(),
         access=access.report,
         evaluations=session.evaluations,
         failures=session.failures,
-        draw_sizes=realisation.draw_sizes,
-        pool_sizes=realisation.pool_sizes,
-        distinct_records=realisation.distinct_records,
-        shared_records=shared,
-        one_target=single,
-        target=target,
-        target_code=realisation.target_code,
         stopped=stopped.reason,
         stopped_code=stopped.code,
-        seed=plan.seeds.seed,
-        setup=plan.setup,
         seconds=time.perf_counter() - started,
-        groups=session.groups(moments),
+        group_estimate=session.estimator.group_estimate(),
     )
 
 
@@ -149,11 +136,11 @@ def _played(session: _Session, watch: Watch, *, keep_interrupted: bool) -> Stopp
         return Stopped("interrupted", "interrupted before the end")
 
 
-def _warn_of_repeats(plan: Plan, realisation: Realisation) -> None:
-    sizes = realisation.draw_sizes, realisation.pool_sizes
-    told = format_repeats(plan.names, realisation.distinct_records, *sizes)
-    if told:
-        warnings.warn(f"{told}; {REMEDY}", RepeatedRecords, stacklevel=4)
+def _warn_of_repeats(design: Design) -> None:
+    sizes = design.draw_sizes, design.pool_sizes
+    repeats = format_repeats(design.names, design.distinct_records, *sizes)
+    if repeats:
+        warnings.warn(f"{repeats}; {REMEDY}", RepeatedRecords, stacklevel=4)
 
 
 class _Session:
@@ -162,25 +149,18 @@ class _Session:
     def __init__(
         self,
         plan: Plan,
-        realisation: Realisation,
+        prepared: tuple[Realisation, Design, list[Batch | None]],
         access: Access,
         journal: GameJournal,
         workers: Workers,
         started: float,
-        stocks: list[Batch | None],
     ) -> None:
-        self._presence = plan.presence
-        sampled = realisation.group, realisation.design
-        certain = bool(plan.certain)
-        self.fold = Fold(len(plan.providers), *sampled, self._presence, plan.rates, certain=certain)
-        self._groups = None
-        if plan.grouping is not None:
-            self._groups = GroupFold(plan.grouping, realisation.group, certain=certain)
+        self._realisation, self._design, stocks = prepared
+        self.estimator = Estimator(self._design)
         self.kept = _KeptGames(len(plan.providers), plan.keep_games)
         self.evaluations = 0
         self.failures = 0
         self._plan = plan
-        self._realisation = realisation
         self._access = access
         self._journal = journal
         self._workers = workers
@@ -188,15 +168,15 @@ class _Session:
         self._began = time.perf_counter()
         self._late: OutOfTime | None = None
         self._taking = False
-        self._faults = FaultFinder(plan, stocks, realisation.draw_sizes)
-        self._job = Job.of(plan, realisation)
+        self._faults = FaultFinder(plan, stocks, self._design.draw_sizes)
+        self._job = Job.of(plan, self._realisation)
         self._stored = journal.solved()
-        self._n_games = _affordable_games(access, realisation, plan)
-        self._chunk = chunk_size(plan, realisation, access, workers.n_jobs)
+        self._n_games = _affordable_games(access, self._design, self._realisation.cost, plan)
+        self._chunk = chunk_size(plan, self._realisation, access, workers.n_jobs)
 
     def play(self, watch: Watch) -> Stopped:
         """Play stage by stage, and return why no further games were played."""
-        progress = Progress(self._n_games, self.fold, self._access)
+        progress = Progress(self._n_games, self.estimator, self._access)
         rule = self._plan.stop
         stage = self._n_games if rule is None else _LOOK
         for start in range(0, self._n_games, stage):
@@ -206,34 +186,27 @@ class _Session:
                     watch(progress)
                     if rule is not None and self._time_is_up(rule):
                         return self._met(rule)
-            if rule is None or self.fold.n_games == self._n_games:
+            if rule is None or self.estimator.n_games == self._n_games:
                 break
             if self._late is not None:
                 return self._out_of_time(rule, self._late)
-            moments = self.fold.moments()
-            if rule.met(moments, self._seconds(games.stop)):
+            estimate = self.estimator.estimate()
+            if rule.met(estimate, self._seconds(games.stop)):
                 return self._met(rule)
-            if (factor := rule.out_of_reach(moments)) is not None:
-                return Stopped("pools", _buy_more(rule, self._realisation, factor))
+            if (factor := rule.out_of_reach(estimate)) is not None:
+                return Stopped("pools", _buy_more(rule, self._design, factor))
         self._check_failures(least=1)
         if self._n_games == self._plan.n_games:
             return Stopped("n_games", "all that were asked for")
         budget = self._access.budget
         return Stopped("budget", f"the budget of {budget} ended it before {self._plan.n_games:,}")
 
-    def groups(self, moments: Moments) -> Groups | None:
-        """What the groups are worth, given the moments of the providers."""
-        grouping = self._plan.grouping
-        if grouping is None or self._groups is None:
-            return None
-        return Groups(grouping, self._plan.names, self._groups.moments(moments), moments)
-
     def _met(self, rule: StoppingRule) -> Stopped:
         return Stopped("rule", f"{rule!r} was met before {self._plan.n_games:,}")
 
     def _time_is_up(self, rule: StoppingRule) -> bool:
         """Whether the time limit is reached, with games enough for a variance and not with all."""
-        done = self.fold.n_games
+        done = self.estimator.n_games
         return (
             self._plan.least_games <= done < self._n_games
             and self._seconds(done) >= rule.time_limit
@@ -241,10 +214,10 @@ class _Session:
 
     def _out_of_time(self, rule: StoppingRule, late: OutOfTime) -> Stopped:
         """End with the games that are done, because the others wait for their records."""
-        if self.fold.n_games >= self._plan.least_games:
+        if self.estimator.n_games >= self._plan.least_games:
             return self._met(rule)
         raise SourceError(
-            f"{late}, and {self.fold.n_games} of the two games that a variance needs were "
+            f"{late}, and {self.estimator.n_games} of the two games that a variance needs were "
             f"finished: allow more than {rule.time_limit:g} seconds"
         ) from late
 
@@ -283,7 +256,7 @@ class _Session:
         chosen = plan.chunk_size is not None or self._access.waits
         if rule is None or rule.time_limit == float("inf") or chosen:
             return self._chunk
-        played = self.fold.n_games - self._stored
+        played = self.estimator.n_games - self._stored
         if played <= 0:
             return 1
         pace = (time.perf_counter() - self._began) / played
@@ -305,21 +278,17 @@ class _Session:
             indices = range(start, min(start + size, games.stop))
             chunk = Chunk(indices, self._realisation.draws(indices))
             self._faults.keep(chunk)
-            if self._presence is None:
-                yield chunk
-            else:
-                yield MixedChunk.of(chunk, self._presence.table(indices))
+            present = self._design.present(indices)
+            yield chunk if present.all() else MixedChunk.of(chunk, present)
 
     @property
     def usable(self) -> bool:
         """Whether there are games enough for a variance, and all sums are those of the same."""
-        return self.fold.n_games >= self._plan.least_games and not self._taking
+        return self.estimator.n_games >= self._plan.least_games and not self._taking
 
     def _take(self, solution: Solution) -> None:
         self._taking = True
-        self.fold.add_solved(solution)
-        if self._groups is not None and solution.group_noise is not None:
-            self._groups.add(solution.values, solution.group_noise)
+        self.estimator.add(solution)
         self.kept.add(solution.values)
         self.evaluations += solution.evaluations
         self.failures += solution.failures
@@ -351,17 +320,16 @@ class _KeptGames:
         return np.concatenate(self._parts)
 
 
-def _buy_more(rule: StoppingRule, realisation: Realisation, factor: float) -> str:
+def _buy_more(rule: StoppingRule, design: Design, factor: float) -> str:
     """Say how large the pools must be for a rule that they keep out of reach.
 
     The variance that a pool of m records of a stock of S causes is proportional to 1/m - 1/S. So
     a pool of m / (u / factor + 1 - u) records lowers it by the factor, with u = 1 - m/S unseen.
     """
     said = f"{rule!r} cannot be met by more games: the pools are too small; buy more records"
-    if realisation.design is None:
+    if design.unseen is None:
         return said
-    sizes = np.array(realisation.design.pool_sizes, dtype=float)
-    unseen = np.array(realisation.design.unseen)
+    sizes, unseen = np.asarray(design.pool_sizes, dtype=float), design.unseen
     with np.errstate(divide="ignore"):
         needed = float(np.max(sizes / (unseen / factor + 1 - unseen)))
     return f"{said}: pools of about {_rounded(needed):,}" if np.isfinite(needed) else said
@@ -373,37 +341,29 @@ def _rounded(number: float) -> int:
     return int(np.ceil(number / unit - 1e-9)) * unit
 
 
-def described_target(realisation: Realisation, participation: Participation | None) -> str:
-    """What the moments across the games estimate, as a sentence."""
-    if participation is None:
-        return realisation.target
-    return f"{realisation.target}, {participation.target}"
-
-
-def _affordable_games(access: Access, realisation: Realisation, plan: Plan) -> int:
+def _affordable_games(access: Access, design: Design, cost: Cost, plan: Plan) -> int:
     """Number of games that the budget covers; only games that can be finished are started."""
-    cost = realisation.cost
-    one_each = Cost(len(plan.providers), int(realisation.draw_sizes.sum()))
-    if plan.presence is None or cost != one_each:
+    one_each = Cost(len(design.names), int(design.draw_sizes.sum()))
+    if design.draws_presence and cost == one_each:
+        limit = access.affordable_of(_real_costs(design, plan.n_games))
+    else:
         # A sampling of the user's own may ask differently: then every game counts in full.
         limit = access.affordable_games(cost)
-    else:
-        limit = access.affordable_of(_real_costs(plan.presence, realisation, plan.n_games))
     games = plan.n_games if limit is None else min(plan.n_games, limit)
     if games < plan.least_games:
         raise BudgetExceeded(
             f"the budget of {access.budget} pays for {games} of the games, which take "
             f"{cost.records:,} records in {cost.requests:,} requests each"
-            f"{'' if plan.presence is None else ' if everybody takes part'}; a variance needs "
+            f"{' if everybody takes part' if design.draws_presence else ''}; a variance needs "
             "two: raise the budget, or use a pooled sampling"
         )
     return games
 
 
-def _real_costs(presence: Presence, realisation: Realisation, n_games: int) -> Iterator[Cost]:
+def _real_costs(design: Design, n_games: int) -> Iterator[Cost]:
     """What each game takes from the sources of those who take part, one request each."""
     for start in range(0, n_games, _COUNTED):
-        present = presence.table(range(start, min(start + _COUNTED, n_games)))
-        requests, records = present.sum(axis=1), present @ realisation.draw_sizes
+        present = design.present(range(start, min(start + _COUNTED, n_games)))
+        requests, records = present.sum(axis=1), present @ design.draw_sizes
         for asked, taken in zip(requests.tolist(), records.tolist(), strict=True):
             yield Cost(asked, taken)

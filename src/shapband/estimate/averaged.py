@@ -21,7 +21,7 @@ import numpy as np
 from shapband._typing import FloatArray
 
 if TYPE_CHECKING:
-    from shapband.estimate.accumulate import Moments
+    from shapband.estimate.moments import Moments
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,63 +1,134 @@
-"""The error of the expectation, by cause: the number of games, the solver, and the pools."""
+"""The error of every expectation by cause, and how the errors of several providers are correlated.
+
+Some causes shrink as games are played: the spread of the values over games, and the solver's noise.
+Others last however many games are played, such as the choice of the pools. A new cause that lasts
+is one more entry of `lasting_causes`; intervals, differences, ranks, shares, payouts, stopping
+rules, the printed result and the report take all causes from here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.estimate.accumulate import Moments
+from shapband.estimate.moments import Moments
+from shapband.estimate.pools import FREEDOM
+
+# Every cause, and what a sentence calls it.
+CAUSES = {"games": "number of games", "solver": "solver", "pools": "pools"}
+
+
+class LastingCause(NamedTuple):
+    """A cause of error that more games do not lower.
+
+    Attributes
+    ----------
+    variance : (n,) variance of every expectation's error
+    freedom : (n,) degrees of freedom of Student's quantile for it
+    most_freedom : (n,) the same after any number of games
+    """
+
+    variance: FloatArray
+    freedom: FloatArray
+    most_freedom: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorParts:
+class Errors:
     """The variance of every expectation's error, split by cause; the parts add up.
 
     Attributes
     ----------
-    games : (n,) from the spread of the values over a finite number of games
-    solver : (n,) from the solver's noise in these games
-    pools : (n,) from the choice of the pools, which more games do not lower
+    by_cause : for each of `CAUSES` its part, (n,); NaN if the solver's noise is not known
     total : (n,) the square of the standard error; known even if the solver's noise is not
+    shrinking : (n,) the parts of games and solver, which more games lower
+    lasting : the causes that more games do not lower
+    freedom : (n,) degrees of freedom of Student's quantile for the whole error
+    looked_freedom : the same for an error of the games that is looked at again and again
+    correlation : (n, n) of the errors, or None if it was not kept
     """
 
-    games: FloatArray
-    solver: FloatArray
-    pools: FloatArray
+    by_cause: Mapping[str, FloatArray]
     total: FloatArray
+    shrinking: FloatArray
+    lasting: tuple[LastingCause, ...]
+    freedom: FloatArray
+    looked_freedom: float
+    correlation: FloatArray | None
+
+    @staticmethod
+    def of(moments: Moments) -> Errors:
+        """Split the error of the expectations by its causes."""
+        lasting = lasting_causes(moments)
+        whole = moments.games_variance if moments.pools is None else moments.pools.games
+        solver = np.minimum(moments.noise / moments.n_games, whole)
+        parts = {cause: np.zeros_like(whole) for cause in CAUSES}
+        parts |= {"games": whole - solver, "solver": solver}
+        parts |= {cause: found.variance for cause, found in lasting.items()}
+        remains = sum((found.variance for found in lasting.values()), np.zeros_like(whole))
+        total = whole + remains
+        return Errors(
+            parts,
+            total,
+            total - remains,
+            tuple(lasting.values()),
+            _freedom(moments),
+            _looked_freedom(moments),
+            _correlation(moments),
+        )
+
+    @property
+    def remaining(self) -> FloatArray:
+        """(n,) the part of all lasting causes, which any number of games would leave."""
+        return sum((cause.variance for cause in self.lasting), np.zeros_like(self.total))
+
+    @property
+    def covariance(self) -> FloatArray | None:
+        """(n, n) covariance of the errors, or None if it was not kept.
+
+        Every lasting cause is given the correlations of the values: a pool moves the values of two
+        providers together to the same degree as a single draw does. One game gives zeros.
+        """
+        if self.correlation is None:
+            return None
+        if np.isnan(self.total).all():
+            return np.zeros_like(self.correlation)
+        square = _outer_square(self.shrinking)
+        for cause in self.lasting:
+            square = square + _outer_square(cause.variance)
+        return np.asarray(self.correlation * square)
 
 
-def error_parts(moments: Moments) -> ErrorParts:
-    """Split the error of the expectation by its causes."""
-    if moments.pools is None:
-        whole = games_variance(moments)
-        pools = np.zeros_like(whole)
-    else:
-        whole, pools = moments.pools.games, moments.pools.variance
-    solver = np.minimum(moments.noise / moments.n_games, whole)
-    return ErrorParts(whole - solver, solver, pools, whole + pools)
+def _outer_square(variance: FloatArray) -> FloatArray:
+    """Covariances of errors with these variances if all were perfectly correlated: (n, n)."""
+    deviation = np.sqrt(variance)
+    return np.asarray(np.outer(deviation, deviation))
 
 
-def games_variance(moments: Moments) -> FloatArray:
-    """Variance of every expectation over the choice of games, solver noise included: (n,)."""
-    if moments.presence is not None and moments.presence.of_mean is not None:
-        return moments.presence.of_mean
-    return np.asarray(moments.raw_variance / moments.independent_games)  # Eq. (9)
+def lasting_causes(moments: Moments) -> dict[str, LastingCause]:
+    """The causes of these games that more games do not lower."""
+    found = {}
+    if moments.pools is not None:
+        # The degrees of freedom of a few games are those of the games; more games raise them to
+        # the most that pools have, unless the pools are smaller still.
+        freedom, few = moments.pools.freedom, moments.n_games - moments.n_groups
+        most = np.where(freedom < few, freedom, FREEDOM)
+        found["pools"] = LastingCause(moments.pools.variance, freedom, most)
+    return found
 
 
-def error_correlation(moments: Moments) -> FloatArray | None:
-    """Correlation of the errors of all expectations: (n, n), or None if it was not kept.
-
-    It is that of the values, unless games depend on each other or their presence was recorded.
-    """
+def _correlation(moments: Moments) -> FloatArray | None:
+    """Correlation of the values, unless games depend on each other or presence was recorded."""
     if moments.presence is not None and moments.presence.of_mean is not None:
         return moments.presence.correlation
     return moments.correlation
 
 
-def error_freedom(moments: Moments) -> FloatArray:
-    """Degrees of freedom of Student's quantile for the error of the expectation: (n,)."""
+def _freedom(moments: Moments) -> FloatArray:
     if moments.pools is not None:
         return moments.pools.freedom
     if moments.presence is not None and moments.presence.freedom is not None:
@@ -66,17 +137,8 @@ def error_freedom(moments: Moments) -> FloatArray:
     return np.full_like(moments.mean, max(games, 1) if moments.certain else games)
 
 
-def error_covariance(moments: Moments) -> FloatArray | None:
-    """Covariance of the errors of all expectations: (n, n), or None if it was not kept.
-
-    The errors from the pools are given the correlations of the values: a pool moves the values
-    of two providers together to the same degree as a single draw does. One game gives zeros.
-    """
-    correlation = error_correlation(moments)
-    if correlation is None:
-        return None
-    if moments.n_games < 2:
-        return np.zeros_like(correlation)
-    parts = error_parts(moments)
-    games, pools = np.sqrt(parts.total - parts.pools), np.sqrt(parts.pools)
-    return np.asarray(correlation * (np.outer(games, games) + np.outer(pools, pools)))
+def _looked_freedom(moments: Moments) -> float:
+    freedom = float(moments.n_games - moments.n_groups)
+    if moments.presence is not None and moments.presence.freedom is not None:
+        freedom = min(freedom, float(moments.presence.freedom.min()))
+    return freedom

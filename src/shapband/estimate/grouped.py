@@ -9,51 +9,48 @@ other statements about several providers.
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.fold import Fold, spread_of
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.moments import Moments
 from shapband.estimate.pools import PoolErrors
+from shapband.estimate.spread import spread_of
 from shapband.grouping import Grouping
 
 
-class GroupFold:
-    """Folds the values of groups, game by game, beside the `Fold` of the providers.
+class GroupEstimate(NamedTuple):
+    """The estimate of the groups' values.
 
-    Parameters
+    Attributes
     ----------
-    grouping : the groups
-    per_shuffle : games that share a shuffle of the pools, or None
-    certain : whether all games are equal by design
+    estimate : of the groups alone
+    whole : of the providers, then of the groups, without covariances. Intervals of groups come from
+        it, because how large the rounding is, and whether anything in a game is random, is seen
+        from all of its values
     """
 
-    def __init__(
-        self, grouping: Grouping, per_shuffle: int | None, *, certain: bool = False
-    ) -> None:
-        self._grouping = grouping
-        self._fold = Fold(len(grouping.names), per_shuffle, certain=certain)
-
-    def add(self, values: FloatArray, noise: FloatArray) -> None:
-        """Add the next games: values of the providers (n_games, n), noise of the groups."""
-        self._fold.add(self._grouping.totals(values), noise)
-
-    def moments(self, providers: Moments) -> Moments:
-        """Moments of the groups, given those of the providers in the same games."""
-        moments = self._fold.moments()
-        if providers.pools is None:
-            return moments
-        return replace(moments, pools=_pool_errors(moments, providers, self._grouping))
+    estimate: Estimate
+    whole: Estimate
 
 
-def together(providers: Moments, groups: Moments) -> Moments:
-    """Moments of the providers, then those of the groups, without covariances.
+def of_groups(grouping: Grouping, groups: Moments, providers: Moments) -> GroupEstimate:
+    """Estimate the groups' values from their sums over games and those of the providers."""
+    if providers.pools is not None:
+        groups = replace(groups, pools=_pool_errors(groups, providers, grouping))
+    return from_moments(groups, providers)
 
-    Intervals of groups are computed from these, because how large the rounding is, and whether
-    anything in a game is random, is seen from all of its values.
-    """
+
+def from_moments(groups: Moments, providers: Moments) -> GroupEstimate:
+    """Estimate the groups' values from their own moments, pools included."""
+    whole = _together(providers, groups)
+    return GroupEstimate(Estimate.of_moments(groups), Estimate.of_moments(whole))
+
+
+def _together(providers: Moments, groups: Moments) -> Moments:
+    """Moments of the providers, then those of the groups, without covariances."""
     pools = None
     if providers.pools is not None and groups.pools is not None:
         pools = PoolErrors(**_joined(providers.pools, groups.pools))

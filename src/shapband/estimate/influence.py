@@ -34,8 +34,7 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.kernels import load
-from shapband.sampling.base import PoolDesign
-from shapband.sampling.participation import Presence
+from shapband.sampling.design import Design
 
 # Numbers kept for every pooled record, beside two for its own provider: in single precision, and
 # with two counts, this makes 64 bytes.
@@ -75,13 +74,11 @@ class InfluenceFold:
 
     Parameters
     ----------
-    design : how the games choose their records
-    presence : who takes part in which games, or None if everybody does in all
+    design : how the games choose their records, and who takes part in them
     """
 
-    def __init__(self, design: PoolDesign, presence: Presence | None = None) -> None:
+    def __init__(self, design: Design) -> None:
         self._design = design
-        self._presence = presence
         n = len(design.names)
         groups = min(n, _GROUPS)
         self._group = np.empty(n, dtype=np.int64)
@@ -89,7 +86,9 @@ class InfluenceFold:
         self._group[np.argsort(np.array(design.names))] = np.arange(n) % groups
         self._sign = np.array([_sign(name) for name in design.names])
         self._members = [np.flatnonzero(self._group == group) for group in range(groups)]
-        self._pools = [_PoolSums(size, 2 + groups) for size in design.pool_sizes]
+        self._pools = [
+            _PoolSums(size, 2 + groups) for size in np.asarray(design.pool_sizes).tolist()
+        ]
         self._per_shuffle = design.per_shuffle or 1
         self.n_games = 0
 
@@ -109,13 +108,13 @@ class InfluenceFold:
         signed = values * self._sign
         groups = np.stack([signed[:, members].sum(axis=1) for members in self._members], axis=1)
         add_games = load("influence").add_games
-        present = None if self._presence is None else self._presence.table(games)
+        present = self._design.present(games)
         for i, choice in enumerate(self._design.choices(games)):
             own = values[:, i : i + 1]
             columns = np.concatenate([own, own * own, groups], axis=1)
             columns[:, 2 + self._group[i]] -= signed[:, i]
             pool, rows = self._pools[i], choice.rows()
-            if present is not None and not present[:, i].all():
+            if not present[:, i].all():
                 rows, columns = rows[present[:, i]], columns[present[:, i]]
             add_games(
                 rows,
@@ -132,7 +131,7 @@ class InfluenceFold:
     def influence(self) -> Influence:
         """Compute the influences from the sums; three games are the least."""
         chances = self._design.chances.tolist()
-        pools = list(zip(self._pools, self._design.draw_sizes, chances, strict=True))
+        pools = list(zip(self._pools, self._design.draw_sizes.tolist(), chances, strict=True))
         scale = scales(self._design)
         shares = np.array([self._shares(*pool) for pool in pools]) / scale[:, None]
         if any(pool.games < self.n_games for pool in self._pools):
@@ -210,7 +209,7 @@ class InfluenceFold:
         return 0.0 if p == 1 else (m - 1) / m / (1 - p) ** 2 / self._pairs_of(games) / (size / m)
 
 
-def scales(design: PoolDesign) -> FloatArray:
+def scales(design: Design) -> FloatArray:
     """(n,) the largest share that each pool can have, divided by the mean of these.
 
     A draw of a fraction h without repeats varies by only 1 - h of what fresh draws would, so the
@@ -224,9 +223,9 @@ def scales(design: PoolDesign) -> FloatArray:
     return np.asarray(most / most.mean())
 
 
-def largest_shares(design: PoolDesign) -> FloatArray:
+def largest_shares(design: Design) -> FloatArray:
     """(n,) the largest share of the variance across games that each pool can have."""
-    used = np.array(design.draw_sizes) / np.array(design.pool_sizes)
+    used = design.draw_sizes / np.asarray(design.pool_sizes)
     return np.ones_like(used) if design.repeats else 1 / np.maximum(1 - used, 1e-9)
 
 

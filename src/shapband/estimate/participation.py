@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.estimate.accumulate import Moments
 from shapband.estimate.averaged import Averaged, own_presence
-from shapband.estimate.errors import error_parts
+from shapband.estimate.moments import Moments
 
 
-def participation_parts(moments: Moments) -> dict[str, FloatArray]:
+def participation_parts(moments: Moments, squared_error: FloatArray) -> dict[str, FloatArray]:
     """Rate, moments if present, and the variance by its causes: (n,) each, by name.
 
     Without a participation everybody is present in all games. Averages over who is present also
-    have the parts of the law of total variance, given the draws of a game.
+    have the parts of the law of total variance, given the draws of a game. `squared_error` is that
+    of the expectations.
     """
     if moments.averaged is not None:
-        return _averaged_parts(moments, moments.averaged)
+        return _averaged_parts(moments, moments.averaged, squared_error)
     presence, pools = moments.presence, moments.pools
     if presence is None or (presence.count == moments.n_games).all():
         rate = np.ones_like(moments.mean)
-        mean, variance = moments.expectation, moments.variance
-        error = np.sqrt(error_parts(moments).total)
+        mean, variance = moments.mean, moments.variance
+        error = np.sqrt(squared_error)
         of_data = variance
     else:
         rate = presence.count / moments.n_games
@@ -45,22 +45,19 @@ def participation_parts(moments: Moments) -> dict[str, FloatArray]:
     }
 
 
-def _averaged_parts(moments: Moments, averaged: Averaged) -> dict[str, FloatArray]:
+def _averaged_parts(
+    moments: Moments, averaged: Averaged, squared_error: FloatArray
+) -> dict[str, FloatArray]:
     rate, own = averaged.rates, own_presence(averaged, moments)
     own = np.where(rate < 1, own, 0.0)
     of_data = moments.variance - own
     return {
         "rate": rate,
         "expectation_present": moments.mean / rate,
-        "standard_error_present": np.sqrt(error_parts(moments).total) / rate,
+        "standard_error_present": np.sqrt(squared_error) / rate,
         "variance_present": of_data / rate,
         "variance_participation": own,
         "variance_data": of_data,
         "variance_within_draws": averaged.mean,
         "variance_between_draws": moments.variance - averaged.mean,
     }
-
-
-def takes_part_at_random(moments: Moments) -> bool:
-    """Whether the games were those of a participation."""
-    return moments.presence is not None or moments.averaged is not None

@@ -20,7 +20,7 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.estimate.influence import Influence, largest_shares, scales
-from shapband.sampling.base import PoolDesign
+from shapband.sampling.design import Design
 
 FREEDOM = 25.0  # most degrees of freedom: the share of the pools is itself uncertain
 _LEAST_SHARE = 0.02
@@ -69,7 +69,7 @@ class Spread(NamedTuple):
     correlation: float
 
 
-def pool_errors(spread: Spread, influence: Influence, design: PoolDesign) -> PoolErrors:
+def pool_errors(spread: Spread, influence: Influence, design: Design) -> PoolErrors:
     """Estimate what the pools add to the errors of both moments."""
     n = len(spread.variance)
     sizes = _Sizes.of(design, spread.n_games)
@@ -85,7 +85,7 @@ def pool_errors(spread: Spread, influence: Influence, design: PoolDesign) -> Poo
     # One standard error more than found, because too narrow an interval is the worse mistake.
     found_square = influence.square.mean() + np.sqrt(sizes.noise.mean() / n)
     square_share = np.clip(found_square / level.own, 0.0, sizes.top)
-    pools, unseen = np.array(design.pool_sizes), np.array(design.unseen)
+    pools, unseen = np.asarray(design.pool_sizes), np.asarray(design.unseen)
     # At least as much as the variance of m normal records would differ.
     square = np.maximum(square_share * reach * influence.square_variance.mean(), 2 * unseen / pools)
     freedom = np.where(unseen > 0, np.maximum(pools - 1.0, 1.0), FREEDOM)
@@ -98,7 +98,7 @@ def pool_errors(spread: Spread, influence: Influence, design: PoolDesign) -> Poo
     )
 
 
-def bound_errors(spread: Spread, design: PoolDesign) -> PoolErrors:
+def bound_errors(spread: Spread, design: Design) -> PoolErrors:
     """Bound what the pools add, where there are too few games to estimate it."""
     sizes = _Sizes.of(design, spread.n_games)
     between = spread.variance * sizes.reach.max() * sizes.top
@@ -191,15 +191,15 @@ class _Sizes(NamedTuple):
     top: float
 
     @staticmethod
-    def of(design: PoolDesign, n_games: float) -> _Sizes:
-        m, b = np.array(design.pool_sizes), np.array(design.draw_sizes)
+    def of(design: Design, n_games: float) -> _Sizes:
+        m, b = np.asarray(design.pool_sizes), design.draw_sizes
         h = b / m
         used = design.chances
         idle = np.maximum(1 - used, 1e-9)
         scale = scales(design)
         noise = 2 * m * (used / (idle * h)) ** 2 / n_games**2 / scale**2
         top = float(np.mean(largest_shares(design)))
-        return _Sizes(h * np.array(design.unseen) * scale, noise, top)
+        return _Sizes(h * np.asarray(design.unseen) * scale, noise, top)
 
 
 class _Level(NamedTuple):

@@ -37,7 +37,8 @@ from shapband.estimate.dependence import (
     square_factor,
     variance_of_rate,
 )
-from shapband.sampling.participation import Presence
+from shapband.sampling.design import Design
+from shapband.sampling.participation import Participation
 
 _MANY = 500  # providers up to which correlations are kept
 
@@ -113,14 +114,14 @@ class PresenceFold:
     games in which it was present.
     """
 
-    def __init__(self, presence: Presence) -> None:
-        self._presence = presence
-        names = presence.names
-        self._rates = presence.participation.rates(names)
-        self._persistence = presence.participation.persistence(names)
+    def __init__(self, design: Design, participation: Participation) -> None:
+        self._design = design
+        names = design.names
+        self._rates = participation.rates(names)
+        self._persistence = participation.persistence(names)
         sometimes = bool((self._rates < 1).any())
         self._follows = sometimes and bool(self._persistence.any())
-        self._fixed = sometimes and presence.participation.recorded
+        self._fixed = sometimes and participation.recorded
         self._centre = np.full(len(names), np.nan)
         self._sums = _Sums(len(names), pairs=self._follows or self._fixed)
         self._last: tuple[FloatArray, FloatArray] | None = None  # of the last game
@@ -130,7 +131,7 @@ class PresenceFold:
         """Add the next games: values and noise, (n_games, n) each."""
         games = range(self._n_games, self._n_games + len(values))
         self._n_games = games.stop
-        present = self._presence.table(games)
+        present = self._design.present(games)
         self._set_centres(values, present)
         b = present.astype(np.float64)
         x = np.where(present, values - np.where(present, self._centre, 0.0), 0.0)

@@ -10,8 +10,8 @@ games. It needs no horizon: from 320 to 10,000 games it is 1.55 to 1.7 times as 
 95 % interval. A Pocock boundary for at most 2,000 (10,000) games is 1.43 (1.52) times as wide, but
 misses lognormal values with a scale of 0.8 in 10 % of runs, this sequence in 4 % (6 %).
 
-The error from the choice of the pools does not shrink with games, so looking often does not make
-it larger. It has a fixed quantile, and is added in quadrature.
+An error that does not shrink with games, such as that of the pools, does not become larger by
+looking often. It has a fixed quantile, and is added in quadrature.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.errors import error_correlation, error_freedom, error_parts
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.intervals import lasting_half_widths
 
 _TIGHTEST = 500  # games at which the sequence is narrowest relative to a fixed interval
 
@@ -47,40 +47,30 @@ def mixture_boundary(n_games: int, alpha: float, tightest: int = _TIGHTEST) -> f
     return float(np.sqrt(2 * (scale + 1) / scale * np.log(np.sqrt(scale + 1) / alpha)))
 
 
-def sequence_quantile(moments: Moments, level: float) -> float:
+def sequence_quantile(estimate: Estimate, level: float) -> float:
     """Return how many standard errors a half width has that may be looked at after every game.
 
     Examples
     --------
     >>> import numpy as np
     >>> games = np.arange(64.0).reshape(32, 2)
-    >>> round(sequence_quantile(Moments.of(games), 0.95), 2)
+    >>> round(sequence_quantile(Estimate.of(games), 0.95), 2)
     5.17
     """
     from scipy.special import ndtr, stdtrit
 
-    boundary = mixture_boundary(moments.n_games, 1 - level)
-    freedom = float(moments.n_games - moments.n_groups)
-    if moments.presence is not None and moments.presence.freedom is not None:
-        freedom = min(freedom, float(moments.presence.freedom.min()))
-    return float(-stdtrit(freedom, float(ndtr(-boundary))))
+    boundary = mixture_boundary(estimate.n_games, 1 - level)
+    return float(-stdtrit(estimate.errors.looked_freedom, float(ndtr(-boundary))))
 
 
-def sequence_half_widths(moments: Moments, level: float) -> FloatArray:
-    """Half widths for the expectations, pools included: (n,)."""
-    parts = error_parts(moments)
-    games = sequence_quantile(moments, level) * np.sqrt(parts.total - parts.pools)
-    return np.hypot(games, pool_half_widths(moments, level))
-
-
-def pool_half_widths(moments: Moments, level: float) -> FloatArray:
-    """Half widths from the choice of the pools alone, which more games do not lower: (n,)."""
-    parts = error_parts(moments)
-    return _pool_quantile(moments, level) * np.sqrt(parts.pools)
+def sequence_half_widths(estimate: Estimate, level: float) -> FloatArray:
+    """Half widths for the expectations, all causes included: (n,)."""
+    games = sequence_quantile(estimate, level) * np.sqrt(estimate.errors.shrinking)
+    return np.hypot(games, lasting_half_widths(estimate, level))
 
 
 def difference_half_widths(
-    moments: Moments, one: IntArray, other: IntArray, level: float
+    estimate: Estimate, one: IntArray, other: IntArray, level: float
 ) -> FloatArray:
     """Half widths for differences of expectations between pairs of providers.
 
@@ -90,27 +80,24 @@ def difference_half_widths(
 
     Parameters
     ----------
-    moments : of the games so far
+    estimate : from the games so far
     one, other : (k,) the providers of every pair
     level : confidence level
     """
-    correlations = error_correlation(moments)
-    if correlations is None:
-        half = sequence_half_widths(moments, level)
-        return np.asarray(half[one] + half[other])
-    correlation = np.clip(correlations[one, other], -1.0, 1.0)
-    parts = error_parts(moments)
-    games = _difference_variance(parts.total - parts.pools, correlation, one, other)
-    pools = _difference_variance(parts.pools, correlation, one, other)
-    quantile = _pool_quantile(moments, level).max()
-    looked = sequence_quantile(moments, level)
-    return np.asarray(np.hypot(looked * np.sqrt(games), quantile * np.sqrt(pools)))
-
-
-def _pool_quantile(moments: Moments, level: float) -> FloatArray:
     from scipy.special import stdtrit
 
-    return np.asarray(stdtrit(error_freedom(moments), (1 + level) / 2))
+    errors = estimate.errors
+    if errors.correlation is None:
+        half = sequence_half_widths(estimate, level)
+        return np.asarray(half[one] + half[other])
+    correlation = np.clip(errors.correlation[one, other], -1.0, 1.0)
+    games = _difference_variance(errors.shrinking, correlation, one, other)
+    half = sequence_quantile(estimate, level) * np.sqrt(games)
+    for cause in errors.lasting:
+        apart = _difference_variance(cause.variance, correlation, one, other)
+        quantile = np.max(stdtrit(cause.freedom, (1 + level) / 2))
+        half = np.hypot(half, quantile * np.sqrt(apart))
+    return half
 
 
 def _difference_variance(

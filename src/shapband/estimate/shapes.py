@@ -13,13 +13,97 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband._typing import BoolArray, FloatArray
-from shapband.estimate.accumulate import Moments
+from shapband.estimate.moments import Moments
 
 _ULPS = 8  # rounding of an expectation, in units of the last place of the sum of all values
 _SAME = 1e-8  # relative difference up to which the kurtosis is that of two values
 _RARE = 0.1  # probability of an event that must not stay unseen
 _VERY_SKEWED = 0.5  # skewness over the root of the number of games, and
 _SKEWED = 1.75  # the least skewness, which few normal values have by chance
+
+
+@dataclass(frozen=True, eq=False)
+class TwoValues:
+    """Values that are one of two numbers in every game.
+
+    Attributes
+    ----------
+    found : (n,) whether a provider's values are of this kind; the rest holds for these only
+    low, spread : (n,) the smaller number, and by how much the other is larger
+    count : (n,) games with the larger number
+    """
+
+    found: BoolArray
+    low: FloatArray
+    spread: FloatArray
+    count: FloatArray
+
+    def probability(self, n_games: int, level: float) -> tuple[FloatArray, FloatArray]:
+        """Clopper and Pearson's interval for the probability of the larger number."""
+        from scipy.special import betaincinv
+
+        tail = (1 - level) / 2
+        k = np.where(self.found, self.count, 1.0)
+        low = np.asarray(betaincinv(k, n_games - k + 1, tail), dtype=np.float64)
+        high = np.asarray(betaincinv(k + 1, n_games - k, 1 - tail), dtype=np.float64)
+        return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What the sums over games show of the distribution of every provider's values.
+
+    Attributes
+    ----------
+    n_games : games played
+    certain : whether all games are equal by design
+    rounding : bound on the rounding error of an expectation
+    deviation : (n,) standard deviation across games, solver noise included
+    skewness : (n,) corrected for bias; 0 with shuffles or few games
+    two_values : the providers whose values take only two numbers
+    never_changed : (n,) whether the value was the same in all games, up to rounding
+    never_present : (n,) whether a provider took part in none of the games
+    """
+
+    n_games: int
+    certain: bool
+    rounding: float
+    deviation: FloatArray
+    skewness: FloatArray
+    two_values: TwoValues
+    never_changed: BoolArray
+    never_present: BoolArray
+
+    @staticmethod
+    def of(moments: Moments) -> Shape:
+        """Find the shape from the sums over games."""
+        return Shape(
+            n_games=moments.n_games,
+            certain=moments.certain,
+            rounding=rounding_error(moments),
+            deviation=np.sqrt(moments.m2 / max(moments.n_games - 1, 1)),
+            skewness=_skewness(moments),
+            two_values=two_values(moments),
+            never_changed=never_changed(moments),
+            never_present=_never_present(moments),
+        )
+
+    def maybe_constant(self, level: float) -> BoolArray:
+        """Whether a value never changed, in too few games to call it constant: (n,).
+
+        That no value of any provider changed says no more: accuracies often stay the same in a few
+        games. A provider that was never present may be worth anything. Games that are equal by
+        design cannot change.
+        """
+        few = self.n_games < games_to_be_constant(level) or self.never_present.any()
+        return np.asarray(self.never_changed & (few and not self.certain))
+
+    @property
+    def very_skewed(self) -> BoolArray:
+        """Whether the values are too skewed for an interval from this many games: (n,)."""
+        limit = max(_SKEWED, _VERY_SKEWED * np.sqrt(self.n_games))
+        skewed = np.abs(self.skewness) > limit
+        return np.asarray(skewed & ~self.two_values.found & ~self.never_changed)
 
 
 def rounding_error(moments: Moments) -> float:
@@ -51,68 +135,19 @@ def games_to_be_constant(level: float) -> int:
     return int(np.ceil(np.log((1 - level) / 2) / np.log1p(-_RARE)))
 
 
-def maybe_constant(moments: Moments, level: float) -> BoolArray:
-    """Whether a value never changed, in too few games to call it constant: (n,).
-
-    That no value of any provider changed says no more: accuracies often stay the same in a few
-    games. A provider that was never present may be worth anything. Games that are equal by design
-    cannot change.
-    """
-    same = never_changed(moments)
-    if moments.certain:
-        return np.zeros_like(same)
-    if moments.n_games < games_to_be_constant(level) or never_present(moments).any():
-        return same
-    return np.zeros_like(same)
-
-
-def never_present(moments: Moments) -> BoolArray:
+def _never_present(moments: Moments) -> BoolArray:
     """Whether a provider took part in none of the games: (n,)."""
     if moments.presence is None:
         return np.zeros(len(moments.mean), dtype=bool)
     return np.asarray(moments.presence.count == 0)
 
 
-def skewness(moments: Moments) -> FloatArray:
+def _skewness(moments: Moments) -> FloatArray:
     """Skewness of the values across games, corrected for bias; 0 with groups or few games: (n,)."""
     n = moments.n_games
     if moments.group is not None or n < 3:
         return np.zeros_like(moments.mean)
     return np.asarray(_plain_skewness(moments) * np.sqrt(n * (n - 1)) / (n - 2))
-
-
-def very_skewed(moments: Moments) -> BoolArray:
-    """Whether the values are too skewed for an interval from this many games: (n,)."""
-    limit = max(_SKEWED, _VERY_SKEWED * np.sqrt(moments.n_games))
-    skewed = np.abs(skewness(moments)) > limit
-    return np.asarray(skewed & ~two_values(moments).found & ~never_changed(moments))
-
-
-@dataclass(frozen=True, eq=False)
-class TwoValues:
-    """Values that are one of two numbers in every game.
-
-    Attributes
-    ----------
-    found : (n,) whether a provider's values are of this kind; the rest holds for these only
-    low, spread : (n,) the smaller number, and by how much the other is larger
-    count : (n,) games with the larger number
-    """
-
-    found: BoolArray
-    low: FloatArray
-    spread: FloatArray
-    count: FloatArray
-
-    def probability(self, n_games: int, level: float) -> tuple[FloatArray, FloatArray]:
-        """Clopper and Pearson's interval for the probability of the larger number."""
-        from scipy.special import betaincinv
-
-        tail = (1 - level) / 2
-        k = np.where(self.found, self.count, 1.0)
-        low = np.asarray(betaincinv(k, n_games - k + 1, tail), dtype=np.float64)
-        high = np.asarray(betaincinv(k + 1, n_games - k, 1 - tail), dtype=np.float64)
-        return low, high
 
 
 def two_values(moments: Moments) -> TwoValues:

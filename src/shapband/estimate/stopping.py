@@ -15,17 +15,13 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.intervals import check_level
-from shapband.estimate.sequences import (
-    difference_half_widths,
-    pool_half_widths,
-    sequence_half_widths,
-)
-from shapband.estimate.shapes import rounding_error
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.intervals import lasting_half_widths
+from shapband.estimate.levels import check_level
+from shapband.estimate.sequences import difference_half_widths, sequence_half_widths
 
-_JUDGED_FROM = 200  # games from which on the error of the pools is known well enough
-_POOLS_SHARE = 0.9  # of the allowed half width that the pools may use; the rest is for the games
+_JUDGED_FROM = 200  # games from which on the errors that last are known well enough
+_LASTING_SHARE = 0.9  # of the allowed half width that they may use; the rest is for the games
 
 
 class StoppingRule(ABC):
@@ -35,23 +31,23 @@ class StoppingRule(ABC):
     --------
     >>> import shapband as sb
     >>> class Hundred(sb.StoppingRule):
-    ...     def met(self, moments, seconds):
-    ...         return moments.n_games >= 100
-    >>> (Hundred() | sb.Seconds(10)).met(sb.Moments.of([[1.0], [2.0]]), seconds=11.0)
+    ...     def met(self, estimate, seconds):
+    ...         return estimate.n_games >= 100
+    >>> (Hundred() | sb.Seconds(10)).met(sb.Estimate.of([[1.0], [2.0]]), seconds=11.0)
     True
     """
 
     @abstractmethod
-    def met(self, moments: Moments, seconds: float) -> bool:
+    def met(self, estimate: Estimate, seconds: float) -> bool:
         """Whether to stop after these games and this time."""
 
-    def out_of_reach(self, moments: Moments) -> float | None:  # noqa: ARG002
-        """Whether no number of games can meet this rule, because the pools are too small.
+    def out_of_reach(self, estimate: Estimate) -> float | None:  # noqa: ARG002
+        """Whether no number of games can meet this rule, because of errors that games do not lower.
 
         Returns
         -------
-        factor by which the variance that the pools cause would have to be lower, or None if
-        more games may meet the rule
+        factor by which the variance of these errors would have to be lower, or None if more games
+        may meet the rule
         """
         return None
 
@@ -85,7 +81,7 @@ class Precision(StoppingRule):
     --------
     >>> import shapband as sb
     >>> rule = sb.Precision(absolute=0.01) | sb.Seconds(3600)
-    >>> rule.met(sb.Moments.of([[1.0], [1.0], [1.0]]), seconds=2.0)
+    >>> rule.met(sb.Estimate.of([[1.0], [1.0], [1.0]]), seconds=2.0)
     True
     """
 
@@ -102,27 +98,27 @@ class Precision(StoppingRule):
             if check_number("Precision: absolute and relative", limit) <= 0:
                 raise InvalidInput(f"Precision: a limit must be above 0; received {limit!r}")
 
-    def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
+    def met(self, estimate: Estimate, seconds: float) -> bool:  # noqa: ARG002
         """Whether every interval is narrow enough."""
-        half = sequence_half_widths(moments, self.level)
-        return bool((half <= self._allowed(moments)).all())
+        half = sequence_half_widths(estimate, self.level)
+        return bool((half <= self._allowed(estimate)).all())
 
-    def out_of_reach(self, moments: Moments) -> float | None:
-        """Return the factor by which the pools are too small, from 200 games on."""
-        if moments.pools is None or moments.n_games < _JUDGED_FROM:
+    def out_of_reach(self, estimate: Estimate) -> float | None:
+        """Return the factor by which the lasting errors are too large, from 200 games on."""
+        if estimate.n_games < _JUDGED_FROM:
             return None
-        half, allowed = pool_half_widths(moments, self.level), self._allowed(moments)
+        half, allowed = lasting_half_widths(estimate, self.level), self._allowed(estimate)
         if (half <= allowed).all():
             return None
         with np.errstate(divide="ignore"):
-            excess = np.where(half > 0, half / (_POOLS_SHARE * allowed), 0.0)
+            excess = np.where(half > 0, half / (_LASTING_SHARE * allowed), 0.0)
         return float(np.max(excess) ** 2)
 
-    def _allowed(self, moments: Moments) -> FloatArray:
+    def _allowed(self, estimate: Estimate) -> FloatArray:
         """Largest half width of every interval: (n,)."""
         return np.maximum(
             0.0 if self.absolute is None else self.absolute,
-            (0.0 if self.relative is None else self.relative) * np.abs(moments.expectation),
+            (0.0 if self.relative is None else self.relative) * np.abs(estimate.expectation),
         )
 
 
@@ -150,7 +146,7 @@ class StableRanking(StoppingRule):
     --------
     >>> import shapband as sb
     >>> games = [[0.0, 1.0], [0.1, 1.2], [-0.1, 0.9]] * 12
-    >>> sb.StableRanking().met(sb.Moments.of(games), seconds=0.0)
+    >>> sb.StableRanking().met(sb.Estimate.of(games), seconds=0.0)
     True
     """
 
@@ -164,12 +160,12 @@ class StableRanking(StoppingRule):
                 f"StableRanking: tolerance must be at least 0; received {self.tolerance!r}"
             )
 
-    def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
+    def met(self, estimate: Estimate, seconds: float) -> bool:  # noqa: ARG002
         """Whether every adjacent pair is decided, or closer than `tolerance`."""
-        order = np.argsort(moments.expectation, kind="stable")
-        half = difference_half_widths(moments, order[1:], order[:-1], self.level)
-        gap = np.diff(moments.expectation[order])
-        blur = 2 * rounding_error(moments)
+        order = np.argsort(estimate.expectation, kind="stable")
+        half = difference_half_widths(estimate, order[1:], order[:-1], self.level)
+        gap = np.diff(estimate.expectation[order])
+        blur = 2 * estimate.shape.rounding
         decided = gap > np.maximum(half, blur)
         close = gap + half <= self.tolerance + blur
         return bool((decided | close).all())
@@ -186,7 +182,7 @@ class Seconds(StoppingRule):
     Examples
     --------
     >>> import shapband as sb
-    >>> sb.Seconds(10).met(sb.Moments.of([[1.0], [2.0]]), seconds=11.0)
+    >>> sb.Seconds(10).met(sb.Estimate.of([[1.0], [2.0]]), seconds=11.0)
     True
     """
 
@@ -196,7 +192,7 @@ class Seconds(StoppingRule):
         if check_number("Seconds: limit", self.limit) <= 0:
             raise InvalidInput(f"Seconds: limit must be above 0; received {self.limit!r}")
 
-    def met(self, moments: Moments, seconds: float) -> bool:  # noqa: ARG002
+    def met(self, estimate: Estimate, seconds: float) -> bool:  # noqa: ARG002
         """Whether the time limit is reached."""
         return seconds >= self.limit
 
@@ -211,11 +207,11 @@ class _Both(StoppingRule):
     one: StoppingRule
     other: StoppingRule
 
-    def met(self, moments: Moments, seconds: float) -> bool:
-        return self.one.met(moments, seconds) and self.other.met(moments, seconds)
+    def met(self, estimate: Estimate, seconds: float) -> bool:
+        return self.one.met(estimate, seconds) and self.other.met(estimate, seconds)
 
-    def out_of_reach(self, moments: Moments) -> float | None:
-        factors = [rule.out_of_reach(moments) for rule in (self.one, self.other)]
+    def out_of_reach(self, estimate: Estimate) -> float | None:
+        factors = [rule.out_of_reach(estimate) for rule in (self.one, self.other)]
         return max((factor for factor in factors if factor is not None), default=None)
 
     @property
@@ -231,13 +227,13 @@ class _Either(StoppingRule):
     one: StoppingRule
     other: StoppingRule
 
-    def met(self, moments: Moments, seconds: float) -> bool:
-        return self.one.met(moments, seconds) or self.other.met(moments, seconds)
+    def met(self, estimate: Estimate, seconds: float) -> bool:
+        return self.one.met(estimate, seconds) or self.other.met(estimate, seconds)
 
-    def out_of_reach(self, moments: Moments) -> float | None:
+    def out_of_reach(self, estimate: Estimate) -> float | None:
         # A time limit beside a rule does not keep a run alive that can no longer meet the rule.
         rules = [one for one in (self.one, self.other) if not isinstance(one, Seconds)]
-        factors = [rule.out_of_reach(moments) for rule in rules]
+        factors = [rule.out_of_reach(estimate) for rule in rules]
         known = [factor for factor in factors if factor is not None]
         return min(known) if known and len(known) == len(factors) else None
 

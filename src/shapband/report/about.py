@@ -55,7 +55,7 @@ def about(valuation: Valuation, payouts: Payouts | None, status: RunStatus | Non
 def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
     """What to look at before the numbers are used."""
     alerts = [sentence(" ".join(_ended(lines))) for lines in caveats(valuation)]
-    flags = np.array([name in valuation.one_target for name in valuation.names])
+    flags = np.array([name in valuation.one_label for name in valuation.names])
     alone = some_names(valuation.names, flags)
     if alone:
         alerts.append(f"All records have the same target, such as one class: {alone}.")
@@ -108,7 +108,7 @@ def method_section(valuation: Valuation) -> Section:
     """How the numbers were made, in plain words."""
     setup = valuation.setup
     facts: list[tuple[str, str | Markup]] = [
-        ("What is estimated", f"Expectation and variance of the value over {valuation.target}."),
+        ("What is estimated", f"Expectation and variance of the value over {valuation.estimand}."),
         ("Index", _index_words(valuation)),
         ("Utility", f"{setup.get('utility', 'not known')}; a coalition of nobody is worth "
                     f"{setup.get('empty', 'an unknown value')}."),

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shapband.estimate.errors import error_parts
-from shapband.estimate.participation import participation_parts
+from shapband.estimate.errors import CAUSES
 from shapband.report.answer import Refused, attempt
 from shapband.report.charts import stacked_chart
 from shapband.report.convergence import convergence_chart, widths_of
@@ -27,11 +26,10 @@ from shapband.valuation.text import best_of_more_games, error_causes, on_partici
 
 if TYPE_CHECKING:
     from shapband._typing import FloatArray
-    from shapband.estimate.accumulate import Moments
+    from shapband.estimate.estimate import Estimate
     from shapband.valuation.valuation import Valuation
 
 _LEVEL = "95 %"
-_CAUSES = ("games", "solver", "pools")
 
 
 def convergence_section(valuation: Valuation) -> Section:
@@ -85,17 +83,17 @@ def convergence_section(valuation: Valuation) -> Section:
 def errors_section(valuation: Valuation) -> Section:
     """The squared standard errors by cause."""
     frame = errors_frame(valuation)
-    total = error_parts(valuation.moments)
-    causes = [cause for cause in _CAUSES if float(np.nansum(getattr(total, cause))) > 0]
+    parts = valuation.estimate.errors.by_cause
+    causes = [cause for cause, part in parts.items() if float(np.nansum(part)) > 0]
     order = np.argsort(-valuation.expectation, kind="stable")
     error = without_rounding(frame["standard_error"].to_numpy(), valuation.expectation[order])
     table = Table(
         "Standard errors, and the share of their square by cause",
-        ("provider", "standard error", *_CAUSES),
+        ("provider", "standard error", *CAUSES),
         joined(
             names_of(frame.index),
             numbers(error, error),
-            *(percents(frame[cause], 0) for cause in _CAUSES),
+            *(percents(frame[cause], 0) for cause in CAUSES),
         ),
     )
     lines = [
@@ -104,13 +102,13 @@ def errors_section(valuation: Valuation) -> Section:
     ]
     chart, legend, notes = None, [], []
     if len(causes) > 1:
-        parts = {cause: frame[cause].tolist() for cause in _CAUSES}
+        bars = {cause: frame[cause].tolist() for cause in CAUSES}
         words = "Stacked bars: shares of the squared standard error by cause."
-        chart = stacked_chart(list(frame.index), parts, words, "share of the squared error")
-        legend = [(f"part{at}", cause) for at, cause in enumerate(_CAUSES) if cause in causes]
+        chart = stacked_chart(list(frame.index), bars, words, "share of the squared error")
+        legend = [(f"part{at}", cause) for at, cause in enumerate(CAUSES) if cause in causes]
         notes = said(left_out(len(frame)))
     if causes:
-        lines.append(_by_cause(valuation.moments))
+        lines.append(_by_cause(valuation.estimate))
     return Section(
         "errors", "Where the error comes from", lines, legend, chart, notes, tables=[table]
     )
@@ -121,7 +119,7 @@ def participation_section(valuation: Valuation) -> Section:
     import pandas as pd
 
     index = pd.Index(valuation.names, name="provider")
-    frame = pd.DataFrame(participation_parts(valuation.moments), index=index)
+    frame = pd.DataFrame(valuation.estimate.participation, index=index)
     frame = frame.iloc[np.argsort(-valuation.expectation, kind="stable")]
     own, whole = frame["variance_participation"], valuation.variance
     total = pd.Series(whole, index=index)[frame.index]
@@ -162,16 +160,16 @@ def participation_section(valuation: Valuation) -> Section:
 
 def _floor(valuation: Valuation) -> float:
     """Median over providers of the half width that the pools alone leave; NaN without pools."""
-    parts = error_parts(valuation.moments)
+    errors = valuation.estimate.errors
     low, high = valuation.interval().T
     with np.errstate(invalid="ignore", divide="ignore"):
-        floor: FloatArray = (high - low) / 2 * np.sqrt(parts.pools / parts.total)
+        floor: FloatArray = (high - low) / 2 * np.sqrt(errors.remaining / errors.total)
     known = floor[np.isfinite(floor) & (floor > 0)]
     return float(np.median(known)) if len(known) else float("nan")
 
 
-def _by_cause(moments: Moments) -> str:
+def _by_cause(estimate: Estimate) -> str:
     """Say how much each cause adds to the squared errors of all providers, and what would help."""
-    told = error_causes(moments).replace(" %", f"{NO_BREAK}%")
-    remedy = best_of_more_games(moments) or "more games would lower them"
+    told = error_causes(estimate).replace(" %", f"{NO_BREAK}%")
+    remedy = best_of_more_games(estimate) or "more games would lower them"
     return f"Of the squared errors of all providers, {told}: {remedy}."

@@ -127,7 +127,7 @@ def _spread(valuation: Valuation, best: int) -> Markup:
 
 def _meaning(valuation: Valuation) -> Markup:
     return Markup("The numbers are contributions to {}, over {}.").format(
-        shown(valuation.setup.get("utility", "the utility")), shown(valuation.target)
+        shown(valuation.setup.get("utility", "the utility")), shown(valuation.estimand)
     )
 
 

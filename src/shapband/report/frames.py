@@ -8,7 +8,6 @@ import numpy as np
 
 from shapband._typing import FloatArray, IntArray
 from shapband.errors import InvalidInput
-from shapband.estimate.errors import error_parts
 from shapband.valuation.spread import check_single_games
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def ranks_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame:
 
 def distribution_frame(valuation: Valuation) -> pd.DataFrame:
     """Quantiles of the values in single games, their ends, and the share of negative ones."""
-    check_single_games(valuation.moments, "distribution")
+    check_single_games(valuation.estimate, "distribution")
     games = _kept(valuation, "distribution")
     quantiles = np.quantile(games, QUANTILES, axis=0)
     columns = {f"quantile_{p:g}": row for p, row in zip(QUANTILES, quantiles, strict=True)}
@@ -83,12 +82,12 @@ def convergence_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame
 
 
 def errors_frame(valuation: Valuation) -> pd.DataFrame:
-    """Standard error, and the shares of its square that games, solver and pools cause."""
-    parts = error_parts(valuation.moments)
-    safe = np.where(parts.total > 0, parts.total, 1.0)
-    columns = {"standard_error": np.sqrt(parts.total)}
-    for cause in ("games", "solver", "pools"):
-        columns[cause] = np.where(parts.total > 0, getattr(parts, cause) / safe, 0.0)
+    """Standard error, and the shares of its square by cause."""
+    errors = valuation.estimate.errors
+    safe = np.where(errors.total > 0, errors.total, 1.0)
+    columns = {"standard_error": np.sqrt(errors.total)}
+    for cause, part in errors.by_cause.items():
+        columns[cause] = np.where(errors.total > 0, part / safe, 0.0)
     return _by_value(valuation, columns)
 
 
@@ -119,14 +118,14 @@ def _half_widths(
     valuation: Valuation, games: FloatArray, looks: IntArray, level: float
 ) -> FloatArray:
     """Half width of the intervals after each number of games: (looks, n)."""
-    parts = error_parts(valuation.moments)
+    errors = valuation.estimate.errors
     low, high = valuation.interval(level).T
     with np.errstate(invalid="ignore", divide="ignore"):
-        multiple = (high - low) / 2 / np.sqrt(parts.total)
+        multiple = (high - low) / 2 / np.sqrt(errors.total)
         # The spread of k games over that of all, and fewer games.
         spread = np.stack([games[:k].var(axis=0, ddof=1) for k in looks])
         larger = spread / spread[-1] * (valuation.n_games / looks)[:, None]
-        square = (parts.total - parts.pools) * larger + parts.pools
+        square = errors.shrinking * larger + errors.remaining
         return np.asarray(multiple * np.sqrt(square))
 
 

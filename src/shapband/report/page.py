@@ -82,7 +82,7 @@ def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[
         convergence_section(valuation),
         errors_section(valuation),
     ]
-    if valuation.moments.presence is not None:
+    if valuation.estimate.takes_part_at_random:
         sections.append(participation_section(valuation))
     return sections
 

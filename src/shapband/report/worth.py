@@ -40,7 +40,7 @@ def values_section(valuation: Valuation) -> Section:
     table = _forest_table(f"Expected {kind}s of the providers", "provider", frame, valuation)
     words = f"Forest plot of {len(frame):,} providers: expected {kind}, {_LEVEL} interval, spread."
     notes = [left_out(len(frame)), broken_axis(frame)]
-    if valuation.target_code == "pools":
+    if valuation.estimand_code == "pools":
         notes.append(
             "The spread is that of draws that may repeat records of a pool. "
             "Pooled(replace=False) gives that of draws from the sources."

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from shapband.engine.averaging import AVERAGED
 from shapband.engine.plan import Plan
 from shapband.errors import RunError
 from shapband.solvers.strata import Strata
@@ -18,6 +20,7 @@ from shapband.utilities.linear import LinearUtility
 from shapband.utilities.logistic import LogisticUtility
 from shapband.utilities.neighbors import NeighborUtility
 from shapband.utilities.networks.network import NetworkUtility
+from shapband.valuation.older import upgraded_design
 
 _COMPILED = (LogisticUtility, ClassSumsUtility, NeighborUtility, NetworkUtility)
 _CHANGED = (0, 2, 0)  # the version in which the results of some methods changed
@@ -32,6 +35,20 @@ def is_older(version: str) -> bool:
     (True, False, False)
     """
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3]) < _CHANGED
+
+
+def design_of_facts(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document of a design from what runs before 0.2.0 recorded of their games."""
+    setup = dict(manifest["setup"])
+    parts = {"names": manifest["providers"], "seed": manifest["seed"], "setup": setup, **facts}
+    return {
+        **upgraded_design(parts, manifest.get("groups")),
+        "unseen": facts.get("unseen"),
+        "replace": facts.get("replace") is not False,
+        "per_shuffle": facts["group"],
+        "participation": facts.get("participation"),
+        "averaged": manifest.get("presence") == AVERAGED,
+    }
 
 
 def check_same_bits(run: Path, versions: Mapping[str, str], plan: Plan) -> None:

@@ -6,10 +6,8 @@ checked before they are used: a run that came from elsewhere may be refused, and
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +16,15 @@ import numpy as np
 from shapband.checks import one_line
 from shapband.engine.averaging import AVERAGED
 from shapband.errors import InvalidInput, RunDamaged
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.presence import PresenceMoments
 from shapband.runs import database
+from shapband.sampling.design import Design
+from shapband.valuation import document
 from shapband.valuation.valuation import Valuation
 
 # What Python raises for values of other types, shapes and sizes than were written.
 _SURPRISES = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
-_MOST = 2**63  # SQLite has no larger integers
 _MOST_POOLED = 10**8  # records of all pools, which a reader can still hold sums of
 _MANIFEST: dict[str, Any] = {
     "providers": list,
@@ -83,102 +80,36 @@ def _is_of(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
-def check_facts(facts: Mapping[str, Any], n_providers: int) -> None:
-    """Raise ValueError unless the games can be of this kind."""
-    group, unseen = facts["group"], facts.get("unseen")
-    if group is not None:
-        _check_counts([group], least=2)
-    if unseen is None:
+def check_choices(design: Design) -> None:
+    """Raise ValueError unless games can choose records from pools as a design says."""
+    if design.per_shuffle is not None and design.per_shuffle < 2:
+        raise ValueError("a shuffle has fewer than two games")
+    if design.unseen is None:
         return
-    for sizes in (facts["pool_sizes"], facts["draw_sizes"]):
-        _check_counts(sizes, least=1, most=_MOST_POOLED)
-    if sum(facts["pool_sizes"]) > _MOST_POOLED:
+    pools = np.asarray([0] if design.pool_sizes is None else design.pool_sizes)
+    if min(pools.min(), design.draw_sizes.min()) < 1 or design.draw_sizes.max() > _MOST_POOLED:
+        raise ValueError("a count is out of bounds")
+    if pools.sum() > _MOST_POOLED:
         raise ValueError("the pools are too large")
-    if not all(isinstance(one, float | int) and 0 <= one <= 1 for one in unseen):
+    if not ((design.unseen >= 0) & (design.unseen <= 1)).all():
         raise ValueError("a fraction is out of bounds")
-    if {len(facts["pool_sizes"]), len(facts["draw_sizes"]), len(unseen)} != {n_providers}:
-        raise ValueError("its sizes are not one for each provider")
-    if not isinstance(facts["replace"], bool):
-        raise ValueError("the way to draw is neither with nor without replacement")
-    if not facts["replace"] and any(np.greater(facts["draw_sizes"], facts["pool_sizes"])):
+    if not design.replace and (design.draw_sizes > pools).any():
         raise ValueError("a draw is larger than its pool")
 
 
 def check_valuation(valuation: Valuation, manifest: Mapping[str, Any]) -> None:
-    """Raise ValueError unless a valuation has the providers, types and shapes that it must have."""
+    """Raise ValueError unless a valuation is of the run and has the shapes that it must have."""
     names, groups = manifest["providers"], valuation.groups
     if valuation.names != tuple(names):
         raise ValueError("its providers are not those of the run")
     if (None if groups is None else groups.labels) != manifest.get("groups"):
         raise ValueError("its groups are not those of the run")
-    setup = valuation.setup
-    texts = (valuation.target, valuation.target_code, valuation.stopped, valuation.stopped_code)
-    check_texts([*names, *texts, *setup, *setup.values()])
-    _check_counts([valuation.evaluations, valuation.failures])
-    _check_counts([valuation.seed], most=math.inf)
-    used = [valuation.access.by_provider[name] for name in names]
-    _check_counts(count for one in used for count in (one.requests, one.records))
-    _check_amounts([valuation.seconds, *(one.seconds for one in used)])
-    sizes = valuation.draw_sizes, valuation.pool_sizes, valuation.distinct_records
-    _check_shapes(sizes, len(names))
-    known = valuation.distinct_records
-    if known is not None and not (np.isnan(known) | ((known >= 1) & (known < _MOST))).all():
-        raise ValueError("a number of distinct records is out of bounds")
-    if not all(name in names for name in valuation.one_target):
-        raise ValueError("one target is told of others than its providers")
-    for pair in valuation.shared_records:
-        if pair.one not in names or pair.other not in names:
-            raise ValueError("records are shared by others than its providers")
-        _check_counts([pair.records, pair.smaller], least=1)
-        check_texts(pair.left_out)
-        _check_amounts([pair.rounded, 0.0 if pair.chance is None else pair.chance])
-    _check_moments(valuation.moments, len(names))
-    if groups is not None:
-        _check_moments(groups.moments, len(groups.names))
-
-
-def _check_moments(moments: Moments, n: int) -> None:
-    _check_counts([moments.n_groups], least=1)
-    if not isinstance(moments.certain, bool):
-        raise ValueError("whether games are equal is not told by true or false")
-    _check_counts([moments.n_games], least=1 if moments.certain else max(2, moments.n_groups + 1))
-    if moments.group is not None:
-        _check_counts([moments.group], least=2)
-    parts = [getattr(moments, one.name) for one in fields(moments) if one.name != "products"]
-    if moments.pools is not None:
-        parts.extend(getattr(moments.pools, one.name) for one in fields(moments.pools))
-    pairs = [moments.products]
-    if moments.presence is not None:
-        by_name = {one.name: getattr(moments.presence, one.name) for one in fields(PresenceMoments)}
-        pairs.append(by_name.pop("correlation"))
-        parts.extend(by_name.values())
-    if moments.averaged is not None:
-        parts.extend(getattr(moments.averaged, one.name) for one in fields(moments.averaged))
-    _check_shapes(parts, n)
-    if any(one is not None and one.shape != (n, n) for one in pairs):
-        raise ValueError("its covariances are not one for each pair of providers")
-
-
-def _check_shapes(parts: Iterable[Any], n: int) -> None:
-    if any(part.shape != (n,) for part in parts if isinstance(part, np.ndarray)):
-        raise ValueError("its numbers are not one for each provider")
+    document.check_valuation(valuation)
 
 
 def check_texts(texts: Iterable[Any]) -> None:
-    """Raise ValueError unless all are texts that can be written."""
+    """Raise ValueError unless all are strings that can be written."""
     for text in texts:
         if not isinstance(text, str):
             raise ValueError(f"a text is a {type(text).__name__}")
         text.encode()
-
-
-def _check_counts(counts: Iterable[Any], least: int = 0, most: float = _MOST) -> None:
-    for count in counts:
-        if type(count) is not int or not least <= count < most:
-            raise ValueError("a count is no whole number, or out of bounds")
-
-
-def _check_amounts(amounts: Iterable[Any]) -> None:
-    for amount in amounts:
-        if type(amount) not in (int, float) or not 0 <= amount < _MOST:
-            raise ValueError("an amount is no number, or out of bounds")

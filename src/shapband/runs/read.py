@@ -10,22 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shapband._typing import FloatArray
 from shapband.access.meter import AccessReport, Usage
-from shapband.estimate.fold import Fold
-from shapband.estimate.grouped import GroupFold
-from shapband.grouping import Grouping
+from shapband.estimate.estimator import Estimator
 from shapband.runs.fingerprints import is_unchecked
 from shapband.runs.ledger import COLUMNS
-from shapband.runs.plausible import check_facts, check_valuation, is_averaged, readable
+from shapband.runs.plausible import check_choices, check_valuation, readable
 from shapband.runs.refused import RefusedAnswer, refused_answers
 from shapband.runs.store import RunStore
-from shapband.sampling.base import PoolDesign
-from shapband.sampling.participation import Presence
-from shapband.sampling.participations import OWN, from_plain
-from shapband.sampling.shared import Shared
-from shapband.seeds import Seeds
-from shapband.valuation.groups import Groups
+from shapband.sampling.participations import OwnClass
+from shapband.valuation.document import check_design
 from shapband.valuation.valuation import Valuation
 
 if TYPE_CHECKING:
@@ -190,86 +183,32 @@ def _status(store: RunStore) -> RunStatus:
 
 
 def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
-    """The valuation that the games so far give."""
-    facts = store.games.facts()
-    names, done = store.manifest["providers"], store.games.solved()
-    certain = "certain" in store.manifest["setup"]
-    if facts is None or done < (1 if certain else 2) or _is_own(facts):
+    """The valuation that the games so far give.
+
+    There is none if a class of the user's own says who takes part: reading a run imports none.
+    """
+    design, done = store.games.design(store.manifest), store.games.solved()
+    if design is None or done < design.least_games or isinstance(design.participation, OwnClass):
         return None
-    check_facts(facts, len(names))
-    fold = Fold(
-        len(names),
-        facts["group"],
-        _design(store.manifest, facts),
-        *_participation(store.manifest, facts),
-        certain=certain,
-    )
-    grouping = Grouping.of_labels(store.manifest.get("groups") or ())
-    group_fold = None if grouping is None else GroupFold(grouping, facts["group"], certain=certain)
+    check_design(design)
+    check_choices(design)
+    if design.participation is not None:
+        design.participation.check(design.names)
+    estimator = Estimator(design)
     for solution in store.games.solved_chunks():
-        fold.add_solved(solution)
-        if group_fold is not None and solution.group_noise is not None:
-            group_fold.add(solution.values, solution.group_noise)
-    moments, groups = fold.moments(), None
-    if grouping is not None and group_fold is not None:
-        groups = Groups(grouping, tuple(names), group_fold.moments(moments), moments)
-    pools, distinct = facts["pool_sizes"], facts.get("distinct_records")
+        estimator.add(solution)
     evaluations, failures = store.games.counts(range(done))
     valuation = Valuation(
-        names=tuple(names),
-        moments=moments,
-        games=np.empty((0, len(names))),
+        design=design,
+        estimate=estimator.estimate(),
+        games=np.empty((0, len(design.names))),
         access=access,
         evaluations=evaluations,
         failures=failures,
-        draw_sizes=np.array(facts["draw_sizes"], dtype=np.int64),
-        pool_sizes=None if pools is None else np.array(pools, dtype=np.int64),
-        target=facts["target"],
-        target_code=facts["target_code"],
         stopped="so far: the run is not finished",
         stopped_code="unfinished",
-        seed=store.manifest["seed"],
-        setup=store.manifest["setup"],
         seconds=store.games.seconds(done),
-        groups=groups,
-        distinct_records=None if distinct is None else np.array(distinct, dtype=np.float64),
-        shared_records=tuple(Shared.of(pair) for pair in facts.get("shared_records", ())),
-        one_target=tuple(facts.get("one_target", ())),
+        group_estimate=estimator.group_estimate(),
     )
     check_valuation(valuation, store.manifest)
     return valuation
-
-
-def _is_own(facts: Mapping[str, Any]) -> bool:
-    """Whether a class of the user's own says who takes part; reading a run imports none."""
-    participation = facts.get("participation")
-    return participation is not None and participation["kind"] == OWN
-
-
-def _participation(
-    manifest: Mapping[str, Any], facts: Mapping[str, Any]
-) -> tuple[Presence | None, FloatArray | None]:
-    """Who takes part in which games, or the rates if values are averaged over that."""
-    if facts.get("participation") is None:
-        return None, None
-    names = tuple(manifest["providers"])
-    participation = from_plain(facts["participation"])
-    participation.check(names)
-    if is_averaged(manifest):
-        return None, participation.rates(names)
-    return Presence(participation, Seeds(manifest["seed"]), names), None
-
-
-def _design(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> PoolDesign | None:
-    """How the games choose their records, or None without pools and in runs of older versions."""
-    if facts.get("unseen") is None:
-        return None
-    return PoolDesign(
-        seed=manifest["seed"],
-        names=tuple(manifest["providers"]),
-        pool_sizes=tuple(facts["pool_sizes"]),
-        draw_sizes=tuple(facts["draw_sizes"]),
-        unseen=tuple(facts["unseen"]),
-        replace=facts["replace"],
-        per_shuffle=facts["group"],
-    )

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from shapband._typing import FloatArray
+from shapband.codec import decode, encode
 from shapband.engine.journal import GameJournal
 from shapband.errors import RunDamaged
 from shapband.runs import database
 from shapband.runs.ledger import Ledger, LedgerEntry, canonical, hash_of, stored
-from shapband.sampling.base import Realisation
-from shapband.sampling.participation import Participation
-from shapband.sampling.participations import to_plain
-from shapband.sampling.shared import Shared
+from shapband.runs.older import design_of_facts
+from shapband.sampling.design import Design
 from shapband.solvers.base import Solution
 
 TABLE = (
@@ -27,6 +26,7 @@ TABLE = (
     '"values" BLOB NOT NULL, noise BLOB NOT NULL)'
 )
 _INSERT = "INSERT INTO games VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DESIGN = "design"  # the note that holds the design
 _SELECT = "SELECT * FROM games WHERE first_game = ?"
 
 
@@ -64,39 +64,18 @@ class StoredGames(GameJournal):
         self._last: _Chunk | None = None
         self._reread()
 
-    def begin(
-        self,
-        realisation: Realisation,
-        target: str,
-        participation: Participation | None,
-        shared: tuple[Shared, ...],
-        one_target: tuple[str, ...],
-    ) -> None:
-        pools, design = realisation.pool_sizes, realisation.design
-        distinct = realisation.distinct_records
-        facts = {
-            "draw_sizes": realisation.draw_sizes.tolist(),
-            "pool_sizes": None if pools is None else pools.tolist(),
-            "distinct_records": None if distinct is None else _or_none(distinct),
-            "target": target,
-            "target_code": realisation.target_code,
-            "group": realisation.group,
-            "unseen": None if design is None else list(design.unseen),
-            "replace": None if design is None else design.replace,
-        }
-        if participation is not None:
-            facts["participation"] = to_plain(participation)
-        if shared:
-            facts["shared_records"] = [pair.to_list() for pair in shared]
-        if one_target:
-            facts["one_target"] = list(one_target)
-        if self._ledger.noted("games") != facts:
-            self._ledger.note("games", facts)
+    def begin(self, design: Design) -> None:
+        document = encode(design)
+        if self._ledger.noted(_DESIGN) != document:
+            self._ledger.note(_DESIGN, document)
 
-    def facts(self) -> Mapping[str, Any] | None:
+    def design(self, manifest: Mapping[str, Any]) -> Design | None:
         """What `begin` recorded, or None before the first game."""
-        facts: Mapping[str, Any] | None = self._ledger.noted("games")
-        return facts
+        document = self._ledger.noted(_DESIGN)
+        if document is None:
+            facts = self._ledger.noted("games")  # runs of versions before 0.2.0
+            document = None if facts is None else design_of_facts(manifest, facts)
+        return None if document is None else decode(Design, document)
 
     def solved(self) -> int:
         return self._count
@@ -220,11 +199,6 @@ def _all_noise(solution: Solution) -> FloatArray:
     """The noise of the providers, then that of groups and the variance over presence, if any."""
     further = (solution.group_noise, solution.presence_variance)
     return np.concatenate([solution.noise, *(one for one in further if one is not None)], axis=1)
-
-
-def _or_none(numbers: FloatArray) -> list[float | None]:
-    """List numbers with NaN as None, because JSON has no NaN."""
-    return [None if np.isnan(number) else number for number in numbers.tolist()]
 
 
 def _to_bytes(numbers: FloatArray) -> memoryview:

@@ -2,6 +2,6 @@
 
 A sampling is checked against the providers before any request is made. Then `prepare` buys the
 pools, if the sampling has any, and returns a `Realisation`, which gives the draws of consecutive
-games. The attributes of a realisation (draw sizes, pool sizes, target, groups) tell the moments
-what they estimate.
+games and has a `Design`: the record of how the games are made, which is stored with the result and
+says how games depend on each other.
 """

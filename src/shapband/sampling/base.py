@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shapband._typing import FloatArray, IntArray
+from shapband._typing import IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
 from shapband.providers import Provider
 from shapband.records.batch import Batch
-from shapband.records.draws import BlockRows, Choice, Draws, RandomRows, Stream
+from shapband.records.draws import Draws
+from shapband.sampling.design import Design
 from shapband.sampling.distinct import count_distinct
 from shapband.sampling.sizes import stock_of
-from shapband.seeds import Seeds
 
 
 class Purchases(NamedTuple):
@@ -68,88 +69,28 @@ class Sampling(ABC):
         """Buy the records that all games share, and return the realisation."""
 
 
-@dataclass(frozen=True)
-class PoolDesign:
-    """How games choose their records from pools; enough to repeat the choices without the pools.
-
-    Attributes
-    ----------
-    seed, names : address the random streams
-    pool_sizes, draw_sizes : records of each provider in its pool and in a game
-    unseen : for each provider, the fraction of its stock that is not in the pool; 1 for sources
-        without end and for those drawn with replacement
-    replace : whether a game may choose a record twice; shuffles never do
-    per_shuffle : disjoint draws that one shuffle of the pools gives, or None without shuffles
-    """
-
-    seed: int
-    names: tuple[str, ...]
-    pool_sizes: tuple[int, ...]
-    draw_sizes: tuple[int, ...]
-    unseen: tuple[float, ...]
-    replace: bool = True
-    per_shuffle: int | None = None
-
-    @property
-    def repeats(self) -> bool:
-        """Whether a record may be in one game twice."""
-        return self.replace and self.per_shuffle is None
-
-    @property
-    def chances(self) -> FloatArray:
-        """(n,) probability that a game uses a record of a pool at all."""
-        m, b = np.array(self.pool_sizes), np.array(self.draw_sizes)
-        return np.asarray(1 - (1 - 1 / m) ** b if self.repeats else b / m)
-
-    def choices(self, games: range) -> list[Choice]:
-        """Return the rows of every pool that these consecutive games use."""
-        purpose = "bootstrap" if self.replace else "subset"
-        if self.per_shuffle is not None:
-            purpose = "shuffle"
-        chosen: list[Choice] = []
-        for name, pool, size in zip(self.names, self.pool_sizes, self.draw_sizes, strict=True):
-            stream = Stream(Seeds(self.seed), purpose, name, games)
-            if self.per_shuffle is None:
-                chosen.append(RandomRows(stream, size, pool, self.replace))
-            else:
-                chosen.append(BlockRows(stream, size, pool, self.per_shuffle))
-        return chosen
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Realisation(ABC):
     """A prepared sampling, which gives the draws of games.
 
     Attributes
     ----------
-    draw_sizes : (n,) records of each provider in a game
-    pool_sizes : (n,) records in each provider's pool, or None without pools
-    distinct_records : (n,) different records in each provider's pool, or without pools in its
-        stock, counted up to the size of a draw; NaN where they are not known, None if none are
-    target : what the moments across these games estimate, as a sentence
-    target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
-    group : games that share one shuffle of the pools, or None if there are no shuffles
-    design : how games choose their records from pools, or None without pools
+    design : sizes of draws and pools, and what the moments across these games estimate
     cost : requests and records that each game takes from the sources
+    pools : the records that all games share, one batch per provider; empty without pools
 
     Examples
     --------
     >>> import shapband as sb
-    >>> from shapband.seeds import Seeds
-    >>> providers = [sb.Provider("north", sb.ArraySource([[1.0], [2.0]], [0.0, 1.0]))]
+    >>>     >>> providers = [sb.Provider("north", sb.ArraySource([[1.0], [2.0]], [0.0, 1.0]))]
     >>> fresh = sb.Fresh(1).prepare(sb.Access(providers, Seeds(0), sb.Budget()))
-    >>> isinstance(fresh, sb.Realisation), fresh.target
+    >>> isinstance(fresh, sb.Realisation), fresh.design.estimand
     (True, 'draws of 1 records from the sources')
     """
 
-    draw_sizes: IntArray
-    pool_sizes: IntArray | None
-    distinct_records: FloatArray | None = None
-    target: str
-    target_code: str = "other"
-    group: int | None = None
-    design: PoolDesign | None = None
+    design: Design
     cost: Cost
+    pools: tuple[Batch, ...] = ()
 
     @abstractmethod
     def draws(self, games: range) -> list[Draws]:
@@ -178,42 +119,29 @@ def pool_size(provider: Provider, n_pool: int) -> int:
 class PoolGames(Realisation):
     """Games that choose their records from pools bought once."""
 
-    pools: tuple[Batch, ...]
-    design: PoolDesign
-
     @staticmethod
     def of(
         access: Access,
         pools: Sequence[Batch],
         draw_sizes: IntArray,
-        target: str,
-        target_code: str,
+        estimand: str,
+        estimand_code: str,
         *,
         replace: bool = True,
         per_shuffle: int | None = None,
     ) -> PoolGames:
         """Make the realisation from the pools that were bought."""
-        sizes = sizes_of(pools)
-        design = PoolDesign(
-            access.seeds.seed,
-            tuple(provider.name for provider in access.providers),
-            tuple(sizes.tolist()),
-            tuple(draw_sizes.tolist()),
-            tuple(_unseen(p, len(pool)) for p, pool in zip(access.providers, pools, strict=True)),
-            replace,
-            per_shuffle,
-        )
-        return PoolGames(
-            draw_sizes=draw_sizes,
-            pool_sizes=sizes,
+        unseen = [_unseen(p, len(pool)) for p, pool in zip(access.providers, pools, strict=True)]
+        design = dataclasses.replace(
+            Design.of(access, draw_sizes, estimand),
+            estimand_code=estimand_code,
+            pool_sizes=sizes_of(pools),
+            unseen=np.array(unseen, dtype=np.float64),
+            replace=replace,
+            per_shuffle=per_shuffle,
             distinct_records=np.array([count_distinct(pool) for pool in pools], dtype=np.float64),
-            target=target,
-            target_code=target_code,
-            group=per_shuffle,
-            cost=Cost(),
-            pools=tuple(pools),
-            design=design,
         )
+        return PoolGames(design=design, cost=Cost(), pools=tuple(pools))
 
     def draws(self, games: range) -> list[Draws]:
         """Choose rows of every pool."""

@@ -81,8 +81,8 @@ class Blocks(Sampling):
         each = zip(access.providers, sizes.tolist(), strict=True)
         per_shuffle = min(pool_size(provider, self.n_pool) // size for provider, size in each)
         pools = buy_pools(access, self.n_pool)
-        target = (
+        estimand = (
             f"draws of {format_draws(self.n_sample, sizes)} from the population that the pools of "
             f"{format_sizes(sizes_of(pools))} were drawn from"
         )
-        return PoolGames.of(access, pools, sizes, target, "population", per_shuffle=per_shuffle)
+        return PoolGames.of(access, pools, sizes, estimand, "population", per_shuffle=per_shuffle)

@@ -57,7 +57,7 @@ class Cohort(Participation):
         return np.full(len(names), self.k / len(names))
 
     @property
-    def target(self) -> str:
+    def estimand(self) -> str:
         return f"by random cohorts of {self.k} of the providers"
 
     def settings(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from shapband.access.budget import Cost
 from shapband.providers import Provider
 from shapband.records.draws import Draws
 from shapband.sampling.base import Purchases, Realisation, Sampling
+from shapband.sampling.design import Design
 from shapband.sampling.distinct import expected_distinct
 from shapband.sampling.sizes import (
     DrawSize,
@@ -65,15 +66,14 @@ class Fresh(Sampling):
     def prepare(self, access: Access) -> Realisation:
         """Return the realisation; no records are bought in advance."""
         sizes = draw_sizes("Fresh", "n_sample", self.n_sample, access.providers)
-        return _FreshGames(
-            draw_sizes=sizes,
-            pool_sizes=None,
+        estimand = f"draws of {format_draws(self.n_sample, sizes)} from the sources"
+        design = replace(
+            Design.of(access, sizes, estimand),
+            estimand_code="sources",
             distinct_records=_distinct_records(access.providers, sizes),
-            target=f"draws of {format_draws(self.n_sample, sizes)} from the sources",
-            target_code="sources",
-            cost=Cost(requests=len(sizes), records=int(sizes.sum())),
-            access=access,
         )
+        cost = Cost(requests=len(sizes), records=int(sizes.sum()))
+        return _FreshGames(design=design, cost=cost, access=access)
 
 
 def _distinct_records(providers: Sequence[Provider], sizes: IntArray) -> FloatArray:
@@ -91,4 +91,4 @@ class _FreshGames(Realisation):
     access: Access
 
     def draws(self, games: range) -> list[Draws]:
-        return self.access.fetch("draw", games, self.draw_sizes.tolist(), "the draws")
+        return self.access.fetch("draw", games, self.design.draw_sizes.tolist(), "the draws")

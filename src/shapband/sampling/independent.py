@@ -60,7 +60,7 @@ class Independent(Participation):
         return numbers_of(self.probability, names)
 
     @property
-    def target(self) -> str:
+    def estimand(self) -> str:
         return f"by providers that take part with probability {spelled(self.probability)}"
 
     def settings(self) -> dict[str, Any]:

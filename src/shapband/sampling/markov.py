@@ -86,7 +86,7 @@ class MarkovChain(Participation):
         return np.where(self.rates(names) < 1, apart, 0.0)
 
     @property
-    def target(self) -> str:
+    def estimand(self) -> str:
         return (
             f"by providers that join with probability {spelled(self.join)} and stay with "
             f"probability {spelled(self.stay)}"

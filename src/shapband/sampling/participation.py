@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -51,7 +50,7 @@ class Participation(ABC):
     ...         return range(1, len(names) + 1)
     ...     def rates(self, names):
     ...         return np.full(len(names), 0.5)
-    ...     target = "by providers that take turns"
+    ...     estimand = "by providers that take turns"
     >>> Turns().simulate(["a", "b"], n_rounds=2, seed=0).to_numpy().tolist()
     [[False, True], [True, False]]
     """
@@ -84,7 +83,7 @@ class Participation(ABC):
 
     @property
     @abstractmethod
-    def target(self) -> str:
+    def estimand(self) -> str:
         """How the providers take part, to follow the description of the draws."""
 
     def settings(self) -> dict[str, Any]:
@@ -93,6 +92,19 @@ class Participation(ABC):
         Classes of the user's own need none: they are not imported when a run is read.
         """
         return {}
+
+    def to_document(self) -> dict[str, Any]:
+        """Write the kind and the settings for the JSON of a design."""
+        from shapband.sampling.participations import to_plain  # which imports all kinds
+
+        return to_plain(self)
+
+    @staticmethod
+    def from_document(document: Mapping[str, Any]) -> Participation:
+        """Read what `to_document` wrote."""
+        from shapband.sampling.participations import from_plain
+
+        return from_plain(document)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -115,31 +127,21 @@ class Participation(ABC):
         return pd.DataFrame(self.present(Seeds(seed), listed, range(n_rounds)), columns=listed)
 
 
-@dataclass(frozen=True, eq=False)
-class Presence:
-    """Who is present in which games of one valuation.
-
-    Attributes
-    ----------
-    participation : decides it
-    seeds, names : address the random streams
-    """
-
-    participation: Participation
-    seeds: Seeds
-    names: tuple[str, ...]
-
-    def table(self, games: range) -> BoolArray:
-        """Who is present in these consecutive games: (n_games, n)."""
-        table = self.participation.present(self.seeds, self.names, games)
-        shape = (len(games), len(self.names))
-        if not (isinstance(table, np.ndarray) and table.dtype == bool and table.shape == shape):
-            kind = f"{table.dtype} {table.shape}" if isinstance(table, np.ndarray) else type(table)
-            raise InvalidInput(
-                f"{type(self.participation).__name__}.present must give a bool array of shape "
-                f"{shape}, one row per game and one column per provider; received {kind}"
-            )
-        return table
+def who_is_present(
+    participation: Participation | None, seeds: Seeds, names: Sequence[str], games: range
+) -> BoolArray:
+    """Who is present in these consecutive games: (n_games, n). None is everybody in all games."""
+    shape = (len(games), len(names))
+    if participation is None:
+        return np.ones(shape, dtype=bool)
+    table = participation.present(seeds, names, games)
+    if not (isinstance(table, np.ndarray) and table.dtype == bool and table.shape == shape):
+        kind = f"{table.dtype} {table.shape}" if isinstance(table, np.ndarray) else type(table)
+        raise InvalidInput(
+            f"{type(participation).__name__}.present must give a bool array of shape {shape}, one "
+            f"row per game and one column per provider; received {kind}"
+        )
+    return table
 
 
 def uniform_numbers(seeds: Seeds, name: str, games: range) -> FloatArray:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from shapband._typing import BoolArray, FloatArray
+from shapband.errors import InvalidInput
 from shapband.sampling.cohort import Cohort
 from shapband.sampling.independent import Independent
 from shapband.sampling.markov import MarkovChain
 from shapband.sampling.participation import Participation
 from shapband.sampling.trace import Trace, trace_from
+from shapband.seeds import Seeds
 
 KINDS: dict[str, type[Participation]] = {
     "independent": Independent,
@@ -18,6 +24,41 @@ KINDS: dict[str, type[Participation]] = {
     "trace": Trace,
 }
 OWN = "own"
+
+
+@dataclass(frozen=True)
+class OwnClass(Participation):
+    """A participation of the user's own in a stored design: its name alone, and nothing else.
+
+    Reading a run imports no class of the user's, so who takes part is not known here.
+    """
+
+    name: str
+
+    def check(self, names: Sequence[str]) -> None:  # noqa: ARG002
+        """Refuse all providers."""
+        raise InvalidInput(f"participation: {self._unknown}")
+
+    def present(self, seeds: Seeds, names: Sequence[str], games: range) -> BoolArray:  # noqa: ARG002
+        """Refuse to say who is present."""
+        raise InvalidInput(f"participation: {self._unknown}")
+
+    def counts(self, names: Sequence[str]) -> Sequence[int]:  # noqa: ARG002
+        """Refuse to say how many are present."""
+        raise InvalidInput(f"participation: {self._unknown}")
+
+    def rates(self, names: Sequence[str]) -> FloatArray:
+        """Probabilities that are not known: (n,) of NaN."""
+        return np.full(len(names), np.nan)
+
+    @property
+    def estimand(self) -> str:
+        """A phrase with the name of the class."""
+        return f"by providers that take part as {self.name} says"
+
+    @property
+    def _unknown(self) -> str:
+        return f"{self.name} is a class of your own, which is not imported when a run is read"
 
 
 def to_plain(participation: Participation) -> dict[str, Any]:
@@ -30,6 +71,8 @@ def to_plain(participation: Participation) -> dict[str, Any]:
     >>> to_plain(Cohort(3))
     {'kind': 'cohort', 'k': 3}
     """
+    if isinstance(participation, OwnClass):
+        return {"kind": OWN, "name": participation.name}
     for kind, made in KINDS.items():
         if type(participation) is made:
             return {"kind": kind, **participation.settings()}
@@ -45,5 +88,7 @@ def from_plain(document: Mapping[str, Any]) -> Participation:
     Independent(0.5)
     """
     settings = dict(document)
+    if settings["kind"] == OWN:
+        return OwnClass(settings["name"])
     kind = KINDS[settings.pop("kind")]
     return trace_from(settings) if kind is Trace else kind(**settings)

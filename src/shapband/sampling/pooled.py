@@ -91,8 +91,8 @@ class Pooled(Sampling):
         pools = buy_pools(access, self.n_pool)
         sizes = draw_sizes("Pooled", "n_boot", self.n_boot, access.providers)
         drawn, pooled = format_draws(self.n_boot, sizes), format_sizes(sizes_of(pools))
-        target = f"draws of {drawn} with replacement from pools of {pooled}"
+        estimand = f"draws of {drawn} with replacement from pools of {pooled}"
         if not self.replace:
-            target = f"draws of {drawn} from the sources, by way of pools of {pooled}"
+            estimand = f"draws of {drawn} from the sources, by way of pools of {pooled}"
         code = "pools" if self.replace else "sources"
-        return PoolGames.of(access, pools, sizes, target, code, replace=self.replace)
+        return PoolGames.of(access, pools, sizes, estimand, code, replace=self.replace)

@@ -67,8 +67,8 @@ class Stratified(Sampling):
         scores = variability_scores(pools)
         sizes = np.empty(len(pools), dtype=np.int64)
         sizes[by_name] = allocate(scores[by_name], self.n_pool, self.n_boot, self.alpha)
-        target = (
+        estimand = (
             f"draws of {format_sizes(sizes)} records ({self.n_boot:,} on average) with "
             f"replacement from pools of {format_sizes(sizes_of(pools))}"
         )
-        return PoolGames.of(access, pools, sizes, target, "pools")
+        return PoolGames.of(access, pools, sizes, estimand, "pools")

@@ -10,7 +10,7 @@ from shapband._typing import AnyArray
 from shapband.records.batch import Batch
 
 
-def one_target(names: Sequence[str], stocks: Sequence[Batch | None]) -> tuple[str, ...]:
+def one_label(names: Sequence[str], stocks: Sequence[Batch | None]) -> tuple[str, ...]:
     """Name the providers whose records all have the same target, unless all records have it.
 
     A stock that is not known is None. One record says nothing.
@@ -18,7 +18,7 @@ def one_target(names: Sequence[str], stocks: Sequence[Batch | None]) -> tuple[st
     Examples
     --------
     >>> X = np.zeros((3, 1))
-    >>> one_target(["a", "b"], [Batch(X, np.array([1, 1, 1])), Batch(X, np.array([0, 1, 1]))])
+    >>> one_label(["a", "b"], [Batch(X, np.array([1, 1, 1])), Batch(X, np.array([0, 1, 1]))])
     ('a',)
     """
     known = {

@@ -77,7 +77,7 @@ class Trace(Participation):
         return np.asarray(self._of(names).mean(axis=0))
 
     @property
-    def target(self) -> str:
+    def estimand(self) -> str:
         return f"by providers that take part as in {len(self.rounds):,} recorded rounds"
 
     def settings(self) -> dict[str, Any]:

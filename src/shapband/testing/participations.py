@@ -8,7 +8,7 @@ import numpy as np
 
 from shapband._typing import BoolArray
 from shapband.errors import InvalidInput
-from shapband.sampling.participation import Participation, Presence
+from shapband.sampling.participation import Participation, who_is_present
 from shapband.seeds import Seeds
 from shapband.testing.rules import accepts, check_repr, during, require
 
@@ -61,15 +61,15 @@ def check_participation(
         )
     _check_rates(participation, owner, names, present)
     require(
-        isinstance(participation.target, str) and participation.target,
-        f"{owner}.target must be a string that says how providers take part",
+        isinstance(participation.estimand, str) and participation.estimand,
+        f"{owner}.estimand must be a string that says how providers take part",
     )
 
 
 def _present(
     participation: Participation, names: Sequence[str], games: range = range(_GAMES)
 ) -> BoolArray:
-    return Presence(participation, Seeds(0), tuple(names)).table(games)
+    return who_is_present(participation, Seeds(0), tuple(names), games)
 
 
 def _check_rates(

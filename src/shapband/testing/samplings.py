@@ -76,9 +76,10 @@ def _check_games(
         f"{spent[0]} requests where a game should take {cost}: correct the cost",
     )
     sizes = [{len(batch) for batch in batches} for batches in whole.values()]
+    drawn = realisation.design.draw_sizes.tolist()
     require(
-        sizes == [{size} for size in realisation.draw_sizes.tolist()],
-        f"{name} must draw draw_sizes={realisation.draw_sizes.tolist()} records; received {sizes}",
+        sizes == [{size} for size in drawn],
+        f"{name} must draw draw_sizes={drawn} records; received {sizes}",
     )
     again = sampling.prepare(Access(providers, Seeds(0), Budget()))
     require(
@@ -100,12 +101,12 @@ def _check_realisation(realisation: Realisation, name: str, n: int) -> None:
         isinstance(realisation, Realisation),
         f"{name}.prepare must return a Realisation; received {type(realisation).__name__}",
     )
-    sizes = realisation.draw_sizes
+    sizes = realisation.design.draw_sizes
     require(
         isinstance(sizes, np.ndarray) and sizes.shape == (n,) and sizes.dtype.kind in "iu",
         f"{name}.prepare must give draw_sizes as an array of {n} whole numbers; received {sizes!r}",
     )
-    found = realisation.distinct_records
+    found = realisation.design.distinct_records
     require(
         found is None or (isinstance(found, np.ndarray) and found.shape == (n,)),
         f"{name}.prepare must give distinct_records as an array of {n} numbers, or None; received "

@@ -9,10 +9,14 @@ import numpy as np
 
 from shapband._typing import AnyArray, FloatArray
 from shapband.errors import InvalidInput
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.errors import error_freedom, error_parts
-from shapband.estimate.joint import Estimate, two_sided_p
-from shapband.estimate.simulate import usable_freedom
+from shapband.estimate.differences import (
+    Rows,
+    independent_difference,
+    may_be_paired,
+    paired_difference,
+    without_pools_error,
+)
+from shapband.estimate.joint import Statistic, two_sided_p
 from shapband.valuation.text import REASONS
 from shapband.valuation.valuation import Valuation
 
@@ -91,7 +95,7 @@ def compare(first: Valuation, second: Valuation) -> Comparison:
         found = _paired(first, second, rows, paired)
     else:
         means = first.expectation[rows[0]], second.expectation[rows[1]]
-        found = _independent(first, second, rows)
+        found = independent_difference(first.estimate, second.estimate, rows)
     p_value = two_sided_p(found, np.maximum(*np.abs(means)))
     adjusted = holm(p_value)
     return Comparison(
@@ -125,36 +129,6 @@ def holm(p_values: FloatArray) -> FloatArray:
     return adjusted
 
 
-def welch_freedom(
-    error: FloatArray, other_error: FloatArray, freedom: FloatArray, other_freedom: FloatArray
-) -> FloatArray:
-    """Degrees of freedom of a difference of means (Welch 1947, Biometrika 34, 28-35).
-
-    Examples
-    --------
-    >>> one = np.array([1.0])
-    >>> welch_freedom(one, one, 9 * one, 9 * one).tolist()
-    [18.0]
-    """
-    square, other_square = error**2, other_error**2
-    below = square**2 / freedom + other_square**2 / other_freedom
-    safe = np.where(below > 0, below, 1.0)
-    # Two exact answers have no error, so any degrees of freedom give the same result.
-    return np.asarray(np.where(below > 0, (square + other_square) ** 2 / safe, np.inf))
-
-
-Rows = tuple[list[int], list[int]]
-
-
-def _independent(first: Valuation, second: Valuation, rows: Rows) -> Estimate:
-    """Difference of the expectations of independent valuations."""
-    pair = list(zip((first, second), rows, strict=True))
-    errors = [one.standard_error[at] for one, at in pair]
-    freedom = [usable_freedom(error_freedom(one.moments)[at]) for one, at in pair]
-    difference = second.expectation[rows[1]] - first.expectation[rows[0]]
-    return Estimate(difference, np.hypot(*errors), welch_freedom(*errors, *freedom))
-
-
 def _paired_games(first: Valuation, second: Valuation) -> int:
     """Number of games to compare one by one: all of the shorter valuation, or 0.
 
@@ -164,39 +138,16 @@ def _paired_games(first: Valuation, second: Valuation) -> int:
     same = (
         first.seed == second.seed
         and first.setup.get("sampling") == second.setup.get("sampling")
-        and first.moments.group == second.moments.group
-        and not any(_games_depend(one) or one.moments.certain for one in (first, second))
+        and may_be_paired(first.estimate, second.estimate)
     )
     both = min(first.n_games, second.n_games)
     return both if same and min(len(first.games), len(second.games)) >= both else 0
 
 
-def _games_depend(valuation: Valuation) -> bool:
-    """Whether the errors are not those of independent games with a random presence."""
-    presence = valuation.moments.presence
-    return presence is not None and presence.of_mean is not None
-
-
-def _paired(first: Valuation, second: Valuation, rows: Rows, n_games: int) -> Estimate:
-    """Mean of the differences game by game.
-
-    A pool is taken to move the difference, relative to its spread over games, no more than it
-    moves the values of the valuation in which it moves them more.
-    """
+def _paired(first: Valuation, second: Valuation, rows: Rows, n_games: int) -> Statistic:
+    """Mean of the differences game by game."""
     apart = second.games[:n_games, rows[1]] - first.games[:n_games, rows[0]]
-    moments = Moments.of(apart, group=first.moments.group)
-    ratio, freedom = np.zeros_like(moments.mean), error_freedom(moments)
-    for one, at in zip((first, second), rows, strict=True):
-        pools = one.moments.pools
-        if pools is not None:
-            spread = one.raw_variance[at]
-            safe = np.where(spread > 0, spread, 1.0)
-            ratio = np.maximum(ratio, np.where(spread > 0, pools.variance[at] / safe, 0.0))
-            freedom = pools.freedom[at] if moments.group else np.minimum(freedom, pools.freedom[at])
-    games = error_parts(moments).total
-    if moments.group is not None and moments.n_groups > 1 and ratio.any():
-        games = moments.group_m2 / n_games / (moments.n_groups - 1)
-    return Estimate(moments.mean, np.sqrt(games + moments.raw_variance * ratio), freedom)
+    return paired_difference(apart, first.estimate, second.estimate, rows)
 
 
 def _rows(valuation: Valuation, names: tuple[str, ...]) -> list[int]:
@@ -216,9 +167,9 @@ def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int
             f"warning: the runs compute different indices: {one.index} and {other.index}. A "
             "difference need not mean that a provider's worth differs"
         )
-    if one.target != other.target:
+    if one.estimand != other.estimand:
         yield (
-            f"warning: the runs estimate different things: {one.target}; and {other.target}. "
+            f"warning: the runs estimate different things: {one.estimand}; and {other.estimand}. "
             "A difference need not mean that a provider's worth differs"
         )
     elif (one.draw_sizes[_rows(one, names)] != other.draw_sizes[_rows(other, names)]).any():
@@ -238,7 +189,9 @@ def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int
         alone = [name for name in mine.names if name not in set(names)]
         if alone:
             yield f"note: only in the {label} run, and left out: {', '.join(alone)}"
-    if any(each.pool_sizes is not None and each.moments.pools is None for each in (one, other)):
+    if any(
+        each.pool_sizes is not None and without_pools_error(each.estimate) for each in (one, other)
+    ):
         yield (
             "note: the errors are those of the games, not of the pools: runs that bought other "
             "pools differ by more than these errors say"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.errors import InvalidInput
 from shapband.estimate import intervals
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.documents import moments_document, moments_of
-from shapband.estimate.grouped import together
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.grouped import GroupEstimate
 from shapband.grouping import Grouping
 
 if TYPE_CHECKING:
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
 
 
-def moment_columns(found: Groups | Valuation, moments: Moments, level: float) -> dict[str, Any]:
+def moment_columns(found: Groups | Valuation, estimate: Estimate, level: float) -> dict[str, Any]:
     """The moments of groups or of providers with their errors, as columns of a data frame."""
     low, high = found.interval(level).T
     variance_low, variance_high = found.variance_interval(level).T
@@ -36,8 +33,8 @@ def moment_columns(found: Groups | Valuation, moments: Moments, level: float) ->
         "variance_standard_error": found.variance_standard_error,
         "variance_low": variance_low,
         "variance_high": variance_high,
-        "raw_variance": moments.raw_variance,
-        "solver_variance": moments.solver_variance,
+        "raw_variance": estimate.raw_variance,
+        "solver_variance": estimate.solver_variance,
     }
 
 
@@ -52,8 +49,7 @@ class Groups:
     ----------
     grouping : the names of the groups, and the positions of their members among the providers
     provider_names : all providers, members of a group or not
-    moments : sums over games of the groups' values
-    provider_moments : those of the providers, in the same games
+    found : the estimate of the groups' values
 
     Examples
     --------
@@ -70,8 +66,7 @@ class Groups:
 
     grouping: Grouping
     provider_names: tuple[str, ...]
-    moments: Moments
-    provider_moments: Moments
+    found: GroupEstimate
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,24 +87,19 @@ class Groups:
         return self.grouping.labels(len(self.provider_names))
 
     @property
-    def all_moments(self) -> Moments:
-        """Moments of the providers, then of the groups; intervals are computed from these."""
-        return together(self.provider_moments, self.moments)
-
-    @property
     def expectation(self) -> FloatArray:
         """(n_groups,) estimate of the expectation."""
-        return self.moments.expectation
+        return self.found.estimate.expectation
 
     @property
     def standard_error(self) -> FloatArray:
         """(n_groups,) standard error of the expectation."""
-        return intervals.standard_error(self.moments)
+        return self.found.estimate.standard_error
 
     @property
     def variance(self) -> FloatArray:
         """(n_groups,) estimate of the variance, solver noise removed. It may be negative."""
-        return self.moments.variance
+        return self.found.estimate.variance
 
     @property
     def standard_deviation(self) -> FloatArray:
@@ -119,37 +109,23 @@ class Groups:
     @property
     def variance_standard_error(self) -> FloatArray:
         """(n_groups,) standard error of the variance."""
-        return intervals.variance_standard_error(self.moments)
+        return self.found.estimate.variance_standard_error
 
     def interval(self, level: float = 0.95) -> FloatArray:
         """(n_groups, 2) confidence interval for the expectation."""
-        return intervals.expectation_interval(self.all_moments, level)[-len(self.names) :]
+        return intervals.expectation_interval(self.found.whole, level)[-len(self.names) :]
 
     def variance_interval(self, level: float = 0.95) -> FloatArray:
         """(n_groups, 2) confidence interval for the variance."""
-        return intervals.variance_interval(self.all_moments, level)[-len(self.names) :]
+        return intervals.variance_interval(self.found.whole, level)[-len(self.names) :]
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Return a data frame with one row per group."""
         import pandas as pd
 
         members = {"providers": [len(places) for places in self.grouping.members]}
-        columns = members | moment_columns(self, self.moments, level)
+        columns = members | moment_columns(self, self.found.estimate, level)
         return pd.DataFrame(columns, index=pd.Index(self.names, name="group"))
 
     def __repr__(self) -> str:
         return f"<Groups {', '.join(map(repr, self.names))}>"
-
-    def to_document(self) -> dict[str, Any]:
-        """Write the groups for the JSON of a valuation."""
-        return {"labels": self.labels, "moments": moments_document(self.moments)}
-
-    @staticmethod
-    def of_document(
-        document: Mapping[str, Any], names: tuple[str, ...], providers: Moments
-    ) -> Groups:
-        """Read the groups from the JSON of a valuation, given its providers and their moments."""
-        grouping = Grouping.of_labels(document["labels"])
-        if grouping is None or len(document["labels"]) != len(names):
-            raise InvalidInput("Valuation.from_json: the labels must name a group of some provider")
-        return Groups(grouping, names, moments_of(document["moments"]), providers)

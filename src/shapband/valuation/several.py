@@ -11,8 +11,8 @@ from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_whole, printable, written
 from shapband.errors import InvalidInput
 from shapband.estimate import joint
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.intervals import check_level
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.levels import check_level
 from shapband.valuation.text import table_lines
 
 if TYPE_CHECKING:
@@ -99,13 +99,13 @@ class Ranks:
 
 
 def difference(
-    names: tuple[str, ...], moments: Moments, a: str, b: str, level: float
+    names: tuple[str, ...], estimate: Estimate, a: str, b: str, level: float
 ) -> Difference:
     """Make the difference of two providers given by name."""
     one, other = _place(names, "a", a), _place(names, "b", b)
-    found = joint.difference(moments, one, other)
+    found = joint.difference(estimate, one, other)
     half = joint.student_quantile(found.freedom, level) * found.standard_error
-    scale = np.abs(moments.mean[[one, other]]).max()
+    scale = np.abs(estimate.expectation[[one, other]]).max()
     return Difference(
         float(found.estimate),
         float(found.standard_error),
@@ -115,22 +115,22 @@ def difference(
     )
 
 
-def ranks(names: tuple[str, ...], moments: Moments, level: float) -> Ranks:
+def ranks(names: tuple[str, ...], estimate: Estimate, level: float) -> Ranks:
     """Make the ranks with their intervals."""
-    low, high = joint.rank_intervals(moments, level).T
-    above = joint.probability_above(moments)
-    return Ranks(names, joint.ranks(moments.mean), low, high, above, check_level(level))
+    low, high = joint.rank_intervals(estimate, level).T
+    above = joint.probability_above(estimate)
+    return Ranks(names, joint.ranks(estimate.expectation), low, high, above, check_level(level))
 
 
-def top(names: tuple[str, ...], moments: Moments, k: int) -> pd.Series[float]:
+def top(names: tuple[str, ...], estimate: Estimate, k: int) -> pd.Series[float]:
     """Make the series of probabilities to be among the k largest."""
     k = check_whole("k", k, 1, most=len(names))
-    return _frame(names, {f"top {k}": joint.probability_of_top(moments, k)})[f"top {k}"]
+    return _frame(names, {f"top {k}": joint.probability_of_top(estimate, k)})[f"top {k}"]
 
 
-def shares(names: tuple[str, ...], moments: Moments, level: float) -> pd.DataFrame:
+def shares(names: tuple[str, ...], estimate: Estimate, level: float) -> pd.DataFrame:
     """Make the data frame of the shares."""
-    found, interval = joint.shares(moments, level)
+    found, interval = joint.shares(estimate, level)
     low, high = interval.T
     columns = {"share": found.estimate, "standard_error": found.standard_error}
     return _frame(names, columns | {"low": low, "high": high})

@@ -11,8 +11,8 @@ from shapband._typing import FloatArray
 from shapband.checks import check_number, printable
 from shapband.errors import InvalidInput
 from shapband.estimate import tails
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.intervals import check_level
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.levels import check_level
 from shapband.valuation.text import table_lines, with_digits
 
 if TYPE_CHECKING:
@@ -171,9 +171,9 @@ def correlation(
     return Correlation(names, *found, level=level, n_games=len(games), n_played=n_played)
 
 
-def check_single_games(moments: Moments, question: str) -> None:
+def check_single_games(estimate: Estimate, question: str) -> None:
     """Refuse games that were averaged over who takes part: they do not show single values."""
-    if moments.averaged is not None:
+    if not estimate.shows_single_games:
         raise InvalidInput(
             f"{question}: presence was averaged over, so the values with some providers absent are "
             "not known: use Fresh, or a solver such as Strata, with which presence is drawn"

@@ -11,17 +11,11 @@ import numpy as np
 
 from shapband._typing import BoolArray, FloatArray
 from shapband.checks import printable
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.errors import error_parts
+from shapband.estimate.errors import CAUSES
+from shapband.estimate.estimate import Estimate
 from shapband.estimate.intervals import endless_half_widths
 from shapband.estimate.joint import total_half_width
-from shapband.estimate.participation import participation_parts, takes_part_at_random
-from shapband.estimate.shapes import (
-    games_to_be_constant,
-    maybe_constant,
-    never_present,
-    very_skewed,
-)
+from shapband.estimate.shapes import Shape, games_to_be_constant
 from shapband.indices import SHAPLEY
 from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.shared import format_shared
@@ -96,7 +90,7 @@ def valuation_table(valuation: Valuation) -> Table:
     names, order = _listed(valuation, rows.expectation)
     half = np.diff(rows.interval, axis=1)[:, 0] / 2
     total = float(valuation.expectation.sum())
-    divisible = total > total_half_width(valuation.moments, 0.95)
+    divisible = total > total_half_width(valuation.estimate, 0.95)
     with np.errstate(divide="ignore", invalid="ignore"):
         deviation_error = rows.variance_standard_error / (2 * rows.deviation)
     columns = [
@@ -106,8 +100,8 @@ def valuation_table(valuation: Valuation) -> Table:
         with_digits(rows.deviation[order], np.fmin(deviation_error, rows.deviation)[order]),
     ]
     header: tuple[str, ...] = ("provider", "expectation", "± 95 %", "share", "sd of value")
-    if takes_part_at_random(valuation.moments):
-        parts = participation_parts(valuation.moments)
+    if valuation.estimate.takes_part_at_random:
+        parts = valuation.estimate.participation
         mean, error = parts["expectation_present"], parts["standard_error_present"]
         columns.append([f"{100 * rate:.1f} %" for rate in parts["rate"][order]])
         columns.append(with_digits(mean[order], error[order]))
@@ -229,7 +223,7 @@ def _headline(valuation: Valuation) -> list[str]:
     lines = [
         f"{n} provider{'s' * (n > 1)}{nested}, {games:,} game{'s' * (games > 1)} "
         f"({printable(valuation.stopped)})",
-        f"of {printable(valuation.target)}",
+        f"of {printable(valuation.estimand)}",
     ]
     if valuation.index != repr(SHAPLEY):
         lines.append(
@@ -276,9 +270,9 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
 
 def on_participation(valuation: Valuation) -> list[str]:
     """Say what the variances are due to, over all providers."""
-    if not takes_part_at_random(valuation.moments):
+    if not valuation.estimate.takes_part_at_random:
         return []
-    parts = participation_parts(valuation.moments)
+    parts = valuation.estimate.participation
     whole = float(valuation.variance.sum())
     if not whole > 0:
         return []
@@ -298,55 +292,52 @@ def on_participation(valuation: Valuation) -> list[str]:
 
 def _on_pools(valuation: Valuation) -> list[str]:
     """Say where the errors of games from pools come from, what would lower them, and which sd."""
-    if valuation.moments.pools is None:
+    if not valuation.estimate.errors.lasting:
         return []
-    causes, best = error_causes(valuation.moments), best_of_more_games(valuation.moments)
+    causes, best = error_causes(valuation.estimate), best_of_more_games(valuation.estimate)
     said = f"error:   {causes} (shares of the squared error)"
     lines = []
     if causes:
         lines = [f"{said};", f"         {best}"] if best else [said]
-    if valuation.target_code == "pools":
+    if valuation.estimand_code == "pools":
         lines.append(
             "sd:      of draws that repeat records; Pooled(replace=False) gives that of the sources"
         )
     return lines
 
 
-def error_causes(moments: Moments) -> str:
+def error_causes(estimate: Estimate) -> str:
     """Say what part of the squared errors of all providers each cause has; empty without errors."""
-    parts = error_parts(moments)
-    causes = {"number of games": parts.games, "solver": parts.solver, "pools": parts.pools}
-    squares = {cause: float(np.nansum(part)) for cause, part in causes.items()}
+    parts = estimate.errors.by_cause.items()
+    squares = {CAUSES[cause]: float(np.nansum(part)) for cause, part in parts}
     total = sum(squares.values())
     seen = [(cause, square) for cause, square in squares.items() if square > 0]
     return ", ".join(f"{100 * square / total:.0f} % from the {cause}" for cause, square in seen)
 
 
-def best_of_more_games(moments: Moments) -> str:
+def best_of_more_games(estimate: Estimate) -> str:
     """Say what half width any number of games from these pools would leave; empty if none.
 
     It is the largest of all providers, to be compared with the largest ± in the table.
     """
-    left = float(np.nanmax(endless_half_widths(moments, 0.95), initial=0.0))
+    left = float(np.nanmax(endless_half_widths(estimate, 0.95), initial=0.0))
     return f"more games alone reach ±{left:.{decimals(left, left)}f} at best" if left > 0 else ""
 
 
 def _shape_caveats(valuation: Valuation) -> list[str]:
     """Say which intervals cannot be had or trusted yet, because of the values' distribution."""
     lines = []
-    absent = _flagged(valuation, never_present)
+    absent = _flagged(valuation, lambda shape: shape.never_present)
     if absent:
         lines.append(f"unbounded: {absent} took part in no game; play more games")
-    same = _flagged(
-        valuation, lambda moments: maybe_constant(moments, 0.95) & ~never_present(moments)
-    )
+    same = _flagged(valuation, lambda shape: shape.maybe_constant(0.95) & ~shape.never_present)
     if same:
         lines.append(
             f"unbounded: the values of {same} were the same in all "
             f"{valuation.n_games} games, which does not exclude a rare event; play "
             f"{games_to_be_constant(0.95)} games or more"
         )
-    skewed = _flagged(valuation, very_skewed)
+    skewed = _flagged(valuation, lambda shape: shape.very_skewed)
     if skewed:
         lines.append(
             f"the values of {skewed} are very skewed for "
@@ -355,11 +346,11 @@ def _shape_caveats(valuation: Valuation) -> list[str]:
     return lines
 
 
-def _flagged(valuation: Valuation, test: Callable[[Moments], BoolArray]) -> str:
+def _flagged(valuation: Valuation, test: Callable[[Shape], BoolArray]) -> str:
     """Name up to three providers and groups for which a test is true, and count the others."""
-    flags, names, groups = test(valuation.moments), valuation.names, valuation.groups
+    flags, names, groups = test(valuation.estimate.shape), valuation.names, valuation.groups
     if groups is not None:
-        flags = np.concatenate([flags, test(groups.all_moments)[len(names) :]])
+        flags = np.concatenate([flags, test(groups.found.whole.shape)[len(names) :]])
         names += groups.names
     return some_names(names, flags)
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from shapband._typing import BoolArray, FloatArray, IntArray
-from shapband.access.meter import AccessReport, Usage
-from shapband.errors import InvalidInput
+from shapband.access.meter import AccessReport
 from shapband.estimate import intervals, joint
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.documents import moments_document, moments_of, to_array, to_numbers
-from shapband.estimate.errors import error_parts
-from shapband.estimate.participation import participation_parts, takes_part_at_random
-from shapband.indices import SHAPLEY
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.grouped import GroupEstimate
+from shapband.sampling.design import Design
 from shapband.sampling.distinct import repeated
 from shapband.sampling.shared import Shared
 from shapband.valuation import several, spread
@@ -31,10 +28,7 @@ if TYPE_CHECKING:
     from shapband.market.paying.payouts import Payouts
     from shapband.report.plots import Plots
 
-_FORMAT = 3
-# Format 2 has no covariances, and no errors of pools and shuffles; early texts of format 3 do not
-# tell the distinct records.
-_READABLE = (2, 3)
+_Value = TypeVar("_Value")
 StopCode = Literal["n_games", "budget", "rule", "pools", "interrupted", "unfinished"]
 
 
@@ -57,33 +51,19 @@ class Valuation:
 
     Attributes
     ----------
-    names : the providers, in the order of all arrays
-    moments : sums over games from which all estimates are computed
+    design : how the games were made, and what is known about the records
+    estimate : both moments of every value, and their errors by cause
     games : (n_games, n) per-game values; expected values given the draws of a game, if
         ``setup["presence"]`` says that presence was averaged over
     access : what was asked of the sources, in total and per provider
     evaluations : distinct coalitions evaluated, over all games
     failures : how many evaluations failed and were given the utility's `failed` value
-    draw_sizes : (n,) records of each provider in a game
-    pool_sizes : (n,) records in each provider's pool, or None without pools
-    distinct_records : (n,) different records in each provider's pool, or without pools in its
-        stock, counted up to the size of a draw; NaN where they are not known, None if none are
-    shared_records : pairs of providers with more than a third of their different records in
-        common, and providers that repeat more than a third of their own, in stocks that are in
-        memory or in pools; columns such as an identifier, and last digits, may differ
-    one_target : providers whose records all have the same target, such as one class, unless all
-        records have it; found where `shared_records` are
-    target : what the moments are moments of
-    target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     stopped : why no further games were played
     stopped_code : the same for programs: ``n_games``, ``budget``, ``rule``, ``pools`` if the
         rule cannot be met with these pools, ``interrupted`` by Ctrl-C, or ``unfinished`` in a run
         that is not finished
-    seed : the seed; the same seed gives the same valuation
-    setup : utility, v(∅), index, sampling, solver and participation as text, and why the solver
-        was chosen and presence was averaged over or drawn
     seconds : wall time with access; in a run, the sum over sessions, without the pauses
-    groups : what the groups of providers are worth, or None without groups
+    group_estimate : the same as `estimate` for groups of providers, or None without groups
 
     Examples
     --------
@@ -95,55 +75,125 @@ class Valuation:
     ((10,), 2477)
     """
 
-    names: tuple[str, ...]
-    moments: Moments
+    design: Design
+    estimate: Estimate
     games: FloatArray
     access: AccessReport
     evaluations: int
     failures: int
-    draw_sizes: IntArray
-    pool_sizes: IntArray | None
-    target: str
-    target_code: str
     stopped: str
     stopped_code: StopCode
-    seed: int
-    setup: Mapping[str, str]
     seconds: float
-    groups: Groups | None = None
-    distinct_records: FloatArray | None = None
-    shared_records: tuple[Shared, ...] = ()
-    one_target: tuple[str, ...] = ()
+    group_estimate: GroupEstimate | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The providers, in the order of all arrays."""
+        return self.design.names
 
     @property
     def n_games(self) -> int:
         """Number of games played."""
-        return self.moments.n_games
+        return self.estimate.n_games
+
+    @property
+    def seed(self) -> int:
+        """The seed; the same seed gives the same valuation."""
+        return self.design.seed
+
+    @property
+    def setup(self) -> Mapping[str, str]:
+        """Utility, v(∅), index, sampling, solver and participation as words, with reasons."""
+        return self.design.setup
 
     @property
     def index(self) -> str:
         """The index whose values these are, as text: ``Shapley()`` unless another was chosen."""
-        return self.setup.get("index", repr(SHAPLEY))
+        return self.design.index
+
+    @property
+    def estimand(self) -> str:
+        """What the moments are moments of."""
+        return self.design.estimand
+
+    @property
+    def estimand_code(self) -> str:
+        """The same for programs: ``sources``, ``pools``, ``population`` or ``other``."""
+        return self.design.estimand_code
+
+    @property
+    def draw_sizes(self) -> IntArray:
+        """(n,) records of each provider in a game."""
+        return self.design.draw_sizes
+
+    @property
+    def pool_sizes(self) -> IntArray | None:
+        """(n,) records in each provider's pool, or None without pools."""
+        return self.design.pool_sizes
+
+    @property
+    def distinct_records(self) -> FloatArray | None:
+        """(n,) different records in each provider's pool, or without pools in its stock.
+
+        They are counted up to the size of a draw; NaN where they are not known, None if none are.
+        """
+        return self.design.distinct_records
+
+    @property
+    def shared_records(self) -> tuple[Shared, ...]:
+        """Copies: pairs of providers with many records in common, and those that repeat their own.
+
+        A pair has more than a third of its different records in common, in stocks that are in
+        memory or in pools; columns such as an identifier, and last digits, may differ.
+        """
+        return self.design.shared_records
+
+    @property
+    def one_label(self) -> tuple[str, ...]:
+        """Providers whose records all have the same target, unless all records have it."""
+        return self.design.one_label
+
+    @property
+    def target(self) -> str:
+        """The old name of `estimand`."""
+        return _renamed("target", "estimand", self.estimand)
+
+    @property
+    def target_code(self) -> str:
+        """The old name of `estimand_code`."""
+        return _renamed("target_code", "estimand_code", self.estimand_code)
+
+    @property
+    def one_target(self) -> tuple[str, ...]:
+        """The old name of `one_label`."""
+        return _renamed("one_target", "one_label", self.one_label)
+
+    @property
+    def groups(self) -> Groups | None:
+        """What the groups of providers are worth, or None without groups."""
+        if self.design.grouping is None or self.group_estimate is None:
+            return None
+        return Groups(self.design.grouping, self.names, self.group_estimate)
 
     @property
     def expectation(self) -> FloatArray:
         """(n,) estimate of E[φ]."""
-        return self.moments.expectation
+        return self.estimate.expectation
 
     @property
     def variance(self) -> FloatArray:
         """(n,) estimate of Var(φ), solver noise removed. It may be negative by chance."""
-        return self.moments.variance
+        return self.estimate.variance
 
     @property
     def raw_variance(self) -> FloatArray:
         """(n,) sample variance of `games`, solver noise included."""
-        return self.moments.raw_variance
+        return self.estimate.raw_variance
 
     @property
     def solver_variance(self) -> FloatArray:
         """(n,) the part of `raw_variance` that is solver noise."""
-        return self.moments.solver_variance
+        return self.estimate.solver_variance
 
     @property
     def negative_variance(self) -> FloatArray:
@@ -165,12 +215,12 @@ class Valuation:
     @property
     def standard_error(self) -> FloatArray:
         """(n,) standard error of the expectation."""
-        return intervals.standard_error(self.moments)
+        return self.estimate.standard_error
 
     @property
     def variance_standard_error(self) -> FloatArray:
         """(n,) standard error of the variance."""
-        return intervals.variance_standard_error(self.moments)
+        return self.estimate.variance_standard_error
 
     @property
     def error(self) -> pd.DataFrame:
@@ -181,13 +231,8 @@ class Valuation:
         """
         import pandas as pd
 
-        parts = error_parts(self.moments)
-        columns = {
-            "standard_error": np.sqrt(parts.total),
-            "games": np.sqrt(parts.games),
-            "solver": np.sqrt(parts.solver),
-            "pools": np.sqrt(parts.pools),
-        }
+        columns = {"standard_error": self.standard_error}
+        columns |= {cause: np.sqrt(part) for cause, part in self.estimate.errors.by_cause.items()}
         return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
 
     @property
@@ -204,8 +249,9 @@ class Valuation:
         """
         import pandas as pd
 
-        parts = participation_parts(self.moments)
-        return pd.DataFrame(parts, index=pd.Index(self.names, name="provider"))
+        return pd.DataFrame(
+            self.estimate.participation, index=pd.Index(self.names, name="provider")
+        )
 
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> FloatArray:
         """(n, 2) confidence interval for the expectation.
@@ -213,12 +259,12 @@ class Valuation:
         The level holds for each interval, or with `simultaneous` for all of them together.
         """
         if simultaneous:
-            return joint.simultaneous_interval(self.moments, level)
-        return intervals.expectation_interval(self.moments, level)
+            return joint.simultaneous_interval(self.estimate, level)
+        return intervals.expectation_interval(self.estimate, level)
 
     def variance_interval(self, level: float = 0.95) -> FloatArray:
         """(n, 2) confidence interval for the variance."""
-        return intervals.variance_interval(self.moments, level)
+        return intervals.variance_interval(self.estimate, level)
 
     def difference(self, a: str, b: str, level: float = 0.95) -> several.Difference:
         """Expectation of provider `a` minus that of provider `b`, with its interval and p-value.
@@ -226,11 +272,11 @@ class Valuation:
         With more than 500 providers, whose covariances are not kept, the standard error is an
         upper bound: the sum of both standard errors.
         """
-        return several.difference(self.names, self.moments, a, b, level)
+        return several.difference(self.names, self.estimate, a, b, level)
 
     def ranks(self, level: float = 0.95) -> several.Ranks:
         """Ranks of the expectations, with intervals that hold together."""
-        return several.ranks(self.names, self.moments, level)
+        return several.ranks(self.names, self.estimate, level)
 
     def top(self, k: int) -> pd.Series[float]:
         """Probability that each provider's expectation is among the `k` largest.
@@ -238,14 +284,14 @@ class Valuation:
         It follows from the distribution of the errors around the estimates, and is simulated:
         its standard error is at most 0.004.
         """
-        return several.top(self.names, self.moments, k)
+        return several.top(self.names, self.estimate, k)
 
     def shares(self, level: float = 0.95) -> pd.DataFrame:
         """Shares of the total of all expectations, with standard errors and intervals.
 
         A total that may be zero at this level has no shares and is refused.
         """
-        return several.shares(self.names, self.moments, level)
+        return several.shares(self.names, self.estimate, level)
 
     def distribution(
         self,
@@ -261,7 +307,7 @@ class Valuation:
         the values; it has an interval if at least 50 games are in the tail. Games that were
         averaged over who takes part do not show single values, and are refused.
         """
-        spread.check_single_games(self.moments, "distribution")
+        spread.check_single_games(self.estimate, "distribution")
         games, n_played = self.games, self.n_games
         return spread.distribution(self.names, games, n_played, quantiles, tail, level)
 
@@ -271,7 +317,7 @@ class Valuation:
         They describe the values in single games, like `distribution`. Solver noise is included
         and changes the correlations.
         """
-        spread.check_single_games(self.moments, "correlation")
+        spread.check_single_games(self.estimate, "correlation")
         return spread.correlation(self.names, self.games, self.n_games, level)
 
     @property
@@ -291,7 +337,7 @@ class Valuation:
 
         usage = [self.access.by_provider[name] for name in self.names]
         columns: dict[str, Any] = {
-            **moment_columns(self, self.moments, level),
+            **moment_columns(self, self.estimate, level),
             "negative_variance": self.negative_variance,
             "index": self.index,
             "draw_size": self.draw_sizes,
@@ -302,69 +348,22 @@ class Valuation:
         }
         if self.groups is not None:
             columns["group"] = [label or None for label in self.groups.labels]
-        if takes_part_at_random(self.moments):
-            columns |= participation_parts(self.moments)
+        if self.estimate.takes_part_at_random:
+            columns |= self.estimate.participation
         return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
 
     def to_json(self) -> str:
         """Return the whole valuation as JSON; no digits are lost."""
-        distinct = self.distinct_records
-        access = {
-            name: [used.requests, used.records, used.seconds]
-            for name, used in self.access.by_provider.items()
-        }
-        document = {
-            "format": _FORMAT,
-            "names": list(self.names),
-            "moments": moments_document(self.moments),
-            "games": to_numbers(self.games),
-            "access": access,
-            "evaluations": self.evaluations,
-            "failures": self.failures,
-            "draw_sizes": self.draw_sizes.tolist(),
-            "pool_sizes": None if self.pool_sizes is None else self.pool_sizes.tolist(),
-            "distinct_records": None if distinct is None else to_numbers(distinct),
-            "shared_records": [pair.to_list() for pair in self.shared_records],
-            "one_target": list(self.one_target),
-            "target": self.target,
-            "target_code": self.target_code,
-            "stopped": self.stopped,
-            "stopped_code": self.stopped_code,
-            "seed": self.seed,
-            "setup": dict(self.setup),
-            "seconds": self.seconds,
-            "groups": None if self.groups is None else self.groups.to_document(),
-        }
-        return json.dumps(document, allow_nan=False)
+        from shapband.valuation.document import write
+
+        return write(self)
 
     @staticmethod
     def from_json(text: str) -> Valuation:
         """Make a valuation from the text that `to_json` returned."""
-        document = _parse(text)
-        names = tuple(document["names"])
-        moments, groups = moments_of(document["moments"]), document.get("groups")
-        pools, distinct = document["pool_sizes"], document.get("distinct_records")
-        return Valuation(
-            names=names,
-            moments=moments,
-            games=to_array(document["games"]).reshape(-1, len(names)),
-            access=AccessReport({name: Usage(*used) for name, used in document["access"].items()}),
-            evaluations=document["evaluations"],
-            failures=document["failures"],
-            draw_sizes=np.array(document["draw_sizes"], dtype=np.int64),
-            pool_sizes=None if pools is None else np.array(pools, dtype=np.int64),
-            target=document["target"],
-            target_code=document["target_code"],
-            stopped=document["stopped"],
-            stopped_code=document["stopped_code"],
-            seed=document["seed"],
-            setup=document["setup"],
-            seconds=document["seconds"],
-            groups=None if groups is None else Groups.of_document(groups, names, moments),
-            distinct_records=None if distinct is None else to_array(distinct),
-            shared_records=tuple(Shared.of(pair) for pair in document.get("shared_records", ())),
-            one_target=tuple(document.get("one_target", ())),
-        )
+        from shapband.valuation.document import read
+
+        return read(text)
 
     def report(self, path: str | os.PathLike[str], *, payouts: Payouts | None = None) -> None:
         """Write a report to one HTML file, which needs no connection and holds no script.
@@ -391,19 +390,7 @@ class Valuation:
         return valuation_html(self)
 
 
-def _parse(text: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as cause:
-        raise InvalidInput(f"Valuation.from_json: this is not JSON ({cause})") from cause
-    if isinstance(document, list):
-        raise InvalidInput(
-            "Valuation.from_json: these are the rows of `shapband export --format json`, which "
-            "hold no moments: export with --format valuation"
-        )
-    if not isinstance(document, dict) or document.get("format") not in _READABLE:
-        raise InvalidInput(
-            f"Valuation.from_json: this is not a valuation of format {_FORMAT}; was it written "
-            "by another version of shapband?"
-        )
-    return document
+def _renamed(old: str, new: str, value: _Value) -> _Value:
+    """Give a value by its old name, with a warning; version 0.3 drops the old names."""
+    warnings.warn(f"Valuation.{old} is now called {new}", DeprecationWarning, stacklevel=3)
+    return value

@@ -13,8 +13,8 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.checks import check_number, nearest
 from shapband.errors import InvalidInput
-from shapband.estimate.accumulate import MANY, Moments
-from shapband.estimate.errors import error_covariance, error_parts
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.moments import MANY
 from shapband.estimate.simulate import independent_errors, normal_errors
 from shapband.valuation.spread import check_single_games
 from shapband.valuation.valuation import Valuation
@@ -64,7 +64,7 @@ def check_policy(policy: str) -> None:
 
 def proportional_weights(valuation: Valuation) -> Weights:
     """The expectations."""
-    errors = _expectation_errors(valuation.moments)
+    errors = _expectation_errors(valuation.estimate)
     return Weights(valuation.expectation, errors, "proportional to the expected values")
 
 
@@ -73,7 +73,7 @@ def lower_bound_weights(valuation: Valuation, level: float) -> Weights:
     low = valuation.interval(level)[:, 0]
     estimate = np.where(np.isfinite(low), low, 0.0)
     meaning = f"proportional to the lower ends of the {100 * level:g} % intervals"
-    return Weights(estimate, _expectation_errors(valuation.moments), meaning)
+    return Weights(estimate, _expectation_errors(valuation.estimate), meaning)
 
 
 def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
@@ -85,7 +85,7 @@ def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
     aversion = check_number("payouts: risk_aversion", risk_aversion)
     if aversion < 0:
         raise InvalidInput(f"payouts: risk_aversion must be at least 0; received {aversion:g}")
-    check_single_games(valuation.moments, "payouts: policy='risk'")
+    check_single_games(valuation.estimate, "payouts: policy='risk'")
     games = valuation.games
     if games.shape[1] > MANY:
         raise InvalidInput(
@@ -101,7 +101,7 @@ def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
     with_total = apart * apart.sum(axis=1, keepdims=True)
     covariance = with_total.sum(axis=0) / (len(games) - 1)
     estimate = valuation.expectation - aversion * covariance
-    errors = _risk_errors(apart, aversion * (with_total - covariance), valuation.moments)
+    errors = _risk_errors(apart, aversion * (with_total - covariance), valuation.estimate)
     meaning = (
         f"proportional to the expected values minus {aversion:g} × their covariance with the sum "
         "of all values"
@@ -109,26 +109,26 @@ def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
     return Weights(estimate, errors, meaning)
 
 
-def _expectation_errors(moments: Moments) -> FloatArray:
+def _expectation_errors(estimate: Estimate) -> FloatArray:
     """Simulated errors of the expectations; of more than 500 providers as if independent."""
-    covariance = error_covariance(moments)
+    covariance = estimate.errors.covariance
     if covariance is None:
-        return independent_errors(error_parts(moments).total)
-    return _simulated(covariance, moments)
+        return independent_errors(estimate.errors.total)
+    return _simulated(covariance, estimate)
 
 
-def _risk_errors(mean: FloatArray, risk: FloatArray, moments: Moments) -> FloatArray:
+def _risk_errors(mean: FloatArray, risk: FloatArray, estimate: Estimate) -> FloatArray:
     """Simulated errors from what each game adds to the expectations and to the risk: (draws, n).
 
     Pools make the errors of the expectations larger. The risk is that of draws from these pools.
     """
-    total, games = error_parts(moments).total, moments.raw_variance / moments.n_games
+    total, games = estimate.errors.total, estimate.raw_variance / estimate.n_games
     larger = np.sqrt(np.where(games > 0, total / np.where(games > 0, games, 1.0), 1.0))
-    covariance = np.atleast_2d(np.cov(larger * mean - risk, rowvar=False)) / moments.n_games
-    return _simulated(covariance, moments)
+    covariance = np.atleast_2d(np.cov(larger * mean - risk, rowvar=False)) / estimate.n_games
+    return _simulated(covariance, estimate)
 
 
-def _simulated(covariance: FloatArray, moments: Moments) -> FloatArray:
-    played = moments.n_games > 1 or moments.certain
+def _simulated(covariance: FloatArray, estimate: Estimate) -> FloatArray:
+    played = estimate.n_games > 1 or estimate.is_certain
     known = played and bool(np.isfinite(covariance).all())
     return normal_errors(covariance) if known else np.empty((0, len(covariance)))

@@ -17,7 +17,6 @@ from shapband.engine.plan import Plan
 from shapband.errors import BudgetExceeded, InvalidInput
 from shapband.market.planning.prices import Prices
 from shapband.market.planning.solvers import count_evaluations
-from shapband.sampling.participation import Presence
 from shapband.solvers.exact import Exact
 from shapband.valuation.text import html_table, table_lines
 
@@ -104,14 +103,14 @@ def foresee(plan: Plan, prices: Prices | None = None) -> Bill:
             "`purchases`"
         )
     once, per_game = (np.array(part, dtype=np.int64) for part in asked)
-    if plan.presence is None:
+    if plan.draws_presence:
+        present = _attended_games(plan, once, per_game)
+        n_games, attended = len(present), present.sum(axis=0)
+        sizes: Mapping[int, int] = Counter(present.sum(axis=1).tolist())
+    else:
         n_games = _everybodys_games(plan, once, per_game)
         attended = np.full(len(plan.names), n_games)
         sizes = {len(plan.names): n_games}
-    else:
-        present = _attended_games(plan, plan.presence, once, per_game)
-        n_games, attended = len(present), present.sum(axis=0)
-        sizes = Counter(present.sum(axis=1).tolist())
     evaluations, exactly = _evaluations(plan, sizes)
     requests = (once > 0) + (per_game > 0) * attended
     records = once + per_game * attended
@@ -136,11 +135,9 @@ def _everybodys_games(plan: Plan, once: IntArray, per_game: IntArray) -> int:
     return games
 
 
-def _attended_games(
-    plan: Plan, presence: Presence, once: IntArray, per_game: IntArray
-) -> BoolArray:
+def _attended_games(plan: Plan, once: IntArray, per_game: IntArray) -> BoolArray:
     """Who takes part in the games that the budget pays for, which follows from the seed."""
-    present = presence.table(range(plan.n_games))
+    present = plan.present(range(plan.n_games))
     games = plan.budget.games_of(_cost(once), (_cost(per_game * row) for row in present))
     if games is not None and games < 2:
         raise _too_dear(

@@ -30,13 +30,12 @@ from typing import NamedTuple
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.estimate.intervals import kurtosis, variance_standard_error
 from shapband.estimate.pools import FREEDOM
 from shapband.market.planning.pilot import Pilot
 from shapband.market.planning.samplings import Method
 from shapband.market.planning.solvers import Family
 
-_OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `moments.pools`
+_OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `estimate.pools`
 _LEAST = 0.02  # least variance, as a part of the raw variance across the pilot's games
 _LEAST_SINGLE = 0.1  # least part of the influence that is due to single records
 _NORMAL = 1.959964  # the 97.5 % quantile
@@ -89,24 +88,26 @@ class ErrorModel:
     @staticmethod
     def of(pilot: Pilot, n_sample: int) -> ErrorModel:
         """Estimate everything from the pilot's games."""
-        moments = pilot.moments
-        raw = moments.raw_variance
-        found = np.maximum(raw - np.nan_to_num(moments.noise), _LEAST * raw)
-        within = _shrunk(found, variance_standard_error(moments))
+        estimate = pilot.estimate
+        raw = estimate.raw_variance
+        found = np.maximum(raw - np.nan_to_num(estimate.solver_variance), _LEAST * raw)
+        within = _shrunk(found, estimate.variance_standard_error)
         least, square = n_sample / pilot.stocks, np.full_like(raw, 2.0)
-        if moments.pools is None or pilot.pool_sizes is None:
+        if pilot.pool_sizes is None:
             # All of it counts as due to single records: the error of pools is then the largest.
             single = within / np.maximum(1 - least, _LEAST)
             pairs = rest = shared = np.zeros_like(raw)
         else:
             sizes = pilot.pool_sizes.astype(np.float64)
-            single, pairs, rest = _parts(within, moments.pools.variance, n_sample / sizes, least)
+            single, pairs, rest = _parts(
+                within, estimate.errors.by_cause["pools"], n_sample / sizes, least
+            )
             shared = np.where(_mixed(n_sample / sizes - least) > 0, single, 0.0)
             unseen = np.maximum(1 - sizes / pilot.stocks, _LEAST)
-            square = np.maximum(moments.pools.square * sizes / unseen, 2.0)
+            square = np.maximum(estimate.pools_square * sizes / unseen, 2.0)
         variance = single * (1 - least) + pairs * (1 - least**2) + rest
         noise = {one.family.name: _noise_of(pilot, one.family) for one in pilot.probes}
-        shape = np.maximum(kurtosis(moments), 1.0)
+        shape = np.maximum(estimate.kurtosis, 1.0)
         return ErrorModel(
             n_sample, pilot.stocks, variance, single, pairs, rest, shared, shape, square, noise
         )

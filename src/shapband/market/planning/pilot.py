@@ -23,17 +23,19 @@ from shapband.engine.plan import Plan
 from shapband.engine.play import Watch
 from shapband.engine.workers.local import single_threaded_blas
 from shapband.errors import BudgetExceeded
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.fold import Fold
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.estimator import Estimator
 from shapband.market.planning.probes import MOST_GAMES, Bench, Probe, main_solver, probe
 from shapband.market.planning.requests import RequestTimes, time_handling
 from shapband.market.planning.solvers import Family
 from shapband.providers import Provider
-from shapband.sampling.base import Realisation, Sampling, pool_size
+from shapband.sampling.base import Sampling, pool_size
+from shapband.sampling.design import Design
 from shapband.sampling.fresh import Fresh
 from shapband.sampling.pooled import Pooled
 from shapband.sampling.shared import Shared
 from shapband.sampling.sizes import stock_of
+from shapband.solvers.base import Solution
 
 _LEAST_POOL = 60  # records of a pool that show a variance to about a fifth
 _FRESH_GAMES = 32  # fresh draws, where stocks are too small for pools
@@ -54,8 +56,7 @@ class Pilot:
     plan : the arguments of the pilot's games
     stocks : (n,) records that each source has, infinite for those without end
     pool_sizes : (n,) records in the pilot's pools, or None if it has fresh draws
-    n_games : games from which the moments come
-    moments : of the games of the least noisy solver for its time
+    estimate : from the games of the least noisy solver for its time
     probes : what every family of solvers did
     fold_seconds, pool_fold_seconds : time to add a game to the sums, without and with pools
     requests : how long the sources take to answer
@@ -68,7 +69,7 @@ class Pilot:
     plan: Plan
     stocks: FloatArray
     pool_sizes: IntArray | None
-    moments: Moments
+    estimate: Estimate
     probes: tuple[Probe, ...]
     fold_seconds: float
     pool_fold_seconds: float
@@ -80,8 +81,8 @@ class Pilot:
 
     @property
     def n_games(self) -> int:
-        """Games from which the moments come."""
-        return self.moments.n_games
+        """Games from which the estimate comes."""
+        return self.estimate.n_games
 
 
 def stock(provider: Provider) -> float:
@@ -173,20 +174,21 @@ def run_pilot(
     ):
         times = _buy(plan, access) if before is None else before.requests
         realisation = plan.sampling.prepare(access)
-        shared = find_copies(plan, realisation, known_stocks(plan, realisation))
+        shared = find_copies(plan, realisation.design, known_stocks(plan, realisation))
         bench = Bench(plan, realisation, access)
         probes = probe(bench, families, limit / 2)
         chosen = main_solver(bench, families, probes)
         main = bench.solve(*chosen, _LEAST_GAMES, MOST_GAMES, limit / 2, watch)
         handling = time_handling(plan, bench.draws(range(1)))
     held.close()
-    moments, pool_fold_seconds = _folded(realisation, main)
-    _, fold_seconds = _folded(replace(realisation, design=None), main)
+    design = plan.completed(realisation.design)
+    estimate, pool_fold_seconds = _folded(design, main)
+    _, fold_seconds = _folded(replace(design, unseen=None), main)
     return Pilot(
         plan=plan,
         stocks=np.array([stock(provider) for provider in plan.providers]),
-        pool_sizes=realisation.pool_sizes,
-        moments=moments,
+        pool_sizes=design.pool_sizes,
+        estimate=estimate,
         probes=(*[one for one in probes if one.solver != main.solver], main),
         fold_seconds=fold_seconds,
         pool_fold_seconds=pool_fold_seconds,
@@ -219,11 +221,11 @@ def _buy(plan: Plan, access: Access) -> RequestTimes:
     return RequestTimes.of_pools(plan, first, sizes, *seconds)
 
 
-def _folded(realisation: Realisation, main: Probe) -> tuple[Moments, float]:
-    """Moments of the games, and the seconds that adding one of them takes."""
-    fold = Fold(main.values.shape[1], None, realisation.design)
-    fold.add(main.values[:1], main.noise[:1])  # loads the kernels
+def _folded(design: Design, main: Probe) -> tuple[Estimate, float]:
+    """The estimate from the games, and the seconds that adding one of them takes."""
+    estimator = Estimator(design)
+    estimator.add(Solution(main.values[:1], main.noise[:1], 0))  # loads the kernels
     started = time.perf_counter()
-    fold.add(main.values[1:], main.noise[1:])
+    estimator.add(Solution(main.values[1:], main.noise[1:], 0))
     seconds = time.perf_counter() - started
-    return fold.moments(), seconds / len(main.values)
+    return estimator.estimate(), seconds / len(main.values)

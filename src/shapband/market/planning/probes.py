@@ -13,7 +13,7 @@ from shapband.access.access import Access
 from shapband.engine.chunks import Chunk, Job, chunk_size
 from shapband.engine.plan import Plan
 from shapband.engine.play import Progress, Watch
-from shapband.estimate.fold import Fold
+from shapband.estimate.estimator import Estimator
 from shapband.market.planning.solvers import Family, evaluations_per_game
 from shapband.records.draws import Draws, FixedRows
 from shapband.sampling.base import Realisation
@@ -90,7 +90,7 @@ class Bench:
         solutions: list[Solution] = []
         paces: list[float] = []
         done, began = 0, time.perf_counter()
-        fold = Fold(len(plan.names), None)
+        estimator = Estimator(replace(self.plan.completed(self.realisation.design), unseen=None))
         while done < most:
             left = seconds - (time.perf_counter() - began)
             step = min(size, least - done) if done < least else int(min(left / paces[-1], size))
@@ -102,8 +102,8 @@ class Bench:
             paces.append((time.perf_counter() - started) / len(games))
             done = games.stop
             if watch is not None:
-                fold.add(solutions[-1].values, solutions[-1].noise)
-                watch(Progress(most, fold, self.access))
+                estimator.add(solutions[-1])
+                watch(Progress(most, estimator, self.access))
         return Probe(
             family, work, solver,
             np.concatenate([one.values for one in solutions]),

@@ -9,7 +9,7 @@ import numpy as np
 
 from shapband.access.access import is_distant
 from shapband.engine.chunks import distant_games
-from shapband.estimate.fold import FOLD
+from shapband.estimate.moments import FOLD
 from shapband.market.planning.pilot import Pilot
 from shapband.market.planning.samplings import Method
 from shapband.market.planning.solvers import Family, evaluations_per_game

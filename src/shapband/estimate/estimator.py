@@ -1,4 +1,4 @@
-"""Folds games in order into moments, and into the influence of pools, in one pass."""
+"""The estimator: folds games in order into an estimate, in one pass."""
 
 from __future__ import annotations
 
@@ -8,87 +8,77 @@ from typing import Any
 import numpy as np
 
 from shapband._typing import BoolArray, FloatArray
-from shapband.estimate.accumulate import Moments
 from shapband.estimate.averaged import Averaged
-from shapband.estimate.errors import games_variance
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.grouped import GroupEstimate, of_groups
 from shapband.estimate.influence import InfluenceFold
+from shapband.estimate.moments import FOLD, Moments, block_moments
 from shapband.estimate.pools import PoolErrors, Spread, bound_errors, pool_errors
 from shapband.estimate.presence import Overall, PresenceFold, PresenceMoments
-from shapband.sampling.base import PoolDesign
-from shapband.sampling.participation import Presence
+from shapband.estimate.spread import spread_of
+from shapband.sampling.design import Design
 from shapband.solvers.base import Solution
 
-FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
 
-
-class Fold:
+class Estimator:
     """Folds games in order, in blocks of fixed size that do not depend on the chunks.
 
     Parameters
     ----------
-    n_providers : values in a game
-    group : games that share a shuffle, or None
-    design : how games choose records from pools, or None without pools
-    presence : who takes part in which games, or None if everybody does in all
-    rates : (n,) probabilities to be present, if values are averages over who is; else None
-    certain : whether all games are equal by design
+    design : how the games are made, and so how they depend on each other
     """
 
-    def __init__(
-        self,
-        n_providers: int,
-        group: int | None,
-        design: PoolDesign | None = None,
-        presence: Presence | None = None,
-        rates: FloatArray | None = None,
-        *,
-        certain: bool = False,
-    ) -> None:
-        self._certain = certain
-        self._size = FOLD if group is None else group
-        self._folded = Moments.empty(n_providers, group)
-        self._waiting = np.empty((2, 0, n_providers))
-        self._pools = None if design is None else _PoolFold(design, presence)
-        self._presence = None if presence is None else PresenceFold(presence)
-        self._rates = rates
+    def __init__(self, design: Design) -> None:
+        self._design = design
+        self._games = _Fold(len(design.names), design.per_shuffle)
+        self._groups = None
+        if design.grouping is not None:
+            self._groups = _Fold(len(design.grouping.names), design.per_shuffle)
+        self._pools = None if design.unseen is None else _PoolFold(design)
+        self._presence = None
+        if design.participation is not None and not design.averaged:
+            self._presence = PresenceFold(design, design.participation)
 
-    def add_solved(self, solution: Solution) -> None:
+    def add(self, solution: Solution) -> None:
         """Add the next games, as they were solved.
 
         Averages over who is present have no noise, so the variance over that takes its place in
-        the sums; `moments` tells the two apart.
+        the sums; `estimate` separates the two.
         """
-        if self._rates is None or solution.presence_variance is None:
-            self.add(solution.values, solution.noise)
-        else:
-            self.add(solution.values, solution.presence_variance)
-
-    def add(self, values: FloatArray, noise: FloatArray) -> None:
-        """Add the next games: values and noise, (n_games, n) each."""
-        rows = np.concatenate([self._waiting, np.stack([values, noise])], axis=1)
-        whole = rows.shape[1] - rows.shape[1] % self._size
-        for start in range(0, whole, self._size):
-            block = rows[:, start : start + self._size]
-            self._folded = self._folded.merge(self._block(block))
+        values, noise = solution.values, solution.noise
+        if self._design.averaged and solution.presence_variance is not None:
+            noise = solution.presence_variance
+        for block in self._games.add(values, noise):
             if self._presence is not None:
                 self._presence.add(*block)
-        self._waiting = rows[:, whole:]
         if self._pools is not None:
             self._pools.add(values)
+        if self._groups is not None and solution.group_noise is not None:
+            grouping = self._design.grouping
+            assert grouping is not None  # noqa: S101  for the type checker
+            self._groups.add(grouping.totals(values), solution.group_noise)
 
     @property
     def n_games(self) -> int:
         """Number of games added so far."""
-        return self._folded.n_games + self._waiting.shape[1]
+        return self._games.n_games
 
-    def moments(self) -> Moments:
-        """Moments of all games added so far."""
-        moments = self._folded
-        if self._waiting.shape[1] > 0:
-            moments = moments.merge(self._block(self._waiting))
-        moments = replace(moments, certain=self._certain)
-        if self._rates is not None:
-            moments = _averaged(moments, self._rates)
+    def estimate(self) -> Estimate:
+        """Estimate from all games added so far."""
+        return Estimate.of_moments(self._moments())
+
+    def group_estimate(self) -> GroupEstimate | None:
+        """Estimate the values of the groups of providers, or None without groups."""
+        grouping = self._design.grouping
+        if grouping is None or self._groups is None:
+            return None
+        groups = replace(self._groups.moments(), certain=self._design.certain)
+        return of_groups(grouping, groups, self._moments())
+
+    def _moments(self) -> Moments:
+        moments = replace(self._games.moments(), certain=self._design.certain)
+        if self._design.rates is not None:
+            moments = _averaged(moments, self._design.rates)
         if self._presence is not None:
             moments = replace(moments, presence=self._presence_moments(self._presence, moments))
         if self._pools is None or moments.n_games < 2:
@@ -96,33 +86,42 @@ class Fold:
         return replace(moments, pools=self._pools.errors(moments))
 
     def _presence_moments(self, fold: PresenceFold, moments: Moments) -> PresenceMoments:
-        if self._waiting.shape[1] > 0:
+        waiting = self._games.waiting
+        if waiting.shape[1] > 0:
             fold = fold.copy()
-            fold.add(*self._waiting)
+            fold.add(*waiting)
         return fold.moments(
             Overall(moments.n_games, moments.mean, moments.m2, moments.m4, moments.products)
         )
 
-    def _block(self, rows: FloatArray) -> Moments:
-        x, w = rows
-        mean, noise = x.mean(axis=0), w.mean(axis=0)
-        dx, dw = x - mean, w - noise
-        square = dx * dx
-        return Moments(
-            n_games=len(x),
-            group=self._folded.group,
-            n_groups=1,
-            mean=mean,
-            m2=square.sum(axis=0),
-            m3=(square * dx).sum(axis=0),
-            m4=(square * square).sum(axis=0),
-            noise=noise,
-            noise_m2=(dw * dw).sum(axis=0),
-            cross_11=(dx * dw).sum(axis=0),
-            cross_21=(square * dw).sum(axis=0),
-            group_m2=np.zeros_like(mean),
-            products=None if self._folded.products is None else dx.T @ dx,
-        )
+
+class _Fold:
+    """Moments of games that are added in any chunks."""
+
+    def __init__(self, n_values: int, per_shuffle: int | None) -> None:
+        self._size = FOLD if per_shuffle is None else per_shuffle
+        self._folded = Moments.empty(n_values, per_shuffle)
+        self.waiting = np.empty((2, 0, n_values))  # games that do not fill a block
+
+    @property
+    def n_games(self) -> int:
+        return self._folded.n_games + self.waiting.shape[1]
+
+    def add(self, values: FloatArray, noise: FloatArray) -> list[FloatArray]:
+        """Add the next games, (n_games, n) each, and return the blocks that are full now."""
+        rows = np.concatenate([self.waiting, np.stack([values, noise])], axis=1)
+        whole = rows.shape[1] - rows.shape[1] % self._size
+        blocks = [rows[:, at : at + self._size] for at in range(0, whole, self._size)]
+        for block in blocks:
+            self._folded = self._folded.merge(block_moments(block[0], block[1], self._folded))
+        self.waiting = rows[:, whole:]
+        return blocks
+
+    def moments(self) -> Moments:
+        """Moments of all games added so far."""
+        if self.waiting.shape[1] == 0:
+            return self._folded
+        return self._folded.merge(block_moments(self.waiting[0], self.waiting[1], self._folded))
 
 
 class _PoolFold:
@@ -131,13 +130,12 @@ class _PoolFold:
     Games are added in whole shuffles, if there are any.
     """
 
-    def __init__(self, design: PoolDesign, presence: Presence | None) -> None:
+    def __init__(self, design: Design) -> None:
         self._design = design
-        self._presence = presence
         self._step = design.per_shuffle or 1
         self._waiting = np.empty((0, len(design.names)))
         self._centre: tuple[FloatArray, FloatArray] | None = None
-        self._influence = InfluenceFold(design, presence)
+        self._influence = InfluenceFold(design)
 
     def add(self, values: FloatArray) -> None:
         """Add the next games. Many are added at once, because a call for every pool is slow."""
@@ -152,7 +150,7 @@ class _PoolFold:
         if self._centre is not None:
             self._add_waiting(self._centre)
         elif self._whole:
-            influence = InfluenceFold(self._design, self._presence)
+            influence = InfluenceFold(self._design)
             self._add(influence, self._first_centre(self._whole))
         if influence.pairs > 0 and _somebody_is_absent(moments):
             found = pool_errors(_spread_if_present(moments), influence.influence(), self._design)
@@ -174,18 +172,14 @@ class _PoolFold:
     def _add(self, influence: InfluenceFold, centre: tuple[FloatArray, FloatArray]) -> None:
         mean, scale = centre
         scaled = (self._waiting[: self._whole] - mean) / scale
-        if self._presence is not None:
-            # Values of absence are 0 about the centre, so that presence itself is no noise.
-            games = range(influence.n_games, influence.n_games + len(scaled))
-            scaled = np.where(self._presence.table(games), scaled, 0.0)
-        influence.add(scaled)
+        # Values of absence are 0 about the centre, so that presence itself is no noise.
+        games = range(influence.n_games, influence.n_games + len(scaled))
+        influence.add(np.where(self._design.present(games), scaled, 0.0))
 
     def _first_centre(self, n_games: int) -> tuple[FloatArray, FloatArray]:
         """A centre and a scale near which the values of present providers lie."""
         values = self._waiting[:n_games]
-        if self._presence is None:
-            return _centre(values)
-        present = self._presence.table(range(n_games))
+        present = self._design.present(range(n_games))
         return _centre(values) if present.all() else _centre_of_present(values, present)
 
 
@@ -195,20 +189,6 @@ def _averaged(moments: Moments, rates: FloatArray) -> Moments:
     sums = ("noise", "noise_m2", "cross_11", "cross_21")
     none: Any = {name: np.zeros_like(moments.mean) for name in sums}
     return replace(moments, averaged=found, **none)
-
-
-def spread_of(moments: Moments) -> Spread:
-    """What games from pools vary by."""
-    correlation, n_games = _mean_squared_correlation(moments), moments.n_games
-    if moments.group is None:
-        raw = moments.raw_variance
-        of_mean = games_variance(moments)
-        return Spread(n_games, raw, moments.noise, of_mean, n_games - 1, correlation)
-    k, shuffles = moments.group, max(n_games // moments.group, 2)
-    variance = (moments.m2 + moments.group_m2) / (n_games - 1)
-    of_mean = _shuffle_variance(moments, shuffles) / shuffles
-    effective = k * np.sqrt(shuffles * (shuffles - 1))
-    return Spread(effective, variance, moments.noise, of_mean, shuffles * (k - 1), correlation)
 
 
 def _somebody_is_absent(moments: Moments) -> bool:
@@ -253,24 +233,6 @@ def _of_all_games(found: PoolErrors, moments: Moments) -> PoolErrors:
     return replace(found, square=square, freedom=freedom)
 
 
-def _shuffle_variance(moments: Moments, shuffles: int) -> FloatArray:
-    """Variance of the mean of one shuffle, if the pools are given; shrunk over the providers.
-
-    It is found as a share of the variance that the mean would have if the shuffle had other
-    records as well.
-    """
-    whole = moments.raw_variance / (moments.n_games / moments.n_groups)
-    if not (whole > 0).any():
-        return np.zeros_like(whole)
-    between = moments.group_m2 / moments.n_games * shuffles / (shuffles - 1)
-    share = np.where(whole > 0, between / np.where(whole > 0, whole, 1.0), 0.0)
-    common = between.sum() / whole.sum()
-    noise = 2 * np.maximum(share, 0.05) ** 2 / (shuffles - 1)
-    spread = max(((share - common) ** 2 - noise).sum() / max(len(share) - 1, 1), 0.0)
-    shrunk = common + spread / (spread + noise) * (share - common)
-    return np.asarray(np.clip(shrunk, 0.0, 1.0) * whole)
-
-
 def _centre(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A centre and a scale near which the values lie."""
     scale = values.std(axis=0)
@@ -283,12 +245,3 @@ def _centre_of_present(values: FloatArray, present: BoolArray) -> tuple[FloatArr
     mean = np.where(present, values, 0.0).sum(axis=0) / count
     square = np.where(present, (values - mean) ** 2, 0.0).sum(axis=0) / count
     return mean, np.where(square > 0, np.sqrt(square), 1.0)
-
-
-def _mean_squared_correlation(moments: Moments) -> float:
-    """Mean over pairs of providers; 0 if covariances are not kept."""
-    correlation, n = moments.correlation, len(moments.mean)
-    if correlation is None or n < 2:
-        return 0.0
-    square = correlation**2
-    return float((square.sum() - np.trace(square)) / (n * (n - 1)))

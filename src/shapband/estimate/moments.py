@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from shapband._typing import FloatArray
-from shapband.errors import InvalidInput
 from shapband.estimate import decompose
 from shapband.estimate.averaged import Averaged
 from shapband.estimate.pools import PoolErrors
 from shapband.estimate.presence import PresenceMoments
 
 MANY = 500  # providers up to which covariances are kept: 2 MB
+FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +43,6 @@ class Moments:
     presence : moments of the games in which each provider takes part, or None if all do in all
     averaged : the variance over who is present, if x is an average over that; else None
     certain : whether all games are equal by design, so that equal values are no luck
-
-    Examples
-    --------
-    >>> import shapband as sb
-    >>> moments = sb.Moments.of([[2.5, 2.0, 4.5], [2.0, 3.5, 2.5]])
-    >>> moments.expectation.tolist(), moments.raw_variance.tolist()
-    ([2.25, 2.75, 3.5], [0.125, 1.125, 2.0])
     """
 
     n_games: int
@@ -78,21 +70,6 @@ class Moments:
         products = np.zeros((n_providers, n_providers)) if n_providers <= MANY else None
         return Moments(0, group, 0, products=products, **sums)
 
-    @staticmethod
-    def of(games: ArrayLike, noise: ArrayLike | None = None, group: int | None = None) -> Moments:
-        """Moments of per-game values (n_games, n) and, for sampling solvers, their noise."""
-        x: FloatArray = np.asarray(games, dtype=np.float64)
-        if x.ndim != 2 or len(x) == 0:
-            raise InvalidInput(
-                f"Moments: games must have the shape (n_games, n); received {x.shape}"
-            )
-        w = np.zeros_like(x) if noise is None else np.asarray(noise, dtype=np.float64)
-        from shapband.estimate.fold import Fold  # which makes moments itself
-
-        fold = Fold(x.shape[1], group)
-        fold.add(x, w)
-        return fold.moments()
-
     def merge(self, other: Moments) -> Moments:
         """Return the moments of both sets of games together; no group may be split between them."""
         if self.n_games == 0 or other.n_games == 0:
@@ -116,19 +93,9 @@ class Moments:
         return Moments(n_games, self.group, n_groups, mean=mean, noise=noise, **sums)
 
     @property
-    def expectation(self) -> FloatArray:
-        """(n,) estimate of E[φ]."""
-        return self.mean
-
-    @property
     def raw_variance(self) -> FloatArray:
         """(n,) sample variance across games, solver noise included."""
         return self._per_freedom(self.m2)
-
-    @property
-    def solver_variance(self) -> FloatArray:
-        """(n,) mean noise variance of the solver."""
-        return self.noise
 
     @property
     def variance(self) -> FloatArray:
@@ -168,9 +135,50 @@ class Moments:
         return np.asarray(np.where(scale > 0, self.products / np.where(scale > 0, scale, 1.0), 0.0))
 
     @property
+    def games_variance(self) -> FloatArray:
+        """(n,) variance of every expectation over the choice of games, solver noise included."""
+        if self.presence is not None and self.presence.of_mean is not None:
+            return self.presence.of_mean
+        return np.asarray(self.raw_variance / self.independent_games)  # Eq. (9)
+
+    @property
     def independent_games(self) -> int:
         """Number of games that count as independent for the errors of the estimates."""
         return self.n_games if self.group is None else min(self.group, self.n_games)
+
+
+def moments_of_games(
+    values: FloatArray, noise: FloatArray, per_shuffle: int | None = None
+) -> Moments:
+    """Moments of games, added in the blocks that an estimator adds them in."""
+    size = FOLD if per_shuffle is None else per_shuffle
+    moments = Moments.empty(values.shape[1], per_shuffle)
+    for start in range(0, len(values), size):
+        games = slice(start, start + size)
+        moments = moments.merge(block_moments(values[games], noise[games], moments))
+    return moments
+
+
+def block_moments(x: FloatArray, w: FloatArray, like: Moments) -> Moments:
+    """Moments of a few games (n_games, n), with the group and the covariances of others."""
+    mean, noise = x.mean(axis=0), w.mean(axis=0)
+    dx, dw = x - mean, w - noise
+    square = dx * dx
+    return Moments(
+        n_games=len(x),
+        group=like.group,
+        n_groups=1,
+        mean=mean,
+        m2=square.sum(axis=0),
+        m3=(square * dx).sum(axis=0),
+        m4=(square * square).sum(axis=0),
+        noise=noise,
+        noise_m2=(dw * dw).sum(axis=0),
+        cross_11=(dx * dw).sum(axis=0),
+        cross_21=(square * dw).sum(axis=0),
+        group_m2=np.zeros_like(mean),
+        products=None if like.products is None else dx.T @ dx,
+    )
 
 
 _SUMS = ("m2", "m3", "m4", "noise_m2", "cross_11", "cross_21", "group_m2")

@@ -1,0 +1,84 @@
+"""Differences between the expectations of two valuations.
+
+Valuations that share their draws are compared game by game; the others as independent estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.joint import Statistic
+from shapband.estimate.simulate import usable_freedom
+
+Rows = tuple[Sequence[int], Sequence[int]]
+
+
+def may_be_paired(first: Estimate, second: Estimate) -> bool:
+    """Whether games that share their draws can be compared one by one.
+
+    They cannot if their errors are not those of independent games, or shuffles, with a random
+    presence, nor if there is no chance in them.
+    """
+    both = (first.moments, second.moments)
+    depend = any(one.presence is not None and one.presence.of_mean is not None for one in both)
+    return both[0].group == both[1].group and not depend and not any(one.certain for one in both)
+
+
+def without_pools_error(estimate: Estimate) -> bool:
+    """Whether the error that pools cause is not known, as in results of format 2."""
+    return estimate.moments.pools is None
+
+
+def independent_difference(first: Estimate, second: Estimate, rows: Rows) -> Statistic:
+    """Expectations of the second minus those of the first, if both are independent."""
+    pair = list(zip((first, second), map(list, rows), strict=True))
+    errors = [one.standard_error[at] for one, at in pair]
+    freedom = [usable_freedom(one.errors.freedom[at]) for one, at in pair]
+    mean, other = (one.expectation[at] for one, at in pair)
+    return Statistic(other - mean, np.hypot(*errors), welch_freedom(*errors, *freedom))
+
+
+def paired_difference(
+    apart: FloatArray, first: Estimate, second: Estimate, rows: Rows
+) -> Statistic:
+    """Mean of differences game by game: `apart` has one row per game and one column per provider.
+
+    A pool is taken to move the difference, relative to its spread over games, no more than it
+    moves the values of the valuation in which it moves them more.
+    """
+    found = Estimate.of(apart, per_shuffle=first.moments.group)
+    moments, freedom = found.moments, found.errors.freedom
+    ratio = np.zeros_like(moments.mean)
+    for one, at in zip((first, second), map(list, rows), strict=True):
+        pools = one.moments.pools
+        if pools is not None:
+            spread = one.raw_variance[at]
+            safe = np.where(spread > 0, spread, 1.0)
+            ratio = np.maximum(ratio, np.where(spread > 0, pools.variance[at] / safe, 0.0))
+            freedom = pools.freedom[at] if moments.group else np.minimum(freedom, pools.freedom[at])
+    games = found.errors.total
+    if moments.group is not None and moments.n_groups > 1 and ratio.any():
+        games = moments.group_m2 / len(apart) / (moments.n_groups - 1)
+    return Statistic(moments.mean, np.sqrt(games + moments.raw_variance * ratio), freedom)
+
+
+def welch_freedom(
+    error: FloatArray, other_error: FloatArray, freedom: FloatArray, other_freedom: FloatArray
+) -> FloatArray:
+    """Degrees of freedom of a difference of means (Welch 1947, Biometrika 34, 28-35).
+
+    Examples
+    --------
+    >>> one = np.array([1.0])
+    >>> welch_freedom(one, one, 9 * one, 9 * one).tolist()
+    [18.0]
+    """
+    square, other_square = error**2, other_error**2
+    below = square**2 / freedom + other_square**2 / other_freedom
+    safe = np.where(below > 0, below, 1.0)
+    # Two exact answers have no error, so any degrees of freedom give the same result.
+    return np.asarray(np.where(below > 0, (square + other_square) ** 2 / safe, np.inf))

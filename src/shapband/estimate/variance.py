@@ -1,0 +1,197 @@
+"""The variance of every value: its standard error and its confidence interval.
+
+Independent games get Bonett's interval (2006, Computational Statistics & Data Analysis 50,
+775-782), which uses the kurtosis of the values; the chi-square interval assumes normal values and
+covers too rarely here, except with degrees of freedom that follow from the kurtosis, as games from
+pools have.
+Where solver noise is removed, the intervals of the raw variance and of the noise are combined by
+the method of variance estimates recovery (Zou and Donner 2008, Statistics in Medicine 27,
+1693-1702). Averages over who is present have the mean variance over that added.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.estimate.averaged import Averaged, games_part, pools_part
+from shapband.estimate.decompose import fourth_moment, variance_of_variance
+from shapband.estimate.errors import Errors
+from shapband.estimate.levels import upper_tail
+from shapband.estimate.moments import Moments
+from shapband.estimate.shapes import Shape
+
+
+def variance_standard_error(moments: Moments) -> FloatArray:
+    """Standard error of the variance: (n,).
+
+    The exact finite-sample variance of the raw variance, plus that of the mean noise, minus
+    twice their covariance; and plus those of the mean variance over who is present, if values
+    are averages over that.
+    """
+    if moments.certain and moments.n_games == 1:
+        return np.zeros_like(moments.mean)
+    n = moments.independent_games
+    raw = moments.raw_variance
+    mu4 = fourth_moment(moments.m4, raw, moments.n_games, moments.n_groups)
+    per_game = moments.noise_m2 - 2 * moments.cross_21
+    noise_part = per_game / (max(moments.n_games - moments.n_groups, 1) * n)
+    pools = 0.0 if moments.pools is None else raw**2 * moments.pools.square
+    games = (variance_of_variance(mu4, raw, n) + noise_part) * _slow(moments)
+    if moments.averaged is not None:
+        averaged, tilt = moments.averaged, _presence_correlation(moments, moments.averaged)
+        together = 2 * averaged.cross_21 / (max(moments.n_games - 1, 1) * n)
+        games = games + games_part(averaged, moments.n_games) + together
+        pools = _combine(np.sqrt(pools), np.sqrt(pools_part(averaged, moments)), -tilt) ** 2
+    return np.sqrt(np.maximum(games + pools, 0.0))
+
+
+def _slow(moments: Moments) -> FloatArray | float:
+    """Factor by which games that depend on each other raise the variance of the variance."""
+    if moments.presence is None or moments.presence.square is None:
+        return 1.0
+    return moments.presence.square
+
+
+def variance_interval(moments: Moments, level: float) -> FloatArray:
+    """Interval for the variance: (n, 2). Its lower end may be negative where noise is removed."""
+    if moments.certain and moments.n_games == 1:
+        return np.zeros((len(moments.mean), 2))
+    if moments.averaged is not None:
+        return _averaged_interval(moments, moments.averaged, level)
+    raw = moments.variance + moments.noise
+    low, high = _ends(moments, level)
+    noise_half = _noise_half_width(moments, level)
+    down, up = raw - low, high - raw
+    tilt = _noise_correlation(moments)
+    lower = moments.variance - _combine(down, noise_half, tilt)
+    upper = moments.variance + _combine(up, noise_half, tilt)
+    return np.stack([lower, upper], axis=1)
+
+
+def _averaged_interval(moments: Moments, averaged: Averaged, level: float) -> FloatArray:
+    """Interval for the variance of averages over who is present, plus the mean variance over that.
+
+    The errors of both parts are taken to be correlated as squared deviations are with the
+    variance over who is present, from game to game.
+    """
+    from scipy.special import stdtrit
+
+    low, high = _ends(moments, level)
+    middle = moments.variance - averaged.mean
+    error = np.sqrt(games_part(averaged, moments.n_games) + pools_part(averaged, moments))
+    quantile: FloatArray = np.asarray(stdtrit(Errors.of(moments).freedom, upper_tail(level)))
+    tilt = _presence_correlation(moments, averaged)
+    down, up = (_combine(part, quantile * error, -tilt) for part in (middle - low, high - middle))
+    return np.stack([np.maximum(moments.variance - down, 0.0), moments.variance + up], axis=1)
+
+
+def _ends(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
+    """Ends of the interval for the variance with solver noise, also for odd values."""
+    low, high = (_bonett if moments.pools is None else _with_pools)(moments, level)
+    shape = Shape.of(moments)
+    two = shape.two_values
+    ends = np.stack(two.probability(moments.n_games, level))
+    at_ends = ends * (1 - ends)
+    most = np.where((ends[0] < 0.5) & (ends[1] > 0.5), 0.25, at_ends.max(axis=0))
+    raw = moments.raw_variance  # it is n / (n - 1) of the variance of the two numbers
+    low = np.where(two.found, np.minimum(two.spread**2 * at_ends.min(axis=0), raw), low)
+    high = np.where(two.found, np.maximum(two.spread**2 * most, raw), high)
+    same = shape.never_changed
+    rounding = shape.rounding**2
+    high = np.where(same, rounding if moments.certain else np.maximum(high, rounding), high)
+    return np.where(same, 0.0, low), np.where(shape.maybe_constant(level), np.inf, high)
+
+
+def _bonett(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
+    """Bonett's interval for the raw variance: zero to infinity while there are too few games."""
+    from scipy.special import ndtri
+
+    n = moments.independent_games
+    z = float(ndtri(upper_tail(level)))
+    raw = moments.raw_variance
+    if n <= max(z, 1.0):
+        return np.zeros_like(raw), np.full_like(raw, np.inf)
+    c = n / (n - z)
+    spread = np.maximum(kurtosis(moments) - (n - 3) / n, 0.0) * _slow(moments)
+    error = c * np.sqrt(spread / (n - 1))
+    # With few or heavy-tailed games this may overflow; the upper end is then infinite.
+    with np.errstate(over="ignore"):
+        factor = np.exp(z * error)
+    return c * raw / factor, c * raw * factor
+
+
+def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
+    """Chi-square interval for the variance of games from pools.
+
+    Its degrees of freedom follow from the kurtosis, and from how much the variance across games
+    would differ with other pools; twice the estimate of the latter, because it is uncertain.
+    """
+    from scipy.special import chdtri
+
+    pools, n = moments.pools, moments.n_games - moments.n_groups + 1
+    assert pools is not None  # noqa: S101  for the type checker
+    raw = moments.raw_variance
+    games = np.maximum(kurtosis(moments) - (n - 3) / n, 0.0) * _slow(moments) / (n - 1)
+    freedom = 2 / np.maximum(games + 2 * pools.square, 1e-12)
+    whole = raw + pools.hidden
+    tail = upper_tail(level)
+    # With hardly any degree of freedom the upper end is infinite.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return whole * freedom / chdtri(freedom, 1 - tail), whole * freedom / chdtri(freedom, tail)
+
+
+def kurtosis(moments: Moments) -> FloatArray:
+    """Kurtosis of the values: the plain one, or with groups that of the corrected moments.
+
+    The plain kurtosis is too small in few games, and the interval holds its level with it: the
+    correction adds noise to the width, which costs more coverage than the bias.
+    """
+    if moments.group is None:
+        square = np.where(moments.m2 > 0, moments.m2, 1.0)
+        return np.where(moments.m2 > 0, moments.n_games * moments.m4 / square**2, 1.0)
+    raw = moments.raw_variance
+    mu4 = fourth_moment(moments.m4, raw, moments.n_games, moments.n_groups)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(raw > 0, mu4 / raw**2, 1.0)
+
+
+def _noise_half_width(moments: Moments, level: float) -> FloatArray:
+    """Student's half width of the mean noise, for the games that count as independent."""
+    from scipy.special import stdtrit
+
+    n = moments.independent_games
+    freedom = max(moments.n_games - moments.n_groups, 1)
+    error = np.sqrt(moments.noise_m2 / freedom / n)
+    return np.asarray(stdtrit(max(n - 1, 1), upper_tail(level)) * error)
+
+
+def _noise_correlation(moments: Moments) -> FloatArray:
+    """Correlation over games of the squared deviation with the noise."""
+    # The product of the two could overflow.
+    size = np.sqrt(_square_spread(moments)) * np.sqrt(moments.noise_m2)
+    return _correlation(moments.cross_21, size)
+
+
+def _presence_correlation(moments: Moments, averaged: Averaged) -> FloatArray:
+    """Correlation over games of the squared deviation with the variance over who is present."""
+    # Both are squares, so the product of their sums of squares might overflow.
+    scale = np.sqrt(_square_spread(moments)) * np.sqrt(averaged.m2)
+    return _correlation(averaged.cross_21, scale)
+
+
+def _square_spread(moments: Moments) -> FloatArray:
+    """Sum over games of the squared differences of squared deviations from their mean."""
+    return np.maximum(moments.m4 - moments.m2**2 / moments.n_games, 0.0)
+
+
+def _correlation(products: FloatArray, scale: FloatArray) -> FloatArray:
+    safe = np.where(scale > 0, scale, 1.0)
+    return np.clip(np.where(scale > 0, products / safe, 0.0), -1.0, 1.0)
+
+
+def _combine(one: FloatArray, other: FloatArray, correlation: FloatArray) -> FloatArray:
+    """Half width of a difference from the half widths of its terms."""
+    with np.errstate(invalid="ignore"):
+        square = one**2 + other**2 - 2 * correlation * one * other
+    return np.where(np.isinf(one), np.inf, np.sqrt(np.maximum(square, 0.0)))

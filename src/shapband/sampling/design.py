@@ -1,0 +1,144 @@
+"""The design of a valuation: everything that says how its games are made, in one record.
+
+The sampling states what it draws; the engine adds who takes part, the groups, the words that
+describe the method, and what is known about the records. A run and an exported valuation store the
+design as one JSON document, and whoever folds games or prints a result asks the design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shapband._typing import BoolArray, FloatArray, IntArray
+from shapband.grouping import Grouping
+from shapband.indices import SHAPLEY
+from shapband.records.draws import BlockRows, Choice, RandomRows, Stream
+from shapband.sampling.participation import Participation, who_is_present
+from shapband.sampling.shared import Shared
+from shapband.seeds import Seeds
+
+if TYPE_CHECKING:
+    from shapband.access.access import Access
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Design:
+    """How the games of a valuation are made, and what is known about the records.
+
+    Attributes
+    ----------
+    names : the providers, in the order of all arrays
+    seed : the same seed gives the same games
+    draw_sizes : (n,) records of each provider in a game
+    estimand : what the moments across the games estimate, as a sentence
+    estimand_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
+    pool_sizes : (n,) records in each provider's pool, or None without pools
+    unseen : (n,) fraction of each stock that is not in the pool, 1 for sources without end and for
+        those drawn with replacement; None if it is not known how games choose records from pools
+    replace : whether a game may choose a record of a pool twice; shuffles never do
+    per_shuffle : consecutive games that share one shuffle of the pools, or None without shuffles
+    participation : who takes part in which games, or None if everybody does in all
+    averaged : whether the values of a game are averages over who takes part
+    grouping : which providers stand together as one player, or None
+    setup : utility, v(∅), index, sampling, solver and participation as words, and the reasons for
+        what the library chose
+    distinct_records : (n,) different records in each provider's pool, or without pools in its
+        stock, counted up to the size of a draw; NaN where they are not known, None if none are
+    shared_records : pairs of providers with many records in common, and providers that repeat
+        their own
+    one_label : providers whose records all have the same target, such as one class, unless all
+        records have it
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> design = sb.Design(names=("north", "south"), seed=0, draw_sizes=np.array([60, 60]),
+    ...                    estimand="draws of 60 records from the sources")
+    >>> design.present(range(2)).all(), design.index
+    (True, 'Shapley()')
+    """
+
+    names: tuple[str, ...]
+    seed: int
+    draw_sizes: IntArray
+    estimand: str
+    estimand_code: str = "other"
+    pool_sizes: IntArray | None = None
+    unseen: FloatArray | None = None
+    replace: bool = True
+    per_shuffle: int | None = None
+    participation: Participation | None = None
+    averaged: bool = False
+    grouping: Grouping | None = None
+    setup: Mapping[str, str] = field(default_factory=dict)
+    distinct_records: FloatArray | None = None
+    shared_records: tuple[Shared, ...] = ()
+    one_label: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(access: Access, draw_sizes: IntArray, estimand: str) -> Design:
+        """Begin the design of games with draws of these sizes; `dataclasses.replace` adds to it."""
+        names = tuple(provider.name for provider in access.providers)
+        return Design(names=names, seed=access.seeds.seed, draw_sizes=draw_sizes, estimand=estimand)
+
+    @property
+    def index(self) -> str:
+        """The index whose values these are, as text: ``Shapley()`` unless another was chosen."""
+        return self.setup.get("index", repr(SHAPLEY))
+
+    @property
+    def certain(self) -> bool:
+        """Whether all games are equal by design, so that equal values are no luck."""
+        return "certain" in self.setup
+
+    @property
+    def least_games(self) -> int:
+        """Number of games that tell both moments: one if all are equal, else two."""
+        return 1 if self.certain else 2
+
+    @property
+    def draws_presence(self) -> bool:
+        """Whether who takes part is drawn in every game; if not, everybody's records are used."""
+        return self.participation is not None and not self.averaged
+
+    @property
+    def rates(self) -> FloatArray | None:
+        """(n,) probabilities to take part, if values are averaged over that; else None."""
+        if self.participation is None or not self.averaged:
+            return None
+        return self.participation.rates(self.names)
+
+    def present(self, games: range) -> BoolArray:
+        """Whose records consecutive games use: (n_games, n)."""
+        drawn = self.participation if self.draws_presence else None
+        return who_is_present(drawn, Seeds(self.seed), self.names, games)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a record of a pool may be in one game twice."""
+        return self.replace and self.per_shuffle is None
+
+    @property
+    def chances(self) -> FloatArray:
+        """(n,) probability that a game uses a record of a pool at all."""
+        m, b = np.asarray(self.pool_sizes), self.draw_sizes
+        return np.asarray(1 - (1 - 1 / m) ** b if self.repeats else b / m)
+
+    def choices(self, games: range) -> list[Choice]:
+        """Return the rows of every pool that these consecutive games use."""
+        purpose = "bootstrap" if self.replace else "subset"
+        if self.per_shuffle is not None:
+            purpose = "shuffle"
+        pools: list[int] = np.asarray(self.pool_sizes).tolist()
+        chosen: list[Choice] = []
+        for name, pool, size in zip(self.names, pools, self.draw_sizes.tolist(), strict=True):
+            stream = Stream(Seeds(self.seed), purpose, name, games)
+            if self.per_shuffle is None:
+                chosen.append(RandomRows(stream, size, pool, self.replace))
+            else:
+                chosen.append(BlockRows(stream, size, pool, self.per_shuffle))
+        return chosen

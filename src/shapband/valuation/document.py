@@ -1,0 +1,198 @@
+"""Valuations as JSON, and what must hold of one that was read.
+
+Hashes show damage, but whoever alters a file can compute them anew. So values are checked before
+they are used: a valuation that came from elsewhere may be refused, and must not crash.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from typing import Any, get_args
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.access.meter import AccessReport
+from shapband.checks import one_line
+from shapband.codec import decode, encode
+from shapband.errors import InvalidInput
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.grouped import GroupEstimate, from_moments
+from shapband.estimate.moments import Moments
+from shapband.sampling.design import Design
+from shapband.valuation.older import upgraded
+from shapband.valuation.valuation import StopCode, Valuation
+
+FORMAT = 4
+_MOST = 2**63  # SQLite and NumPy have no larger integers
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Document:
+    """A valuation as it is written: sums over games in place of what follows from them."""
+
+    design: Design
+    moments: Moments
+    group_moments: Moments | None
+    games: FloatArray
+    access: AccessReport
+    evaluations: int
+    failures: int
+    stopped: str
+    stopped_code: str
+    seconds: float
+
+
+def write(valuation: Valuation) -> str:
+    """Write a valuation as JSON; no digits are lost."""
+    groups = valuation.group_estimate
+    document = _Document(
+        design=valuation.design,
+        moments=valuation.estimate.moments,
+        group_moments=None if groups is None else groups.estimate.moments,
+        games=valuation.games,
+        access=valuation.access,
+        evaluations=valuation.evaluations,
+        failures=valuation.failures,
+        stopped=valuation.stopped,
+        stopped_code=valuation.stopped_code,
+        seconds=valuation.seconds,
+    )
+    try:
+        return json.dumps({"format": FORMAT, **encode(document)}, allow_nan=False)
+    except ValueError as cause:
+        raise InvalidInput(f"Valuation.to_json: {cause}") from cause
+
+
+def read(text: str) -> Valuation:
+    """Read a valuation of this or an older format, and check it."""
+    parsed = _parsed(text)
+    try:
+        document = upgraded(parsed)
+        found = decode(_Document, {key: document[key] for key in document if key != "format"})
+        names = found.design.names
+        valuation = Valuation(
+            design=found.design,
+            estimate=Estimate.of_moments(_checked_moments(found.moments, len(names))),
+            games=found.games.reshape(-1, len(names)),
+            access=found.access,
+            evaluations=found.evaluations,
+            failures=found.failures,
+            stopped=found.stopped,
+            stopped_code=_stop_code(found.stopped_code),
+            seconds=found.seconds,
+            group_estimate=_group_estimate(found),
+        )
+        check_valuation(valuation)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as cause:
+        # What Python raises for values of other types, shapes and sizes than were written.
+        raise InvalidInput(f"Valuation.from_json: {one_line(cause)}") from cause
+    return valuation
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as cause:
+        raise InvalidInput(f"Valuation.from_json: this is not JSON ({cause})") from cause
+    if isinstance(document, list):
+        raise InvalidInput(
+            "Valuation.from_json: these are the rows of `shapband export --format json`, which "
+            "hold no moments: export with --format valuation"
+        )
+    if not isinstance(document, dict) or document.get("format") not in (2, 3, FORMAT):
+        raise InvalidInput(
+            f"Valuation.from_json: this is not a valuation of format {FORMAT}; was it written "
+            "by another version of shapband?"
+        )
+    return document
+
+
+def _stop_code(code: str) -> StopCode:
+    if code not in get_args(StopCode):
+        raise ValueError(f"stopped_code must be one of {', '.join(get_args(StopCode))}")
+    found: StopCode = code  # type: ignore[assignment]
+    return found
+
+
+def _group_estimate(found: _Document) -> GroupEstimate | None:
+    grouping = found.design.grouping
+    if (grouping is None) != (found.group_moments is None):
+        raise ValueError("moments of groups must be there if and only if there are groups")
+    if grouping is None or found.group_moments is None:
+        return None
+    groups = _checked_moments(found.group_moments, len(grouping.names))
+    return from_moments(groups, found.moments)
+
+
+def check_valuation(valuation: Valuation) -> None:
+    """Raise ValueError unless a valuation has the shapes and bounds that it must have."""
+    design, names = valuation.design, valuation.names
+    check_design(design)
+    used = [valuation.access.by_provider.get(name) for name in names]
+    if any(one is None for one in used):
+        raise ValueError("its access is not one for each provider")
+    known = [one for one in used if one is not None]
+    counts = [count for one in known for count in (one.requests, one.records)]
+    _check_bounds([valuation.evaluations, valuation.failures, *counts], "a count")
+    _check_bounds([valuation.seconds, *(one.seconds for one in known)], "an amount")
+    if valuation.games.shape[1:] != (len(names),):
+        raise ValueError("its games are not of its providers")
+
+
+def check_design(design: Design) -> None:
+    """Raise ValueError unless a design has the shapes and bounds that it must have."""
+    names, n = design.names, len(design.names)
+    if not 0 < n == len(set(names)):
+        raise ValueError("providers without or with the same names")
+    sizes = [design.draw_sizes, design.pool_sizes, design.distinct_records, design.unseen]
+    if any(size is not None and size.shape != (n,) for size in sizes):
+        raise ValueError("its numbers are not one for each provider")
+    if design.seed < 0:
+        raise ValueError("its seed is below 0")
+    known = design.distinct_records
+    if known is not None and not (np.isnan(known) | ((known >= 1) & (known < _MOST))).all():
+        raise ValueError("a number of distinct records is out of bounds")
+    if not all(name in names for name in design.one_label):
+        raise ValueError("one_label names an unknown provider")
+    for pair in design.shared_records:
+        if pair.one not in names or pair.other not in names:
+            raise ValueError("records are shared by others than its providers")
+        _check_bounds([pair.records - 1, pair.smaller - 1], "a count")
+        _check_bounds([pair.rounded, 0.0 if pair.chance is None else pair.chance], "an amount")
+    grouping = design.grouping
+    if grouping is not None:
+        members = [place for places in grouping.members for place in places]
+        if len(grouping.names) != len(grouping.members) or not all(grouping.members):
+            raise ValueError("its groups have no members")
+        if len(set(members)) < len(members) or not all(0 <= place < n for place in members):
+            raise ValueError("its groups are not of its providers")
+
+
+def _checked_moments(moments: Moments, n: int) -> Moments:
+    """Check that moments have one number for each provider or group, and return them."""
+    _check_bounds([moments.n_groups - 1], "a count")
+    least = 1 if moments.certain else max(2, moments.n_groups + 1)
+    _check_bounds([moments.n_games - least], "a count")
+    if moments.group is not None:
+        _check_bounds([moments.group - 2], "a count")
+    for part in (moments, moments.pools, moments.presence, moments.averaged):
+        if part is not None:
+            _check_shapes(part, n)
+    return moments
+
+
+def _check_shapes(record: Any, n: int) -> None:
+    pairs = ("products", "correlation")
+    for one in dataclasses.fields(record):
+        part = getattr(record, one.name)
+        shape = (n, n) if one.name in pairs else (n,)
+        if isinstance(part, np.ndarray) and part.shape != shape:
+            raise ValueError(f"its {one.name} are not one for each provider")
+
+
+def _check_bounds(numbers: Iterable[float], what: str) -> None:
+    if not all(0 <= number < _MOST for number in numbers):
+        raise ValueError(f"{what} is no number, or out of bounds")
