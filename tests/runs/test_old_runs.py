@@ -5,6 +5,7 @@ import json
 import sqlite3
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import shapband as sb
@@ -78,7 +79,10 @@ def test_an_unfinished_run_of_0_1_0_is_finished_with_the_same_bits(arguments, tm
     with pytest.warns(VersionsChanged, match="shapband from 0.1.0 to"):
         resumed = sb.value(**arguments[name], run=run)
     finished = sb.load(old_run(tmp_path, f"{name}-finished")).valuation
-    assert resumed.games.tobytes() == finished.games.tobytes()
+    assert resumed.games[:4].tobytes() == finished.games[:4].tobytes()  # the stored ones
+    assert resumed.games[4:].tobytes() == sb.value(**arguments[name]).games[4:].tobytes()
+    # Another processor wrote the finished run, so linear algebra may differ in its last bits.
+    np.testing.assert_allclose(resumed.games, finished.games, rtol=1e-12, atol=0)
     sb.load(run).verify()
 
 
