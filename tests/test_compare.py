@@ -45,7 +45,7 @@ def test_p_values_are_adjusted_by_holm():
 def synthetic(games, seed=0, pools=None, template=None):
     """A valuation with these games; `pools` is the variance that the pools add."""
     games = np.asarray(games)
-    moments = sb.Moments.of(games)
+    moments = sb.Estimate.of(games)
     if pools is not None:
         moments = with_pools(moments, pools, len(games) - 1)
     names = tuple(f"p{at}" for at in range(games.shape[1]))

@@ -338,7 +338,7 @@ def test_the_groups_of_more_than_500_providers_have_an_upper_bound_of_the_error(
 def test_moments_of_groups_fold_like_those_of_sums():
     valuation = run(in_groups(), solver=sb.Exact(), sampling=sb.Blocks(36, 12), n_games=12)
     sums = np.stack([valuation.games[:, :2].sum(axis=1), valuation.games[:, 3:].sum(axis=1)], 1)
-    expected = Moments.of(sums, group=valuation.moments.group)
+    expected = Estimate.of(sums, per_shuffle=valuation.moments.group)
     for name in ("mean", "m2", "m3", "m4", "group_m2"):
         found = getattr(valuation.groups.moments, name)
         np.testing.assert_allclose(found, getattr(expected, name), rtol=1e-9, atol=1e-18)

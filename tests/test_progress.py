@@ -15,7 +15,7 @@ from shapband.progress import PlainLines, format_usage, progress_display, widest
 
 def progress_of(done, n_games=100, budget=None):
     moments = (
-        sb.Moments.of(np.random.default_rng(0).normal(size=(done, 2)))
+        sb.Estimate.of(np.random.default_rng(0).normal(size=(done, 2)))
         if done
         else sb.Moments.empty(2)
     )

@@ -29,7 +29,7 @@ def test_folding_gives_the_same_bits_for_every_cutting(cuts):
     for cut in cuts:
         fold.add(values[start : start + cut], noise[start : start + cut])
         start += cut
-    whole = sb.Moments.of(values, noise)
+    whole = sb.Estimate.of(values, noise)
     for name in SUMS:
         np.testing.assert_array_equal(getattr(fold.moments(), name), getattr(whole, name))
 
@@ -41,7 +41,7 @@ def test_merged_sums_equal_numpy(sizes):
     edges = np.cumsum([0, *sizes])
     merged = sb.Moments.empty(3)
     for a, b in pairwise(edges):
-        merged = merged.merge(sb.Moments.of(values[a:b], noise[a:b]))
+        merged = merged.merge(sb.Estimate.of(values[a:b], noise[a:b]))
     dx, dw = values - values.mean(axis=0), noise - noise.mean(axis=0)
     expected = {
         "mean": values.mean(axis=0),
@@ -59,13 +59,13 @@ def test_merged_sums_equal_numpy(sizes):
 
 def test_a_large_offset_does_not_spoil_the_variance():
     values, _ = games(1000)
-    shifted = sb.Moments.of(values + 1e8)
+    shifted = sb.Estimate.of(values + 1e8)
     np.testing.assert_allclose(shifted.raw_variance, values.var(axis=0, ddof=1), rtol=1e-6)
 
 
 def test_groups_take_the_variance_within_and_average():
     values, _ = games(12)
-    moments = sb.Moments.of(values, group=4)
+    moments = sb.Estimate.of(values, per_shuffle=4)
     within = values.reshape(3, 4, 3).var(axis=1, ddof=1).mean(axis=0)
     np.testing.assert_allclose(moments.raw_variance, within, rtol=1e-13)
     assert moments.independent_games == 4
@@ -74,7 +74,7 @@ def test_groups_take_the_variance_within_and_average():
 def test_an_unfinished_group_counts_by_its_degrees_of_freedom():
     values, _ = games(6)
     squares = 3 * values[:4].var(axis=0, ddof=1) + values[4:].var(axis=0, ddof=1)
-    moments = sb.Moments.of(values, group=4)
+    moments = sb.Estimate.of(values, per_shuffle=4)
     np.testing.assert_allclose(moments.raw_variance, squares / 4, rtol=1e-13)
 
 
@@ -104,12 +104,12 @@ def test_one_game_has_no_fourth_moment():
 def test_games_of_another_shape_are_refused(shape):
     said = re.escape(f"Moments: games must have the shape (n_games, n); received {shape}")
     with pytest.raises(sb.errors.InvalidInput, match=f"^{said}$"):
-        sb.Moments.of(np.zeros(shape))
+        sb.Estimate.of(np.zeros(shape))
 
 
 def test_games_and_noise_may_be_numbers_of_any_kind():
     halves = [[Fraction(1, 2), Fraction(3, 2)], [Fraction(5, 2), Fraction(3, 2)]]
-    moments = sb.Moments.of(halves, halves)
+    moments = sb.Estimate.of(halves, halves)
     for numbers in (moments.expectation, moments.solver_variance):
         assert numbers.dtype == np.float64
         assert numbers.tolist() == [1.5, 1.5]
@@ -121,6 +121,6 @@ def test_no_games_add_nothing(group):
     nothing = sb.Moments.empty(3, group)
     assert (nothing.n_games, nothing.n_groups, nothing.group) == (0, 0, group)
     assert np.isnan(nothing.raw_variance).all()
-    some = sb.Moments.of(*games(8), group)
+    some = sb.Estimate.of(*games(8), group)
     assert some.merge(nothing) is some
     assert nothing.merge(some) is some

@@ -76,7 +76,7 @@ def reference_interval(x, w, group, level):
 )
 def test_error_and_interval_are_those_of_the_direct_formulas(n_games, group):
     values, noise = games(n_games)
-    moments = sb.Moments.of(values, noise, group)
+    moments = sb.Estimate.of(values, noise, group)
     size = group or n_games
     columns = list(zip(values.T, noise.T, strict=True))
     np.testing.assert_allclose(
@@ -94,7 +94,7 @@ def test_error_and_interval_are_those_of_the_direct_formulas(n_games, group):
 
 def test_two_games_have_an_interval():
     """Both squared deviations are s² / 2, so they are not correlated with the noise."""
-    moments = sb.Moments.of([[1.0], [3.0]], [[0.5], [1.5]])
+    moments = sb.Estimate.of([[1.0], [3.0]], [[0.5], [1.5]])
     z, c = stats.norm.ppf(0.9), 2 / (2 - stats.norm.ppf(0.9))
     factor = np.exp(z * c * np.sqrt(1.0 + 0.5))
     half = stats.t.ppf(0.9, 1) * np.sqrt(0.5 / 2)
@@ -109,7 +109,7 @@ def test_values_that_are_nearly_two_points_have_the_narrowest_interval():
     rng = np.random.default_rng(0)
     values = np.tile([0.0, 1.0], 20) + 1e-3 * rng.normal(size=40)
     noise = rng.gamma(1.0, size=40)
-    moments = sb.Moments.of(values[:, None], noise[:, None])
+    moments = sb.Estimate.of(values[:, None], noise[:, None])
     np.testing.assert_allclose(
         intervals.variance_interval(moments, 0.95)[0],
         reference_interval(values, noise, 40, 0.95),
@@ -120,8 +120,8 @@ def test_values_that_are_nearly_two_points_have_the_narrowest_interval():
 @pytest.mark.parametrize("unit", [1e-4, 1e4])
 def test_the_unit_of_the_values_does_not_matter(unit):
     values, noise = games(40)
-    one = sb.Moments.of(values, noise)
-    other = sb.Moments.of(unit * values, unit**2 * noise)
+    one = sb.Estimate.of(values, noise)
+    other = sb.Estimate.of(unit * values, unit**2 * noise)
     for of in (
         intervals.variance_standard_error,
         lambda moments: intervals.variance_interval(moments, 0.95),
@@ -131,14 +131,14 @@ def test_the_unit_of_the_values_does_not_matter(unit):
 
 def test_noise_that_never_changes_only_shifts_the_interval():
     values, _ = games(40)
-    exact = intervals.variance_interval(sb.Moments.of(values), 0.95)
-    noisy = intervals.variance_interval(sb.Moments.of(values, np.full_like(values, 0.25)), 0.95)
+    exact = intervals.variance_interval(sb.Estimate.of(values), 0.95)
+    noisy = intervals.variance_interval(sb.Estimate.of(values, np.full_like(values, 0.25)), 0.95)
     np.testing.assert_allclose(noisy, exact - 0.25, rtol=1e-12)
 
 
 def test_values_that_never_change_leave_the_error_of_the_noise():
     _, noise = games(40)
-    moments = sb.Moments.of(np.ones_like(noise), noise)
+    moments = sb.Estimate.of(np.ones_like(noise), noise)
     error = noise.std(axis=0, ddof=1) / np.sqrt(40)
     half = stats.t.ppf(0.975, 39) * error
     np.testing.assert_allclose(intervals.variance_standard_error(moments), error)
@@ -150,20 +150,20 @@ def test_values_that_never_change_leave_the_error_of_the_noise():
 def test_squared_deviations_that_never_change_are_not_correlated_with_the_noise():
     values = np.tile([[0.0], [1.0]], (20, 1))
     noise = np.linspace(1.0, 2.0, 40)[:, None]
-    low, high = intervals.variance_interval(sb.Moments.of(values), 0.95)[0]
+    low, high = intervals.variance_interval(sb.Estimate.of(values), 0.95)[0]
     half = stats.t.ppf(0.975, 39) * noise.std(ddof=1) / np.sqrt(40)
     raw = values.var(ddof=1)
     expected = (
         raw - noise.mean() + np.array([-np.hypot(raw - low, half), np.hypot(high - raw, half)])
     )
-    found = intervals.variance_interval(sb.Moments.of(values, noise), 0.95)[0]
+    found = intervals.variance_interval(sb.Estimate.of(values, noise), 0.95)[0]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_a_shuffle_that_is_repeated_tells_nothing_new():
     values, noise = games(12)
-    once = sb.Moments.of(values, noise, group=12)
-    thrice = sb.Moments.of(np.tile(values, (3, 1)), np.tile(noise, (3, 1)), group=12)
+    once = sb.Estimate.of(values, noise, per_shuffle=12)
+    thrice = sb.Estimate.of(np.tile(values, (3, 1)), np.tile(noise, (3, 1)), per_shuffle=12)
     np.testing.assert_allclose(
         intervals.variance_standard_error(thrice), intervals.variance_standard_error(once)
     )
@@ -198,12 +198,12 @@ def errors_off(moments, claimed):
 
 def test_the_error_of_the_corrected_variance_is_the_one_seen():
     values, noise = sampled(20_000)
-    moments = sb.Moments.of(values, noise)
+    moments = sb.Estimate.of(values, noise)
     error = (moments.variance - 1.0).std(ddof=1) / np.sqrt(moments.variance.size)
     assert abs(moments.variance.mean() - 1.0) < 4 * error
     assert abs(errors_off(moments, intervals.variance_standard_error(moments))) < 4
     # Controls: the error of the raw variance, and one that takes the noise for independent of it.
-    raw_only = intervals.variance_standard_error(sb.Moments.of(values))
+    raw_only = intervals.variance_standard_error(sb.Estimate.of(values))
     assert abs(errors_off(moments, raw_only)) > 8
     of_noise = noise.var(axis=0, ddof=1) / len(noise)
     assert abs(errors_off(moments, np.sqrt(raw_only**2 + of_noise))) > 8
@@ -217,7 +217,7 @@ def coverage(interval, truth):
 def test_the_interval_of_the_corrected_variance_covers():
     """Seen: 0.927 of 20,000 intervals, with a standard error of 0.002; Bonett's is approximate."""
     values, noise = sampled(20_000, n_games=60)
-    found = coverage(intervals.variance_interval(sb.Moments.of(values, noise), 0.95), 1.0)
+    found = coverage(intervals.variance_interval(sb.Estimate.of(values, noise), 0.95), 1.0)
     assert 0.92 < found < 0.96
     # Control: an interval around the variance that still has the noise in it.
-    assert coverage(intervals.variance_interval(sb.Moments.of(values), 0.95), 1.0) < 0.6
+    assert coverage(intervals.variance_interval(sb.Estimate.of(values), 0.95), 1.0) < 0.6

@@ -42,9 +42,9 @@ def folded(x, group_noise, per_shuffle=None, chunk=7):
 @pytest.mark.parametrize("per_shuffle", [None, 5])
 def test_a_groups_moments_are_those_of_the_sum(per_shuffle):
     x, w = games()
-    providers = Moments.of(x, w, per_shuffle)
+    providers = Estimate.of(x, w, per_shuffle)
     found = folded(x, w[:, :3], per_shuffle).moments(providers)
-    expected = Moments.of(sums_of(x), w[:, :3], per_shuffle)
+    expected = Estimate.of(sums_of(x), w[:, :3], per_shuffle)
     assert (found.n_games, found.group, found.n_groups) == (50, per_shuffle, expected.n_groups)
     for name in ARRAYS:
         np.testing.assert_allclose(
@@ -70,7 +70,7 @@ def quadratic(variance):
 def test_errors_of_pools_are_those_of_correlated_members():
     x, w = games()
     pools = pools_of(7)
-    providers = replace(Moments.of(x, w), pools=pools)
+    providers = replace(Estimate.of(x, w), pools=pools)
     found = folded(x, w[:, :3]).moments(providers).pools
     np.testing.assert_allclose(found.games, quadratic(pools.games), rtol=1e-10)
     np.testing.assert_allclose(found.variance, quadratic(pools.variance), rtol=1e-10)
@@ -83,7 +83,7 @@ def test_errors_of_pools_are_those_of_correlated_members():
 def test_the_part_of_the_games_is_the_variance_of_the_mean():
     """With errors V / n of the members, the sum has the variance of the sum over n."""
     x, w = games()
-    moments = Moments.of(x, w)
+    moments = Estimate.of(x, w)
     pools = replace(pools_of(7), games=moments.raw_variance / 50)
     found = folded(x, w[:, :3]).moments(replace(moments, pools=pools)).pools
     np.testing.assert_allclose(found.games, sums_of(x).var(axis=0, ddof=1) / 50, rtol=1e-10)
@@ -92,7 +92,7 @@ def test_the_part_of_the_games_is_the_variance_of_the_mean():
 def test_without_covariances_the_sum_of_the_errors_is_a_bound():
     x, w = games()
     pools = pools_of(7)
-    providers = replace(Moments.of(x, w), pools=pools, products=None)
+    providers = replace(Estimate.of(x, w), pools=pools, products=None)
     found = folded(x, w[:, :3]).moments(providers).pools
     for name in ("variance", "hidden"):
         errors = np.sqrt(getattr(pools, name))
@@ -107,13 +107,13 @@ def test_members_that_cancel_leave_no_error():
     ones = PoolErrors(*(np.ones(2) for _ in range(5)))
     fold = GroupFold(Grouping(("g",), ((0, 1),)), None)
     fold.add(x, np.zeros((40, 1)))
-    found = fold.moments(replace(Moments.of(x), pools=ones)).pools
+    found = fold.moments(replace(Estimate.of(x), pools=ones)).pools
     assert 0 <= found.variance[0] < 1e-15
 
 
 def test_moments_of_providers_and_groups_stand_together():
     x, w = games()
-    providers = replace(Moments.of(x, w), pools=pools_of(7))
+    providers = replace(Estimate.of(x, w), pools=pools_of(7))
     groups = folded(x, w[:, :3]).moments(providers)
     both = together(providers, groups)
     for name in ARRAYS:
@@ -153,7 +153,7 @@ def test_moments_round_trip_as_documents(pools, kept):
 
 
 def test_an_older_document_has_no_shuffles():
-    document = moments_document(Moments.of(games()[0]))
+    document = moments_document(Estimate.of(games()[0]))
     for key in ("group_m2", "products", "pools"):
         del document[key]
     again = moments_of(document)
@@ -163,7 +163,7 @@ def test_an_older_document_has_no_shuffles():
 
 
 def test_infinite_moments_cannot_be_written():
-    moments = Moments.of(games()[0])
+    moments = Estimate.of(games()[0])
     with pytest.raises(InvalidInput, match="infinite values cannot be written as JSON"):
         moments_document(replace(moments, m4=np.full(7, np.inf)))
 
@@ -171,7 +171,7 @@ def test_infinite_moments_cannot_be_written():
 def test_arrays_are_known_by_their_values_whatever_their_type_is_called(monkeypatch):
     """The name of a type may change with an import; intervals and documents must not."""
     x, w = games()
-    providers = replace(Moments.of(x, w), pools=pools_of(7))
+    providers = replace(Estimate.of(x, w), pools=pools_of(7))
     groups = folded(x, w[:, :3]).moments(providers)
     for record in (Moments, PoolErrors):
         for field in fields(record):

@@ -10,7 +10,7 @@ from shapband.estimate.decompose import variance_of_variance
 def test_student_s_interval_is_scipy_s():
     values = np.random.default_rng(0).normal(size=(12, 2))
     values = np.concatenate([values, -values])  # without skewness
-    moments = sb.Moments.of(values)
+    moments = sb.Estimate.of(values)
     expected = stats.t.interval(0.9, 23, loc=values.mean(axis=0), scale=stats.sem(values, axis=0))
     np.testing.assert_allclose(
         intervals.expectation_interval(moments, 0.9), np.transpose(expected), rtol=1e-12
@@ -29,7 +29,7 @@ def test_standard_error_of_the_variance_matches_repetition():
     rng = np.random.default_rng(1)
     estimates, errors = [], []
     for _ in range(400):
-        moments = sb.Moments.of(rng.gamma(3.0, size=(60, 20)))
+        moments = sb.Estimate.of(rng.gamma(3.0, size=(60, 20)))
         estimates.append(moments.variance)
         errors.append(intervals.variance_standard_error(moments) ** 2)
     spread = np.var(estimates, axis=0, ddof=1).mean()
@@ -40,26 +40,26 @@ def test_standard_error_of_the_variance_matches_repetition():
 
 def test_exact_games_without_noise_reduce_to_bonett():
     values = np.random.default_rng(2).normal(size=(40, 3))
-    low, high = intervals.variance_interval(sb.Moments.of(values), 0.95).T
+    low, high = intervals.variance_interval(sb.Estimate.of(values), 0.95).T
     variance = values.var(axis=0, ddof=1)
     assert ((low > 0) & (low < variance) & (variance < high)).all()
 
 
 def test_one_game_tells_nothing_of_the_variance():
-    moments = sb.Moments.of([[1.0, 2.0]])
+    moments = sb.Estimate.of([[1.0, 2.0]])
     assert np.isnan(intervals.variance_standard_error(moments)).all()
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
 def test_one_game_has_no_interval_for_the_variance(level):
-    found = intervals.variance_interval(sb.Moments.of([[1.0, 2.0]]), level)
+    found = intervals.variance_interval(sb.Estimate.of([[1.0, 2.0]]), level)
     assert found.shape == (2, 2)
     assert np.isnan(found).all()
 
 
 def test_two_games_tell_the_variance_up_to_itself():
     """Their fourth moment is taken at its lower bound σ⁴, so the error is s²."""
-    moments = sb.Moments.of([[1.0, 5.0], [2.0, 5.5]])
+    moments = sb.Estimate.of([[1.0, 5.0], [2.0, 5.5]])
     assert moments.variance.tolist() == [0.5, 0.125]
     np.testing.assert_allclose(intervals.variance_standard_error(moments), [0.5, 0.125])
 
@@ -67,13 +67,13 @@ def test_two_games_tell_the_variance_up_to_itself():
 def test_the_upper_end_may_overflow_to_infinity():
     # The factor n / (n - z) of Bonett's interval grows without limit as z comes close to n = 2.
     level = 2 * stats.norm.cdf(1.9999) - 1
-    assert intervals.variance_interval(sb.Moments.of([[1.0], [2.0]]), level).tolist() == [
+    assert intervals.variance_interval(sb.Estimate.of([[1.0], [2.0]]), level).tolist() == [
         [0.0, np.inf]
     ]
 
 
 def test_values_that_never_change_have_no_variance():
-    moments = sb.Moments.of(np.full((40, 2), 0.25))
+    moments = sb.Estimate.of(np.full((40, 2), 0.25))
     low, high = intervals.variance_interval(moments, 0.95).T
     assert low.tolist() == [0.0, 0.0]
     assert (high < 1e-29).all()  # the square of a rounding error
@@ -81,13 +81,13 @@ def test_values_that_never_change_have_no_variance():
 
 
 def test_two_games_give_an_honest_if_useless_interval():
-    moments = sb.Moments.of(np.array([[1.0], [2.0]]))
+    moments = sb.Estimate.of(np.array([[1.0], [2.0]]))
     assert intervals.variance_interval(moments, 0.99).tolist() == [[0.0, np.inf]]
 
 
 @pytest.mark.parametrize("level", [0, 1, 95, -0.5, float("nan"), "0.95"])
 def test_a_level_outside_0_and_1_is_refused(level):
-    moments = sb.Moments.of(np.zeros((3, 1)))
+    moments = sb.Estimate.of(np.zeros((3, 1)))
     rule = "lie strictly between 0 and 1, such as 0.95|be a finite number"
     with pytest.raises(sb.errors.InvalidInput, match=rf"^level must ({rule}); received .+$"):
         intervals.expectation_interval(moments, level)

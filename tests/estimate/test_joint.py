@@ -26,7 +26,7 @@ def games_of(seed, n_games=40, means=MEANS, mixing=MIXING):
 
 def fixed(n_games=3, means=(3.0, 1.0, 2.0)):
     """Moments of values that never change."""
-    return Moments.of(np.tile(means, (n_games, 1)))
+    return Estimate.of(np.tile(means, (n_games, 1)))
 
 
 def uncorrelated(moments):
@@ -43,7 +43,7 @@ def with_many(moments):
 
 def test_a_difference_is_that_of_paired_games():
     games = games_of(0)
-    found = joint.difference(Moments.of(games), 3, 0)
+    found = joint.difference(Estimate.of(games), 3, 0)
     expected = ttest_rel(games[:, 3], games[:, 0])
     assert found.estimate / found.standard_error == pytest.approx(expected.statistic)
     assert joint.two_sided_p(found, np.array(1.0)) == pytest.approx(expected.pvalue)
@@ -51,19 +51,19 @@ def test_a_difference_is_that_of_paired_games():
 
 
 def test_a_difference_without_covariances_is_bounded():
-    moments = Moments.of(games_of(0))
+    moments = Estimate.of(games_of(0))
     error = standard_error(moments)
     assert joint.difference(with_many(moments), 3, 0).standard_error == error[3] + error[0]
 
 
 def test_a_provider_does_not_differ_from_itself():
-    found = joint.difference(Moments.of(games_of(0)), 2, 2)
+    found = joint.difference(Estimate.of(games_of(0)), 2, 2)
     assert found.estimate == found.standard_error == 0
     assert joint.two_sided_p(found, np.array(1.0)) == 1
 
 
 def test_the_pools_are_in_the_error_of_a_difference():
-    moments = Moments.of(games_of(0))
+    moments = Estimate.of(games_of(0))
     pooled = with_pools(moments, 3 * moments.raw_variance / 40, [9, 8, 7, 6, 5])
     pooled = joint.difference(pooled, 0, 2)
     assert pooled.standard_error == pytest.approx(2 * joint.difference(moments, 0, 2)[1])
@@ -127,7 +127,7 @@ def test_the_value_of_independent_errors_is_that_of_sidak():
 
 
 def test_one_provider_has_the_plain_interval():
-    moments = Moments.of(games_of(0)[:, :1])
+    moments = Estimate.of(games_of(0)[:, :1])
     np.testing.assert_allclose(
         joint.simultaneous_interval(moments, 0.9), expectation_interval(moments, 0.9)
     )
@@ -153,13 +153,13 @@ def test_small_errors_are_not_lost_beside_large_ones():
 
 
 def test_without_covariances_the_value_is_that_of_sidak():
-    moments = Moments.of(games_of(0))
+    moments = Estimate.of(games_of(0))
     half = np.diff(joint.simultaneous_interval(with_many(moments), 0.95))[:, 0] / 2
     np.testing.assert_allclose(half, simulate.sidak_value(39.0, 0.95, 5) * standard_error(moments))
 
 
 def test_the_answer_is_repeated_exactly():
-    moments = Moments.of(games_of(0))
+    moments = Estimate.of(games_of(0))
     np.testing.assert_array_equal(
         joint.simultaneous_interval(moments, 0.95), joint.simultaneous_interval(moments, 0.95)
     )
@@ -189,7 +189,7 @@ def test_equal_constants_share_ranks_and_places():
 
 
 def test_the_probabilities_agree_with_the_differences():
-    moments = Moments.of(games_of(1))
+    moments = Estimate.of(games_of(1))
     above = joint.probability_above(moments)
     np.testing.assert_allclose(above + above.T, 1.0)
     p_value = joint.two_sided_p(joint.difference(moments, 1, 3), np.array(1.0))
@@ -197,7 +197,7 @@ def test_the_probabilities_agree_with_the_differences():
 
 
 def test_two_providers_compete_for_one_place():
-    moments = Moments.of(games_of(1)[:, [1, 2]])
+    moments = Estimate.of(games_of(1)[:, [1, 2]])
     above = joint.probability_above(moments)
     # 20,000 draws: a standard error of at most 0.0036; 4 of those.
     np.testing.assert_allclose(
@@ -207,11 +207,11 @@ def test_two_providers_compete_for_one_place():
 
 @pytest.mark.parametrize("k", [1, 3, 5])
 def test_the_places_add_up(k):
-    assert joint.probability_of_top(Moments.of(games_of(2)), k).sum() == pytest.approx(k)
+    assert joint.probability_of_top(Estimate.of(games_of(2)), k).sum() == pytest.approx(k)
 
 
 def test_shares_by_the_delta_method():
-    moments = Moments.of(games_of(0))
+    moments = Estimate.of(games_of(0))
     found, interval = joint.shares(moments, 0.95)
     covariance = error_covariance(moments)
     total = moments.mean.sum()
@@ -230,7 +230,7 @@ def test_shares_by_the_delta_method():
 
 def test_shares_of_a_total_that_may_be_zero_are_refused():
     with pytest.raises(InvalidInput, match="may be zero"):
-        joint.shares(Moments.of(games_of(0, means=MEANS - MEANS.mean())), 0.95)
+        joint.shares(Estimate.of(games_of(0, means=MEANS - MEANS.mean())), 0.95)
     with pytest.raises(InvalidInput, match="may be zero"):
         joint.shares(fixed(means=(0.1, 0.2, -0.3)), 0.95)
     assert joint.shares(fixed(), 0.95)[0].estimate.tolist() == [3 / 6, 1 / 6, 2 / 6]
@@ -247,18 +247,18 @@ def test_shares_of_a_total_that_may_be_zero_are_refused():
 )
 def test_without_covariances_the_others_are_refused(question):
     with pytest.raises(InvalidInput, match="500 providers"):
-        question(with_many(Moments.of(games_of(0))))
+        question(with_many(Estimate.of(games_of(0))))
 
 
 @pytest.mark.parametrize("n_games", [2, 3])
 def test_few_games_say_little(n_games):
-    moments = Moments.of(games_of(0, n_games))
+    moments = Estimate.of(games_of(0, n_games))
     assert np.isfinite(joint.simultaneous_interval(moments, 0.95)).all()
     np.testing.assert_array_equal(joint.rank_intervals(moments, 0.95), [[1, 5]] * 5)
 
 
 def test_one_game_says_nothing():
-    moments = Moments.of(games_of(0, 1))
+    moments = Estimate.of(games_of(0, 1))
     assert np.isnan(joint.simultaneous_interval(moments, 0.95)).all()
     assert np.isnan(joint.difference(moments, 0, 1).standard_error)
     with pytest.raises(InvalidInput, match="two or more games"):
@@ -270,7 +270,7 @@ def test_one_game_says_nothing():
 
 def coverage(holds, change=lambda moments: moments, repeats=400, **options):
     return np.mean(
-        [holds(change(Moments.of(games_of(seed, **options)))) for seed in range(repeats)]
+        [holds(change(Estimate.of(games_of(seed, **options)))) for seed in range(repeats)]
     )
 
 
@@ -360,7 +360,7 @@ def test_differences_and_shares_without_covariances_do_not():
 def negative(seed, n_games=40):
     """Two values with correlation -0.9."""
     mixing = np.linalg.cholesky([[1.0, -0.9], [-0.9, 1.0]])
-    return Moments.of(games_of(seed, n_games, np.ones(2), mixing))
+    return Estimate.of(games_of(seed, n_games, np.ones(2), mixing))
 
 
 def test_a_negative_correlation_must_not_be_forgotten():

@@ -15,7 +15,7 @@ SKEWED = stats.lognorm(0.8)
 def moments_of(values, changing=1.0):
     """Moments of columns of values, beside a provider whose value changes."""
     other = changing * np.linspace(-1, 1, len(values))[:, None]
-    return sb.Moments.of(np.concatenate([values, other], axis=1))
+    return sb.Estimate.of(np.concatenate([values, other], axis=1))
 
 
 def covered(draw, n_games, truth, interval=intervals.expectation_interval, runs=1500):
@@ -76,8 +76,8 @@ def test_normal_values_keep_their_level(n_games):
 
 def test_the_long_tail_is_on_either_side():
     values = np.random.default_rng(3).lognormal(size=(20, 1))
-    right = intervals.expectation_interval(sb.Moments.of(values), 0.95)[0]
-    left = intervals.expectation_interval(sb.Moments.of(-values), 0.95)[0]
+    right = intervals.expectation_interval(sb.Estimate.of(values), 0.95)[0]
+    left = intervals.expectation_interval(sb.Estimate.of(-values), 0.95)[0]
     np.testing.assert_allclose(left, -right[::-1], rtol=1e-12)
     low, high = right - values.mean()
     half = stats.t.ppf(0.975, 19) * stats.sem(values[:, 0])
@@ -89,7 +89,7 @@ def test_the_long_tail_is_on_either_side():
 @pytest.mark.parametrize(("count", "n_games"), [(1, 5), (4, 5), (3, 10), (17, 40)])
 def test_two_values_have_clopper_and_pearson_s_interval(count, n_games):
     events = (np.arange(n_games) < count).astype(float)
-    moments = sb.Moments.of((3 + 2 * events)[:, None])
+    moments = sb.Estimate.of((3 + 2 * events)[:, None])
     two = shapes.two_values(moments)
     assert two.found.all()
     np.testing.assert_allclose([two.low[0], two.spread[0], two.count[0]], [3, 2, count])
@@ -107,15 +107,15 @@ def test_two_values_have_clopper_and_pearson_s_interval(count, n_games):
 
 def test_a_third_value_is_noticed():
     values = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.001])[:, None]
-    assert not shapes.two_values(sb.Moments.of(values)).found.any()
-    assert not shapes.two_values(sb.Moments.of(values[2:4])).found.any()  # two games do not tell
-    assert not shapes.two_values(sb.Moments.of(values[:3])).found.any()
+    assert not shapes.two_values(sb.Estimate.of(values)).found.any()
+    assert not shapes.two_values(sb.Estimate.of(values[2:4])).found.any()  # two games do not tell
+    assert not shapes.two_values(sb.Estimate.of(values[:3])).found.any()
 
 
 def test_a_single_event_in_many_games_is_two_values():
     values = np.zeros((100_000, 1))
     values[77] = 1.0
-    two = shapes.two_values(sb.Moments.of(values))
+    two = shapes.two_values(sb.Estimate.of(values))
     assert two.found.all()
     assert two.count == 1
 
@@ -133,7 +133,7 @@ def test_a_value_that_never_changed_is_constant_after_36_games():
 def test_values_that_all_stayed_the_same_are_not_constant_at_once():
     """Accuracies of easy data do this in a few games, and then one of them changes."""
     for n_games, known in ((2, False), (35, False), (36, True)):
-        moments = sb.Moments.of(np.full((n_games, 3), 0.3))
+        moments = sb.Estimate.of(np.full((n_games, 3), 0.3))
         assert np.isfinite(intervals.expectation_interval(moments, 0.95)).all() == known
         assert np.isfinite(intervals.variance_interval(moments, 0.95)).all() == known
 
@@ -164,7 +164,7 @@ def test_the_result_says_which_intervals_cannot_be_had():
     def text(n_games):
         at = np.arange(n_games)
         games = np.stack([np.ones(n_games), at % 7, at % 3 + 100.0 * (at == 5)], axis=1)
-        return str(replace(valuation, moments=sb.Moments.of(games), games=games))
+        return str(replace(valuation, moments=sb.Estimate.of(games), games=games))
 
     assert (
         "unbounded: the values of a were the same in all 12 games, which does not exclude a rare "

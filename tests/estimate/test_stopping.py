@@ -38,7 +38,7 @@ def test_precision_stops_at_the_first_look_that_is_precise_enough():
     assert valuation.n_games % 32 == 0
     assert valuation.n_games < 2000
     assert half_width(valuation).max() <= 0.004
-    before = sb.Moments.of(valuation.games[:-32])
+    before = sb.Estimate.of(valuation.games[:-32])
     earlier = run(n_games=before.n_games)
     assert half_width(earlier).max() > 0.004
     assert "Precision(absolute=0.004" in valuation.stopped
@@ -66,7 +66,7 @@ def test_nothing_is_bought_beyond_the_stop():
 def independent(centres, widths):
     """Moments of 64 games without correlation between two neighbours in the list."""
     signs = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]] * 16)
-    return sb.Moments.of(np.array(centres) + signs * np.array(widths))
+    return sb.Estimate.of(np.array(centres) + signs * np.array(widths))
 
 
 def test_a_ranking_is_stable_when_neighbours_are_decided():
@@ -92,9 +92,9 @@ def test_a_difference_has_the_error_of_its_own_values():
     games = np.random.default_rng(0).normal(size=(50, 3)) @ np.array(
         [[1.0, 0.8, 0.0], [0.0, 0.6, 0.0], [0.0, 0.0, 1.0]]
     )
-    moments = sb.Moments.of(games)
+    moments = sb.Estimate.of(games)
     one, other = np.array([0, 2]), np.array([1, 0])
-    differences = sb.Moments.of(games[:, one] - games[:, other])
+    differences = sb.Estimate.of(games[:, one] - games[:, other])
     half = difference_half_widths(moments, one, other, 0.9)
     np.testing.assert_allclose(half, sequence_half_widths(differences, 0.9), rtol=1e-12)
     # Without covariances both half widths are added, which is never less.
@@ -204,7 +204,7 @@ def test_the_sequence_holds_for_skewed_values():
 
 
 def test_the_quantile_is_that_of_the_boundary_with_student_s_tail():
-    moments = sb.Moments.of(np.random.default_rng(0).normal(size=(48, 2)))
+    moments = sb.Estimate.of(np.random.default_rng(0).normal(size=(48, 2)))
     assert sequence_quantile(moments, 0.95) == pytest.approx(sequence(48), rel=1e-9)
 
 
@@ -226,7 +226,7 @@ def test_the_interval_holds_after_precision_stopped(limits):
 
 
 def test_the_error_of_the_pools_is_added_to_that_of_the_games():
-    moments = sb.Moments.of(np.random.default_rng(0).normal(size=(256, 2)))
+    moments = sb.Estimate.of(np.random.default_rng(0).normal(size=(256, 2)))
     pools = student.ppf(0.975, 30) * np.sqrt(0.01)
     np.testing.assert_allclose(
         sequence_half_widths(with_pools(moments, 0.01, 30), 0.95),
@@ -243,19 +243,19 @@ def test_the_error_of_the_pools_is_added_to_that_of_the_games():
 
 def test_more_games_cannot_meet_a_precision_that_the_pools_prevent():
     games = np.random.default_rng(0).normal(size=(224, 2))
-    moments = with_pools(sb.Moments.of(games), 0.04, 30)
+    moments = with_pools(sb.Estimate.of(games), 0.04, 30)
     half = student.ppf(0.975, 30) * 0.2
     rule = sb.Precision(absolute=half / 3)
     # The pools may use 0.9 of the limit, so the variance must be lower by (3 / 0.9)².
     assert rule.out_of_reach(moments) == pytest.approx(9 / 0.81)
     assert sb.Precision(absolute=half).out_of_reach(moments) is None
-    assert rule.out_of_reach(sb.Moments.of(games)) is None
-    early = with_pools(sb.Moments.of(games[:192]), 0.04, 30)
+    assert rule.out_of_reach(sb.Estimate.of(games)) is None
+    early = with_pools(sb.Estimate.of(games[:192]), 0.04, 30)
     assert rule.out_of_reach(early) is None
 
 
 def test_a_combined_rule_is_out_of_reach_if_no_part_can_meet_it():
-    moments = with_pools(sb.Moments.of(np.random.default_rng(0).normal(size=(224, 2))), 0.04, 30)
+    moments = with_pools(sb.Estimate.of(np.random.default_rng(0).normal(size=(224, 2))), 0.04, 30)
     far, further = sb.Precision(absolute=0.1), sb.Precision(absolute=0.05)
     open_to, clock = sb.StableRanking(), sb.Seconds(5)
     low, high = far.out_of_reach(moments), further.out_of_reach(moments)
@@ -289,7 +289,7 @@ def test_a_time_limit_is_found_in_a_combined_rule():
 
 
 def test_rules_compose():
-    moments = sb.Moments.of(1 + spread_out(0.1, -0.1))
+    moments = sb.Estimate.of(1 + spread_out(0.1, -0.1))
     yes, no = sb.Precision(absolute=10.0), sb.Precision(absolute=1e-9)
     assert (yes | no).met(moments, 0.0)
     assert not (yes & no).met(moments, 0.0)
@@ -304,7 +304,7 @@ def test_time_ends_a_valuation():
 
 
 def test_a_half_width_at_the_limit_is_precise_enough():
-    moments = sb.Moments.of([1.5, 11.0] + spread_out(-0.5, 0.5) * [1, 2])
+    moments = sb.Estimate.of([1.5, 11.0] + spread_out(-0.5, 0.5) * [1, 2])
     half = sequence_half_widths(moments, 0.9)
     assert half[1] == half.max()
     for enough, rule in (
@@ -321,12 +321,12 @@ def test_a_half_width_at_the_limit_is_precise_enough():
 
 
 def test_relative_precision_is_of_the_size_of_an_expectation_not_of_its_sign():
-    moments = sb.Moments.of(-1 + spread_out(0.1, -0.1))
+    moments = sb.Estimate.of(-1 + spread_out(0.1, -0.1))
     assert sb.Precision(relative=0.5).met(moments, 0.0)
 
 
 def test_a_higher_level_needs_more_games():
-    moments = sb.Moments.of([0.0, 1.0] + spread_out(-1.4, 1.4) * [1.0, -0.01])
+    moments = sb.Estimate.of([0.0, 1.0] + spread_out(-1.4, 1.4) * [1.0, -0.01])
     for rule in (
         lambda level: sb.Precision(absolute=1.0, level=level),
         lambda level: sb.StableRanking(level=level),
@@ -336,7 +336,7 @@ def test_a_higher_level_needs_more_games():
 
 
 def test_providers_as_close_as_the_tolerance_may_stay_undecided():
-    moments = sb.Moments.of([0.0, 1.0] + spread_out(-2.0, 2.0) * [1.0, -1.0])
+    moments = sb.Estimate.of([0.0, 1.0] + spread_out(-2.0, 2.0) * [1.0, -1.0])
     (half,) = difference_half_widths(moments, np.array([1]), np.array([0]), 0.95)
     apart = 1.0 + half
     assert sb.StableRanking(tolerance=apart * (1 + 1e-12)).met(moments, 0.0)
@@ -345,19 +345,19 @@ def test_providers_as_close_as_the_tolerance_may_stay_undecided():
 
 def test_providers_that_are_equal_in_every_game_need_no_ranking():
     varying = spread_out(0.1, 0.3, 0.2)
-    assert sb.StableRanking().met(sb.Moments.of(np.repeat(varying, 2, axis=1)), 0.0)
-    assert sb.StableRanking().met(sb.Moments.of(np.full((40, 2), 0.5)), 0.0)
-    assert not sb.StableRanking().met(sb.Moments.of(0.2 + (varying - 0.2) * [1, -1]), 0.0)
+    assert sb.StableRanking().met(sb.Estimate.of(np.repeat(varying, 2, axis=1)), 0.0)
+    assert sb.StableRanking().met(sb.Estimate.of(np.full((40, 2), 0.5)), 0.0)
+    assert not sb.StableRanking().met(sb.Estimate.of(0.2 + (varying - 0.2) * [1, -1]), 0.0)
 
 
 def test_a_difference_as_small_as_rounding_does_not_rank():
-    moments = sb.Moments.of(np.tile([0.1, np.nextafter(0.1, 1)], (40, 1)))
+    moments = sb.Estimate.of(np.tile([0.1, np.nextafter(0.1, 1)], (40, 1)))
     assert moments.expectation[0] != moments.expectation[1]
     assert sb.StableRanking().met(moments, 0.0)  # as two that tie
 
 
 def test_the_time_is_up_at_the_limit():
-    moments = sb.Moments.of([[1.0], [2.0]])
+    moments = sb.Estimate.of([[1.0], [2.0]])
     assert sb.Seconds(5).met(moments, 5.0)
     assert not sb.Seconds(5).met(moments, 4.999)
 
@@ -377,7 +377,7 @@ class Asked(StoppingRule):
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("second", [True, False])
 def test_both_parts_of_a_rule_see_the_games_and_the_time(first, second):
-    moments = sb.Moments.of([[1.0], [2.0]])
+    moments = sb.Estimate.of([[1.0], [2.0]])
     for compose, expected in (
         (lambda one, other: one & other, first and second),
         (lambda one, other: one | other, first or second),

@@ -90,6 +90,6 @@ def test_the_paper_s_worked_example():
     game_2 = sb.marginal_contributions([[0, 2, 1], [2, 1, 0]], [[1, 4, 8], [2, 5, 8]])
     np.testing.assert_array_equal(game_1, [[2, 3, 4], [3, 1, 5]])
     np.testing.assert_array_equal(game_2, [[1, 4, 3], [3, 3, 2]])
-    moments = sb.Moments.of([game_1.mean(axis=0), game_2.mean(axis=0)])
+    moments = sb.Estimate.of([game_1.mean(axis=0), game_2.mean(axis=0)])
     np.testing.assert_allclose(moments.expectation, [2.25, 2.75, 3.50], rtol=0, atol=1e-15)
     np.testing.assert_allclose(moments.raw_variance, [0.125, 1.125, 2.000], rtol=0, atol=1e-15)

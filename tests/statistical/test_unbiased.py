@@ -154,5 +154,5 @@ def test_the_error_of_the_corrected_variance_is_the_one_seen():
 
     assert (np.abs(off([valuation.variance_standard_error for valuation in found])) < 4).all()
     # Control: the error that the values alone would have, without that of the noise.
-    without_noise = [sb.Moments.of(valuation.games) for valuation in found]
+    without_noise = [sb.Estimate.of(valuation.games) for valuation in found]
     assert (off([variance_standard_error(moments) for moments in without_noise]) < -4).all()

@@ -24,7 +24,7 @@ def valuation_of(games: np.ndarray, names: tuple[str, ...]) -> sb.Valuation:
     n = len(names)
     return sb.Valuation(
         names=names,
-        moments=sb.Moments.of(games),
+        moments=sb.Estimate.of(games),
         games=games,
         access=sb.AccessReport({name: sb.Usage(1, 10, 0.0) for name in names}),
         evaluations=1,
@@ -152,7 +152,7 @@ def test_the_error_of_pools_is_in_the_error_of_payouts() -> None:
 
 def test_pools_make_the_errors_of_expectations_larger_and_not_those_of_the_risk() -> None:
     """With a huge aversion payments follow the risk alone, which is that of these pools."""
-    moments = sb.Moments.of(some_games([3.0, 4.0, 5.0]))
+    moments = sb.Estimate.of(some_games([3.0, 4.0, 5.0]))
     games = some_games([3.0, 4.0, 5.0])
     valuation = valuation_of(games, ("a", "b", "c"))
     pooled = replace(valuation, moments=with_pools(moments, 50 * moments.raw_variance / 40, 9.0))
