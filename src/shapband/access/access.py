@@ -230,8 +230,9 @@ class Access:
         """Answer orders: those to distant sources by an exchange, the others from memory."""
         answers = {o: self._take(o) for o in orders if not is_distant(o.provider)}
         distant = [order for order in orders if order not in answers]
-        for delivery in self._exchange(distant).run():
-            answers[delivery.order] = _stack(delivery), delivery.usage
+        if distant:
+            for delivery in self._exchange(distant).run():
+                answers[delivery.order] = _stack(delivery), delivery.usage
         return [answers[order] for order in orders]
 
     def _exchange(self, orders: Sequence[Order]) -> Exchange:
