@@ -1,9 +1,9 @@
 """Expectation and variance across games, with their errors by cause.
 
 `estimator` folds games in order into `moments`, the sums over games, and `estimate` is what
-everything else asks. How games depend on each other is known here and nowhere else: `pools` has what
-the choice of the pools adds to the errors, from the `influence` of their records and the `spread` of
-games; `presence` has games in which some providers are absent, with `dependence` for chains;
+everything else asks. How games depend on each other is known here and nowhere else: `pool_games` folds
+games from pools, and `pools` says what the choice of the pools adds to the errors, from the
+`influence` of their records; `presence` has games in which some providers are absent, with `dependence` for chains;
 `averaged` has games averaged over who takes part, and `participation` what a result says of both;
 `grouped` has groups of providers.
 

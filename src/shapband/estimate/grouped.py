@@ -16,8 +16,8 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.moments import Moments
+from shapband.estimate.pool_games import spread_of
 from shapband.estimate.pools import PoolErrors
-from shapband.estimate.spread import spread_of
 from shapband.grouping import Grouping
 
 
