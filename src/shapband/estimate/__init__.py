@@ -1,10 +1,14 @@
-"""Expectation and variance across games, with errors and confidence intervals.
+"""Expectation and variance across games, with their errors by cause.
 
-`accumulate` holds the sums over games, `fold` makes them in one pass, `grouped` makes those of
-groups of providers, and `documents` writes them as JSON; `decompose` separates the variance between
-data draws from the solver's noise. `influence` finds what the pools do to the values, `pools` what
-they add to the errors, and `errors` splits an error by cause. `intervals` turns both moments into
-confidence intervals, with `shapes` for odd values; `joint` does so for several providers together,
-with critical values from `simulate`; `tails` describes single games. `stopping` decides when enough
-games were played, with `sequences` that may be looked at often.
+`estimator` folds games in order into `moments`, the sums over games, and `estimate` is the record
+that everything else asks. How games depend on each other is known here and nowhere else:
+`pool_games` folds games from pools, and `pools` has what the choice of the pools adds to the
+errors, from the `influence` of their records; `presence` has games in which some providers are
+absent, with `dependence` for chains; `averaged` has games averaged over who takes part, and
+`participation` what a result says of both; `grouped` has groups of providers.
+
+From an estimate follow: `errors` by cause, `intervals` of expectations and `variance` of variances,
+with `shapes` for odd values; `joint` for several providers, with critical values from `simulate`;
+`differences` of two valuations; `stopping` rules, with `sequences` that may be looked at often.
+`tails` describes single games.
 """
