@@ -113,12 +113,12 @@ def looks(games, every=32):
     for done in range(every, len(games) + 1, every):
         mean = sums[done - 1] / done
         about = products[done - 1] - done * np.outer(mean, mean)
-        sums = Moments(
+        folded = Moments(
             done, None, 1, mean=mean, m2=np.diag(about).copy(), m3=unused, m4=unused,
             noise=unused, noise_m2=unused, cross_11=unused, cross_21=unused, group_m2=unused,
             products=about,
         )  # fmt: skip
-        yield sb.Estimate.of_moments(sums)
+        yield sb.Estimate.of_moments(folded)
 
 
 def pair(rng, correlation, n_games):
