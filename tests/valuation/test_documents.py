@@ -91,6 +91,29 @@ def test_the_groups_of_format_3_are_read():
     np.testing.assert_allclose(valuation.groups.expectation, [coast.mean()], rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["x"], "its labels of groups are not one for each provider"),
+        (["x", "x", "", ""], "its labels of groups are not one for each provider"),
+        (["", "", ""], "if and only if there are groups"),
+        (["x", "y", ""], "one for each provider"),
+        ([1, 1, ""], "another kind"),
+    ],
+)
+def test_labels_that_fit_no_provider_are_refused(labels, said):
+    document = older("groups")["document"]
+    document["groups"]["labels"] = labels
+    with pytest.raises(InvalidInput, match=said):
+        sb.Valuation.from_json(json.dumps(document))
+
+
+def test_texts_of_format_3_without_groups_are_read():
+    document = older("shuffles")["document"]
+    document.pop("groups", None)
+    assert sb.Valuation.from_json(json.dumps(document)).groups is None
+
+
 def test_early_texts_of_format_3_have_no_records_in_common_and_no_counts():
     document = older("shuffles")["document"]
     for key in ("shared_records", "one_target", "distinct_records"):
