@@ -128,3 +128,6 @@ def test_no_games_add_nothing(group):
     some = moments_of_games(*games(8), group)
     assert some.merge(nothing) is some
     assert nothing.merge(some) is some
+    estimate = sb.Estimate.of_moments(nothing)
+    assert np.isnan(estimate.standard_error).all()
+    assert not estimate.shape.two_values.found.any()
