@@ -129,9 +129,9 @@ def test_a_run_whose_copies_are_of_others_is_damaged():
     ):
         with pytest.raises((ValueError, TypeError)):
             check_valuation(redesigned(valuation, shared_records=(pair,)), manifest)
+    odd = redesigned(valuation, shared_records=(Shared("a", "a", 3, 3, (1,)),)).to_json()
     with pytest.raises(sb.errors.InvalidInput, match="left_out is missing, unknown or of another"):
-        odd = redesigned(valuation, shared_records=(Shared("a", "a", 3, 3, (1,)),))
-        sb.Valuation.from_json(odd.to_json())
+        sb.Valuation.from_json(odd)
 
 
 def test_pools_are_compared_where_stocks_are_not_in_memory():
