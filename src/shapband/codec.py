@@ -19,7 +19,7 @@ import numpy as np
 
 _Record = TypeVar("_Record")
 # What a cell of an array may be in a document, by the kind of the array.
-_CELLS = {"f": {int, float, types.NoneType}, "i": {int}}
+_CELLS: dict[str, set[type]] = {"f": {int, float, types.NoneType}, "i": {int}}
 
 
 def encode(value: Any) -> Any:
