@@ -70,7 +70,7 @@ def provider_table(valuations: Mapping[str, sb.Valuation], n_games: int) -> Tabl
 
 
 def method_table(valuations: Mapping[str, sb.Valuation]) -> Table:
-    """One row per method: requests and records, time, and the target of the estimates."""
+    """One row per method: requests and records, time, and what is estimated."""
     table = plain_table("\nWhat each method took, and what it estimates")
     for header in ("method", "records", "requests", "access", "other time", "coalitions"):
         table.add_column(header, justify="left" if header == "method" else "right", no_wrap=True)
@@ -84,7 +84,7 @@ def method_table(valuations: Mapping[str, sb.Valuation]) -> Table:
             f"{access.seconds:.2f} s",
             f"{valuation.seconds - access.seconds:.2f} s",
             f"{valuation.evaluations:,}",
-            valuation.target,
+            valuation.estimand,
         )
     return table
 

@@ -123,14 +123,29 @@ def linear_providers(n=5, records=40, features=3, seed=0):
     return providers, make(100)
 
 
-def with_pools(moments, variance, freedom):
-    """Moments whose pools add this variance to the error of every expectation."""
-    n = len(moments.mean)
+def with_sums(estimate, **parts):
+    """The estimate from the same games, with other sums over them."""
+    return sb.Estimate.of_moments(replace(estimate.moments, **parts))
+
+
+def with_moments(valuation, **parts):
+    """The same valuation, with other sums over its games."""
+    return replace(valuation, estimate=with_sums(valuation.estimate, **parts))
+
+
+def redesigned(valuation, **parts):
+    """The same valuation, with other words and facts in its design."""
+    return replace(valuation, design=replace(valuation.design, **parts))
+
+
+def with_pools(estimate, variance, freedom):
+    """The estimate whose pools add this variance to the error of every expectation."""
+    n = len(estimate.expectation)
     pools = PoolErrors(
-        games=moments.raw_variance / moments.n_games,
+        games=estimate.raw_variance / estimate.n_games,
         variance=np.broadcast_to(np.asarray(variance, dtype=float), n),
         freedom=np.broadcast_to(np.asarray(freedom, dtype=float), n),
         hidden=np.zeros(n),
         square=np.zeros(n),
     )
-    return replace(moments, pools=pools)
+    return with_sums(estimate, pools=pools)

@@ -80,7 +80,7 @@ def test_the_moments_are_those_of_the_games_of_everybody(sampling):
     within = (rates * (1 - rates) * y**2).mean(axis=0)
     np.testing.assert_allclose(frame.variance_within_draws, within, rtol=0, atol=1e-12)
     np.testing.assert_allclose(found.raw_variance, (rates * y).var(axis=0, ddof=1), atol=1e-12)
-    hidden = found.moments.pools.hidden
+    hidden = found.estimate.moments.pools.hidden
     np.testing.assert_allclose(
         frame.variance_between_draws, found.raw_variance + hidden, rtol=0, atol=1e-12
     )
@@ -130,7 +130,7 @@ def test_processes_give_the_same_bits():
     utility = sb.EstimatorUtility(Ridge(), X_val, y_val)
     given = {"sampling": sb.Pooled(30, 12), "n_games": 6, "participation": sb.Independent(0.7)}
     one = sb.value(providers, utility, seed=0, **given)
-    assert one.moments.averaged is not None
+    assert one.estimate.moments.averaged is not None
     same_bits(sb.value(providers, utility, seed=0, n_jobs=2, **given), one)
 
 
@@ -154,7 +154,7 @@ def test_otherwise_presence_is_drawn_and_the_result_says_why(arguments, reason):
     assert f"presence: drawn in every game, because {reason}" in str(valuation)
     present = law.present(Seeds(5), valuation.names, range(40))
     assert (valuation.games[~present] == 0).all()
-    assert valuation.moments.averaged is None
+    assert valuation.estimate.moments.averaged is None
     assert "variance_within_draws" not in valuation.participation
 
 

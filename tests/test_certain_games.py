@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 import shapband as sb
 from shapband.app.cli.app import app
 from shapband.errors import InvalidInput
-from shapband.estimate.shapes import maybe_constant
 from tests.conftest import linear_providers, one_record_providers
 
 TABLE = sb.TableUtility([0.0, 1.0, 2.0, 5.0])
@@ -87,20 +86,20 @@ def test_equal_values_of_random_games_are_still_not_trusted():
     utility = sb.FunctionUtility(lambda X, y: 1.0)
     providers, _ = linear_providers(n=2, records=20)
     valuation = sb.value(providers, utility, sampling=sb.Fresh(20), n_games=2, seed=0)
-    assert maybe_constant(valuation.moments, 0.95).all()
+    assert valuation.estimate.shape.maybe_constant(0.95).all()
     assert np.isinf(widths(valuation)).all()
 
 
 def test_the_noise_of_a_solver_counts_where_games_cannot_differ():
     valuation = table(20, solver=sb.Permutation(2))
     assert (widths(valuation) > 0.01).all()
-    assert not valuation.moments.certain
+    assert not valuation.estimate.is_certain
 
 
 @pytest.mark.parametrize("values", [[0.0, 0.0, 0.0, 0.0], [0, -1, -2, -1.5], [0, 1, -1, 0]])
 def test_one_certain_game_of_any_values_prints_and_pays(values, tmp_path):
     valuation = table(utility=sb.TableUtility(values))
-    assert sb.Valuation.from_json(valuation.to_json()).moments.certain
+    assert sb.Valuation.from_json(valuation.to_json()).estimate.is_certain
     shares = [line.split()[3] for line in str(valuation).splitlines()[4:6]]
     assert shares == ["–", "–"]
     assert valuation.ranks().rank.tolist() == [
@@ -129,7 +128,7 @@ def test_a_run_of_one_certain_game_can_be_read(tmp_path):
     one = table(run=tmp_path / "run")
     again = sb.load(tmp_path / "run").valuation
     assert str(again) == str(one)
-    assert again.moments.certain
+    assert again.estimate.is_certain
 
 
 def test_certain_games_with_other_values_differ_beyond_chance():

@@ -10,11 +10,16 @@ import pytest
 
 import shapband as sb
 from shapband.errors import EvaluationError, InvalidInput, RunError
-from shapband.estimate.accumulate import Moments
+from shapband.estimate.moments import moments_of_games
 from shapband.runs.plausible import check_manifest, check_valuation
 from shapband.runs.read import load
 from tests.bad_input import refused
-from tests.conftest import gaussian_providers, linear_providers, one_record_providers
+from tests.conftest import (
+    gaussian_providers,
+    linear_providers,
+    one_record_providers,
+    redesigned,
+)
 from tests.counted import Counted
 
 SAMPLINGS = [sb.Fresh(12), sb.Pooled(30, 12), sb.Stratified(30, 12, 0.8), sb.Blocks(36, 12)]
@@ -36,7 +41,8 @@ def in_groups():
 def same_bits(one, other):
     np.testing.assert_array_equal(one.games, other.games)
     for name in ("mean", "m2", "m3", "m4", "noise", "noise_m2", "cross_21"):
-        np.testing.assert_array_equal(getattr(one.moments, name), getattr(other.moments, name))
+        pair = [getattr(valuation.estimate.moments, name) for valuation in (one, other)]
+        np.testing.assert_array_equal(*pair)
 
 
 def same_groups(one, other):
@@ -110,9 +116,11 @@ def test_a_groups_moments_are_those_of_its_value_in_every_game():
     sums = np.stack([coast, hills], axis=1)
     groups = valuation.groups
     np.testing.assert_allclose(groups.expectation, sums.mean(axis=0), rtol=1e-13)
-    np.testing.assert_allclose(groups.moments.raw_variance, sums.var(axis=0, ddof=1), rtol=1e-12)
+    np.testing.assert_allclose(
+        groups.found.estimate.raw_variance, sums.var(axis=0, ddof=1), rtol=1e-12
+    )
     np.testing.assert_allclose(groups.standard_error, sums.std(axis=0, ddof=1) / np.sqrt(70))
-    assert (groups.variance < groups.moments.raw_variance).all()
+    assert (groups.variance < groups.found.estimate.raw_variance).all()
     low, high = groups.interval().T
     assert ((low < groups.expectation) & (groups.expectation < high)).all()
     # The control: errors of members that are added up are those of another question.
@@ -150,17 +158,9 @@ def test_the_result_round_trips_through_json():
         assert again.to_json() == text
         assert str(again) == str(valuation)
         same_groups(again, valuation)
-    older = json.loads(run(linear_providers()[0]).to_json())
-    del older["groups"]
-    assert sb.Valuation.from_json(json.dumps(older)).groups is None
-
-
-@pytest.mark.parametrize("labels", [["x"], ["", "", "", "", ""]])
-def test_labels_that_fit_no_provider_are_refused(labels):
-    document = json.loads(run(in_groups()).to_json())
-    document["groups"]["labels"] = labels
-    with pytest.raises(InvalidInput, match="labels"):
-        sb.Valuation.from_json(json.dumps(document))
+    without = json.loads(run(linear_providers()[0]).to_json())
+    del without["design"]["grouping"]
+    assert sb.Valuation.from_json(json.dumps(without)).groups is None
 
 
 def test_the_table_shows_members_below_their_group():
@@ -310,9 +310,21 @@ def test_a_result_must_have_the_groups_of_its_run():
     for valuation, groups in ((grouped, None), (plain, labels), (grouped, labels[::-1])):
         with pytest.raises(ValueError, match="its groups are not those of the run"):
             check_valuation(valuation, {"providers": names, "groups": groups})
-    short = replace(grouped.groups, moments=plain.moments)
-    with pytest.raises(ValueError, match="one for each"):
-        check_valuation(replace(grouped, groups=short), {"providers": names, "groups": labels})
+    without = redesigned(grouped, grouping=None)
+    with pytest.raises(ValueError, match="its groups are not those of the run"):
+        check_valuation(without, {"providers": names, "groups": labels})
+
+
+def test_moments_of_groups_are_those_of_the_groups():
+    grouped, plain = run(in_groups()), run(linear_providers()[0])
+    wrong = grouped.group_estimate._replace(estimate=plain.estimate)
+    for valuation, said in (
+        (replace(grouped, group_estimate=wrong), "one for each"),
+        (replace(grouped, group_estimate=None), "if and only if there are groups"),
+        (redesigned(grouped, grouping=None), "if and only if there are groups"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            sb.Valuation.from_json(valuation.to_json())
 
 
 def test_comparing_values_of_different_groups_warns():
@@ -328,19 +340,19 @@ def test_the_groups_of_more_than_500_providers_have_an_upper_bound_of_the_error(
     players = [sb.Group("g", providers[:4]), *providers[4:]]
     arguments = {"sampling": sb.Pooled(20, 5), "n_games": 20, "seed": 0}
     valuation = sb.value(players, sb.AdditiveUtility(), solver=sb.Permutation(2), **arguments)
-    assert valuation.moments.products is None
-    pools = valuation.moments.pools.variance[:4]
+    assert valuation.estimate.moments.products is None
+    pools = valuation.estimate.moments.pools.variance[:4]
     np.testing.assert_allclose(
-        valuation.groups.moments.pools.variance[0], np.sqrt(pools).sum() ** 2
+        valuation.group_estimate.estimate.moments.pools.variance[0], np.sqrt(pools).sum() ** 2
     )
 
 
 def test_moments_of_groups_fold_like_those_of_sums():
     valuation = run(in_groups(), solver=sb.Exact(), sampling=sb.Blocks(36, 12), n_games=12)
     sums = np.stack([valuation.games[:, :2].sum(axis=1), valuation.games[:, 3:].sum(axis=1)], 1)
-    expected = Estimate.of(sums, per_shuffle=valuation.moments.group)
+    expected = moments_of_games(sums, np.zeros_like(sums), valuation.design.per_shuffle)
     for name in ("mean", "m2", "m3", "m4", "group_m2"):
-        found = getattr(valuation.groups.moments, name)
+        found = getattr(valuation.group_estimate.estimate.moments, name)
         np.testing.assert_allclose(found, getattr(expected, name), rtol=1e-9, atol=1e-18)
 
 

@@ -141,7 +141,7 @@ def test_the_stated_noise_is_the_noise(index, solver):
     """The game never varies, so all variance across games is noise; that of Shapley is another."""
     table = np.random.default_rng(3).normal(size=2**5)
     found = value(table, solver, index, n_games=3000)
-    moments = found.moments
+    moments = found.estimate.moments
 
     def off(stated, stated_error):
         spread = found.raw_variance

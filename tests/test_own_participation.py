@@ -14,7 +14,7 @@ from shapband.sampling.participation import uniform_numbers
 class Weekdays(sb.Participation):
     """Providers that are away from a fifth of the games, at random."""
 
-    target = "by providers with free days"
+    estimand = "by providers with free days"
 
     def check(self, names):
         if len(names) > 100:

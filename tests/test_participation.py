@@ -63,7 +63,7 @@ def check_same(found, plain):
     same_bits(found, plain)
     np.testing.assert_array_equal(found.interval(), plain.interval())
     np.testing.assert_array_equal(found.variance_standard_error, plain.variance_standard_error)
-    np.testing.assert_array_equal(found.moments.products, plain.moments.products)
+    np.testing.assert_array_equal(found.estimate.moments.products, plain.estimate.moments.products)
     assert found.access == plain.access
     assert found.evaluations == plain.evaluations
     assert (found.participation.variance_participation == 0).all()
@@ -299,7 +299,7 @@ def test_json_and_text_keep_the_participation(law, sampling):
     assert "takes part" in text
     assert "from the provider's own presence" in text
     assert repr(law) in text
-    assert valuation.target.endswith(law.target)
+    assert valuation.estimand.endswith(law.estimand)
     assert "takes part" in valuation._repr_html_()
     columns = valuation.participation.columns.tolist()
     assert valuation.to_frame().columns[-len(columns) :].tolist() == columns
@@ -354,7 +354,7 @@ def test_own_samplings_ask_those_present_only():
         def draws(self, games):
             assert [len(drawn.batch) for drawn in self.shared] == [40] * 5
             self.access.fetch("look", games, [1] * 5, "a look")
-            return self.access.fetch("draw", games, self.draw_sizes.tolist(), "the draws")
+            return self.access.fetch("draw", games, self.design.draw_sizes.tolist(), "the draws")
 
     @dataclass(frozen=True)
     class Twice(sb.Sampling):
@@ -363,7 +363,7 @@ def test_own_samplings_ask_those_present_only():
 
         def prepare(self, access):
             return TwiceGames(
-                draw_sizes=np.full(5, 3), pool_sizes=None, target="two fetches",
+                design=sb.Design.of(access, np.full(5, 3), "two fetches"),
                 cost=sb.Cost(requests=10, records=20), access=access,
                 shared=access.fetch("shared", range(1), [2] * 5, "what all games share"),
             )  # fmt: skip

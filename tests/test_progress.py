@@ -10,19 +10,20 @@ import pytest
 import shapband as sb
 from shapband import progress
 from shapband.access.meter import AccessReport, Usage
+from shapband.estimate.moments import Moments
 from shapband.progress import PlainLines, format_usage, progress_display, widest
 
 
 def progress_of(done, n_games=100, budget=None):
-    moments = (
+    estimate = (
         sb.Estimate.of(np.random.default_rng(0).normal(size=(done, 2)))
         if done
-        else sb.Moments.empty(2)
+        else sb.Estimate.of_moments(Moments.empty(2))
     )
     return SimpleNamespace(
         done=done,
         n_games=n_games,
-        moments=moments,
+        estimate=estimate,
         report=AccessReport({"a": Usage(done, 10 * done)}),
         access=SimpleNamespace(budget=budget or sb.Budget()),
     )
@@ -65,10 +66,10 @@ def test_the_games_of_an_earlier_session_do_not_count_for_the_pace(clock):
 
 
 def test_the_widest_interval_is_the_widest():
-    moments = progress_of(50).moments
+    estimate = progress_of(50).estimate
     from shapband.estimate.intervals import expectation_interval
 
-    assert widest(moments) == np.diff(expectation_interval(moments, 0.95)).max() / 2
+    assert widest(estimate) == np.diff(expectation_interval(estimate, 0.95)).max() / 2
 
 
 def test_a_budget_of_requests_is_shown_too():

@@ -8,7 +8,7 @@ import pytest
 
 import shapband as sb
 from shapband.valuation.text import decimals, table_lines, valuation_table, with_digits
-from tests.conftest import linear_providers
+from tests.conftest import linear_providers, redesigned, with_moments
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,7 @@ def test_the_largest_value_comes_first_and_shares_add_up(valuation):
 
 
 def test_no_share_is_shown_of_a_total_that_is_not_positive(valuation):
-    moments = replace(valuation.moments, mean=-valuation.moments.mean)
-    _, rows = valuation_table(replace(valuation, moments=moments))
+    _, rows = valuation_table(with_moments(valuation, mean=-valuation.expectation))
     assert {row[3] for row in rows} == {"–"}
 
 
@@ -66,16 +65,16 @@ def test_no_share_is_shown_of_a_total_that_is_not_positive(valuation):
 @pytest.mark.parametrize("mean", [[0.1, 0.2, -0.3, 0.0, 0.0], [0.5, -0.4999, 0.0, 0.0, 0.0]])
 def test_no_share_is_shown_of_a_total_that_may_be_zero(valuation, mean):
     assert sum(mean) > 0
-    moments = replace(valuation.moments, mean=np.array(mean))
-    _, rows = valuation_table(replace(valuation, moments=moments))
+    changed = with_moments(valuation, mean=np.array(mean))
+    _, rows = valuation_table(changed)
     assert {row[3] for row in rows} == {"–"}
-    many = replace(moments, products=None)  # as for many providers: covariances are not kept
-    assert {row[3] for row in valuation_table(replace(valuation, moments=many))[1]} == {"–"}
+    many = with_moments(changed, products=None)  # as for many providers: no covariances are kept
+    assert {row[3] for row in valuation_table(many)[1]} == {"–"}
 
 
 def test_shares_of_mixed_signs_are_shown_if_the_total_is_known(valuation):
-    moments = replace(valuation.moments, mean=np.array([9.0, -4.0, 0.0, 0.0, 0.0]))
-    _, rows = valuation_table(replace(valuation, moments=moments))
+    changed = with_moments(valuation, mean=np.array([9.0, -4.0, 0.0, 0.0, 0.0]))
+    _, rows = valuation_table(changed)
     assert [row[3] for row in rows] == ["180.0 %", "0.0 %", "0.0 %", "0.0 %", "-80.0 %"]
 
 
@@ -127,7 +126,8 @@ def test_the_repr_is_one_short_line(valuation):
 def test_html_escapes_names(valuation):
     names = ("<script>alert(1)</script>", *valuation.names[1:])
     used = dict(zip(names, valuation.access.by_provider.values(), strict=True))
-    html = replace(valuation, names=names, access=sb.AccessReport(used))._repr_html_()
+    renamed = redesigned(valuation, names=names)
+    html = replace(renamed, access=sb.AccessReport(used))._repr_html_()
     assert "<script>" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert html.count("<tr>") == 6
@@ -162,5 +162,5 @@ def test_the_target_has_a_code(sampling, code):
     providers, validation = linear_providers()
     utility = sb.LinearUtility(*validation)
     found = sb.value(providers, utility, sampling=sampling, n_games=4, seed=0)
-    assert found.target_code == code
-    assert sb.Valuation.from_json(found.to_json()).target_code == code
+    assert found.estimand_code == code
+    assert sb.Valuation.from_json(found.to_json()).estimand_code == code

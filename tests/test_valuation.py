@@ -43,8 +43,8 @@ def test_raw_variance_is_the_paper_s_and_splits_into_two(valuation):
     )
 
 
-def test_the_target_is_named(valuation):
-    assert "with replacement from pools of" in valuation.target
+def test_the_estimand_is_named(valuation):
+    assert "with replacement from pools of" in valuation.estimand
     assert valuation.draw_sizes.sum() == 5 * 12
     assert valuation.pool_sizes.tolist() == [30] * 5
 

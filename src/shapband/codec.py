@@ -18,6 +18,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import numpy as np
 
 _Record = TypeVar("_Record")
+# What a cell of an array may be in a document, by the kind of the array.
+_CELLS: dict[str, set[type]] = {"f": {int, float, types.NoneType}, "i": {int}}
 
 
 def encode(value: Any) -> Any:
@@ -117,7 +119,10 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 def _decode_array(dtype: np.dtype[Any], value: Any, place: str) -> Any:
     try:
-        array = np.array(_listed(value, place), dtype=dtype)
+        cells = np.array(_listed(value, place), dtype=object)
+        # NumPy would cut 1.5 to a whole number, and take "3" and True for numbers.
+        _checked(value, set(map(type, cells.flat)) <= _CELLS[dtype.kind], place)
+        array = cells.astype(dtype)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{place} is not an array of numbers") from None
     return _checked(array, not np.isinf(array).any(), place)

@@ -76,17 +76,17 @@ def reference_interval(x, w, group, level):
 )
 def test_error_and_interval_are_those_of_the_direct_formulas(n_games, group):
     values, noise = games(n_games)
-    moments = sb.Estimate.of(values, noise, group)
+    estimate = sb.Estimate.of(values, noise, group)
     size = group or n_games
     columns = list(zip(values.T, noise.T, strict=True))
     np.testing.assert_allclose(
-        intervals.variance_standard_error(moments),
+        estimate.variance_standard_error,
         [reference_error(x, w, size) for x, w in columns],
         rtol=1e-10,
     )
     for level in (0.8, 0.95):
         np.testing.assert_allclose(
-            intervals.variance_interval(moments, level),
+            intervals.variance_interval(estimate, level),
             [reference_interval(x, w, size, level) for x, w in columns],
             rtol=1e-10,
         )
@@ -94,24 +94,24 @@ def test_error_and_interval_are_those_of_the_direct_formulas(n_games, group):
 
 def test_two_games_have_an_interval():
     """Both squared deviations are s² / 2, so they are not correlated with the noise."""
-    moments = sb.Estimate.of([[1.0], [3.0]], [[0.5], [1.5]])
+    estimate = sb.Estimate.of([[1.0], [3.0]], [[0.5], [1.5]])
     z, c = stats.norm.ppf(0.9), 2 / (2 - stats.norm.ppf(0.9))
     factor = np.exp(z * c * np.sqrt(1.0 + 0.5))
     half = stats.t.ppf(0.9, 1) * np.sqrt(0.5 / 2)
     np.testing.assert_allclose(
-        intervals.variance_interval(moments, 0.8)[0],
+        intervals.variance_interval(estimate, 0.8)[0],
         1.0 + np.array([-np.hypot(2 - c * 2 / factor, half), np.hypot(c * 2 * factor - 2, half)]),
     )
-    np.testing.assert_allclose(intervals.variance_standard_error(moments), np.sqrt(4 + 0.5 / 2))
+    np.testing.assert_allclose(estimate.variance_standard_error, np.sqrt(4 + 0.5 / 2))
 
 
 def test_values_that_are_nearly_two_points_have_the_narrowest_interval():
     rng = np.random.default_rng(0)
     values = np.tile([0.0, 1.0], 20) + 1e-3 * rng.normal(size=40)
     noise = rng.gamma(1.0, size=40)
-    moments = sb.Estimate.of(values[:, None], noise[:, None])
+    estimate = sb.Estimate.of(values[:, None], noise[:, None])
     np.testing.assert_allclose(
-        intervals.variance_interval(moments, 0.95)[0],
+        intervals.variance_interval(estimate, 0.95)[0],
         reference_interval(values, noise, 40, 0.95),
         rtol=1e-8,
     )
@@ -123,8 +123,8 @@ def test_the_unit_of_the_values_does_not_matter(unit):
     one = sb.Estimate.of(values, noise)
     other = sb.Estimate.of(unit * values, unit**2 * noise)
     for of in (
-        intervals.variance_standard_error,
-        lambda moments: intervals.variance_interval(moments, 0.95),
+        lambda estimate: estimate.variance_standard_error,
+        lambda estimate: intervals.variance_interval(estimate, 0.95),
     ):
         np.testing.assert_allclose(of(other), unit**2 * of(one), rtol=1e-9)
 
@@ -138,11 +138,11 @@ def test_noise_that_never_changes_only_shifts_the_interval():
 
 def test_values_that_never_change_leave_the_error_of_the_noise():
     _, noise = games(40)
-    moments = sb.Estimate.of(np.ones_like(noise), noise)
+    estimate = sb.Estimate.of(np.ones_like(noise), noise)
     error = noise.std(axis=0, ddof=1) / np.sqrt(40)
     half = stats.t.ppf(0.975, 39) * error
-    np.testing.assert_allclose(intervals.variance_standard_error(moments), error)
-    low, high = intervals.variance_interval(moments, 0.95).T
+    np.testing.assert_allclose(estimate.variance_standard_error, error)
+    low, high = intervals.variance_interval(estimate, 0.95).T
     np.testing.assert_allclose(low, -noise.mean(axis=0) - half)
     np.testing.assert_allclose(high, -noise.mean(axis=0) + half)
 
@@ -164,9 +164,7 @@ def test_a_shuffle_that_is_repeated_tells_nothing_new():
     values, noise = games(12)
     once = sb.Estimate.of(values, noise, per_shuffle=12)
     thrice = sb.Estimate.of(np.tile(values, (3, 1)), np.tile(noise, (3, 1)), per_shuffle=12)
-    np.testing.assert_allclose(
-        intervals.variance_standard_error(thrice), intervals.variance_standard_error(once)
-    )
+    np.testing.assert_allclose(thrice.variance_standard_error, once.variance_standard_error)
     np.testing.assert_allclose(
         intervals.variance_interval(thrice, 0.9), intervals.variance_interval(once, 0.9)
     )
@@ -189,24 +187,24 @@ def sampled(n_repeats, n_games=40, n_iter=3, seed=0):
     return samples.mean(axis=1), variance_of_mean(samples)
 
 
-def errors_off(moments, claimed):
+def errors_off(estimate, claimed):
     """How far claimed squared errors are from those seen, in standard errors."""
-    seen = (moments.variance - moments.variance.mean()) ** 2
+    seen = (estimate.variance - estimate.variance.mean()) ** 2
     excess = claimed**2 - seen
     return excess.mean() / (excess.std(ddof=1) / np.sqrt(len(excess)))
 
 
 def test_the_error_of_the_corrected_variance_is_the_one_seen():
     values, noise = sampled(20_000)
-    moments = sb.Estimate.of(values, noise)
-    error = (moments.variance - 1.0).std(ddof=1) / np.sqrt(moments.variance.size)
-    assert abs(moments.variance.mean() - 1.0) < 4 * error
-    assert abs(errors_off(moments, intervals.variance_standard_error(moments))) < 4
+    estimate = sb.Estimate.of(values, noise)
+    error = (estimate.variance - 1.0).std(ddof=1) / np.sqrt(estimate.variance.size)
+    assert abs(estimate.variance.mean() - 1.0) < 4 * error
+    assert abs(errors_off(estimate, estimate.variance_standard_error)) < 4
     # Controls: the error of the raw variance, and one that takes the noise for independent of it.
-    raw_only = intervals.variance_standard_error(sb.Estimate.of(values))
-    assert abs(errors_off(moments, raw_only)) > 8
+    raw_only = sb.Estimate.of(values).variance_standard_error
+    assert abs(errors_off(estimate, raw_only)) > 8
     of_noise = noise.var(axis=0, ddof=1) / len(noise)
-    assert abs(errors_off(moments, np.sqrt(raw_only**2 + of_noise))) > 8
+    assert abs(errors_off(estimate, np.sqrt(raw_only**2 + of_noise))) > 8
 
 
 def coverage(interval, truth):

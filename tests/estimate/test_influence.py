@@ -8,23 +8,26 @@ from tests.conftest import linear_providers
 
 import shapband as sb
 from shapband.access.access import Access
-from shapband.estimate.fold import Fold
+from shapband.estimate.estimator import Estimator
 from shapband.estimate.influence import InfluenceFold
 from shapband.kernels.compiled import influence as compiled
 from shapband.kernels.plain import influence as plain
-from shapband.sampling.base import PoolDesign
 from shapband.seeds import Seeds
+from shapband.solvers.base import Solution
 
-SIZES = {"pool_sizes": (40, 50, 45), "draw_sizes": (12, 20, 9), "unseen": (1.0, 0.5, 0.9)}
+BOOTSTRAP = sb.Design(
+    names=("a", "b", "c"),
+    seed=3,
+    pool_sizes=np.array([40, 50, 45]),
+    draw_sizes=np.array([12, 20, 9]),
+    unseen=np.array([1.0, 0.5, 0.9]),
+    estimand="any draws",
+)
 DESIGNS = {
-    "bootstrap": PoolDesign(3, ("a", "b", "c"), **SIZES),
-    "subsets": PoolDesign(3, ("a", "b", "c"), **SIZES, replace=False),
-    "shuffles": replace(
-        PoolDesign(3, ("a", "b", "c"), **SIZES), draw_sizes=(10, 10, 10), per_shuffle=4
-    ),
-    "unequal shuffles": replace(
-        PoolDesign(3, ("a", "b", "c"), **SIZES), draw_sizes=(10, 4, 8), per_shuffle=4
-    ),
+    "bootstrap": BOOTSTRAP,
+    "subsets": replace(BOOTSTRAP, replace=False),
+    "shuffles": replace(BOOTSTRAP, draw_sizes=np.array([10, 10, 10]), per_shuffle=4),
+    "unequal shuffles": replace(BOOTSTRAP, draw_sizes=np.array([10, 4, 8]), per_shuffle=4),
 }
 
 
@@ -50,7 +53,7 @@ def used(design, i, n_games):
 
 def scale(design, i):
     """The largest share of the pool of i, relative to the mean, where draws differ in size."""
-    h = np.array(design.draw_sizes) / np.array(design.pool_sizes)
+    h = design.draw_sizes / design.pool_sizes
     bootstrap = design.replace and design.per_shuffle is None
     if bootstrap or len(set(design.draw_sizes)) == 1:
         return 1.0
@@ -87,16 +90,16 @@ def test_shares_are_those_of_the_definition(design):
 @pytest.mark.parametrize("n_games", [9, 40])
 def test_chunks_give_the_same_bits(design, n_games):
     x = played(design, n_games)
-    whole = Fold(3, design.per_shuffle, design)
-    whole.add(x, np.zeros_like(x))
-    parts = Fold(3, design.per_shuffle, design)
+    whole = Estimator(design)
+    whole.add(Solution(x, np.zeros_like(x), 0))
+    parts = Estimator(design)
     for start in range(0, n_games, 7):
         part = x[start : start + 7]
-        parts.add(part, np.zeros_like(part))
-        parts.moments()  # looking changes nothing
+        parts.add(Solution(part, np.zeros_like(part), 0))
+        parts.estimate()  # looking changes nothing
+    one, other = (estimator.estimate().moments.pools for estimator in (whole, parts))
     for name in ("games", "variance", "freedom", "hidden", "square"):
-        one, other = (getattr(fold.moments().pools, name) for fold in (whole, parts))
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 def test_both_kernels_give_the_same_sums():
@@ -128,7 +131,14 @@ def test_the_order_of_the_providers_has_no_effect():
 
 def test_memory_is_64_bytes_a_pooled_record_for_many_providers():
     n = 300
-    design = PoolDesign(0, tuple(f"p{i}" for i in range(n)), (50,) * n, (10,) * n, (1.0,) * n)
+    design = sb.Design(
+        names=tuple(f"p{i}" for i in range(n)),
+        seed=0,
+        pool_sizes=np.full(n, 50),
+        draw_sizes=np.full(n, 10),
+        unseen=np.ones(n),
+        estimand="any draws",
+    )
     fold = InfluenceFold(design)
     rng = np.random.default_rng(0)
     fold.add(rng.normal(size=(20, n)))

@@ -10,10 +10,10 @@ from shapband.estimate.decompose import variance_of_variance
 def test_student_s_interval_is_scipy_s():
     values = np.random.default_rng(0).normal(size=(12, 2))
     values = np.concatenate([values, -values])  # without skewness
-    moments = sb.Estimate.of(values)
+    estimate = sb.Estimate.of(values)
     expected = stats.t.interval(0.9, 23, loc=values.mean(axis=0), scale=stats.sem(values, axis=0))
     np.testing.assert_allclose(
-        intervals.expectation_interval(moments, 0.9), np.transpose(expected), rtol=1e-12
+        intervals.expectation_interval(estimate, 0.9), np.transpose(expected), rtol=1e-12
     )
 
 
@@ -29,9 +29,9 @@ def test_standard_error_of_the_variance_matches_repetition():
     rng = np.random.default_rng(1)
     estimates, errors = [], []
     for _ in range(400):
-        moments = sb.Estimate.of(rng.gamma(3.0, size=(60, 20)))
-        estimates.append(moments.variance)
-        errors.append(intervals.variance_standard_error(moments) ** 2)
+        estimate = sb.Estimate.of(rng.gamma(3.0, size=(60, 20)))
+        estimates.append(estimate.variance)
+        errors.append(estimate.variance_standard_error**2)
     spread = np.var(estimates, axis=0, ddof=1).mean()
     claimed = np.mean(errors)
     # 8,000 estimates: the relative error of their variance is a few percent for this skew.
@@ -46,8 +46,8 @@ def test_exact_games_without_noise_reduce_to_bonett():
 
 
 def test_one_game_tells_nothing_of_the_variance():
-    moments = sb.Estimate.of([[1.0, 2.0]])
-    assert np.isnan(intervals.variance_standard_error(moments)).all()
+    estimate = sb.Estimate.of([[1.0, 2.0]])
+    assert np.isnan(estimate.variance_standard_error).all()
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
@@ -59,9 +59,9 @@ def test_one_game_has_no_interval_for_the_variance(level):
 
 def test_two_games_tell_the_variance_up_to_itself():
     """Their fourth moment is taken at its lower bound σ⁴, so the error is s²."""
-    moments = sb.Estimate.of([[1.0, 5.0], [2.0, 5.5]])
-    assert moments.variance.tolist() == [0.5, 0.125]
-    np.testing.assert_allclose(intervals.variance_standard_error(moments), [0.5, 0.125])
+    estimate = sb.Estimate.of([[1.0, 5.0], [2.0, 5.5]])
+    assert estimate.variance.tolist() == [0.5, 0.125]
+    np.testing.assert_allclose(estimate.variance_standard_error, [0.5, 0.125])
 
 
 def test_the_upper_end_may_overflow_to_infinity():
@@ -73,21 +73,21 @@ def test_the_upper_end_may_overflow_to_infinity():
 
 
 def test_values_that_never_change_have_no_variance():
-    moments = sb.Estimate.of(np.full((40, 2), 0.25))
-    low, high = intervals.variance_interval(moments, 0.95).T
+    estimate = sb.Estimate.of(np.full((40, 2), 0.25))
+    low, high = intervals.variance_interval(estimate, 0.95).T
     assert low.tolist() == [0.0, 0.0]
     assert (high < 1e-29).all()  # the square of a rounding error
-    assert intervals.variance_standard_error(moments).tolist() == [0.0, 0.0]
+    assert estimate.variance_standard_error.tolist() == [0.0, 0.0]
 
 
 def test_two_games_give_an_honest_if_useless_interval():
-    moments = sb.Estimate.of(np.array([[1.0], [2.0]]))
-    assert intervals.variance_interval(moments, 0.99).tolist() == [[0.0, np.inf]]
+    estimate = sb.Estimate.of(np.array([[1.0], [2.0]]))
+    assert intervals.variance_interval(estimate, 0.99).tolist() == [[0.0, np.inf]]
 
 
 @pytest.mark.parametrize("level", [0, 1, 95, -0.5, float("nan"), "0.95"])
 def test_a_level_outside_0_and_1_is_refused(level):
-    moments = sb.Estimate.of(np.zeros((3, 1)))
+    estimate = sb.Estimate.of(np.zeros((3, 1)))
     rule = "lie strictly between 0 and 1, such as 0.95|be a finite number"
     with pytest.raises(sb.errors.InvalidInput, match=rf"^level must ({rule}); received .+$"):
-        intervals.expectation_interval(moments, level)
+        intervals.expectation_interval(estimate, level)

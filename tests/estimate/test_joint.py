@@ -1,18 +1,15 @@
 """Several expectations at once: exact small cases, and levels over many repetitions."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.stats import studentized_range, ttest_rel
-from tests.conftest import with_pools
+from tests.conftest import with_pools, with_sums
 
 import shapband as sb
 from shapband.errors import InvalidInput
 from shapband.estimate import joint, simulate
-from shapband.estimate.accumulate import Moments
-from shapband.estimate.errors import error_covariance
-from shapband.estimate.intervals import expectation_interval, standard_error
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.intervals import expectation_interval
 
 MEANS = np.array([1.0, 1.0, 1.2, 1.5, 1.5])
 # One large common factor, and small parts of each provider that share a total.
@@ -25,17 +22,17 @@ def games_of(seed, n_games=40, means=MEANS, mixing=MIXING):
 
 
 def fixed(n_games=3, means=(3.0, 1.0, 2.0)):
-    """Moments of values that never change."""
+    """Estimate from values that never change."""
     return Estimate.of(np.tile(means, (n_games, 1)))
 
 
-def uncorrelated(moments):
-    """The same moments, with the covariances forgotten."""
-    return replace(moments, products=np.diag(np.diag(moments.products)))
+def uncorrelated(estimate):
+    """The same estimate, with the covariances forgotten."""
+    return with_sums(estimate, products=np.diag(np.diag(estimate.moments.products)))
 
 
-def with_many(moments):
-    return replace(moments, products=None)
+def with_many(estimate):
+    return with_sums(estimate, products=None)
 
 
 # Differences.
@@ -51,9 +48,9 @@ def test_a_difference_is_that_of_paired_games():
 
 
 def test_a_difference_without_covariances_is_bounded():
-    moments = Estimate.of(games_of(0))
-    error = standard_error(moments)
-    assert joint.difference(with_many(moments), 3, 0).standard_error == error[3] + error[0]
+    estimate = Estimate.of(games_of(0))
+    error = estimate.standard_error
+    assert joint.difference(with_many(estimate), 3, 0).standard_error == error[3] + error[0]
 
 
 def test_a_provider_does_not_differ_from_itself():
@@ -63,16 +60,16 @@ def test_a_provider_does_not_differ_from_itself():
 
 
 def test_the_pools_are_in_the_error_of_a_difference():
-    moments = Estimate.of(games_of(0))
-    pooled = with_pools(moments, 3 * moments.raw_variance / 40, [9, 8, 7, 6, 5])
+    estimate = Estimate.of(games_of(0))
+    pooled = with_pools(estimate, 3 * estimate.raw_variance / 40, [9, 8, 7, 6, 5])
     pooled = joint.difference(pooled, 0, 2)
-    assert pooled.standard_error == pytest.approx(2 * joint.difference(moments, 0, 2)[1])
+    assert pooled.standard_error == pytest.approx(2 * joint.difference(estimate, 0, 2)[1])
     assert pooled.freedom == 7
 
 
 def test_constants_that_differ_by_rounding_are_equal():
-    moments = fixed(means=(0.1 + 0.2, 0.3, 0.4))
-    equal, other = joint.difference(moments, 0, 1), joint.difference(moments, 2, 0)
+    estimate = fixed(means=(0.1 + 0.2, 0.3, 0.4))
+    equal, other = joint.difference(estimate, 0, 1), joint.difference(estimate, 2, 0)
     assert equal.estimate > 0
     assert joint.two_sided_p(equal, np.array(0.3)) > 0.9
     assert joint.two_sided_p(other, np.array(0.4)) < 1e-9
@@ -127,9 +124,9 @@ def test_the_value_of_independent_errors_is_that_of_sidak():
 
 
 def test_one_provider_has_the_plain_interval():
-    moments = Estimate.of(games_of(0)[:, :1])
+    estimate = Estimate.of(games_of(0)[:, :1])
     np.testing.assert_allclose(
-        joint.simultaneous_interval(moments, 0.9), expectation_interval(moments, 0.9)
+        joint.simultaneous_interval(estimate, 0.9), expectation_interval(estimate, 0.9)
     )
 
 
@@ -153,18 +150,18 @@ def test_small_errors_are_not_lost_beside_large_ones():
 
 
 def test_without_covariances_the_value_is_that_of_sidak():
-    moments = Estimate.of(games_of(0))
-    half = np.diff(joint.simultaneous_interval(with_many(moments), 0.95))[:, 0] / 2
-    np.testing.assert_allclose(half, simulate.sidak_value(39.0, 0.95, 5) * standard_error(moments))
+    estimate = Estimate.of(games_of(0))
+    half = np.diff(joint.simultaneous_interval(with_many(estimate), 0.95))[:, 0] / 2
+    np.testing.assert_allclose(half, simulate.sidak_value(39.0, 0.95, 5) * estimate.standard_error)
 
 
 def test_the_answer_is_repeated_exactly():
-    moments = Estimate.of(games_of(0))
+    estimate = Estimate.of(games_of(0))
     np.testing.assert_array_equal(
-        joint.simultaneous_interval(moments, 0.95), joint.simultaneous_interval(moments, 0.95)
+        joint.simultaneous_interval(estimate, 0.95), joint.simultaneous_interval(estimate, 0.95)
     )
     np.testing.assert_array_equal(
-        joint.probability_of_top(moments, 2), joint.probability_of_top(moments, 2)
+        joint.probability_of_top(estimate, 2), joint.probability_of_top(estimate, 2)
     )
 
 
@@ -172,36 +169,36 @@ def test_the_answer_is_repeated_exactly():
 
 
 def test_constant_values_have_sure_ranks():
-    moments = fixed()
-    assert joint.ranks(moments.mean).tolist() == [1, 3, 2]
-    assert joint.rank_intervals(moments, 0.95).tolist() == [[1, 1], [3, 3], [2, 2]]
+    estimate = fixed()
+    assert joint.ranks(estimate.expectation).tolist() == [1, 3, 2]
+    assert joint.rank_intervals(estimate, 0.95).tolist() == [[1, 1], [3, 3], [2, 2]]
     np.testing.assert_allclose(
-        joint.probability_above(moments), [[0.5, 1, 1], [0, 0.5, 0], [0, 1, 0.5]], atol=1e-9
+        joint.probability_above(estimate), [[0.5, 1, 1], [0, 0.5, 0], [0, 1, 0.5]], atol=1e-9
     )
-    assert joint.probability_of_top(moments, 2).tolist() == [1, 0, 1]
+    assert joint.probability_of_top(estimate, 2).tolist() == [1, 0, 1]
 
 
 def test_equal_constants_share_ranks_and_places():
-    moments = fixed(means=(2.0, 1.0, 2.0, 2.0))
-    assert joint.ranks(moments.mean).tolist() == [1, 4, 1, 1]
-    assert joint.rank_intervals(moments, 0.95).tolist() == [[1, 3], [4, 4], [1, 3], [1, 3]]
-    np.testing.assert_allclose(joint.probability_of_top(moments, 2), [2 / 3, 0, 2 / 3, 2 / 3])
+    estimate = fixed(means=(2.0, 1.0, 2.0, 2.0))
+    assert joint.ranks(estimate.expectation).tolist() == [1, 4, 1, 1]
+    assert joint.rank_intervals(estimate, 0.95).tolist() == [[1, 3], [4, 4], [1, 3], [1, 3]]
+    np.testing.assert_allclose(joint.probability_of_top(estimate, 2), [2 / 3, 0, 2 / 3, 2 / 3])
 
 
 def test_the_probabilities_agree_with_the_differences():
-    moments = Estimate.of(games_of(1))
-    above = joint.probability_above(moments)
+    estimate = Estimate.of(games_of(1))
+    above = joint.probability_above(estimate)
     np.testing.assert_allclose(above + above.T, 1.0)
-    p_value = joint.two_sided_p(joint.difference(moments, 1, 3), np.array(1.0))
+    p_value = joint.two_sided_p(joint.difference(estimate, 1, 3), np.array(1.0))
     assert min(above[1, 3], above[3, 1]) == pytest.approx(p_value / 2)
 
 
 def test_two_providers_compete_for_one_place():
-    moments = Estimate.of(games_of(1)[:, [1, 2]])
-    above = joint.probability_above(moments)
+    estimate = Estimate.of(games_of(1)[:, [1, 2]])
+    above = joint.probability_above(estimate)
     # 20,000 draws: a standard error of at most 0.0036; 4 of those.
     np.testing.assert_allclose(
-        joint.probability_of_top(moments, 1), [above[0, 1], above[1, 0]], atol=0.0145
+        joint.probability_of_top(estimate, 1), [above[0, 1], above[1, 0]], atol=0.0145
     )
 
 
@@ -211,19 +208,19 @@ def test_the_places_add_up(k):
 
 
 def test_shares_by_the_delta_method():
-    moments = Estimate.of(games_of(0))
-    found, interval = joint.shares(moments, 0.95)
-    covariance = error_covariance(moments)
-    total = moments.mean.sum()
-    gradient = np.eye(5) / total - np.outer(moments.mean, np.ones(5)) / total**2
-    np.testing.assert_allclose(found.estimate, moments.mean / total)
+    estimate = Estimate.of(games_of(0))
+    found, interval = joint.shares(estimate, 0.95)
+    covariance = estimate.errors.covariance
+    total = estimate.expectation.sum()
+    gradient = np.eye(5) / total - np.outer(estimate.expectation, np.ones(5)) / total**2
+    np.testing.assert_allclose(found.estimate, estimate.expectation / total)
     np.testing.assert_allclose(
         found.standard_error, np.sqrt(np.diag(gradient @ covariance @ gradient.T))
     )
     # Fieller's ends solve the quadratic equation.
     quantile = joint.student_quantile(np.array(39.0), 0.95)
     for end in interval.T:
-        apart = moments.mean - end * total
+        apart = estimate.expectation - end * total
         square = np.diag(covariance) - 2 * end * covariance.sum(axis=1) + end**2 * covariance.sum()
         np.testing.assert_allclose(np.abs(apart), quantile * np.sqrt(square))
 
@@ -239,10 +236,10 @@ def test_shares_of_a_total_that_may_be_zero_are_refused():
 @pytest.mark.parametrize(
     "question",
     [
-        lambda moments: joint.rank_intervals(moments, 0.95),
+        lambda estimate: joint.rank_intervals(estimate, 0.95),
         joint.probability_above,
-        lambda moments: joint.probability_of_top(moments, 2),
-        lambda moments: joint.shares(moments, 0.95),
+        lambda estimate: joint.probability_of_top(estimate, 2),
+        lambda estimate: joint.shares(estimate, 0.95),
     ],
 )
 def test_without_covariances_the_others_are_refused(question):
@@ -252,23 +249,23 @@ def test_without_covariances_the_others_are_refused(question):
 
 @pytest.mark.parametrize("n_games", [2, 3])
 def test_few_games_say_little(n_games):
-    moments = Estimate.of(games_of(0, n_games))
-    assert np.isfinite(joint.simultaneous_interval(moments, 0.95)).all()
-    np.testing.assert_array_equal(joint.rank_intervals(moments, 0.95), [[1, 5]] * 5)
+    estimate = Estimate.of(games_of(0, n_games))
+    assert np.isfinite(joint.simultaneous_interval(estimate, 0.95)).all()
+    np.testing.assert_array_equal(joint.rank_intervals(estimate, 0.95), [[1, 5]] * 5)
 
 
 def test_one_game_says_nothing():
-    moments = Estimate.of(games_of(0, 1))
-    assert np.isnan(joint.simultaneous_interval(moments, 0.95)).all()
-    assert np.isnan(joint.difference(moments, 0, 1).standard_error)
+    estimate = Estimate.of(games_of(0, 1))
+    assert np.isnan(joint.simultaneous_interval(estimate, 0.95)).all()
+    assert np.isnan(joint.difference(estimate, 0, 1).standard_error)
     with pytest.raises(InvalidInput, match="two or more games"):
-        joint.rank_intervals(moments, 0.95)
+        joint.rank_intervals(estimate, 0.95)
 
 
 # Levels. 400 repetitions: the standard error of a coverage of 0.95 is 0.011.
 
 
-def coverage(holds, change=lambda moments: moments, repeats=400, **options):
+def coverage(holds, change=lambda estimate: estimate, repeats=400, **options):
     return np.mean(
         [holds(change(Estimate.of(games_of(seed, **options)))) for seed in range(repeats)]
     )
@@ -283,15 +280,15 @@ def all_inside(intervals, truth):
 def test_simultaneous_intervals_hold_together(n_games, monkeypatch):
     monkeypatch.setattr(simulate, "_DRAWS", 2000)
 
-    def holds(moments):
-        return all_inside(joint.simultaneous_interval(moments, 0.95), MEANS)
+    def holds(estimate):
+        return all_inside(joint.simultaneous_interval(estimate, 0.95), MEANS)
 
     found = coverage(holds, n_games=n_games)
     assert abs(found - 0.95) < 3 * 0.011
 
 
 def test_plain_intervals_do_not_hold_together():
-    found = coverage(lambda moments: all_inside(expectation_interval(moments, 0.95), MEANS))
+    found = coverage(lambda estimate: all_inside(expectation_interval(estimate, 0.95), MEANS))
     assert found < 0.95 - 5 * 0.011
 
 
@@ -304,8 +301,8 @@ def true_ranks(means):
 def ranks_hold(means):
     truth = true_ranks(means)
 
-    def holds(moments):
-        found = joint.rank_intervals(moments, 0.95)
+    def holds(estimate):
+        found = joint.rank_intervals(estimate, 0.95)
         return bool(((found[:, 0] <= truth[:, 0]) & (truth[:, 1] <= found[:, 1])).all())
 
     return holds
@@ -334,14 +331,14 @@ def test_rank_intervals_from_single_tests_do_not_hold(monkeypatch):
     assert coverage(ranks_hold(equal), means=equal) < 0.95 - 5 * 0.011
 
 
-def difference_holds(moments):
-    found = joint.difference(moments, 2, 0)
+def difference_holds(estimate):
+    found = joint.difference(estimate, 2, 0)
     half = joint.student_quantile(found.freedom, 0.95) * found.standard_error
     return abs(found.estimate - (MEANS[2] - MEANS[0])) <= half
 
 
-def shares_hold(moments):
-    found = joint.shares(moments, 0.95)[1]
+def shares_hold(estimate):
+    found = joint.shares(estimate, 0.95)[1]
     return np.mean([all_inside(found[[at]], MEANS[at] / MEANS.sum()) for at in range(5)])
 
 
@@ -371,7 +368,7 @@ def test_a_negative_correlation_must_not_be_forgotten():
             missed += joint.two_sided_p(one, np.array(1.0)) < 0.05
         return missed / 400
 
-    assert abs(found(lambda moments: moments) - 0.05) < 3 * 0.011
+    assert abs(found(lambda estimate: estimate) - 0.05) < 3 * 0.011
     assert found(uncorrelated) > 0.05 + 5 * 0.011
 
 

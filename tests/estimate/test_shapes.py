@@ -7,29 +7,29 @@ import pytest
 from scipy import stats
 
 import shapband as sb
-from shapband.estimate import intervals, shapes
+from shapband.estimate import intervals
 
 SKEWED = stats.lognorm(0.8)
 
 
-def moments_of(values, changing=1.0):
-    """Moments of columns of values, beside a provider whose value changes."""
+def estimate_of(values, changing=1.0):
+    """Estimate from columns of values, beside a provider whose value changes."""
     other = changing * np.linspace(-1, 1, len(values))[:, None]
     return sb.Estimate.of(np.concatenate([values, other], axis=1))
 
 
 def covered(draw, n_games, truth, interval=intervals.expectation_interval, runs=1500):
     """Fraction of the runs, side by side, whose interval holds the truth; and the widths."""
-    moments = moments_of(draw((n_games, runs)), changing=0.0)
-    low, high = interval(moments, 0.95)[:-1].T
+    estimate = estimate_of(draw((n_games, runs)), changing=0.0)
+    low, high = interval(estimate, 0.95)[:-1].T
     return np.mean((low <= truth) & (truth <= high))
 
 
-def student_s(moments, level):
+def student_s(estimate, level):
     """The interval as it was."""
-    half = stats.t.ppf((1 + level) / 2, moments.n_games - 1)
-    half = half * np.sqrt(moments.raw_variance / moments.n_games)
-    return np.stack([moments.mean - half, moments.mean + half], axis=1)
+    half = stats.t.ppf((1 + level) / 2, estimate.n_games - 1)
+    half = half * np.sqrt(estimate.raw_variance / estimate.n_games)
+    return np.stack([estimate.expectation - half, estimate.expectation + half], axis=1)
 
 
 def se(level, runs=1500):
@@ -89,53 +89,53 @@ def test_the_long_tail_is_on_either_side():
 @pytest.mark.parametrize(("count", "n_games"), [(1, 5), (4, 5), (3, 10), (17, 40)])
 def test_two_values_have_clopper_and_pearson_s_interval(count, n_games):
     events = (np.arange(n_games) < count).astype(float)
-    moments = sb.Estimate.of((3 + 2 * events)[:, None])
-    two = shapes.two_values(moments)
+    estimate = sb.Estimate.of((3 + 2 * events)[:, None])
+    two = estimate.shape.two_values
     assert two.found.all()
     np.testing.assert_allclose([two.low[0], two.spread[0], two.count[0]], [3, 2, count])
     p = stats.binomtest(count, n_games).proportion_ci(0.9)
     expected = 3 + 2 * np.array([p.low, p.high])
-    np.testing.assert_allclose(intervals.expectation_interval(moments, 0.9)[0], expected)
+    np.testing.assert_allclose(intervals.expectation_interval(estimate, 0.9)[0], expected)
     chances = np.linspace(p.low, p.high, 10_001)
     spread = 4 * chances * (1 - chances)
     np.testing.assert_allclose(
-        intervals.variance_interval(moments, 0.9)[0],
-        [spread.min(), max(spread.max(), moments.variance[0])],
+        intervals.variance_interval(estimate, 0.9)[0],
+        [spread.min(), max(spread.max(), estimate.variance[0])],
         rtol=1e-6,
     )
 
 
 def test_a_third_value_is_noticed():
     values = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.001])[:, None]
-    assert not shapes.two_values(sb.Estimate.of(values)).found.any()
-    assert not shapes.two_values(sb.Estimate.of(values[2:4])).found.any()  # two games do not tell
-    assert not shapes.two_values(sb.Estimate.of(values[:3])).found.any()
+    assert not sb.Estimate.of(values).shape.two_values.found.any()
+    assert not sb.Estimate.of(values[2:4]).shape.two_values.found.any()  # two games do not tell
+    assert not sb.Estimate.of(values[:3]).shape.two_values.found.any()
 
 
 def test_a_single_event_in_many_games_is_two_values():
     values = np.zeros((100_000, 1))
     values[77] = 1.0
-    two = shapes.two_values(sb.Estimate.of(values))
+    two = sb.Estimate.of(values).shape.two_values
     assert two.found.all()
     assert two.count == 1
 
 
 def test_a_value_that_never_changed_is_constant_after_36_games():
     for n_games, known in ((5, False), (35, False), (36, True), (200, True)):
-        moments = moments_of(np.full((n_games, 1), 0.3))
-        low, high = intervals.expectation_interval(moments, 0.95)[0]
+        estimate = estimate_of(np.full((n_games, 1), 0.3))
+        low, high = intervals.expectation_interval(estimate, 0.95)[0]
         assert low <= 0.3 <= high
         assert np.isfinite(high - low) == known
         assert high - low < 1e-13 or not known
-        assert np.isfinite(intervals.variance_interval(moments, 0.95)[0, 1]) == known
+        assert np.isfinite(intervals.variance_interval(estimate, 0.95)[0, 1]) == known
 
 
 def test_values_that_all_stayed_the_same_are_not_constant_at_once():
     """Accuracies of easy data do this in a few games, and then one of them changes."""
     for n_games, known in ((2, False), (35, False), (36, True)):
-        moments = sb.Estimate.of(np.full((n_games, 3), 0.3))
-        assert np.isfinite(intervals.expectation_interval(moments, 0.95)).all() == known
-        assert np.isfinite(intervals.variance_interval(moments, 0.95)).all() == known
+        estimate = sb.Estimate.of(np.full((n_games, 3), 0.3))
+        assert np.isfinite(intervals.expectation_interval(estimate, 0.95)).all() == known
+        assert np.isfinite(intervals.variance_interval(estimate, 0.95)).all() == known
 
 
 @pytest.mark.parametrize("n", [2, 5, 12])
@@ -164,7 +164,7 @@ def test_the_result_says_which_intervals_cannot_be_had():
     def text(n_games):
         at = np.arange(n_games)
         games = np.stack([np.ones(n_games), at % 7, at % 3 + 100.0 * (at == 5)], axis=1)
-        return str(replace(valuation, moments=sb.Estimate.of(games), games=games))
+        return str(replace(valuation, estimate=sb.Estimate.of(games), games=games))
 
     assert (
         "unbounded: the values of a were the same in all 12 games, which does not exclude a rare "

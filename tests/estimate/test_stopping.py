@@ -1,14 +1,14 @@
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
-from tests.conftest import linear_providers, with_pools
+from tests.conftest import linear_providers, with_pools, with_sums
 
 import shapband as sb
 from shapband.estimate.intervals import expectation_interval
+from shapband.estimate.moments import Moments
 from shapband.estimate.sequences import (
     difference_half_widths,
     mixture_boundary,
@@ -25,7 +25,7 @@ def run(**arguments):
 
 
 def half_width(valuation):
-    return sequence_half_widths(valuation.moments, 0.95)
+    return sequence_half_widths(valuation.estimate, 0.95)
 
 
 def spread_out(*scatter):
@@ -64,7 +64,7 @@ def test_nothing_is_bought_beyond_the_stop():
 
 
 def independent(centres, widths):
-    """Moments of 64 games without correlation between two neighbours in the list."""
+    """Estimate from 64 games without correlation between two neighbours in the list."""
     signs = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]] * 16)
     return sb.Estimate.of(np.array(centres) + signs * np.array(widths))
 
@@ -92,20 +92,20 @@ def test_a_difference_has_the_error_of_its_own_values():
     games = np.random.default_rng(0).normal(size=(50, 3)) @ np.array(
         [[1.0, 0.8, 0.0], [0.0, 0.6, 0.0], [0.0, 0.0, 1.0]]
     )
-    moments = sb.Estimate.of(games)
+    estimate = sb.Estimate.of(games)
     one, other = np.array([0, 2]), np.array([1, 0])
     differences = sb.Estimate.of(games[:, one] - games[:, other])
-    half = difference_half_widths(moments, one, other, 0.9)
+    half = difference_half_widths(estimate, one, other, 0.9)
     np.testing.assert_allclose(half, sequence_half_widths(differences, 0.9), rtol=1e-12)
     # Without covariances both half widths are added, which is never less.
-    blind = difference_half_widths(replace(moments, products=None), one, other, 0.9)
-    each = sequence_half_widths(moments, 0.9)
+    blind = difference_half_widths(with_sums(estimate, products=None), one, other, 0.9)
+    each = sequence_half_widths(estimate, 0.9)
     np.testing.assert_allclose(blind, each[one] + each[other], rtol=1e-12)
     assert (blind > half).all()
 
 
 def looks(games, every=32):
-    """Moments of the first 32, 64, ... games, (n_games, n), from cumulative sums."""
+    """Estimates from the first 32, 64, ... games, (n_games, n), from cumulative sums."""
     n = games.shape[1]
     sums = np.cumsum(games, axis=0)
     products = np.cumsum(games[:, :, None] * games[:, None, :], axis=0)
@@ -113,11 +113,12 @@ def looks(games, every=32):
     for done in range(every, len(games) + 1, every):
         mean = sums[done - 1] / done
         about = products[done - 1] - done * np.outer(mean, mean)
-        yield sb.Moments(
+        folded = Moments(
             done, None, 1, mean=mean, m2=np.diag(about).copy(), m3=unused, m4=unused,
             noise=unused, noise_m2=unused, cross_11=unused, cross_21=unused, group_m2=unused,
             products=about,
         )  # fmt: skip
+        yield sb.Estimate.of_moments(folded)
 
 
 def pair(rng, correlation, n_games):
@@ -125,10 +126,12 @@ def pair(rng, correlation, n_games):
     return np.stack([one, correlation * one + np.sqrt(1 - correlation**2) * other], axis=-1)
 
 
-def decided_by_todays_rule(moments):
+def decided_by_todays_rule(estimate):
     """The rule as it was: Student's intervals do not overlap, at every look anew."""
-    half = student.ppf(0.975, moments.n_games - 1) * np.sqrt(moments.raw_variance / moments.n_games)
-    return abs(np.diff(moments.mean)[0]) > half.sum()
+    half = student.ppf(0.975, estimate.n_games - 1) * np.sqrt(
+        estimate.raw_variance / estimate.n_games
+    )
+    return abs(np.diff(estimate.expectation)[0]) > half.sum()
 
 
 def falsely_ranked(rule, correlation, runs, n_looks):
@@ -138,8 +141,8 @@ def falsely_ranked(rule, correlation, runs, n_looks):
 
 
 def test_a_tie_is_seldom_ranked_however_often_it_is_looked_at():
-    def rule(moments):
-        return sb.StableRanking().met(moments, 0.0)
+    def rule(estimate):
+        return sb.StableRanking().met(estimate, 0.0)
 
     assert falsely_ranked(rule, -0.9, 100, 60) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 100)
     # The rule as it was fails the same check.
@@ -204,8 +207,8 @@ def test_the_sequence_holds_for_skewed_values():
 
 
 def test_the_quantile_is_that_of_the_boundary_with_student_s_tail():
-    moments = sb.Estimate.of(np.random.default_rng(0).normal(size=(48, 2)))
-    assert sequence_quantile(moments, 0.95) == pytest.approx(sequence(48), rel=1e-9)
+    estimate = sb.Estimate.of(np.random.default_rng(0).normal(size=(48, 2)))
+    assert sequence_quantile(estimate, 0.95) == pytest.approx(sequence(48), rel=1e-9)
 
 
 @pytest.mark.parametrize("limits", [{"absolute": 0.25}, {"relative": 0.25}])
@@ -215,10 +218,10 @@ def test_the_interval_holds_after_precision_stopped(limits):
     held, fixed, stopped = [], [], []
     for _ in range(500):
         games = 1 + rng.normal(size=(640, 1))
-        moments = next(m for m in looks(games) if rule.met(m, 0.0))
-        stopped.append(moments.n_games)
-        held.append(abs(moments.mean[0] - 1) <= sequence_half_widths(moments, 0.95)[0])
-        low, high = expectation_interval(moments, 0.95)[0]
+        estimate = next(m for m in looks(games) if rule.met(m, 0.0))
+        stopped.append(estimate.n_games)
+        held.append(abs(estimate.expectation[0] - 1) <= sequence_half_widths(estimate, 0.95)[0])
+        low, high = expectation_interval(estimate, 0.95)[0]
         fixed.append(low <= 1 <= high)
     assert np.mean(held) >= 0.95
     assert np.mean(fixed) >= 0.94 - 2 * np.sqrt(0.94 * 0.06 / 500)
@@ -226,39 +229,40 @@ def test_the_interval_holds_after_precision_stopped(limits):
 
 
 def test_the_error_of_the_pools_is_added_to_that_of_the_games():
-    moments = sb.Estimate.of(np.random.default_rng(0).normal(size=(256, 2)))
+    estimate = sb.Estimate.of(np.random.default_rng(0).normal(size=(256, 2)))
     pools = student.ppf(0.975, 30) * np.sqrt(0.01)
     np.testing.assert_allclose(
-        sequence_half_widths(with_pools(moments, 0.01, 30), 0.95),
-        np.hypot(sequence_half_widths(moments, 0.95), pools),
+        sequence_half_widths(with_pools(estimate, 0.01, 30), 0.95),
+        np.hypot(sequence_half_widths(estimate, 0.95), pools),
     )
     # The pools move two providers as much apart as their correlation lets them.
     pair = np.array([0]), np.array([1])
-    r = moments.products[0, 1] / np.sqrt(moments.products[0, 0] * moments.products[1, 1])
+    products = estimate.moments.products
+    r = products[0, 1] / np.sqrt(products[0, 0] * products[1, 1])
     np.testing.assert_allclose(
-        difference_half_widths(with_pools(moments, 0.01, 30), *pair, 0.95),
-        np.hypot(difference_half_widths(moments, *pair, 0.95), pools * np.sqrt(2 - 2 * r)),
+        difference_half_widths(with_pools(estimate, 0.01, 30), *pair, 0.95),
+        np.hypot(difference_half_widths(estimate, *pair, 0.95), pools * np.sqrt(2 - 2 * r)),
     )
 
 
 def test_more_games_cannot_meet_a_precision_that_the_pools_prevent():
     games = np.random.default_rng(0).normal(size=(224, 2))
-    moments = with_pools(sb.Estimate.of(games), 0.04, 30)
+    estimate = with_pools(sb.Estimate.of(games), 0.04, 30)
     half = student.ppf(0.975, 30) * 0.2
     rule = sb.Precision(absolute=half / 3)
     # The pools may use 0.9 of the limit, so the variance must be lower by (3 / 0.9)².
-    assert rule.out_of_reach(moments) == pytest.approx(9 / 0.81)
-    assert sb.Precision(absolute=half).out_of_reach(moments) is None
+    assert rule.out_of_reach(estimate) == pytest.approx(9 / 0.81)
+    assert sb.Precision(absolute=half).out_of_reach(estimate) is None
     assert rule.out_of_reach(sb.Estimate.of(games)) is None
     early = with_pools(sb.Estimate.of(games[:192]), 0.04, 30)
     assert rule.out_of_reach(early) is None
 
 
 def test_a_combined_rule_is_out_of_reach_if_no_part_can_meet_it():
-    moments = with_pools(sb.Estimate.of(np.random.default_rng(0).normal(size=(224, 2))), 0.04, 30)
+    estimate = with_pools(sb.Estimate.of(np.random.default_rng(0).normal(size=(224, 2))), 0.04, 30)
     far, further = sb.Precision(absolute=0.1), sb.Precision(absolute=0.05)
     open_to, clock = sb.StableRanking(), sb.Seconds(5)
-    low, high = far.out_of_reach(moments), further.out_of_reach(moments)
+    low, high = far.out_of_reach(estimate), further.out_of_reach(estimate)
     assert low < high
     for rule, expected in (
         (far | further, low),
@@ -272,7 +276,7 @@ def test_a_combined_rule_is_out_of_reach_if_no_part_can_meet_it():
         (open_to, None),
         (clock, None),
     ):
-        assert rule.out_of_reach(moments) == expected
+        assert rule.out_of_reach(estimate) == expected
 
 
 def test_a_time_limit_is_found_in_a_combined_rule():
@@ -289,12 +293,12 @@ def test_a_time_limit_is_found_in_a_combined_rule():
 
 
 def test_rules_compose():
-    moments = sb.Estimate.of(1 + spread_out(0.1, -0.1))
+    estimate = sb.Estimate.of(1 + spread_out(0.1, -0.1))
     yes, no = sb.Precision(absolute=10.0), sb.Precision(absolute=1e-9)
-    assert (yes | no).met(moments, 0.0)
-    assert not (yes & no).met(moments, 0.0)
-    assert (yes & (no | sb.Seconds(5))).met(moments, 6.0)
-    assert not (yes & (no | sb.Seconds(5))).met(moments, 4.0)
+    assert (yes | no).met(estimate, 0.0)
+    assert not (yes & no).met(estimate, 0.0)
+    assert (yes & (no | sb.Seconds(5))).met(estimate, 6.0)
+    assert not (yes & (no | sb.Seconds(5))).met(estimate, 4.0)
 
 
 def test_time_ends_a_valuation():
@@ -304,43 +308,43 @@ def test_time_ends_a_valuation():
 
 
 def test_a_half_width_at_the_limit_is_precise_enough():
-    moments = sb.Estimate.of([1.5, 11.0] + spread_out(-0.5, 0.5) * [1, 2])
-    half = sequence_half_widths(moments, 0.9)
+    estimate = sb.Estimate.of([1.5, 11.0] + spread_out(-0.5, 0.5) * [1, 2])
+    half = sequence_half_widths(estimate, 0.9)
     assert half[1] == half.max()
     for enough, rule in (
         (half[1], lambda limit: sb.Precision(absolute=limit, level=0.9)),
         (half[0] / 1.5, lambda limit: sb.Precision(relative=limit, level=0.9)),
     ):
-        assert rule(enough).met(moments, 0.0)
-        assert not rule(0.99 * enough).met(moments, 0.0)
+        assert rule(enough).met(estimate, 0.0)
+        assert not rule(0.99 * enough).met(estimate, 0.0)
     # Either limit is enough, for every provider by itself.
     both = sb.Precision(absolute=half[0], relative=half[1] / 11, level=0.9)
-    assert both.met(moments, 0.0)
-    assert not sb.Precision(absolute=half[0], level=0.9).met(moments, 0.0)
-    assert not sb.Precision(relative=half[1] / 11, level=0.9).met(moments, 0.0)
+    assert both.met(estimate, 0.0)
+    assert not sb.Precision(absolute=half[0], level=0.9).met(estimate, 0.0)
+    assert not sb.Precision(relative=half[1] / 11, level=0.9).met(estimate, 0.0)
 
 
 def test_relative_precision_is_of_the_size_of_an_expectation_not_of_its_sign():
-    moments = sb.Estimate.of(-1 + spread_out(0.1, -0.1))
-    assert sb.Precision(relative=0.5).met(moments, 0.0)
+    estimate = sb.Estimate.of(-1 + spread_out(0.1, -0.1))
+    assert sb.Precision(relative=0.5).met(estimate, 0.0)
 
 
 def test_a_higher_level_needs_more_games():
-    moments = sb.Estimate.of([0.0, 1.0] + spread_out(-1.4, 1.4) * [1.0, -0.01])
+    estimate = sb.Estimate.of([0.0, 1.0] + spread_out(-1.4, 1.4) * [1.0, -0.01])
     for rule in (
         lambda level: sb.Precision(absolute=1.0, level=level),
         lambda level: sb.StableRanking(level=level),
     ):
-        assert rule(0.8).met(moments, 0.0)
-        assert not rule(0.99).met(moments, 0.0)
+        assert rule(0.8).met(estimate, 0.0)
+        assert not rule(0.99).met(estimate, 0.0)
 
 
 def test_providers_as_close_as_the_tolerance_may_stay_undecided():
-    moments = sb.Estimate.of([0.0, 1.0] + spread_out(-2.0, 2.0) * [1.0, -1.0])
-    (half,) = difference_half_widths(moments, np.array([1]), np.array([0]), 0.95)
+    estimate = sb.Estimate.of([0.0, 1.0] + spread_out(-2.0, 2.0) * [1.0, -1.0])
+    (half,) = difference_half_widths(estimate, np.array([1]), np.array([0]), 0.95)
     apart = 1.0 + half
-    assert sb.StableRanking(tolerance=apart * (1 + 1e-12)).met(moments, 0.0)
-    assert not sb.StableRanking(tolerance=apart * 0.999).met(moments, 0.0)
+    assert sb.StableRanking(tolerance=apart * (1 + 1e-12)).met(estimate, 0.0)
+    assert not sb.StableRanking(tolerance=apart * 0.999).met(estimate, 0.0)
 
 
 def test_providers_that_are_equal_in_every_game_need_no_ranking():
@@ -351,15 +355,15 @@ def test_providers_that_are_equal_in_every_game_need_no_ranking():
 
 
 def test_a_difference_as_small_as_rounding_does_not_rank():
-    moments = sb.Estimate.of(np.tile([0.1, np.nextafter(0.1, 1)], (40, 1)))
-    assert moments.expectation[0] != moments.expectation[1]
-    assert sb.StableRanking().met(moments, 0.0)  # as two that tie
+    estimate = sb.Estimate.of(np.tile([0.1, np.nextafter(0.1, 1)], (40, 1)))
+    assert estimate.expectation[0] != estimate.expectation[1]
+    assert sb.StableRanking().met(estimate, 0.0)  # as two that tie
 
 
 def test_the_time_is_up_at_the_limit():
-    moments = sb.Estimate.of([[1.0], [2.0]])
-    assert sb.Seconds(5).met(moments, 5.0)
-    assert not sb.Seconds(5).met(moments, 4.999)
+    estimate = sb.Estimate.of([[1.0], [2.0]])
+    assert sb.Seconds(5).met(estimate, 5.0)
+    assert not sb.Seconds(5).met(estimate, 4.999)
 
 
 class Asked(StoppingRule):
@@ -369,22 +373,22 @@ class Asked(StoppingRule):
         self.answer = answer
         self.questions = []
 
-    def met(self, moments, seconds):
-        self.questions.append((moments, seconds))
+    def met(self, estimate, seconds):
+        self.questions.append((estimate, seconds))
         return self.answer
 
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("second", [True, False])
 def test_both_parts_of_a_rule_see_the_games_and_the_time(first, second):
-    moments = sb.Estimate.of([[1.0], [2.0]])
+    estimate = sb.Estimate.of([[1.0], [2.0]])
     for compose, expected in (
         (lambda one, other: one & other, first and second),
         (lambda one, other: one | other, first or second),
     ):
         one, other = Asked(first), Asked(second)
-        assert compose(one, other).met(moments, 3.0) is expected
-        assert {*one.questions, *other.questions} == {(moments, 3.0)}
+        assert compose(one, other).met(estimate, 3.0) is expected
+        assert {*one.questions, *other.questions} == {(estimate, 3.0)}
 
 
 def test_a_rule_is_written_as_it_was_composed():

@@ -8,7 +8,6 @@ import numpy as np
 import shapband as sb
 from shapband._typing import FloatArray
 from shapband.access.meter import AccessReport, Usage
-from shapband.estimate.fold import Fold
 
 SETUP = {
     "utility": "AdditiveUtility",
@@ -50,25 +49,24 @@ def valuation_of(
 ) -> sb.Valuation:
     """The valuation that these values of games, with the variances of their noise, give."""
     n_games, n = games.shape
-    fold = Fold(n, None)
-    fold.add(games, np.zeros_like(games) if noise is None else noise)
     known = tuple(names) if names is not None else tuple(f"provider {i:04d}" for i in range(n))
     usage = {name: Usage(n_games, 20 * n_games, 0.25) for name in known}
     return sb.Valuation(
-        names=known,
-        moments=fold.moments(),
+        design=sb.Design(
+            names=known,
+            seed=seed,
+            draw_sizes=np.full(n, 20),
+            estimand="draws of 20 records from the sources",
+            estimand_code="sources",
+            setup=SETUP,
+        ),
+        estimate=sb.Estimate.of(games, noise),
         games=games,
         access=AccessReport(usage),
         evaluations=200 * n_games,
         failures=0,
-        draw_sizes=np.full(n, 20),
-        pool_sizes=None,
-        target="draws of 20 records from the sources",
-        target_code="sources",
         stopped="all that were asked for",
         stopped_code="n_games",
-        seed=seed,
-        setup=SETUP,
         seconds=1.5,
     )
 

@@ -17,7 +17,7 @@ from shapband.app.cli.app import app
 from shapband.errors import InvalidInput
 from shapband.report.page import _TEMPLATES, page_of
 from shapband.report.svg import count_axis, linear_axis, log_axis
-from tests.conftest import with_pools
+from tests.conftest import redesigned, with_moments, with_pools
 from tests.report.made_up import EVIL, made_up, unfinished, valuation_of
 from tests.report.reading import VALUES, Page, assert_shown, number
 
@@ -118,8 +118,8 @@ def test_the_same_valuation_gives_the_same_page(valuation):
 
 
 def test_the_answer_says_who_and_how_sure():
-    sure, unsure = made_up(5, 400), made_up(5, 400)
-    unsure.moments.mean[:] = 0.7 + 0.001 * np.arange(5)
+    sure = made_up(5, 400)
+    unsure = with_moments(sure, mean=0.7 + 0.001 * np.arange(5))
     best = sure.names[int(np.argmax(sure.expectation))]
     text = read(sure).text
     assert f"{best} has the largest expected Shapley value" in text
@@ -148,7 +148,8 @@ def test_pages_stay_small_and_tables_complete(n, most):
 def test_names_do_no_harm():
     valuation = made_up(len(EVIL), 40, names=EVIL)
     evil = dict.fromkeys(valuation.setup, EVIL[0])
-    valuation = replace(valuation, setup=evil, target=EVIL[1] + EVIL[4], stopped=EVIL[7])
+    valuation = redesigned(valuation, setup=evil, estimand=EVIL[1] + EVIL[4])
+    valuation = replace(valuation, stopped=EVIL[7])
     content = page_of(valuation, payouts=sb.payouts(valuation, 100))
     page = Page(content)
     assert {tag for tag, _ in page.elements}.isdisjoint({"script", "img", "b"})
@@ -246,8 +247,7 @@ def test_constant_values_have_no_width():
 
 def test_one_provider_and_equal_ones():
     assert "is the only provider" in read(made_up(1)).text
-    same = made_up(3)
-    same.moments.mean[:] = 0.5
+    same = with_moments(made_up(3), mean=np.full(3, 0.5))
     assert "All 3 providers share the largest expected Shapley value" in read(same).text
 
 
@@ -300,7 +300,7 @@ def test_points_to_check_are_told(valuation):
     assert "Nothing was found" in read(valuation).text
     failed = replace(valuation, failures=7)
     assert "7 of 40,000 coalitions could not be evaluated" in read(failed).text
-    few = replace(valuation, distinct_records=np.array([3.0] + [20.0] * 8))
+    few = redesigned(valuation, distinct_records=np.array([3.0] + [20.0] * 8))
     page = read(few)
     assert "Records repeat: provider 0000 has about 3 different ones" in page.text
     repeats = page.column("Providers that repeat records", "different records")
@@ -311,14 +311,14 @@ def test_points_to_check_are_told(valuation):
     assert "the values of provider 0000 were the same in all 10 games" in (
         read(valuation_of(games)).text
     )
-    noisy = replace(valuation, moments=replace(valuation.moments, noise=np.full(9, 10.0)))
+    noisy = with_moments(valuation, noise=np.full(9, 10.0))
     page = read(noisy)
     assert "the estimate of the variance is negative" in page.text
     assert set(page.column(VALUES, "sd of value").values()) == {"not known"}
 
 
 def test_other_indices_have_their_names(valuation):
-    other = replace(valuation, setup={**valuation.setup, "index": "Banzhaf()"})
+    other = redesigned(valuation, setup={**valuation.setup, "index": "Banzhaf()"})
     assert "the largest expected Banzhaf value" in read(other).text
 
 
@@ -393,7 +393,7 @@ def test_names_keep_their_letters_in_the_notes_of_payouts():
 
 
 def test_the_number_of_points_to_check_is_that_of_the_section_it_leads_to(valuation):
-    repeated = replace(valuation, distinct_records=np.full(9, 2.0))
+    repeated = redesigned(valuation, distinct_records=np.full(9, 2.0))
     content = page_of(repeated, payouts=sb.payouts(repeated, 100))
     section = content[content.index('id="alerts"') : content.index('id="access"')]
     told = re.search(r'<a href="#alerts">(\d+) point', content)
@@ -402,8 +402,8 @@ def test_the_number_of_points_to_check_is_that_of_the_section_it_leads_to(valuat
 
 
 def test_pools_that_leave_nothing_else_to_gain(valuation):
-    moments = with_pools(valuation.moments, 1.0, 5.0)
-    page = read(replace(valuation, moments=moments, pool_sizes=np.full(9, 30)))
+    pooled = redesigned(valuation, pool_sizes=np.full(9, 30))
+    page = read(replace(pooled, estimate=with_pools(valuation.estimate, 1.0, 5.0)))
     assert "% from the pools: more games alone reach ±2.6 at best" in page.text
 
 
@@ -443,7 +443,7 @@ def test_secrets_are_hidden(monkeypatch):
     monkeypatch.setenv("TOKEN_OF_TEST", "hunter2-hunter2")
     reveal({"env": "TOKEN_OF_TEST"}, "key")
     valuation = made_up(2, names=("hunter2-hunter2", "other"))
-    content = page_of(replace(valuation, target="draws by hunter2-hunter2"))
+    content = page_of(redesigned(valuation, estimand="draws by hunter2-hunter2"))
     assert "hunter2" not in content
     assert "***" in content
 

@@ -12,7 +12,7 @@ from scipy import stats
 import shapband as sb
 from shapband.report.page import page_of
 from shapband.valuation.text import valuation_table
-from tests.conftest import with_pools
+from tests.conftest import redesigned, with_pools
 from tests.report.made_up import made_up, valuation_of
 from tests.report.reading import Page
 
@@ -26,7 +26,7 @@ def test_more_games_lower_the_error_of_games_and_leave_the_error_of_pools():
     rng = np.random.default_rng(0)
     plain = valuation_of(3.0 + rng.normal(size=(400, 3)))
     pools = np.full(3, 0.04)
-    valuation = replace(plain, moments=with_pools(plain.moments, pools, 9.0))
+    valuation = replace(plain, estimate=with_pools(plain.estimate, pools, 9.0))
     frame = valuation.plot.frame("convergence")
     low, high = valuation.interval().T
     multiple = (high - low) / 2 / valuation.standard_error
@@ -135,7 +135,7 @@ def test_the_line_of_the_pools_is_the_half_width_that_endless_games_leave():
     rng = np.random.default_rng(0)
     plain = valuation_of(3.0 + rng.normal(size=(400, 3)))
     pools = np.array([0.04, 0.01, 0.0025])
-    valuation = replace(plain, moments=with_pools(plain.moments, pools, 9.0))
+    valuation = replace(plain, estimate=with_pools(plain.estimate, pools, 9.0))
     content = page_of(valuation)
     chart = content[content.index('id="convergence"') : content.index('id="errors"')]
     (drawn,) = re.findall(r'y1="([\d.]+)"[^>]* class="floor"', chart)
@@ -227,7 +227,7 @@ def test_pictures_show_the_intervals_of_the_level_asked_for(level):
 
 
 def test_the_table_of_access_has_the_sizes_of_draws_and_pools():
-    valuation = replace(
+    valuation = redesigned(
         made_up(3), draw_sizes=np.array([11, 12, 13]), pool_sizes=np.array([101, 1002, 103])
     )
     page, caption = Page(page_of(valuation)), "Records, requests and seconds by provider"

@@ -73,7 +73,7 @@ def test_a_run_with_drawn_presence_is_not_continued_with_averages(tmp_path, monk
     with pytest.raises(EvaluationError):
         sb.value(**arguments(100, chunk_size=3), run=tmp_path / "run")
     drawn = sb.load(tmp_path / "run").valuation
-    assert drawn.moments.averaged is None
+    assert drawn.estimate.moments.averaged is None
     monkeypatch.undo()
     with pytest.raises(RunError, match=r"way that presence enters changed.*begin a new run"):
         sb.value(**arguments(), run=tmp_path / "run")

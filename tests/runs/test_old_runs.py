@@ -10,8 +10,14 @@ import pytest
 
 import shapband as sb
 from shapband.app.config.config import Config
+from shapband.codec import decode
+from shapband.engine.averaging import AVERAGED
 from shapband.errors import RunError, VersionsChanged
+from shapband.grouping import Grouping
 from shapband.runs import database
+from shapband.runs.older import design_of_facts
+from shapband.runs.store import RunStore
+from shapband.sampling.shared import Shared
 from tests.runs.old.make import cases
 
 OLD = Path(__file__).parent / "old"
@@ -94,6 +100,60 @@ def test_a_finished_run_of_0_1_0_is_read_as_before(tmp_path, name):
     assert run.valuation.n_games == 8
     run.valuation.report(tmp_path / "page.html")
     assert "8" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("name", [*CHANGED, *KEPT])
+def test_the_result_so_far_of_an_unfinished_run_of_0_1_0_is_that_of_its_games(tmp_path, name):
+    run = old_run(tmp_path, f"{name}-unfinished")
+    so_far = sb.load(run).valuation
+    whole = sb.load(old_run(tmp_path, f"{name}-finished")).valuation
+    assert (so_far.n_games, so_far.stopped_code) == (4, "unfinished")
+    for part in ("names", "seed", "setup", "estimand", "estimand_code"):
+        assert getattr(so_far, part) == getattr(whole, part)
+    for part in ("draw_sizes", "pool_sizes", "distinct_records"):
+        np.testing.assert_array_equal(getattr(so_far, part), getattr(whole, part))
+    with RunStore.open(run) as store:
+        games, _ = store.games.read(range(4))
+    np.testing.assert_allclose(so_far.expectation, games.mean(axis=0), rtol=1e-9)
+    assert (so_far.error["pools"] > 0).any() == (so_far.pool_sizes is not None)
+
+
+def test_what_older_runs_record_of_their_games_becomes_a_design():
+    manifest = {
+        "providers": ["a", "b", "c"],
+        "seed": 7,
+        "setup": {"utility": "made up"},
+        "groups": ["g", "g", ""],
+        "presence": AVERAGED,
+    }
+    facts = {
+        "draw_sizes": [3, 3, 3],
+        "pool_sizes": [9, 9, 9],
+        "distinct_records": [9.0, None, 4.0],
+        "target": "draws of 3 records",
+        "target_code": "population",
+        "group": 3,
+        "unseen": [1.0, 0.5, 0.0],
+        "replace": False,
+        "participation": {"kind": "independent", "probability": 0.5},
+        "shared_records": [["a", "b", 4, 5], ["a", "c", 4, 5, ["column 'x'"], 0.1, 2.0]],
+        "one_target": ["c"],
+    }
+    design = decode(sb.Design, design_of_facts(manifest, facts))
+    assert (design.names, design.seed, design.setup) == (("a", "b", "c"), 7, manifest["setup"])
+    assert design.draw_sizes.tolist() == [3, 3, 3]
+    assert design.pool_sizes.tolist() == [9, 9, 9]
+    np.testing.assert_array_equal(design.distinct_records, [9, np.nan, 4])
+    assert (design.estimand, design.estimand_code) == ("draws of 3 records", "population")
+    assert (design.per_shuffle, design.replace, design.averaged) == (3, False, True)
+    assert design.unseen.tolist() == [1.0, 0.5, 0.0]
+    assert repr(design.participation) == "Independent(0.5)"
+    assert design.grouping == Grouping(("g",), ((0, 1),))
+    assert design.shared_records == (
+        Shared("a", "b", 4, 5),
+        Shared("a", "c", 4, 5, ("column 'x'",), 0.1, 2.0),
+    )
+    assert design.one_label == ("c",)
 
 
 def test_a_run_that_this_version_adds_to_is_not_read_by_older_ones(arguments, tmp_path):

@@ -93,7 +93,7 @@ def test_an_unfinished_run_shows_the_participation_so_far(tmp_path, law, samplin
     assert 2 <= games < 200
     np.testing.assert_array_equal(shown.participation, expected.participation)
     np.testing.assert_array_equal(shown.interval(), expected.interval())
-    assert shown.target == expected.target
+    assert shown.estimand == expected.estimand
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_an_altered_participation_is_damage(tmp_path, altered):
         sb.value(**given, run=tmp_path / "run")
     connection = sqlite3.connect(tmp_path / "run" / "run.db")
     with connection:
-        (text,) = connection.execute("SELECT json FROM notes WHERE key = 'games'").fetchone()
-        facts = {**json.loads(text), "participation": altered}
-        connection.execute("UPDATE notes SET json = ?", (json.dumps(facts),))
+        (text,) = connection.execute("SELECT json FROM notes WHERE key = 'design'").fetchone()
+        design = {**json.loads(text), "participation": altered}
+        connection.execute("UPDATE notes SET json = ?", (json.dumps(design),))
     connection.close()
     with pytest.raises(RunDamaged):
         sb.load(tmp_path / "run").status  # noqa: B018

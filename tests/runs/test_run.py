@@ -333,7 +333,7 @@ def test_a_look_at_an_interrupted_run_shows_the_games_so_far(tmp_path, sampling)
     assert status.valuation is not None
     assert status.valuation.variance.tobytes() == short.variance.tobytes()
     assert status.valuation.interval().tobytes() == short.interval().tobytes()
-    assert status.valuation.target == short.target
+    assert status.valuation.estimand == short.estimand
     assert status.valuation.evaluations == short.evaluations
     assert status.access.requests == short.access.requests
     assert "so far" in str(status.valuation)

@@ -2,7 +2,6 @@
 
 import json
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.bad_input import few
+from tests.conftest import redesigned
 from tests.runs.small import assert_same
 
 import shapband as sb
@@ -200,7 +200,7 @@ def test_records_that_are_not_in_memory_are_not_known():
     found = valued([sb.Provider("far", distant), *HONEST], sb.Fresh(50))
     np.testing.assert_array_equal(found.distinct_records, [np.nan, 50, 50])
     assert not found.repeated_records.any()
-    assert json.loads(found.to_json())["distinct_records"] == [None, 50, 50]
+    assert json.loads(found.to_json())["design"]["distinct_records"] == [None, 50, 50]
     again = sb.Valuation.from_json(found.to_json())
     np.testing.assert_array_equal(again.distinct_records, found.distinct_records)
     with pytest.warns(RepeatedRecords, match="far has 30 different ones in a pool of 120"):
@@ -210,12 +210,12 @@ def test_records_that_are_not_in_memory_are_not_known():
 def test_texts_without_the_counts_are_read():
     found = valued(HONEST, sb.Fresh(5))
     document = json.loads(found.to_json())
-    del document["distinct_records"]
+    del document["design"]["distinct_records"]
     old = sb.Valuation.from_json(json.dumps(document))
     assert old.distinct_records is None
     assert not old.repeated_records.any()
     assert old.to_frame()["distinct_records"].isna().all()
-    assert str(old) == str(replace(found, distinct_records=None))
+    assert str(old) == str(redesigned(found, distinct_records=None))
     assert sb.Valuation.from_json(old.to_json()).distinct_records is None
 
 
@@ -259,11 +259,11 @@ def test_counts_that_cannot_be_are_found_in_a_run(count):
     manifest = {"providers": found.names}
     check_valuation(found, manifest)
     check_valuation(
-        replace(found, distinct_records=np.array([np.nan, 3.0])), {"providers": found.names}
+        redesigned(found, distinct_records=np.array([np.nan, 3.0])), {"providers": found.names}
     )
     with pytest.raises(ValueError, match="distinct records"):
         check_valuation(
-            replace(found, distinct_records=np.array([count, 3.0])), {"providers": found.names}
+            redesigned(found, distinct_records=np.array([count, 3.0])), {"providers": found.names}
         )
     with pytest.raises(ValueError, match="one for each provider"):
-        check_valuation(replace(found, distinct_records=np.ones(3)), manifest)
+        check_valuation(redesigned(found, distinct_records=np.ones(3)), manifest)

@@ -61,7 +61,7 @@ def prepared(sampling, given=None):
 )
 def test_a_fraction_is_that_of_the_stock_rounded_down(fraction, stock, size):
     realisation = prepared(sb.Fresh(fraction), providers({"one": stock}))
-    assert realisation.draw_sizes.tolist() == [size]
+    assert realisation.design.draw_sizes.tolist() == [size]
     assert [len(batch) for batch in realisation.draws(range(1))[0].batches()] == [size]
 
 
@@ -69,8 +69,8 @@ def test_a_fraction_does_not_depend_on_the_pools():
     """So that all samplings with one fraction estimate the same thing."""
     for n_pool in (36, 60, 500):
         realisation = prepared(sb.Pooled(n_pool, 0.3))
-        assert realisation.draw_sizes.tolist() == [45, 5, 19]
-    assert prepared(sb.Blocks(90, 0.3)).draw_sizes.tolist() == [45, 5, 19]
+        assert realisation.design.draw_sizes.tolist() == [45, 5, 19]
+    assert prepared(sb.Blocks(90, 0.3)).design.draw_sizes.tolist() == [45, 5, 19]
 
 
 @pytest.mark.parametrize("kind", WITH)
@@ -79,10 +79,13 @@ def test_a_draw_depends_on_its_own_size_only(kind, turned):
     """Every provider draws what it draws where all have its size; shuffles are cut as often."""
     given = providers()[::-1] if turned else providers()
     found = prepared(WITH[kind](SIZES), given)
-    assert dict(zip((p.name for p in given), found.draw_sizes.tolist(), strict=True)) == SIZES
+    assert (
+        dict(zip((p.name for p in given), found.design.draw_sizes.tolist(), strict=True)) == SIZES
+    )
     for at, provider in enumerate(given):
         alone = prepared(WITH[kind](SIZES[provider.name]), [provider])
-        games = range(min(found.group, alone.group) if found.group else 5)
+        shared = [found.design.per_shuffle, alone.design.per_shuffle]
+        games = range(min(shared) if shared[0] else 5)
         np.testing.assert_array_equal(
             found.draws(games)[at].rows, alone.draws(games)[0].rows, strict=True
         )
@@ -90,7 +93,7 @@ def test_a_draw_depends_on_its_own_size_only(kind, turned):
 
 def test_blocks_cut_a_shuffle_as_often_as_the_pool_with_the_fewest_draws():
     realisation = prepared(sb.Blocks(140, SIZES))
-    assert realisation.group == min(140 // 60, 18 // 6, 64 // 20) == 2
+    assert realisation.design.per_shuffle == min(140 // 60, 18 // 6, 64 // 20) == 2
     for drawn, size in zip(realisation.draws(range(8)), SIZES.values(), strict=True):
         for shuffle in drawn.rows.reshape(4, 2 * size):
             assert len(set(shuffle.tolist())) == 2 * size
@@ -100,7 +103,9 @@ def test_blocks_cut_a_shuffle_as_often_as_the_pool_with_the_fewest_draws():
 def test_equal_sizes_by_name_are_one_number(kind):
     one = prepared(WITH[kind](5))
     other = prepared(WITH[kind](dict.fromkeys(STOCKS, 5)))
-    assert (one.target, one.group, one.cost) == (other.target, other.group, other.cost)
+    assert one.design.estimand == other.design.estimand
+    assert one.design.per_shuffle == other.design.per_shuffle
+    assert one.cost == other.cost
     for first, second in zip(one.draws(range(7)), other.draws(range(7)), strict=True):
         np.testing.assert_array_equal(first.rows, second.rows)
 
@@ -115,7 +120,7 @@ def test_a_game_costs_the_sum_of_the_sizes():
 
 
 @pytest.mark.parametrize(
-    ("sampling", "target"),
+    ("sampling", "estimand"),
     [
         (sb.Fresh(SIZES), "draws of 6 to 60 records from the sources"),
         (sb.Fresh(0.3), "draws of 5 to 45 records (0.3 of each stock) from the sources"),
@@ -135,8 +140,8 @@ def test_a_game_costs_the_sum_of_the_sizes():
     ],
     ids=repr,
 )
-def test_the_target_tells_the_sizes(sampling, target):
-    assert prepared(sampling).target == target
+def test_the_estimand_tells_the_sizes(sampling, estimand):
+    assert prepared(sampling).design.estimand == estimand
 
 
 def test_sizes_are_kept_in_one_form():
@@ -221,7 +226,7 @@ def test_a_fraction_of_an_unknown_stock_is_refused_by_name(kind):
 
 def test_a_fraction_of_a_source_that_repeats_records_is_that_of_its_size():
     given = [sb.Provider("a", sb.ArraySource(np.arange(10.0), np.arange(10.0), replace=True))]
-    assert prepared(sb.Fresh(0.5), given).draw_sizes.tolist() == [5]
+    assert prepared(sb.Fresh(0.5), given).design.draw_sizes.tolist() == [5]
 
 
 def test_draws_that_do_not_fit_are_refused_with_the_size_that_does():
@@ -284,7 +289,7 @@ def test_a_valuation_has_the_same_bits_however_it_is_played(sampling, tmp_path):
     assert_same(sb.Valuation.from_json(expected.to_json()), expected)
     shown = str(expected)
     assert repr(sampling) in shown
-    assert f"of {expected.target}" in shown.splitlines()
+    assert f"of {expected.estimand}" in shown.splitlines()
 
 
 @pytest.mark.parametrize("sampling", [sb.Fresh(NAMED), sb.Blocks(60, 0.2)], ids=repr)
@@ -316,7 +321,7 @@ def test_a_run_knows_its_sizes(tmp_path):
 def test_other_sizes_are_told_when_valuations_are_compared():
     other = {**NAMED, "site 1": 14, "site 2": 8}
     one, two = valued(sb.Fresh(NAMED)), valued(sb.Fresh(other), seed=6)
-    assert one.target == two.target
+    assert one.estimand == two.estimand
     (warning, note) = sb.compare(one, two).notes
     assert warning.startswith("warning: the runs draw different numbers of records")
     assert note.startswith("note: the sampling differs")

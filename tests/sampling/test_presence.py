@@ -189,4 +189,4 @@ def test_a_law_says_what_it_is():
     assert repr(sb.Independent({"a": 0.5})) == "Independent({'a': 0.5})"
     assert repr(sb.Independent(BY_NAME)) == "Independent(4 probabilities)"
     assert repr(sb.MarkovChain(0.25, {"a": 1})) == "MarkovChain(join=0.25, stay={'a': 1})"
-    assert sb.Independent(BY_NAME).target.endswith("with probability 0.1 to 1")
+    assert sb.Independent(BY_NAME).estimand.endswith("with probability 0.1 to 1")

@@ -39,14 +39,14 @@ def test_bootstrap_draws_keep_duplicates_and_stay_in_the_pool():
 
 def test_a_provider_smaller_than_the_pool_gives_all_it_has():
     realisation, access = open_(sb.Pooled(n_pool=60, n_boot=10))
-    assert realisation.pool_sizes.tolist() == [50, 60]
+    assert realisation.design.pool_sizes.tolist() == [50, 60]
     assert access.report.records == 110
     assert access.report.requests == 2
 
 
 def test_blocks_share_no_record_within_a_shuffle():
     realisation, _ = open_(sb.Blocks(n_pool=50, n_sample=12))
-    assert realisation.group == 4
+    assert realisation.design.per_shuffle == 4
     for drawn in realisation.draws(range(12)):
         for shuffle in drawn.rows.reshape(3, 48):
             assert len(set(shuffle.tolist())) == 48
@@ -102,7 +102,7 @@ def test_providers_with_the_same_records_draw_on_their_own(sampling):
 
 
 @pytest.mark.parametrize(
-    ("sampling", "code", "target"),
+    ("sampling", "code", "estimand"),
     [
         (sb.Fresh(30), "sources", "draws of 30 records from the sources"),
         (sb.Fresh(1000), "sources", "draws of 1,000 records from the sources"),
@@ -130,10 +130,10 @@ def test_providers_with_the_same_records_draw_on_their_own(sampling):
     ],
     ids=repr,
 )
-def test_the_target_says_what_is_estimated(sampling, code, target):
+def test_the_estimand_says_what_is_estimated(sampling, code, estimand):
     realisation, _ = open_(sampling, sizes=(1200, 2400))
-    assert realisation.target == target
-    assert realisation.target_code == code
+    assert realisation.design.estimand == estimand
+    assert realisation.design.estimand_code == code
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,11 @@ def test_the_target_says_what_is_estimated(sampling, code, target):
 )
 def test_a_realisation_says_what_its_games_are(sampling, draw_sizes, pool_sizes, group, cost):
     realisation, _ = open_(sampling)
-    assert realisation.draw_sizes.tolist() == draw_sizes
-    assert realisation.draw_sizes.dtype == np.int64
-    sizes = realisation.pool_sizes
+    assert realisation.design.draw_sizes.tolist() == draw_sizes
+    assert realisation.design.draw_sizes.dtype == np.int64
+    sizes = realisation.design.pool_sizes
     assert (sizes if sizes is None else sizes.tolist()) == pool_sizes
-    assert realisation.group == group
+    assert realisation.design.per_shuffle == group
     assert realisation.cost == cost
     draws = realisation.draws(range(3))
     assert [drawn.rows.shape for drawn in draws] == [(3, size) for size in draw_sizes]
@@ -181,8 +181,8 @@ def test_a_source_that_repeats_records_can_fill_any_pool():
     sampling.check(providers)
     sb.Fresh(30).check(providers)
     realisation = sampling.prepare(Access(providers, Seeds(0), Budget()))
-    assert realisation.pool_sizes.tolist() == [30]
-    assert realisation.group == 3
+    assert realisation.design.pool_sizes.tolist() == [30]
+    assert realisation.design.per_shuffle == 3
 
 
 def test_wine_allocations_are_those_of_the_paper(wine):
@@ -190,7 +190,7 @@ def test_wine_allocations_are_those_of_the_paper(wine):
     largest = []
     for seed in range(12):
         access = Access(wine.providers, Seeds(seed), Budget())
-        sizes = sb.Stratified(250, 60, 0.5).prepare(access).draw_sizes
+        sizes = sb.Stratified(250, 60, 0.5).prepare(access).design.draw_sizes
         assert sizes.sum() == 600
         assert sizes.min() == 30
         largest.append(sizes.max())

@@ -1,10 +1,9 @@
 """Providers with the same records are told, before money is divided."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
+from tests.conftest import redesigned
 
 import shapband as sb
 from shapband.records.batch import Batch
@@ -121,16 +120,18 @@ def test_a_run_whose_copies_are_of_others_is_damaged():
         seed=0,
     )
     manifest = {"providers": ["a"]}
-    check_valuation(replace(valuation, shared_records=(Shared("a", "a", 3, 3),)), manifest)
+    check_valuation(redesigned(valuation, shared_records=(Shared("a", "a", 3, 3),)), manifest)
     for pair in (
         Shared("a", "b", 3, 3),
         Shared("a", "a", "3", 3),
-        Shared("a", "a", 3, 3, (1,)),
         Shared("a", "a", 3, 3, (), -1.0),
         Shared("a", "a", 3, 3, (), 0.0, "2"),
     ):
         with pytest.raises((ValueError, TypeError)):
-            check_valuation(replace(valuation, shared_records=(pair,)), manifest)
+            check_valuation(redesigned(valuation, shared_records=(pair,)), manifest)
+    odd = redesigned(valuation, shared_records=(Shared("a", "a", 3, 3, (1,)),)).to_json()
+    with pytest.raises(sb.errors.InvalidInput, match="left_out is missing, unknown or of another"):
+        sb.Valuation.from_json(odd)
 
 
 def test_pools_are_compared_where_stocks_are_not_in_memory():

@@ -7,7 +7,7 @@ import pytest
 import shapband as sb
 from shapband.records.batch import Batch
 from shapband.report.page import page_of
-from shapband.sampling.targets import one_target
+from shapband.sampling.targets import one_label
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 LABELS = np.repeat(["red", "green", "blue"], 20)
@@ -30,8 +30,8 @@ def of(*targets):
         ((None, None), ()),
     ],
 )
-def test_those_with_one_target_are_named(targets, told):
-    assert one_target("abc"[: len(targets)], of(*targets)) == told
+def test_those_with_one_label_are_named(targets, told):
+    assert one_label("abc"[: len(targets)], of(*targets)) == told
 
 
 def rows_of(frames, rows):
@@ -51,8 +51,8 @@ def providers(frames):
 def test_the_report_tells_of_one_class(frames, sampling):
     utility = sb.LogisticUtility(rows_of(frames, slice(None)), LABELS)
     valuation = sb.value(providers(frames), utility, sampling=sampling, n_games=10, seed=0)
-    assert valuation.one_target == ("only red",)
-    assert sb.Valuation.from_json(valuation.to_json()).one_target == ("only red",)
+    assert valuation.one_label == ("only red",)
+    assert sb.Valuation.from_json(valuation.to_json()).one_label == ("only red",)
     told = "All records have the same target, such as one class: only red."
     assert told in page_of(valuation)
     others = sb.value(providers(frames)[1:], utility, sampling=sampling, n_games=10, seed=0)
@@ -74,4 +74,4 @@ def test_an_unfinished_run_tells_of_one_class(tmp_path):
         sb.value(
             providers(frames=False), sb.FunctionUtility(failing), run=tmp_path / "run", **options
         )
-    assert sb.load(tmp_path / "run").valuation.one_target == ("only red",)
+    assert sb.load(tmp_path / "run").valuation.one_label == ("only red",)

@@ -69,12 +69,12 @@ def levels(n_repeats, sampling, rate=0.8):
     held = np.zeros(3)
     for seed in range(n_repeats):
         one = played(sb.Independent(rate), seed, n_games=80, sampling=sampling)
-        assert one.moments.averaged is not None
+        assert one.estimate.moments.averaged is not None
         low, high = one.interval().T
         held[0] += np.mean((low <= expectation) & (expectation <= high))
         low, high = one.variance_interval().T
         held[1] += np.mean((low <= data + own) & (data + own <= high))
-        naive = one.moments.averaged.m2 / one.n_games**2  # without the error of the pools
+        naive = one.estimate.moments.averaged.m2 / one.n_games**2  # without the error of the pools
         held[2] += np.mean(np.abs(one.variance - data - own) <= 1.98 * np.sqrt(naive))
     return held / n_repeats
 

@@ -60,7 +60,7 @@ def test_intervals_of_a_group_hold_its_value(sampling, solver, truth):
             held[which] += interval[0, 0] <= known[0] <= interval[0, 1]
         estimates.append(groups.expectation[0])
         variances.append(groups.variance[0])
-        half = 2 * np.sqrt(groups.moments.raw_variance[0] / 64)
+        half = 2 * np.sqrt(groups.found.estimate.raw_variance[0] / 64)
         games_only += abs(groups.expectation[0] - truth.groups.expectation[0]) <= half
     # 60 repetitions: the standard error of a coverage of 0.95 is 0.028; 4 of them are allowed.
     assert (held / REPEATS > 0.95 - 0.112).all(), held

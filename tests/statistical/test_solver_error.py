@@ -63,7 +63,7 @@ def test_the_claimed_noise_is_the_noise(wine, solver):
     measured = (off**2).mean(axis=0)
     # Squared errors over 300 games: their mean is known to some 10 %; 4 of its errors.
     error = (off**2).std(axis=0, ddof=1) / np.sqrt(len(off))
-    claim_error = np.sqrt(run.moments.noise_m2 / (len(off) - 1) / len(off))
+    claim_error = np.sqrt(run.estimate.moments.noise_m2 / (len(off) - 1) / len(off))
     assert (np.abs(run.solver_variance - measured) < 4 * np.hypot(error, claim_error)).all()
 
 

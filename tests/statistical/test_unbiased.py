@@ -11,7 +11,6 @@ from tests.conftest import gaussian_providers
 
 import shapband as sb
 from shapband.coalitions import members
-from shapband.estimate.intervals import variance_standard_error
 from shapband.utilities.base import Utility
 
 MEANS, DEVIATIONS, WEIGHTS = [1.0, -2.0, 0.5], [1.0, 3.0, 0.5], [2.0, 1.0, -1.0]
@@ -155,4 +154,4 @@ def test_the_error_of_the_corrected_variance_is_the_one_seen():
     assert (np.abs(off([valuation.variance_standard_error for valuation in found])) < 4).all()
     # Control: the error that the values alone would have, without that of the noise.
     without_noise = [sb.Estimate.of(valuation.games) for valuation in found]
-    assert (off([variance_standard_error(moments) for moments in without_noise]) < -4).all()
+    assert (off([estimate.variance_standard_error for estimate in without_noise]) < -4).all()

@@ -378,7 +378,8 @@ class Five(sb.Sampling):
 
 
 def five_games(sizes, cost, access, sampling):
-    return FiveGames(access, sampling, draw_sizes=sizes, pool_sizes=None, target="fives", cost=cost)
+    design = sb.Design.of(access, sizes, "fives")
+    return FiveGames(access, sampling, design=design, cost=cost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,7 +388,7 @@ class FiveGames(sb.Realisation):
     sampling: Five
 
     def draws(self, games):
-        return self.sampling.draws(self.access, games, self.draw_sizes.tolist())
+        return self.sampling.draws(self.access, games, self.design.draw_sizes.tolist())
 
 
 class Asking(Five):
@@ -424,7 +425,8 @@ class ListOfSizes(Five):
 
 class OneCount(Five):
     def prepare(self, access):
-        return replace(super().prepare(access), distinct_records=np.array([5.0]))
+        found = super().prepare(access)
+        return replace(found, design=replace(found.design, distinct_records=np.array([5.0])))
 
 
 class OtherSizes(Five):

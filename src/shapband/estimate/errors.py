@@ -65,7 +65,7 @@ class Errors:
         """Split the error of the expectations by its causes."""
         lasting = lasting_causes(moments)
         whole = moments.games_variance if moments.pools is None else moments.pools.games
-        solver = np.minimum(moments.noise / moments.n_games, whole)
+        solver = np.minimum(moments.noise / max(moments.n_games, 1), whole)
         parts = {cause: np.zeros_like(whole) for cause in CAUSES}
         parts |= {"games": whole - solver, "solver": solver}
         parts |= {cause: found.variance for cause, found in lasting.items()}

@@ -152,7 +152,7 @@ def _skewness(moments: Moments) -> FloatArray:
 
 def two_values(moments: Moments) -> TwoValues:
     """Find the providers whose values take only two numbers. Two games do not tell."""
-    n = moments.n_games
+    n = max(moments.n_games, 1)
     skew = _plain_skewness(moments)
     square = np.where(moments.m2 > 0, moments.m2, 1.0)
     kurtosis = n * moments.m4 / square**2

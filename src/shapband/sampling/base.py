@@ -82,7 +82,8 @@ class Realisation(ABC):
     Examples
     --------
     >>> import shapband as sb
-    >>>     >>> providers = [sb.Provider("north", sb.ArraySource([[1.0], [2.0]], [0.0, 1.0]))]
+    >>> from shapband.seeds import Seeds
+    >>> providers = [sb.Provider("north", sb.ArraySource([[1.0], [2.0]], [0.0, 1.0]))]
     >>> fresh = sb.Fresh(1).prepare(sb.Access(providers, Seeds(0), sb.Budget()))
     >>> isinstance(fresh, sb.Realisation), fresh.design.estimand
     (True, 'draws of 1 records from the sources')

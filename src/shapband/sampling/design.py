@@ -55,11 +55,11 @@ class Design:
 
     Examples
     --------
-    >>> import shapband as sb
+    >>> import numpy as np, shapband as sb
     >>> design = sb.Design(names=("north", "south"), seed=0, draw_sizes=np.array([60, 60]),
     ...                    estimand="draws of 60 records from the sources")
-    >>> design.present(range(2)).all(), design.index
-    (True, 'Shapley()')
+    >>> design.present(range(2)).tolist(), design.index
+    ([[True, True], [True, True]], 'Shapley()')
     """
 
     names: tuple[str, ...]

@@ -68,10 +68,6 @@ class Shared(NamedTuple):
         found = Shared(*parts)
         return found._replace(left_out=tuple(found.left_out))
 
-    def to_list(self) -> list[Any]:
-        """The parts as JSON has them."""
-        return [*self[:4], list(self.left_out), *self[5:]]
-
 
 class _View(NamedTuple):
     """The columns that count, the target first, and the digits that numbers are rounded to."""

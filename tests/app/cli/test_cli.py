@@ -185,7 +185,7 @@ def test_a_run_prints_json_if_asked(runs, tmp_path):
     result = called("run", runs / "one.toml", "--out", tmp_path / "again", "--json", "--quiet")
     again = json.loads(result.stdout)
     before = json.loads(called("show", runs / "one", "--json").stdout)
-    same = ("n_games", "target", "seed", "setup", "evaluations")
+    same = ("n_games", "estimand", "estimand_code", "seed", "setup", "evaluations")
     assert all(again[key] == before[key] for key in same)
 
 

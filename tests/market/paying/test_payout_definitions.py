@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from tests.conftest import redesigned
 from tests.market.paying.test_payouts import some_games, valuation_of
 
 import shapband as sb
@@ -221,7 +222,8 @@ def test_a_statement_has_the_numbers_of_its_provider() -> None:
     plain = valuation_of(games, NAMES)
     used = {name: sb.Usage(at + 2, 100 * (at + 1), 0.0) for at, name in enumerate(NAMES)}
     sizes = np.array([11, 12, 13])
-    paid = sb.payouts(replace(plain, access=sb.AccessReport(used), draw_sizes=sizes), 1000)
+    asked = replace(plain, access=sb.AccessReport(used))
+    paid = sb.payouts(redesigned(asked, draw_sizes=sizes), 1000)
     for at, name in enumerate(NAMES):
         lines = dict(re.findall(r"^(\w[\w ]+): +(.*)$", paid.statement(name), re.MULTILINE))
         low, high = plain.interval(0.95)[at]

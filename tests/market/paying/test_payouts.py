@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.conftest import with_pools
+from tests.conftest import redesigned, with_moments, with_pools
 
 import shapband as sb
 from shapband.market.paying.apportion import apportion
@@ -23,20 +23,21 @@ def valuation_of(games: np.ndarray, names: tuple[str, ...]) -> sb.Valuation:
     """A valuation whose games have these values."""
     n = len(names)
     return sb.Valuation(
-        names=names,
-        moments=sb.Estimate.of(games),
+        design=sb.Design(
+            names=names,
+            seed=0,
+            draw_sizes=np.full(n, 10),
+            estimand="draws of 10 records",
+            estimand_code="sources",
+            setup={"utility": "made up"},
+        ),
+        estimate=sb.Estimate.of(games),
         games=games,
         access=sb.AccessReport({name: sb.Usage(1, 10, 0.0) for name in names}),
         evaluations=1,
         failures=0,
-        draw_sizes=np.full(n, 10),
-        pool_sizes=None,
-        target="draws of 10 records",
-        target_code="sources",
         stopped="all games were played",
         stopped_code="n_games",
-        seed=0,
-        setup={"utility": "made up"},
         seconds=0.0,
     )
 
@@ -143,7 +144,7 @@ def test_the_error_of_pools_is_in_the_error_of_payouts() -> None:
     pooled = sb.value(
         task.providers, task.utility, sampling=sb.Pooled(100, 60), n_games=200, seed=0
     )
-    conditional = replace(pooled, moments=replace(pooled.moments, pools=None))
+    conditional = with_moments(pooled, pools=None)
     for policy, extra in (("proportional", {}), ("risk", {"risk_aversion": 1.0})):
         whole = sb.payouts(pooled, 1000, policy=policy, **extra).standard_error
         part = sb.payouts(conditional, 1000, policy=policy, **extra).standard_error
@@ -152,10 +153,10 @@ def test_the_error_of_pools_is_in_the_error_of_payouts() -> None:
 
 def test_pools_make_the_errors_of_expectations_larger_and_not_those_of_the_risk() -> None:
     """With a huge aversion payments follow the risk alone, which is that of these pools."""
-    moments = sb.Estimate.of(some_games([3.0, 4.0, 5.0]))
     games = some_games([3.0, 4.0, 5.0])
     valuation = valuation_of(games, ("a", "b", "c"))
-    pooled = replace(valuation, moments=with_pools(moments, 50 * moments.raw_variance / 40, 9.0))
+    estimate = with_pools(valuation.estimate, 50 * valuation.raw_variance / 40, 9.0)
+    pooled = replace(valuation, estimate=estimate)
     errors = {
         (name, aversion): risk_weights(one, aversion).errors.std(axis=0)
         for name, one in (("pooled", pooled), ("plain", valuation))
@@ -201,9 +202,8 @@ def test_a_currency_that_is_not_known_is_told() -> None:
 def test_a_statement_tells_what_is_not_as_usual() -> None:
     plain = valuation_of(some_games([3.0, 4.0]), ("a", "b"))
     assert "note" not in sb.payouts(plain, 10).statement("a")
-    odd = replace(
-        plain,
-        stopped_code="unfinished",
+    odd = redesigned(
+        replace(plain, stopped_code="unfinished"),
         setup={"utility": "made up", "index": "Banzhaf()"},
         distinct_records=np.array([2.0, 10.0]),
     )

@@ -10,9 +10,12 @@ from scipy import stats
 
 import shapband as sb
 from shapband.estimate.decompose import fourth_moment
-from shapband.estimate.fold import Fold
+from shapband.estimate.estimator import Estimator
+from shapband.estimate.moments import Moments, moments_of_games
+from shapband.solvers.base import Solution
 
 SUMS = ("mean", "m2", "m3", "m4", "noise", "noise_m2", "cross_11", "cross_21")
+DESIGN = sb.Design(names=("a", "b", "c"), seed=0, draw_sizes=np.full(3, 5), estimand="any draws")
 
 
 def games(n_games, seed=0, offset=0.0):
@@ -25,13 +28,14 @@ def games(n_games, seed=0, offset=0.0):
 @given(cuts=st.lists(st.integers(1, 40), min_size=1, max_size=6))
 def test_folding_gives_the_same_bits_for_every_cutting(cuts):
     values, noise = games(sum(cuts))
-    fold, start = Fold(3, None), 0
+    estimator, start = Estimator(DESIGN), 0
     for cut in cuts:
-        fold.add(values[start : start + cut], noise[start : start + cut])
+        estimator.add(Solution(values[start : start + cut], noise[start : start + cut], cut))
         start += cut
-    whole = sb.Estimate.of(values, noise)
+    assert estimator.n_games == start
+    whole, found = sb.Estimate.of(values, noise).moments, estimator.estimate().moments
     for name in SUMS:
-        np.testing.assert_array_equal(getattr(fold.moments(), name), getattr(whole, name))
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
 
 
 @settings(max_examples=40)
@@ -39,9 +43,9 @@ def test_folding_gives_the_same_bits_for_every_cutting(cuts):
 def test_merged_sums_equal_numpy(sizes):
     values, noise = games(sum(sizes), offset=100.0)
     edges = np.cumsum([0, *sizes])
-    merged = sb.Moments.empty(3)
+    merged = Moments.empty(3)
     for a, b in pairwise(edges):
-        merged = merged.merge(sb.Estimate.of(values[a:b], noise[a:b]))
+        merged = merged.merge(moments_of_games(values[a:b], noise[a:b]))
     dx, dw = values - values.mean(axis=0), noise - noise.mean(axis=0)
     expected = {
         "mean": values.mean(axis=0),
@@ -65,7 +69,7 @@ def test_a_large_offset_does_not_spoil_the_variance():
 
 def test_groups_take_the_variance_within_and_average():
     values, _ = games(12)
-    moments = sb.Estimate.of(values, per_shuffle=4)
+    moments = sb.Estimate.of(values, per_shuffle=4).moments
     within = values.reshape(3, 4, 3).var(axis=1, ddof=1).mean(axis=0)
     np.testing.assert_allclose(moments.raw_variance, within, rtol=1e-13)
     assert moments.independent_games == 4
@@ -74,8 +78,8 @@ def test_groups_take_the_variance_within_and_average():
 def test_an_unfinished_group_counts_by_its_degrees_of_freedom():
     values, _ = games(6)
     squares = 3 * values[:4].var(axis=0, ddof=1) + values[4:].var(axis=0, ddof=1)
-    moments = sb.Estimate.of(values, per_shuffle=4)
-    np.testing.assert_allclose(moments.raw_variance, squares / 4, rtol=1e-13)
+    estimate = sb.Estimate.of(values, per_shuffle=4)
+    np.testing.assert_allclose(estimate.raw_variance, squares / 4, rtol=1e-13)
 
 
 @pytest.mark.parametrize("m", [3, 4, 10])
@@ -102,25 +106,28 @@ def test_one_game_has_no_fourth_moment():
 
 @pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 2, 2)])
 def test_games_of_another_shape_are_refused(shape):
-    said = re.escape(f"Moments: games must have the shape (n_games, n); received {shape}")
+    said = re.escape(f"Estimate: games must have the shape (n_games, n); received {shape}")
     with pytest.raises(sb.errors.InvalidInput, match=f"^{said}$"):
         sb.Estimate.of(np.zeros(shape))
 
 
 def test_games_and_noise_may_be_numbers_of_any_kind():
     halves = [[Fraction(1, 2), Fraction(3, 2)], [Fraction(5, 2), Fraction(3, 2)]]
-    moments = sb.Estimate.of(halves, halves)
-    for numbers in (moments.expectation, moments.solver_variance):
+    estimate = sb.Estimate.of(halves, halves)
+    for numbers in (estimate.expectation, estimate.solver_variance):
         assert numbers.dtype == np.float64
         assert numbers.tolist() == [1.5, 1.5]
-    assert moments.raw_variance.tolist() == [2.0, 0.0]
+    assert estimate.raw_variance.tolist() == [2.0, 0.0]
 
 
 @pytest.mark.parametrize("group", [None, 4])
 def test_no_games_add_nothing(group):
-    nothing = sb.Moments.empty(3, group)
+    nothing = Moments.empty(3, group)
     assert (nothing.n_games, nothing.n_groups, nothing.group) == (0, 0, group)
     assert np.isnan(nothing.raw_variance).all()
-    some = sb.Estimate.of(*games(8), group)
+    some = moments_of_games(*games(8), group)
     assert some.merge(nothing) is some
     assert nothing.merge(some) is some
+    estimate = sb.Estimate.of_moments(nothing)
+    assert np.isnan(estimate.standard_error).all()
+    assert not estimate.shape.two_values.found.any()

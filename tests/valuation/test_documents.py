@@ -1,0 +1,252 @@
+"""Valuations as JSON: what is written is read again, also from older formats, or is refused."""
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shapband as sb
+from shapband.errors import InvalidInput
+from shapband.estimate.moments import Moments
+from shapband.sampling.shared import Shared
+from tests.conftest import redesigned
+from tests.valuation.older.make import cases
+
+OLDER = sorted((Path(__file__).parent / "older").glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def valuations():
+    return cases()
+
+
+def older(name):
+    return json.loads((Path(__file__).parent / "older" / f"{name}.json").read_text("utf-8"))
+
+
+def numbers_of(valuation):
+    parts = {
+        "games": valuation.games,
+        "intervals": valuation.interval(),
+        "intervals of variances": valuation.variance_interval(),
+        "errors": valuation.error.to_numpy(),
+        "presence": valuation.participation.to_numpy(),
+    }
+    if valuation.groups is not None:
+        parts["groups"] = valuation.groups.to_frame().select_dtypes("number").to_numpy()
+    return parts
+
+
+def same_numbers(one, other):
+    expected = numbers_of(other)
+    for name, found in numbers_of(one).items():
+        np.testing.assert_array_equal(found, expected[name], err_msg=name)
+
+
+def nearly_same_numbers(one, other):
+    """Another processor may have computed one of them."""
+    expected = numbers_of(other)
+    for name, found in numbers_of(one).items():
+        np.testing.assert_allclose(found, expected[name], rtol=1e-6, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("name", ["groups", "shuffles", "present", "averaged"])
+def test_what_is_written_is_read_again(valuations, name):
+    valuation = valuations[name]
+    text = valuation.to_json()
+    again = sb.Valuation.from_json(text)
+    assert again.to_json() == text
+    assert str(again) == str(valuation)
+    assert again.shared_records == valuation.shared_records != ()
+    assert again.one_label == ("east",)
+    assert repr(again.design.participation) == repr(valuation.design.participation)
+    same_numbers(again, valuation)
+    document = json.loads(text)
+    assert document["format"] == 4
+    assert document["access"]["by_provider"]["north"].keys() == {"requests", "records", "seconds"}
+
+
+@pytest.mark.parametrize("path", OLDER, ids=lambda path: path.stem)
+def test_format_3_is_read_with_all_its_numbers(valuations, path):
+    """The text is the one that the version that wrote the document printed."""
+    found = older(path.stem)
+    assert found["document"]["format"] == 3
+    valuation = sb.Valuation.from_json(json.dumps(found["document"]))
+    assert str(valuation) == found["text"]
+    assert valuation.one_label == ("east",)
+    assert valuation.shared_records == (Shared("north", "south", 30, 30, (), 0.0, 2.0),)
+    nearly_same_numbers(valuation, valuations[path.stem])
+    again = sb.Valuation.from_json(valuation.to_json())
+    assert str(again) == found["text"]
+    same_numbers(again, valuation)
+
+
+def test_the_groups_of_format_3_are_read():
+    valuation = sb.Valuation.from_json(json.dumps(older("groups")["document"]))
+    assert valuation.groups.members == {"coast": ("north", "south")}
+    assert valuation.groups.labels == ["coast", "coast", ""]
+    coast = valuation.games[:, :2].sum(axis=1)
+    np.testing.assert_allclose(valuation.groups.expectation, [coast.mean()], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["x"], "its labels of groups are not one for each provider"),
+        (["x", "x", "", ""], "its labels of groups are not one for each provider"),
+        (["", "", ""], "if and only if there are groups"),
+        (["x", "y", ""], "one for each provider"),
+        ([1, 1, ""], "another kind"),
+    ],
+)
+def test_labels_that_fit_no_provider_are_refused(labels, said):
+    document = older("groups")["document"]
+    document["groups"]["labels"] = labels
+    with pytest.raises(InvalidInput, match=said):
+        sb.Valuation.from_json(json.dumps(document))
+
+
+def test_texts_of_format_3_without_groups_are_read():
+    document = older("shuffles")["document"]
+    document.pop("groups", None)
+    assert sb.Valuation.from_json(json.dumps(document)).groups is None
+
+
+def test_early_texts_of_format_3_have_no_records_in_common_and_no_counts():
+    document = older("shuffles")["document"]
+    for key in ("shared_records", "one_target", "distinct_records"):
+        del document[key]
+    valuation = sb.Valuation.from_json(json.dumps(document))
+    assert (valuation.shared_records, valuation.one_label) == ((), ())
+    assert valuation.distinct_records is None
+
+
+def test_format_2_has_no_covariances_and_no_errors_of_pools_and_shuffles():
+    document = {**older("shuffles")["document"], "format": 2}
+    for key in ("group_m2", "products", "pools"):
+        del document["moments"][key]
+    moments = sb.Valuation.from_json(json.dumps(document)).estimate.moments
+    assert moments.group_m2.tolist() == [0.0] * 3
+    assert moments.products is None
+    assert moments.pools is None
+    assert moments.group == 4
+
+
+def test_older_documents_with_parts_that_are_missing_are_refused():
+    for key in ("names", "target", "target_code", "setup", "moments", "access", "stopped_code"):
+        document = older("groups")["document"]
+        del document[key]
+        with pytest.raises(InvalidInput, match=r"^Valuation\.from_json: "):
+            sb.Valuation.from_json(json.dumps(document))
+
+
+def test_old_names_of_attributes_still_answer(valuations):
+    valuation = valuations["groups"]
+    for old, new in (
+        ("target", "estimand"),
+        ("target_code", "estimand_code"),
+        ("one_target", "one_label"),
+    ):
+        with pytest.warns(DeprecationWarning, match=f"Valuation.{old} is now called {new}"):
+            assert getattr(valuation, old) == getattr(valuation, new)
+
+
+def test_infinite_sums_cannot_be_written(valuations):
+    valuation = valuations["shuffles"]
+    sums = replace(valuation.estimate.moments, m4=np.full(3, np.inf))
+    infinite = replace(valuation, estimate=sb.Estimate.of_moments(sums))
+    with pytest.raises(InvalidInput, match=r"^Valuation\.to_json: infinite values cannot be"):
+        infinite.to_json()
+
+
+def altered(valuation, change):
+    document = json.loads(valuation.to_json())
+    change(document)
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Moments)][3:12])
+def test_sums_must_be_one_for_each_provider(valuations, name):
+    def cut(document):
+        document["moments"][name].pop()
+
+    with pytest.raises(InvalidInput, match=f"its {name} are not one for each provider"):
+        sb.Valuation.from_json(altered(valuations["groups"], cut))
+
+
+@pytest.mark.parametrize(
+    ("part", "key"),
+    [("pools", "variance"), ("presence", "count"), ("averaged", "mean")],
+)
+def test_parts_of_the_sums_must_be_one_for_each_provider(valuations, part, key):
+    name = {"pools": "groups", "presence": "present", "averaged": "averaged"}[part]
+
+    def cut(document):
+        document["moments"][part][key].pop()
+
+    with pytest.raises(InvalidInput, match=f"its {key} are not one for each provider"):
+        sb.Valuation.from_json(altered(valuations[name], cut))
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("design", "names"), ["a", "a", "b"], "with the same names"),
+        (("design", "names"), [], "not one for each provider"),
+        (("design", "seed"), -1, "its seed is below 0"),
+        (("design", "draw_sizes"), [3, 3], "its numbers are not one for each provider"),
+        (("design", "pool_sizes"), [3, 3], "its numbers are not one for each provider"),
+        (("design", "unseen"), [0.5], "its numbers are not one for each provider"),
+        (("design", "distinct_records"), [0.0, 1.0, 1.0], "a number of distinct records is out"),
+        (("design", "one_label"), ["west"], "one_label names an unknown provider"),
+        (("design", "grouping", "members"), [[]], "its groups have no members"),
+        (("design", "grouping", "members"), [[0, 3]], "its groups are not of its providers"),
+        (("design", "grouping", "members"), [[0, 0]], "its groups are not of its providers"),
+        (("design", "grouping", "members"), [[0, -1]], "its groups are not of its providers"),
+        (("design", "participation"), {"kind": "odd"}, "odd"),
+        (("moments", "n_games"), 1, "a count is no number, or out of bounds"),
+        (("moments", "n_groups"), 0, "a count is no number, or out of bounds"),
+        (("moments", "n_groups"), 8, "a count is no number, or out of bounds"),
+        (("moments", "group"), 1, "a count is no number, or out of bounds"),
+        (("evaluations",), -1, "a count is no number, or out of bounds"),
+        (("failures",), 2**63, "a count is no number, or out of bounds"),
+        (("seconds",), None, "an amount is no number, or out of bounds"),
+        (("access", "by_provider", "north", "records"), -1, "a count is no number"),
+        (("access", "by_provider"), {}, "its access is not one for each provider"),
+        (("games",), [[0.0, 1.0]], "cannot reshape"),
+        (("stopped_code",), "odd", "stopped_code must be one of n_games, budget"),
+        (("group_moments",), None, "if and only if there are groups"),
+        (("other",), 1, "'other' is missing, unknown or of another kind"),
+    ],
+)  # fmt: skip
+def test_altered_documents_are_refused(valuations, place, value, said):
+    def change(document):
+        *folders, key = place
+        for folder in folders:
+            document = document[folder]
+        document[key] = value
+
+    with pytest.raises(InvalidInput, match=r"^Valuation\.from_json: .*" + said):
+        sb.Valuation.from_json(altered(valuations["groups"], change))
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        Shared("north", "west", 3, 3),
+        Shared("west", "north", 3, 3),
+        Shared("north", "north", "3", 3),
+        Shared("north", "north", 0, 3),
+        Shared("north", "north", 3, 3, (1,)),
+        Shared("north", "north", 3, 3, (), -1.0),
+        Shared("north", "north", 3, 3, (), 0.0, "2"),
+        Shared("north", "north", 3, 3, (), 0.0, -2.0),
+    ],
+)
+def test_copies_of_others_are_refused(valuations, pair):
+    sound = redesigned(valuations["groups"], shared_records=(Shared("north", "north", 3, 3),))
+    assert sb.Valuation.from_json(sound.to_json()).shared_records == sound.shared_records
+    with pytest.raises(InvalidInput, match=r"^Valuation\.from_json: "):
+        sb.Valuation.from_json(redesigned(sound, shared_records=(pair,)).to_json())
