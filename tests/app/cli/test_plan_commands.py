@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shapband.app.config.toml import to_toml
 from tests.app.cli.test_cli import called, refused
 
 import shapband as sb
 from shapband.app.config.config import Config
+from shapband.app.config.written import to_toml
 
 CONFIG = """
 seed = 3

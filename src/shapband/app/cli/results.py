@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shapband.app.cli.options import Debug, Json, Run
-from shapband.app.cli.program import app
 
 if TYPE_CHECKING:
     from shapband.market.paying.payouts import Payouts
@@ -46,7 +45,6 @@ Level = Annotated[
 ]
 
 
-@app.command()
 def show(run: Run, json: Json = False, debug: Debug = False) -> None:
     """Show a run and its valuation so far."""
     from shapband.app.cli.views import shown
@@ -54,7 +52,6 @@ def show(run: Run, json: Json = False, debug: Debug = False) -> None:
     typer.echo(shown(run, as_json=json))
 
 
-@app.command()
 def verify(run: Run, debug: Debug = False) -> None:
     """Check that everything stored in a run is as it was written.
 
@@ -69,7 +66,6 @@ def verify(run: Run, debug: Debug = False) -> None:
     typer.echo(format_verified(found))
 
 
-@app.command()
 def compare(
     first: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")],
     second: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of another.")],
@@ -91,7 +87,6 @@ def compare(
     typer.echo(view(first, second, comparison))
 
 
-@app.command()
 def export(
     run: Run,
     format: Annotated[  # noqa: A002  the name of the option
@@ -112,7 +107,6 @@ def export(
     write_export(exported(_valuation(run), format.value), format.value, out)
 
 
-@app.command()
 def plot(
     run: Run,
     out: Annotated[
@@ -135,7 +129,6 @@ def plot(
     _valuation(run).plot.save(out, picture)
 
 
-@app.command()
 def report(
     run: Run,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")],
@@ -171,7 +164,6 @@ def report(
     write_page(out, valuation, payouts=paid, status=status)
 
 
-@app.command()
 def payouts(
     run: Run,
     amount: Annotated[str, typer.Option(metavar="AMOUNT", help="What is divided, as 10000.00.")],
@@ -204,7 +196,6 @@ def payouts(
         typer.echo(payouts_json(paid) if json else paid)
 
 
-@app.command()
 def watch(
     run: Run,
     port: Annotated[int, typer.Option(metavar="PORT", help="The port; 0 takes a free one.")] = 0,

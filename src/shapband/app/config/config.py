@@ -15,18 +15,18 @@ from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_vali
 from shapband import datasets
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.app.config import tables
+from shapband.app.config.imports import make_object
 from shapband.app.config.messages import format_error, format_value
 from shapband.app.config.parts import (
     IndexTable,
     ParticipationTable,
     SamplingTable,
     SolverTable,
-    check_part,
+    UtilityTable,
     make_part,
-    make_participation,
+    make_utility,
 )
-from shapband.app.config.sources import join_groups, make_providers
-from shapband.app.config.utilities import make_utility
+from shapband.app.config.sources import join_groups, make_providers, make_trace
 from shapband.checks import MOST, concerning, one_line
 from shapband.engine.plan import Plan, make_plan
 from shapband.engine.workers.base import Workers
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _TASKS = {"wine": datasets.wine, "digits": datasets.digits, "synthetic": datasets.synthetic}
+_PARTS = {"sampling": Sampling, "solver": Solver, "index": Index, "participation": Participation}
 _CLUSTERS = {"dask": ("distributed", "DaskWorkers"), "ray": ("ray", "RayWorkers")}
 
 
@@ -98,7 +99,7 @@ class Config(tables.Table):
         TIMEOUT, description="Seconds that a request to a source may take."
     )
     providers: Annotated[list[tables.ProviderTable], Field(min_length=1)]
-    utility: tables.UtilityTable | None = Field(None, description="By default that of the task.")
+    utility: UtilityTable | None = Field(None, description="By default that of the task.")
     sampling: SamplingTable
     solver: SolverTable | None = Field(
         None, description="By default exact while that costs no more than permutations would."
@@ -113,6 +114,7 @@ class Config(tables.Table):
     budget: tables.BudgetTable | None = None
     prices: tables.PricesTable | None = None
     _text: str = PrivateAttr("")
+    _parts: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @staticmethod
     def read(path: Path) -> Config:
@@ -137,12 +139,10 @@ class Config(tables.Table):
         try:
             config = Config.model_validate(document)
         except ValidationError as error:
-            raise InvalidInput(format_error(error, document)) from None
-        check_part(config.sampling, "sampling")
-        check_part(config.solver, "solver")
-        check_part(config.index, "index")
-        check_part(config.participation, "participation")
+            raise InvalidInput(format_error(error)) from None
         config._text = text
+        # Parts of ours need no data, so their settings are checked by making them here.
+        config._parts = {key: make_part(getattr(config, key), key) for key in _PARTS}
         return config
 
     @property
@@ -158,35 +158,49 @@ class Config(tables.Table):
         """
         sources = [table.source for table in self.providers]
         named = [*sources, self.utility, self.sampling, self.solver, self.index]
-        found = [table.object for table in named if isinstance(table, tables.ObjectTable)]
-        if isinstance(self.utility, tables.EstimatorTable):
-            found.append(self.utility.estimator)
+        found = [
+            getattr(table, key) for table in named if table is not None for key in table.object_keys
+        ]
         if self.scheduler is not None:
             found.append(f"the cluster {self.scheduler}")
         return found
 
-    def build(self, base: Path) -> Built:
-        """Load the data and make all objects; relative paths and modules start from `base`."""
+    def build(self, base: Path, loaded: Plan | None = None) -> Built:
+        """Load the data and make all objects; relative paths and modules start from `base`.
+
+        The providers and the utility of a plan that is `loaded` already are used again.
+        """
         base = base.resolve()
         self._check_cluster()
-        providers, tasks = self._providers(base)
-        utility = make_utility(self.utility, tasks, base)
+        if loaded is None:
+            providers, tasks = self._providers(base)
+            utility = make_utility(self.utility, tasks, base)
+        else:
+            providers, utility = [*loaded.providers], loaded.utility
         plan = make_plan(
             providers,
             utility,
-            sampling=make_part(self.sampling, Sampling, "sampling", base),
-            solver=None if self.solver is None else make_part(self.solver, Solver, "solver", base),
-            index=None if self.index is None else make_part(self.index, Index, "index", base),
             n_games=self.n_games,
             seed=self.seed,
             budget=None if self.budget is None else self.budget.make(),
-            stop=None if self.stop is None else self.stop.make(),
+            stop=None if self.stop is None else self.stop.rule,
             concurrency=self.concurrency,
             timeout=self.timeout,
-            participation=self._participation(base),
             locate=concerning,
+            **self._all_parts(base),
         )
         return Built(plan, self._workers(utility))
+
+    def _all_parts(self, base: Path) -> dict[str, Any]:
+        """The parts of ours, and those that are imported or read from a file."""
+        parts = dict(self._parts)
+        for key, wanted in _PARTS.items():
+            table = getattr(self, key)
+            if isinstance(table, tables.ObjectTable):
+                parts[key] = make_object(table, wanted, key, base)
+            elif isinstance(table, tables.TraceTable):
+                parts[key] = make_trace(table, base, key)
+        return parts
 
     def _providers(self, base: Path) -> tuple[list[Provider | Group], dict[str, Task]]:
         made: list[tuple[str | None, list[Provider | Group]]] = []
@@ -198,9 +212,6 @@ class Config(tables.Table):
             else:
                 made.append((table.group, make_providers(table, base, f"providers[{position}]")))
         return join_groups(made), tasks
-
-    def _participation(self, base: Path) -> Participation | None:
-        return None if self.participation is None else make_participation(self.participation, base)
 
     def _check_cluster(self) -> None:
         if isinstance(self.workers, int):

@@ -22,6 +22,8 @@ from shapband.sources.frames import FrameSource
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shapband.sampling.participation import Participation
+
 # What pandas reads as a missing value by default.
 _MISSING = {
     *("", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "<NA>"),
@@ -61,7 +63,7 @@ def join_groups(
     return players
 
 
-def make_rows(table: tables.CsvTable | tables.ParquetTable, base: Path, key: str) -> Batch:
+def make_rows(table: tables.FileTable, base: Path, key: str) -> Batch:
     """Read validation rows."""
     with concerning(key):
         return FrameSource(read_frame(table, base, key), table.target).records
@@ -95,11 +97,15 @@ def read_frame(
     return frame[_columns(frame, table, path, key, owners)]
 
 
-def read_rounds(table: tables.TraceTable, base: Path, key: str) -> pd.DataFrame:
-    """Read the file of a recorded participation."""
+def make_trace(table: tables.TraceTable, base: Path, key: str) -> Participation:
+    """Make a recorded participation from its file."""
+    from shapband.sampling.trace import Trace
+
     path = base / table.path
     with _reading(path, key):
-        return _read_csv(path, table.separator, (), key)
+        rounds = _read_csv(path, table.separator, (), key)
+    with concerning(f"{key}.path"):
+        return Trace(rounds)
 
 
 @contextmanager
