@@ -21,7 +21,7 @@ def main() -> None:
 
 
 class Commands(TyperGroup):
-    """Runs a command; whatever goes wrong in it is told in one line."""
+    """Runs a command, and prints an error or a warning of it in one line."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run it."""
@@ -30,7 +30,7 @@ class Commands(TyperGroup):
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
         except (KeyboardInterrupt, SystemExit, Exception) as error:
-            code = _tell(error, debug=bool(ctx.obj))
+            code = _report(error, debug=bool(ctx.obj))
             if code is None:
                 raise
             raise typer.Exit(code) from None
@@ -44,7 +44,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
     typer.echo(f"warning: {category.__name__}: {hide(one_line(message))}", err=True)
 
 
-def _tell(error: BaseException, *, debug: bool) -> int | None:
+def _report(error: BaseException, *, debug: bool) -> int | None:
     """Print an error and give the exit code, or None for what the command line handles itself."""
     if isinstance(error, KeyboardInterrupt):
         typer.echo("interrupted", err=True)
@@ -117,7 +117,7 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Take the options of all commands; the help is that of the application."""
+    """Take the options of all commands; the help text is given to the application above."""
 
 
 if __name__ == "__main__":

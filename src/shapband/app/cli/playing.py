@@ -129,7 +129,8 @@ def plan(
         check_place(write, config)
     if out is not None:
         check_new_run(out)
-    given = described.build(config.parent).plan
+    loaded = described.load(config.parent)
+    given = described.build(config.parent, loaded).plan
     check_plannable(given)
     limit = None if given.stop is None else given.stop.time_limit / 60
     found = make_proposals(
@@ -155,7 +156,7 @@ def plan(
     if out is not None:
 
         def play(watch: Watch) -> Valuation:
-            built = Config.parse(text).build(config.parent, loaded=given)
+            built = Config.parse(text).build(config.parent, loaded)
             stored = StoredConfig(text, config.parent)
             return begin(out, built.plan, built.workers, watch, stored, found.pilot.purchases)
 
@@ -180,7 +181,7 @@ def resume(
 ) -> None:
     """Resume an interrupted run.
 
-    The result is that of a run without interruption, and nothing is bought twice. An answer that
+    The result is the same as without interruption, and nothing is bought twice. An answer that
     could not be used is paid for too, so its request is made again only with `--ask-again`.
     """
     from shapband.app.config.config import Config
@@ -215,7 +216,7 @@ def _print_bill(described: Config, base: Path, *, json: bool) -> None:
 
 
 def _play(run: Path, play: Callable[[Watch], Valuation], *, quiet: bool, json: bool) -> None:
-    """Play with a progress display, and print the result unless told not to."""
+    """Play with a progress display, and print the result unless `quiet`."""
     from shapband.app.cli.interrupt import INTERRUPTED, interruptible
     from shapband.app.cli.views import how_to_resume, shown
     from shapband.progress import progress_display

@@ -154,7 +154,9 @@ def report(
 
     status = load(run).status
     valuation = _known(run, status)
-    options = _given(currency, policy, risk_aversion, floor, level)
+    options = _given(
+        currency=currency, policy=policy, risk_aversion=risk_aversion, floor=floor, level=level
+    )
     paid = None if amount is None else _payouts(valuation, amount, options)
     if paid is None and options:
         from shapband.errors import InvalidInput
@@ -187,8 +189,10 @@ def payouts(
     from shapband.app.cli.views import payouts_json
 
     if json and statement is not None:
-        raise typer.BadParameter("a statement is a text: leave out --json")
-    options = _given(currency, policy, risk_aversion, floor, level)
+        raise typer.BadParameter("a statement is plain text: leave out --json")
+    options = _given(
+        currency=currency, policy=policy, risk_aversion=risk_aversion, floor=floor, level=level
+    )
     paid = _payouts(_valuation(run), amount, options)
     if statement is not None:
         typer.echo(paid.statement(statement))
@@ -203,9 +207,9 @@ def watch(
 ) -> None:
     """Serve a page that follows a run, until Ctrl-C.
 
-    The page is that of `report`, made again as games are added. It is read only, and only this
-    machine can open it. The address holds a random token, so that other users of the machine
-    cannot open it.
+    The page is the one that `report` writes, made again as games are added. It is read only, and
+    only this machine can open it. The address holds a random token, so that other users of
+    the machine cannot open it.
     """
     import signal
 
@@ -214,7 +218,7 @@ def watch(
     from shapband.runs.read import load
 
     farewell = "no longer watching; the run goes on"
-    load(run)  # a directory that is no run is told before a page is served
+    load(run)  # refuse a directory that is no run before a page is served
     received = None
     try:
         with WatchServer(run, port) as server, interruptible(lambda: farewell) as received:
@@ -226,21 +230,8 @@ def watch(
             raise typer.Exit(INTERRUPTED) from None
 
 
-def _given(
-    currency: str | None,
-    policy: str | None,
-    risk_aversion: float | None,
-    floor: str | None,
-    level: float | None,
-) -> dict[str, Any]:
-    """Collect the options of payouts that were given."""
-    options = {
-        "currency": currency,
-        "policy": policy,
-        "risk_aversion": risk_aversion,
-        "floor": floor,
-        "level": level,
-    }
+def _given(**options: Any) -> dict[str, Any]:
+    """Collect the options that were given."""
     return {name: option for name, option in options.items() if option is not None}
 
 

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
 
 _WIDTH = 80  # characters of a line of prose
+_FACTS = (  # what JSON shows of a valuation besides its providers
+    *("n_games", "stopped", "stopped_code", "target", "target_code", "seed", "setup", "seconds"),
+    *("evaluations", "failures"),
+)
 
 
 def shown(run: Path, *, as_json: bool, valuation: Valuation | None = None) -> str:
@@ -134,16 +138,8 @@ def status_json(run: Path, status: RunStatus) -> str:
     valuation = status.valuation
     if valuation is not None:
         document |= {
-            "n_games": valuation.n_games,
-            "stopped": valuation.stopped,
-            "stopped_code": valuation.stopped_code,
-            "target": valuation.target,
-            "target_code": valuation.target_code,
-            "seed": valuation.seed,
-            "setup": dict(valuation.setup),
-            "seconds": valuation.seconds,
-            "evaluations": valuation.evaluations,
-            "failures": valuation.failures,
+            **{key: getattr(valuation, key) for key in _FACTS},
+            "setup": dict(valuation.setup),  # a mapping of another type is not JSON
             "access": asdict(valuation.access.total),
             "providers": rows_of(valuation.to_frame().reset_index()),
         }
@@ -166,7 +162,8 @@ def exported(valuation: Valuation, form: str) -> bytes:
         return (json_text(rows_of(valuation.to_frame().reset_index())) + "\n").encode()
     frame = valuation.to_frame()
     if form == "csv":
-        return _harmless(frame).to_csv().encode()
+        harmless = frame.map(lambda cell: csv_cell(cell) if isinstance(cell, str) else cell)
+        return harmless.rename(index=csv_cell).to_csv().encode()
     buffer = io.BytesIO()
     try:
         frame.to_parquet(buffer, engine="pyarrow")
@@ -175,14 +172,6 @@ def exported(valuation: Valuation, form: str) -> bytes:
             "--format parquet needs pyarrow: pip install 'shapband[parquet]'"
         ) from cause
     return buffer.getvalue()
-
-
-def _harmless(frame: pd.DataFrame) -> pd.DataFrame:
-    """Make every string of a frame harmless for a spreadsheet."""
-    cells = frame.reset_index()
-    return cells.map(lambda cell: csv_cell(cell) if isinstance(cell, str) else cell).set_index(
-        cells.columns[0]
-    )
 
 
 def write_export(content: bytes, form: str, out: Path | None) -> None:
@@ -272,7 +261,7 @@ def bill_json(bill: Bill) -> str:
 
 
 def payouts_json(paid: Payouts) -> str:
-    """Show payouts to a program; amounts are texts, so that no digit is lost."""
+    """Show payouts to a program; amounts are strings, so that no digit is lost."""
     document = {
         "amount": str(paid.amount),
         "currency": paid.currency,

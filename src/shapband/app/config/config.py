@@ -56,6 +56,14 @@ class Built:
     workers: Workers
 
 
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """The providers of a configuration with their data, and the tasks among their sources."""
+
+    providers: list[Provider | Group]
+    tasks: dict[str, Task]
+
+
 class Config(tables.Table):
     """A run of shapband: providers, utility, sampling, solver, games, budget and workers.
 
@@ -99,7 +107,7 @@ class Config(tables.Table):
         TIMEOUT, description="Seconds that a request to a source may take."
     )
     providers: Annotated[list[tables.ProviderTable], Field(min_length=1)]
-    utility: UtilityTable | None = Field(None, description="By default that of the task.")
+    utility: UtilityTable | None = Field(None, description="By default the utility of the task.")
     sampling: SamplingTable
     solver: SolverTable | None = Field(
         None, description="By default exact while that costs no more than permutations would."
@@ -130,7 +138,7 @@ class Config(tables.Table):
 
     @staticmethod
     def parse(text: str) -> Config:
-        """Read a text; errors name the key and the rule."""
+        """Read a TOML document; errors name the key and the rule."""
         try:
             document = tomllib.loads(text)
         except (ValueError, RecursionError) as cause:
@@ -165,20 +173,17 @@ class Config(tables.Table):
             found.append(f"the cluster {self.scheduler}")
         return found
 
-    def build(self, base: Path, loaded: Plan | None = None) -> Built:
-        """Load the data and make all objects; relative paths and modules start from `base`.
+    def build(self, base: Path, loaded: Loaded | None = None) -> Built:
+        """Make all objects; relative paths and modules start from `base`.
 
-        The providers and the utility of a plan that is `loaded` already are used again.
+        The data is loaded, unless it was `loaded` before.
         """
         base = base.resolve()
         self._check_cluster()
-        if loaded is None:
-            providers, tasks = self._providers(base)
-            utility = make_utility(self.utility, tasks, base)
-        else:
-            providers, utility = [*loaded.providers], loaded.utility
+        loaded = loaded or self.load(base)
+        utility = make_utility(self.utility, loaded.tasks, base)
         plan = make_plan(
-            providers,
+            loaded.providers,
             utility,
             n_games=self.n_games,
             seed=self.seed,
@@ -202,7 +207,9 @@ class Config(tables.Table):
                 parts[key] = make_trace(table, base, key)
         return parts
 
-    def _providers(self, base: Path) -> tuple[list[Provider | Group], dict[str, Task]]:
+    def load(self, base: Path) -> Loaded:
+        """Load the data of all providers; relative paths and modules start from `base`."""
+        base = base.resolve()
         made: list[tuple[str | None, list[Provider | Group]]] = []
         tasks: dict[str, Task] = {}
         for position, table in enumerate(self.providers):
@@ -211,7 +218,7 @@ class Config(tables.Table):
                 made.append((table.group, [*task.providers]))
             else:
                 made.append((table.group, make_providers(table, base, f"providers[{position}]")))
-        return join_groups(made), tasks
+        return Loaded(join_groups(made), tasks)
 
     def _check_cluster(self) -> None:
         if isinstance(self.workers, int):
@@ -233,16 +240,16 @@ class Config(tables.Table):
 
     @model_validator(mode="before")
     @classmethod
-    def _know_the_workers(cls, given: Any) -> Any:
+    def _check_workers(cls, given: Any) -> Any:
         workers = given.get("workers", 1) if isinstance(given, dict) else 1
         count = type(workers) is int and (workers >= 1 or workers == -1)
         if not count and workers not in list(_CLUSTERS):
-            rule = 'must be a whole number of at least 1, -1 for one a core, "dask" or "ray"'
+            rule = 'must be a whole number of at least 1, -1 for one per core, "dask" or "ray"'
             raise tables.broken(f"{rule}; received {format_value(workers)}", "workers")
         return given
 
     @model_validator(mode="after")
-    def _match_scheduler_and_workers(self) -> Config:
+    def _check_scheduler(self) -> Config:
         if self.workers == "dask" and self.scheduler is None:
             raise tables.broken(
                 'must be given with workers = "dask", such as tcp://host:8786', "scheduler"

@@ -189,7 +189,7 @@ UtilityTable = Annotated[Table, _kinds(UTILITIES, object=ObjectUtility)]
 def make_part(table: Table | None, key: str) -> Any:
     """Make a part of ours, or None if there is none, or one that is to be loaded.
 
-    The errors of a class begin with its name, those of the file with the key.
+    The errors of a class begin with its name; here they begin with the key of the file.
     """
     if not isinstance(table, PartTable):
         return None
@@ -204,7 +204,7 @@ def make_part(table: Table | None, key: str) -> Any:
 
 
 def make_utility(table: Table | None, tasks: Mapping[str, Task], base: Path) -> Utility:
-    """Make the utility of a table, or take that of the task among the sources."""
+    """Make the utility of a table, or take the utility of the task among the sources."""
     if table is None:
         return _only_task(tasks, "utility").utility
     with concerning("utility"):

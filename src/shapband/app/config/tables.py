@@ -166,7 +166,7 @@ class Split(Table):
     by: Text | None = Field(
         None,
         description="The column that names the provider of each record: one provider for each "
-        "of its values. Leave it out if the whole file is one provider's.",
+        "of its values. Leave it out if the whole file belongs to one provider.",
     )
     group: Text | None = Field(
         None,
@@ -176,11 +176,11 @@ class Split(Table):
 
 
 class CsvSource(CsvTable, Split):
-    """A CSV file: one provider's, or that of several distinguished by the column `by`."""
+    """A CSV file of one provider, or of several that the column `by` names."""
 
 
 class ParquetSource(ParquetTable, Split):
-    """A Parquet file: one provider's, or that of several distinguished by the column `by`."""
+    """A Parquet file of one provider, or of several that the column `by` names."""
 
 
 class ObjectSource(ObjectTable):
@@ -206,7 +206,7 @@ class ProviderTable(Table):
     source: SourceTable
 
     @model_validator(mode="after")
-    def _name_whom_the_source_does_not(self) -> ProviderTable:
+    def _check_names(self) -> ProviderTable:
         source = self.source
         if isinstance(source, TaskSource) and self.name is not None:
             raise broken("must be left out: a task brings the names of its providers", "name")
