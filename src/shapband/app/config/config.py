@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from shapband.datasets.task import Task
 
 VERSION = 1
-_TASKS = {"wine": datasets.wine, "digits": datasets.digits, "synthetic": datasets.synthetic}
 _PARTS = {"sampling": Sampling, "solver": Solver, "index": Index, "participation": Participation}
 _CLUSTERS = {"dask": ("distributed", "DaskWorkers"), "ray": ("ray", "RayWorkers")}
 
@@ -214,7 +213,7 @@ class Config(tables.Table):
         tasks: dict[str, Task] = {}
         for position, table in enumerate(self.providers):
             if isinstance(table.source, tables.TaskSource):
-                task = tasks[table.source.task] = _TASKS[table.source.task]()
+                task = tasks[table.source.task] = getattr(datasets, table.source.task)()
                 made.append((table.group, [*task.providers]))
             else:
                 made.append((table.group, make_providers(table, base, f"providers[{position}]")))
