@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shapband.app.cli.options import Debug, Json, Out, Quiet, Run
+from shapband.app.cli.options import ConfigFile, Debug, Json, Out, Quiet, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shapband.app.config.config import Config
     from shapband.engine.play import Watch
     from shapband.valuation.valuation import Valuation
 
@@ -35,7 +34,7 @@ def init(
 
 
 def run(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file.")],
+    config: ConfigFile,
     out: Out = None,
     dry_run: Annotated[
         bool,
@@ -58,7 +57,12 @@ def run(
         raise typer.BadParameter("is needed, unless --dry-run is given", param_hint="--out")
     described = Config.read(config)
     if dry_run or out is None:
-        _print_bill(described, config.parent, json=json)
+        from shapband.app.cli.views import bill_json
+        from shapband.market.planning.bill import foresee
+
+        prices = None if described.prices is None else described.prices.prices
+        bill = foresee(described.build(config.parent).plan, prices)
+        typer.echo(bill_json(bill) if json else bill)
         return
 
     def play(watch: Watch) -> Valuation:
@@ -70,7 +74,7 @@ def run(
 
 
 def plan(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file.")],
+    config: ConfigFile,
     minutes: Annotated[
         float | None,
         typer.Option(
@@ -204,15 +208,6 @@ def resume(
         return resume_run(run, built.plan, built.workers, watch, warn, ask_again=ask_again)
 
     _play(run, play, quiet=quiet, json=json)
-
-
-def _print_bill(described: Config, base: Path, *, json: bool) -> None:
-    from shapband.app.cli.views import bill_json
-    from shapband.market.planning.bill import foresee
-
-    prices = None if described.prices is None else described.prices.prices
-    bill = foresee(described.build(base).plan, prices)
-    typer.echo(bill_json(bill) if json else bill)
 
 
 def _play(run: Path, play: Callable[[Watch], Valuation], *, quiet: bool, json: bool) -> None:

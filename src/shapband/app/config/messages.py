@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
-from shapband.checks import nearest, one_line
+from shapband.checks import one_line
 
 _LONGEST = 60  # characters of a received value that are shown
 _RULES = {
@@ -23,44 +22,27 @@ _RULES = {
     "list_type": "must be a list",
     "dict_type": "must be a table",
     "model_type": "must be a table",
-    "model_attributes_type": "must be a table",
     "too_short": "must have at least {min_length} items",
     "string_too_short": "must have at least {min_length} characters",
     "string_too_long": "must have at most {max_length} characters",
     "string_pattern_mismatch": "must have the form module:name",
     "literal_error": "must be one of {expected}",
-    "unknown_key": "is not a known key",
     "rule": "{rule}",
 }
-_WITHOUT_VALUE = {"missing", "unknown_key", "rule"}
 
 
 def format_error(error: ValidationError) -> str:
     """Describe the first error of a document, and count the others."""
     every = error.errors(include_url=False)
-    first = every[0]
-    context = {name: _short(one) for name, one in first.get("ctx", {}).items()}
-    kind = first["type"]
-    path = key_path(first["loc"])
-    if context.get("key"):
-        path = f"{path}.{context['key']}".lstrip(".")
+    first, more = every[0], len(every) - 1
+    kind, context = first["type"], {name: _short(one) for name, one in first.get("ctx", {}).items()}
+    keys = [*first["loc"], *filter(None, [context.get("key")])]
+    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
     rule = _RULES[kind].format_map(context) if kind in _RULES else one_line(first["msg"])
-    text = f"{path}: {rule}" if path else rule
-    text += _received(kind, first["input"], context)
-    more = len(every) - 1
-    return one_line(text) + (f" (and {more} more error{'s' * (more > 1)})" if more else "")
-
-
-def key_path(loc: Sequence[int | str]) -> str:
-    """Write pydantic's location as a key of the file.
-
-    Examples
-    --------
-    >>> key_path(("providers", 0, "name"))
-    'providers[0].name'
-    """
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc)
-    return path.lstrip(".")
+    if kind not in ("missing", "rule"):
+        rule += f"; received {format_value(first['input'])}"
+    line = one_line(f"{path}: {rule}" if path else rule)
+    return line + (f" (and {more} more error{'s' * (more > 1)})" if more else "")
 
 
 def format_value(value: object) -> str:
@@ -70,12 +52,6 @@ def format_value(value: object) -> str:
     plain = repr(value) if isinstance(value, (str, int, float, list)) else str(value)
     text = "a table" if isinstance(value, dict) else one_line(plain)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _received(kind: str, value: object, context: Mapping[str, Any]) -> str:
-    if kind == "unknown_key":
-        return f"; {nearest(context['key'], context['known'])}"
-    return "" if kind in _WITHOUT_VALUE else f"; received {format_value(value)}"
 
 
 def _short(limit: Any) -> Any:

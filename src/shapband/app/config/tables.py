@@ -25,7 +25,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from shapband.access.budget import Budget
 from shapband.app.config.messages import format_value
-from shapband.checks import MOST
+from shapband.checks import MOST, nearest
 from shapband.errors import InvalidInput
 from shapband.estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
 
@@ -72,8 +72,8 @@ class Table(BaseModel):
         if isinstance(given, dict):
             for key in given:
                 if key not in cls.model_fields:
-                    known = {"key": str(key), "known": sorted(cls.model_fields)}
-                    raise PydanticCustomError("unknown_key", "unknown key", known)
+                    remedy = nearest(key, sorted(cls.model_fields))
+                    raise broken(f"is not a known key; {remedy}", key)
         return given
 
 
