@@ -116,23 +116,19 @@ def plan(
     from shapband.app.cli.views import proposals_json
     from shapband.app.config.config import Config
     from shapband.app.config.written import (
-        check_new_run,
-        check_place,
+        check_outputs,
         check_plannable,
         draw_size,
         local_workers,
         planned_text,
-        write_planned,
+        write_new,
     )
     from shapband.market.plan import plan as make_proposals
     from shapband.runs.run import StoredConfig, begin
 
     described = Config.read(config)
     n_jobs = local_workers(described)
-    if write is not None:
-        check_place(write, config)
-    if out is not None:
-        check_new_run(out)
+    check_outputs(config, write, out)
     loaded = described.load(config.parent)
     given = described.build(config.parent, loaded).plan
     check_plannable(given)
@@ -156,7 +152,7 @@ def plan(
         typer.echo(proposals_json(found) if json else found)
     text = planned_text(described, found.recommended)
     if write is not None:
-        write_planned(text, write)
+        write_new(write, text, f"--write {write}")
     if out is not None:
 
         def play(watch: Watch) -> Valuation:

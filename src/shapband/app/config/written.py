@@ -29,7 +29,21 @@ def write_starter(path: Path) -> None:
     folder = files("shapband.app.config")
     schema = Path(str(folder.joinpath("shapband.schema.json"))).as_uri()
     text = folder.joinpath("starter.toml").read_text(encoding="utf-8")
-    _write_new(path, text.format(schema=schema, file=path.name), str(path), ", or move it away")
+    write_new(path, text.format(schema=schema, file=path.name), str(path), ", or move it away")
+
+
+def write_new(path: Path, text: str, name: str, remedy: str = "") -> None:
+    """Write a file that does not exist yet; `name` is its name in errors."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as cause:
+        raise InvalidInput(
+            f"{name} exists and was not changed: name another file{remedy}"
+        ) from cause
+    except OSError as cause:
+        reason = (cause.strerror or str(cause)).lower()
+        raise InvalidInput(f"{name} cannot be written: {reason}") from cause
 
 
 def draw_size(sampling: Sampling) -> int:
@@ -81,26 +95,17 @@ def planned_text(config: Config, row: Proposal) -> str:
     return "# written by `shapband plan`\n" + to_toml(document)
 
 
-def write_planned(text: str, path: Path) -> None:
-    """Write a new file; `check_place` was called before anything was bought."""
-    _write_new(path, text, f"--write {path}")
-
-
-def check_new_run(out: Path) -> None:
-    """Check, before anything is bought, that a run can be begun in a directory."""
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise InvalidInput(f"--out {out} exists: name a new or empty directory")
-
-
-def check_place(path: Path, config: Path) -> None:
-    """Check, before anything is bought, that the file can be written."""
-    if path.resolve().parent != config.resolve().parent:
+def check_outputs(config: Path, write: Path | None, out: Path | None) -> None:
+    """Check, before anything is bought, that a file and a run can be written."""
+    if write is not None and write.resolve().parent != config.resolve().parent:
         raise InvalidInput(
-            f"--write {path} must be in the folder of {config}, because relative paths in it "
+            f"--write {write} must be in the folder of {config}, because relative paths in it "
             "start there"
         )
-    if path.exists():
-        raise InvalidInput(f"--write {path} exists and was not changed: name another file")
+    if write is not None and write.exists():
+        raise InvalidInput(f"--write {write} exists and was not changed: name another file")
+    if out is not None and out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise InvalidInput(f"--out {out} exists: name a new or empty directory")
 
 
 def to_toml(document: Mapping[str, Any]) -> str:
@@ -144,17 +149,3 @@ def _value(value: Any) -> str:
 def _text(text: str) -> str:
     """Quote a string. TOML escapes as JSON does, and the character 127 as well."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _write_new(path: Path, text: str, name: str, remedy: str = "") -> None:
-    """Write a file that does not exist yet; `name` is its name in errors."""
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as cause:
-        raise InvalidInput(
-            f"{name} exists and was not changed: name another file{remedy}"
-        ) from cause
-    except OSError as cause:
-        reason = (cause.strerror or str(cause)).lower()
-        raise InvalidInput(f"{name} cannot be written: {reason}") from cause
