@@ -20,8 +20,8 @@ import shapband as sb
 FILES = [
     "py.typed",
     "__init__.pyi",
-    "config/starter.toml",
-    "config/shapband.schema.json",
+    "app/config/starter.toml",
+    "app/config/shapband.schema.json",
     "datasets/winequality-white.csv.gz",
     "datasets/WINE-LICENSE.md",
     "report/templates/page.html.jinja",

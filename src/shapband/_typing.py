@@ -1,12 +1,20 @@
-"""Names for the array types that cross module borders."""
+"""Names for types that cross module borders: arrays, and arguments with a rule.
 
-from typing import Any, TypeAlias
+The rules are read by the configuration, which refuses other numbers with the key that holds them.
+"""
+
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from annotated_types import Ge, Gt
+from numpy.typing import ArrayLike, NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 MemberArray: TypeAlias = NDArray[np.uint8]  # a coalition in each row, 1 for its members
 AnyArray: TypeAlias = NDArray[Any]
+Row: TypeAlias = Annotated[ArrayLike, "of one dimension"]
+Positive: TypeAlias = Annotated[float, Gt(0)]
+NonNegative: TypeAlias = Annotated[float, Ge(0)]
+Whole: TypeAlias = Annotated[int, Ge(0)]

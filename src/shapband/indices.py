@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shapband._typing import FloatArray
+from shapband._typing import FloatArray, Positive
 from shapband.checks import check_number, described, error_line, written
 from shapband.errors import InvalidInput
 
@@ -95,8 +95,8 @@ class Beta(Index):
     [0.571, 0.286, 0.114, 0.029]
     """
 
-    alpha: float
-    beta: float
+    alpha: Positive
+    beta: Positive
 
     def __post_init__(self) -> None:
         for name in ("alpha", "beta"):

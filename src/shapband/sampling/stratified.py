@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shapband._typing import Positive
 from shapband.access.access import Access
 from shapband.checks import check_whole
 from shapband.providers import Provider
@@ -45,7 +46,7 @@ class Stratified(Sampling):
 
     n_pool: int
     n_boot: int
-    alpha: float
+    alpha: Positive
 
     def __post_init__(self) -> None:
         check_whole("Stratified: n_pool", self.n_pool, 2, " (one record tells nothing)")

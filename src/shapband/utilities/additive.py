@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from shapband._facts import facts
-from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband._typing import FloatArray, IntArray, MemberArray, Row
 from shapband.checks import check_number, check_row
 from shapband.coalitions import members
 from shapband.errors import InvalidInput
@@ -37,7 +36,7 @@ class AdditiveUtility(MergeableUtility):
 
     any_order = True
 
-    def __init__(self, weights: ArrayLike | None = None, *, empty: float = 0.0) -> None:
+    def __init__(self, weights: Row | None = None, *, empty: float = 0.0) -> None:
         self.empty = check_number("AdditiveUtility: empty", empty)
         self.weights = None if weights is None else check_row("AdditiveUtility: weights", weights)
         weighted = () if self.weights is None else (f"{len(self.weights)} weights",)

@@ -7,10 +7,11 @@ from numpy.typing import ArrayLike
 
 from shapband import kernels
 from shapband._facts import facts
-from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband._typing import FloatArray, IntArray, MemberArray, Positive
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.utilities.class_sums import ClassSumsUtility
+from shapband.utilities.classification import ClassScore
 from shapband.utilities.magnitudes import FARTHEST
 from shapband.utilities.scores import Empty
 
@@ -52,9 +53,9 @@ class GaussianNBUtility(ClassSumsUtility):
         self,
         X_val: ArrayLike,
         y_val: ArrayLike,
-        score: str = "accuracy",
+        score: ClassScore = "accuracy",
         *,
-        var_smoothing: float = 1e-9,
+        var_smoothing: Positive = 1e-9,
         empty: Empty = None,
     ) -> None:
         self._smoothing = check_number("GaussianNBUtility: var_smoothing", var_smoothing)

@@ -8,6 +8,7 @@ from shapband import kernels
 from shapband._facts import facts
 from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.utilities.class_sums import ClassSumsUtility
+from shapband.utilities.classification import ClassScore
 from shapband.utilities.scores import Empty
 
 
@@ -54,7 +55,7 @@ class LDAUtility(ClassSumsUtility):
         self,
         X_val: ArrayLike,
         y_val: ArrayLike,
-        score: str = "accuracy",
+        score: ClassScore = "accuracy",
         *,
         empty: Empty = None,
     ) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shapband import kernels
 from shapband._facts import facts, name_of
-from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
+from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray, NonNegative
 from shapband.checks import check_number
 from shapband.coalitions import mask_rows, row_masks
 from shapband.errors import InvalidInput
@@ -52,7 +52,7 @@ from shapband.utilities.minimum_norm import (
     nearly_dependent,
     with_rounding,
 )
-from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
+from shapband.utilities.scores import Empty, Score, check_empty, check_score, score_from_mse
 
 # Change of a score, relative to scores above 1, by another rounding of sums of products.
 _UNCERTAIN = 1e-5
@@ -126,9 +126,9 @@ class LinearUtility(MergeableUtility):
         self,
         X_val: ArrayLike,
         y_val: ArrayLike,
-        score: str = "inverse_mse",
+        score: Score = "inverse_mse",
         *,
-        alpha: float = 0.0,
+        alpha: NonNegative = 0.0,
         embed: Any = None,
         empty: Empty = None,
     ) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shapband import kernels
 from shapband._facts import facts, name_of
-from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband._typing import FloatArray, IntArray, MemberArray, Positive
 from shapband.checks import check_number
 from shapband.coalitions import mask_rows, row_masks
 from shapband.errors import InvalidInput
@@ -24,7 +24,7 @@ from shapband.utilities.base import (
     Utility,
     validation_facts,
 )
-from shapband.utilities.classification import baseline_score, check_class_score
+from shapband.utilities.classification import ClassScore, baseline_score, check_class_score
 from shapband.utilities.embed import BatchCache, Embedding
 from shapband.utilities.faults import warn_of_lone_labels
 from shapband.utilities.labels import check_labels, label_codes
@@ -84,8 +84,8 @@ class LogisticUtility(Utility):
         self,
         X_val: ArrayLike,
         y_val: ArrayLike,
-        C: float = 1.0,
-        score: str = "accuracy",
+        C: Positive = 1.0,
+        score: ClassScore = "accuracy",
         *,
         empty: Empty = None,
         embed: Any = None,

@@ -27,7 +27,7 @@ from shapband.utilities.base import (
 from shapband.utilities.by_rows import prefixes_by_rows, table_by_rows
 from shapband.utilities.labels import check_labels, most_frequent, ordered_codes
 from shapband.utilities.magnitudes import check_features_magnitude, check_targets_magnitude
-from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
+from shapband.utilities.scores import Empty, Score, check_empty, check_score, score_from_mse
 
 Task = Literal["regression", "classification"]
 Weights = Literal["uniform", "distance"]
@@ -79,7 +79,7 @@ class NeighborUtility(MergeableUtility):
         y_val: ArrayLike,
         k: int = 1,
         task: Task | None = None,
-        score: str = "inverse_mse",
+        score: Score = "inverse_mse",
         *,
         weights: Weights = "uniform",
         empty: Empty = None,

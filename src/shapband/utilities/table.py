@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import MinLen
 from numpy.typing import ArrayLike
 
 from shapband._typing import FloatArray, IntArray, MemberArray
@@ -32,7 +33,7 @@ class TableUtility(MergeableUtility):
 
     uses_records = False
 
-    def __init__(self, values: ArrayLike) -> None:
+    def __init__(self, values: Annotated[ArrayLike, MinLen(2)]) -> None:
         self.values = check_row("TableUtility: values", values)
         n = self.values.size.bit_length() - 1
         if self.values.size != 2**n or n < 1:

@@ -156,6 +156,19 @@ def test_show_prints_a_table(runs):
     assert sum(line.startswith("alcohol") for line in printed.splitlines()) == 10
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_run_prints_the_valuation_that_it_received(tmp_path, monkeypatch, form):
+    (tmp_path / "run.toml").write_text(
+        'n_games = 5\nseed = 0\nproviders = [{ source = { kind = "task", task = "wine" } }]\n'
+        'sampling = { kind = "fresh", n_sample = 20 }\n'
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr("shapband.runs.read.load", None)  # so that the run cannot be read back
+        printed = called("run", tmp_path / "run.toml", "--out", tmp_path / "out", *form)
+    assert printed.exit_code == 0, printed.output
+    assert printed.stdout == called("show", tmp_path / "out", *form).stdout
+
+
 def test_resuming_a_finished_run_shows_it(runs):
     assert called("resume", runs / "one").stdout == called("show", runs / "one").stdout
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import PATIENCE
 
-COMMAND = [sys.executable, str(Path(__file__).parents[1] / "command.py")]
+COMMAND = [sys.executable, str(Path(__file__).parents[2] / "command.py")]
 SLOW = """
 n_games = {games}
 seed = 0

@@ -10,7 +10,7 @@ from tests.app.cli.test_cli import called, refused
 
 import shapband as sb
 from shapband.app.config.config import Config
-from shapband.app.config.toml import to_toml
+from shapband.app.config.written import to_toml
 
 CONFIG = """
 seed = 3
@@ -189,3 +189,27 @@ def test_the_folder_of_the_configuration_may_be_named_in_any_way(config, tmp_pat
     monkeypatch.chdir(tmp_path)
     assert called("plan", "run.toml", *QUICK, "--quiet", "--write", "new.toml").exit_code == 0
     assert Path("new.toml").exists()
+
+
+def test_the_data_of_a_plan_that_is_played_is_loaded_once(config, tmp_path, monkeypatch):
+    (tmp_path / "counted_source.py").write_text(
+        "import numpy as np, shapband as sb\n"
+        "made = []\n"
+        "class Counted(sb.ArraySource):\n"
+        "    def __init__(self, shift):\n"
+        "        made.append(shift)\n"
+        "        super().__init__(np.arange(300.0).reshape(-1, 1), np.arange(300.0) % 7 + shift)\n"
+    )
+    source = '{ kind = "object", object = "counted_source:Counted", options = { shift = %d } }'
+    providers = ", ".join(f'{{ name = "{n}", source = {source % n} }}' for n in range(3))
+    config.write_text(
+        f"seed = 3\nn_games = 10\nproviders = [{providers}]\n"
+        'sampling = { kind = "fresh", n_sample = 20 }\nutility = { kind = "additive" }\n'
+        "budget = { records = 9000 }\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    result = called("plan", config, *QUICK, "--quiet", "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    import counted_source
+
+    assert counted_source.made == [0, 1, 2]

@@ -12,7 +12,7 @@ import pytest
 
 from shapband.app.cli.interrupt import interruptible
 
-COMMAND = Path(__file__).parents[1] / "command.py"
+COMMAND = Path(__file__).parents[2] / "command.py"
 CONFIG = """
 n_games = 40
 seed = 0

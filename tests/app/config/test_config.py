@@ -1,6 +1,7 @@
 """A configuration becomes the plan that it describes."""
 
 import hashlib
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -452,3 +453,17 @@ def test_fingerprints_see_every_change(change):
 def test_a_source_that_is_not_in_memory_is_described():
     prints = prints_of(Config.parse(WINE.replace("wine", "synthetic")).build(Path()))
     assert set(prints.values()) == {"FunctionSource, not in memory"}
+
+
+def test_only_the_classes_that_a_file_names_are_imported():
+    code = (
+        "import sys; from pathlib import Path; from shapband.app.config.config import Config\n"
+        f"Config.parse({WINE!r}).build(Path())\n"
+        "print(*(name for name in sys.modules if name.startswith('shapband.')))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    found = done.stdout.split()
+    assert "shapband.utilities.linear" in found
+    for other in ("shapband.market", "shapband.utilities.bayes", "shapband.solvers.balanced"):
+        assert other not in found

@@ -1,11 +1,14 @@
-"""Samplings and solvers in a configuration: tables from dataclasses, and objects of one's own."""
+"""Parts in a configuration: tables from the signatures of classes, and objects of one's own."""
 
+import inspect
+import json
 from pathlib import Path
 
 import pytest
 
 import shapband as sb
 from shapband.app.config.config import Config
+from shapband.app.config.parts import UTILITIES
 from shapband.errors import InvalidInput
 
 WINE = 'providers = [{ source = { kind = "task", task = "wine" } }]\nn_games = 6\nseed = 0\n'
@@ -178,3 +181,55 @@ def test_a_solver_that_does_not_fit_the_providers_names_its_table():
     )
     with pytest.raises(InvalidInput, match=r"^solver: BalancedPermutation: n_iter .* use 20$"):
         Config.parse(text).build(Path())
+
+
+def test_every_utility_but_functions_has_a_kind():
+    public = {name: getattr(sb, name) for name in sb.__all__}
+    utilities = {
+        name
+        for name, one in public.items()
+        if inspect.isclass(one) and issubclass(one, sb.Utility) and not inspect.isabstract(one)
+    }
+    assert utilities - {"FunctionUtility"} == set(UTILITIES.values())
+
+
+@pytest.mark.parametrize("name", UTILITIES.values())
+def test_the_table_of_a_utility_follows_from_its_class(name):
+    table = Config.model_json_schema()["$defs"][f"{name}Table"]
+    parameters = dict(inspect.signature(getattr(sb, name)).parameters)
+    if "X_val" in parameters:
+        assert "validation" in table["properties"]
+        del parameters["X_val"], parameters["y_val"]
+    parameters.pop("embed", None)  # a fitted transformer cannot be written in a file
+    for key, parameter in parameters.items():
+        found = table["properties"][key]
+        assert found["description"]
+        if parameter.default is parameter.empty:
+            assert key in table["required"]
+        elif parameter.default is not None:
+            assert found["default"] == json.loads(json.dumps(parameter.default))  # lists of tuples
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (sb.Blocks, f"{WINE}sampling = {{ kind = 'blocks', n_pool = 50, n_sample = 20 }}"),
+        (sb.Permutation, f"{FRESH}solver = {{ kind = 'permutation', n_iter = 7 }}"),
+        (sb.Beta, f"{FRESH}index = {{ kind = 'beta', alpha = 2, beta = 1 }}"),
+        (sb.Cohort, f"{FRESH}participation = {{ kind = 'cohort', k = 3 }}"),
+        (sb.Precision, f"{FRESH}stop = {{ absolute = 0.1 }}"),
+        (sb.Prices, f"{FRESH}prices = {{ record = 1 }}"),
+    ],
+)
+def test_every_part_is_made_once(monkeypatch, made, text):
+    count, init = [], made.__init__
+
+    def counted(self, *args, **options):
+        count.append(self)
+        init(self, *args, **options)
+
+    monkeypatch.setattr(made, "__init__", counted)
+    config = Config.parse(text)
+    plan = config.build(Path()).plan
+    assert config.prices is None or config.prices.prices is count[0]
+    assert len(count) == 1, plan

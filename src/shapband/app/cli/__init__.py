@@ -1,1 +1,4 @@
-"""The command line: `app` holds the commands, `views` what they print, `interrupt` Ctrl-C."""
+"""The command line: `app` is the program, `playing` and `results` hold its commands.
+
+`views` is what they print, `interrupt` handles Ctrl-C, and `watch` serves the page of a run.
+"""

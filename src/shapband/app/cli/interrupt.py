@@ -13,7 +13,7 @@ from types import FrameType
 
 INTERRUPTED = 130  # the exit code of a program ended by Ctrl-C
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PATIENCE = 1.0  # seconds before the user is told what is waited for
+_PATIENCE = 1.0  # seconds until a line says which requests are waited for
 _NOTICE = "requests under way are finished first; Ctrl-C again leaves at once"
 _END = 0  # no signal has this number
 
@@ -72,7 +72,7 @@ def interruptible(farewell: Callable[[], str]) -> Iterator[Received | None]:
 
     KeyboardInterrupt is raised at the latest at the end: code of others may have caught it before,
     Python drops exceptions in finalizers, and a signal may come after the last line. So a process
-    that was told to end never ends as if it had not been told.
+    that received a signal never ends with the exit code of success.
     """
     if threading.current_thread() is not threading.main_thread():
         yield None

@@ -20,6 +20,7 @@ Debug = Annotated[
         "--debug", callback=_remember_debug, is_eager=True, help="Show the full trace of an error."
     ),
 ]
+ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file.")]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The directory of the run.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress and no result.")]
 Out = Annotated[

@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shapband.app.cli.options import Debug, Json, Out, Quiet, Run
-from shapband.app.cli.program import app
+from shapband.app.cli.options import ConfigFile, Debug, Json, Out, Quiet, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shapband.app.config.config import Config
     from shapband.engine.play import Watch
-    from shapband.market.planning.proposals import Proposals
+    from shapband.valuation.valuation import Valuation
 
 
-@app.command()
 def init(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path(
         "shapband.toml"
@@ -30,15 +27,14 @@ def init(
     It runs as it is, and its comments say what else can stand in it. A file that exists is left
     alone.
     """
-    from shapband.app.config.starter import write_starter
+    from shapband.app.config.written import write_starter
 
     write_starter(file)
     typer.echo(f"wrote {file}; next: shapband run {file} --out my-run")
 
 
-@app.command()
 def run(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file.")],
+    config: ConfigFile,
     out: Out = None,
     dry_run: Annotated[
         bool,
@@ -61,20 +57,24 @@ def run(
         raise typer.BadParameter("is needed, unless --dry-run is given", param_hint="--out")
     described = Config.read(config)
     if dry_run or out is None:
-        _print_bill(described, config.parent, json=json)
+        from shapband.app.cli.views import bill_json
+        from shapband.market.planning.bill import foresee
+
+        prices = None if described.prices is None else described.prices.prices
+        bill = foresee(described.build(config.parent).plan, prices)
+        typer.echo(bill_json(bill) if json else bill)
         return
 
-    def play(watch: Watch) -> None:
+    def play(watch: Watch) -> Valuation:
         built = described.build(config.parent)
         stored = StoredConfig(described.text, config.parent)
-        begin(out, built.plan, built.workers, watch, stored)
+        return begin(out, built.plan, built.workers, watch, stored)
 
     _play(out, play, quiet=quiet, json=json)
 
 
-@app.command()
 def plan(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file.")],
+    config: ConfigFile,
     minutes: Annotated[
         float | None,
         typer.Option(
@@ -115,24 +115,22 @@ def plan(
     """
     from shapband.app.cli.views import proposals_json
     from shapband.app.config.config import Config
-    from shapband.app.config.planned import (
-        check_new_run,
-        check_place,
+    from shapband.app.config.written import (
+        check_outputs,
         check_plannable,
         draw_size,
         local_workers,
         planned_text,
-        write_planned,
+        write_new,
     )
     from shapband.market.plan import plan as make_proposals
+    from shapband.runs.run import StoredConfig, begin
 
     described = Config.read(config)
     n_jobs = local_workers(described)
-    if write is not None:
-        check_place(write, config)
-    if out is not None:
-        check_new_run(out)
-    given = described.build(config.parent).plan
+    check_outputs(config, write, out)
+    loaded = described.load(config.parent)
+    given = described.build(config.parent, loaded).plan
     check_plannable(given)
     limit = None if given.stop is None else given.stop.time_limit / 60
     found = make_proposals(
@@ -141,7 +139,7 @@ def plan(
         n_sample=draw_size(given.sampling),
         budget=given.budget,
         minutes=limit if minutes is None and limit != float("inf") else minutes,
-        prices=None if described.prices is None else described.prices.make(),
+        prices=None if described.prices is None else described.prices.prices,
         money=money,
         error=error,
         seed=described.seed,
@@ -154,12 +152,17 @@ def plan(
         typer.echo(proposals_json(found) if json else found)
     text = planned_text(described, found.recommended)
     if write is not None:
-        write_planned(text, write, config)
+        write_new(write, text, f"--write {write}")
     if out is not None:
-        _play_planned(found, text, config.parent, out, quiet=quiet)
+
+        def play(watch: Watch) -> Valuation:
+            built = Config.parse(text).build(config.parent, loaded)
+            stored = StoredConfig(text, config.parent)
+            return begin(out, built.plan, built.workers, watch, stored, found.pilot.purchases)
+
+        _play(out, play, quiet=quiet, json=False)
 
 
-@app.command()
 def resume(
     run: Run,
     trust: Annotated[
@@ -178,7 +181,7 @@ def resume(
 ) -> None:
     """Resume an interrupted run.
 
-    The result is that of a run without interruption, and nothing is bought twice. An answer that
+    The result is the same as without interruption, and nothing is bought twice. An answer that
     could not be used is paid for too, so its request is made again only with `--ask-again`.
     """
     from shapband.app.config.config import Config
@@ -189,43 +192,22 @@ def resume(
     def warn(line: str) -> None:
         typer.echo(f"warning: {line}", err=True)
 
-    def play(watch: Watch) -> None:
-        if finished_valuation(run) is not None:
-            return
+    def play(watch: Watch) -> Valuation:
+        finished = finished_valuation(run)
+        if finished is not None:
+            return finished
         config = stored_config(run)
         described = Config.parse(config.text)
         if not trust:
             check_trusted(config.digest, described.objects, run)
         built = described.build(config.base)
-        resume_run(run, built.plan, built.workers, watch, warn, ask_again=ask_again)
+        return resume_run(run, built.plan, built.workers, watch, warn, ask_again=ask_again)
 
     _play(run, play, quiet=quiet, json=json)
 
 
-def _play_planned(found: Proposals, text: str, base: Path, out: Path, *, quiet: bool) -> None:
-    """Begin the run of the recommended row with what the pilot bought."""
-    from shapband.app.config.config import Config
-    from shapband.runs.run import StoredConfig, begin
-
-    def play(watch: Watch) -> None:
-        built = Config.parse(text).build(base)
-        stored = StoredConfig(text, base)
-        begin(out, built.plan, built.workers, watch, stored, found.pilot.purchases)
-
-    _play(out, play, quiet=quiet, json=False)
-
-
-def _print_bill(described: Config, base: Path, *, json: bool) -> None:
-    from shapband.app.cli.views import bill_json
-    from shapband.market.planning.bill import foresee
-
-    prices = None if described.prices is None else described.prices.make()
-    bill = foresee(described.build(base).plan, prices)
-    typer.echo(bill_json(bill) if json else bill)
-
-
-def _play(run: Path, play: Callable[[Watch], None], *, quiet: bool, json: bool) -> None:
-    """Play with a progress display, and print the result unless told not to."""
+def _play(run: Path, play: Callable[[Watch], Valuation], *, quiet: bool, json: bool) -> None:
+    """Play with a progress display, and print the result unless `quiet`."""
     from shapband.app.cli.interrupt import INTERRUPTED, interruptible
     from shapband.app.cli.views import how_to_resume, shown
     from shapband.progress import progress_display
@@ -235,9 +217,9 @@ def _play(run: Path, play: Callable[[Watch], None], *, quiet: bool, json: bool) 
 
     try:
         with interruptible(farewell), progress_display(not quiet) as watch:
-            play(watch)
+            valuation = play(watch)
     except KeyboardInterrupt:
         typer.echo(farewell(), err=True)
         raise typer.Exit(INTERRUPTED) from None
     if json or not quiet:
-        typer.echo(shown(run, as_json=json))
+        typer.echo(shown(run, as_json=json, valuation=valuation))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shapband.app.cli.options import Debug, Json, Run
-from shapband.app.cli.program import app
 
 if TYPE_CHECKING:
     from shapband.market.paying.payouts import Payouts
@@ -46,7 +45,6 @@ Level = Annotated[
 ]
 
 
-@app.command()
 def show(run: Run, json: Json = False, debug: Debug = False) -> None:
     """Show a run and its valuation so far."""
     from shapband.app.cli.views import shown
@@ -54,7 +52,6 @@ def show(run: Run, json: Json = False, debug: Debug = False) -> None:
     typer.echo(shown(run, as_json=json))
 
 
-@app.command()
 def verify(run: Run, debug: Debug = False) -> None:
     """Check that everything stored in a run is as it was written.
 
@@ -69,7 +66,6 @@ def verify(run: Run, debug: Debug = False) -> None:
     typer.echo(format_verified(found))
 
 
-@app.command()
 def compare(
     first: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")],
     second: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of another.")],
@@ -91,7 +87,6 @@ def compare(
     typer.echo(view(first, second, comparison))
 
 
-@app.command()
 def export(
     run: Run,
     format: Annotated[  # noqa: A002  the name of the option
@@ -112,7 +107,6 @@ def export(
     write_export(exported(_valuation(run), format.value), format.value, out)
 
 
-@app.command()
 def plot(
     run: Run,
     out: Annotated[
@@ -135,7 +129,6 @@ def plot(
     _valuation(run).plot.save(out, picture)
 
 
-@app.command()
 def report(
     run: Run,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")],
@@ -161,7 +154,9 @@ def report(
 
     status = load(run).status
     valuation = _known(run, status)
-    options = _given(currency, policy, risk_aversion, floor, level)
+    options = _given(
+        currency=currency, policy=policy, risk_aversion=risk_aversion, floor=floor, level=level
+    )
     paid = None if amount is None else _payouts(valuation, amount, options)
     if paid is None and options:
         from shapband.errors import InvalidInput
@@ -171,7 +166,6 @@ def report(
     write_page(out, valuation, payouts=paid, status=status)
 
 
-@app.command()
 def payouts(
     run: Run,
     amount: Annotated[str, typer.Option(metavar="AMOUNT", help="What is divided, as 10000.00.")],
@@ -195,8 +189,10 @@ def payouts(
     from shapband.app.cli.views import payouts_json
 
     if json and statement is not None:
-        raise typer.BadParameter("a statement is a text: leave out --json")
-    options = _given(currency, policy, risk_aversion, floor, level)
+        raise typer.BadParameter("a statement is plain text: leave out --json")
+    options = _given(
+        currency=currency, policy=policy, risk_aversion=risk_aversion, floor=floor, level=level
+    )
     paid = _payouts(_valuation(run), amount, options)
     if statement is not None:
         typer.echo(paid.statement(statement))
@@ -204,7 +200,6 @@ def payouts(
         typer.echo(payouts_json(paid) if json else paid)
 
 
-@app.command()
 def watch(
     run: Run,
     port: Annotated[int, typer.Option(metavar="PORT", help="The port; 0 takes a free one.")] = 0,
@@ -212,9 +207,9 @@ def watch(
 ) -> None:
     """Serve a page that follows a run, until Ctrl-C.
 
-    The page is that of `report`, made again as games are added. It is read only, and only this
-    machine can open it. The address holds a random token, so that other users of the machine
-    cannot open it.
+    The page is the one that `report` writes, made again as games are added. It is read only, and
+    only this machine can open it. The address holds a random token, so that other users of
+    the machine cannot open it.
     """
     import signal
 
@@ -223,7 +218,7 @@ def watch(
     from shapband.runs.read import load
 
     farewell = "no longer watching; the run goes on"
-    load(run)  # a directory that is no run is told before a page is served
+    load(run)  # refuse a directory that is no run before a page is served
     received = None
     try:
         with WatchServer(run, port) as server, interruptible(lambda: farewell) as received:
@@ -235,21 +230,8 @@ def watch(
             raise typer.Exit(INTERRUPTED) from None
 
 
-def _given(
-    currency: str | None,
-    policy: str | None,
-    risk_aversion: float | None,
-    floor: str | None,
-    level: float | None,
-) -> dict[str, Any]:
-    """Collect the options of payouts that were given."""
-    options = {
-        "currency": currency,
-        "policy": policy,
-        "risk_aversion": risk_aversion,
-        "floor": floor,
-        "level": level,
-    }
+def _given(**options: Any) -> dict[str, Any]:
+    """Collect the options that were given."""
     return {name: option for name, option in options.items() if option is not None}
 
 

@@ -10,32 +10,59 @@ import textwrap
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shapband.checks import printable
 from shapband.errors import InvalidInput
 from shapband.foreign import csv_cell, json_text
-from shapband.market.paying.payouts import Payouts
-from shapband.market.planning.bill import Bill
-from shapband.market.planning.proposals import Proposals
 from shapband.runs import read
-from shapband.runs.read import Run, RunStatus
-from shapband.valuation.compare import Comparison
+from shapband.runs.plausible import readable
+from shapband.runs.refused import refused_answers
+from shapband.runs.store import RunStore
 from shapband.valuation.text import some_names, table_lines
-from shapband.valuation.valuation import Valuation
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shapband.market.paying.payouts import Payouts
+    from shapband.market.planning.bill import Bill
+    from shapband.market.planning.proposals import Proposals
+    from shapband.runs.read import Run, RunStatus
+    from shapband.valuation.compare import Comparison
+    from shapband.valuation.valuation import Valuation
+
 _WIDTH = 80  # characters of a line of prose
-Format = Literal["csv", "json", "parquet", "valuation"]
+_FACTS = (  # what JSON shows of a valuation besides its providers
+    *("n_games", "stopped", "stopped_code", "estimand", "estimand_code", "seed", "setup", "seconds"),
+    *("evaluations", "failures"),
+)
 
 
-def shown(run: Path, *, as_json: bool) -> str:
-    """Show the run in a directory, as the command `show` does."""
-    return (status_json if as_json else format_status)(run, read.load(run).status)
+def shown(run: Path, *, as_json: bool, valuation: Valuation | None = None) -> str:
+    """Show the run in a directory, as the command `show` does.
+
+    `valuation` is the result of a run that has just finished; without it the result is read.
+    """
+    status = read.load(run).status if valuation is None else _finished(run, valuation)
+    return (status_json if as_json else format_status)(run, status)
+
+
+def _finished(run: Path, valuation: Valuation) -> RunStatus:
+    """The status of a finished run, of which only what the valuation does not hold is read."""
+    with RunStore.open(run) as store, readable(run, "the database"):
+        return read.RunStatus(
+            state="finished",
+            manifest=store.manifest,
+            access=valuation.access,
+            done=valuation.n_games,
+            n_games=store.manifest["n_games"],
+            valuation=valuation,
+            unanswered=store.unanswered(),
+            digest=store.ledger.digest,
+            refused=refused_answers(store.ledger),
+        )
 
 
 def format_status(run: Path, status: RunStatus) -> str:
@@ -111,39 +138,32 @@ def status_json(run: Path, status: RunStatus) -> str:
     valuation = status.valuation
     if valuation is not None:
         document |= {
-            "n_games": valuation.n_games,
-            "stopped": valuation.stopped,
-            "stopped_code": valuation.stopped_code,
-            "estimand": valuation.estimand,
-            "estimand_code": valuation.estimand_code,
-            "seed": valuation.seed,
-            "setup": dict(valuation.setup),
-            "seconds": valuation.seconds,
-            "evaluations": valuation.evaluations,
-            "failures": valuation.failures,
+            **{key: getattr(valuation, key) for key in _FACTS},
+            "setup": dict(valuation.setup),  # a mapping of another type is not JSON
             "access": asdict(valuation.access.total),
-            "providers": rows_of(valuation.to_frame()),
+            "providers": rows_of(valuation.to_frame().reset_index()),
         }
         if valuation.groups is not None:
-            document["groups"] = rows_of(valuation.groups.to_frame())
+            document["groups"] = rows_of(valuation.groups.to_frame().reset_index())
     return json_text(document)
 
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a frame, of plain values; what is not known, or not bounded, is None."""
-    rows = frame.reset_index().to_dict(orient="records")
+    rows = frame.to_dict(orient="records")
     return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
 
 
-def exported(valuation: Valuation, form: Format) -> bytes:
+def exported(valuation: Valuation, form: str) -> bytes:
     """Write one row per provider in a format of other tools, or the whole valuation."""
     if form == "valuation":
         return (valuation.to_json() + "\n").encode()
     if form == "json":
-        return (json_text(rows_of(valuation.to_frame())) + "\n").encode()
+        return (json_text(rows_of(valuation.to_frame().reset_index())) + "\n").encode()
     frame = valuation.to_frame()
     if form == "csv":
-        return _harmless(frame).to_csv().encode()
+        harmless = frame.map(lambda cell: csv_cell(cell) if isinstance(cell, str) else cell)
+        return harmless.rename(index=csv_cell).to_csv().encode()
     buffer = io.BytesIO()
     try:
         frame.to_parquet(buffer, engine="pyarrow")
@@ -154,15 +174,7 @@ def exported(valuation: Valuation, form: Format) -> bytes:
     return buffer.getvalue()
 
 
-def _harmless(frame: pd.DataFrame) -> pd.DataFrame:
-    """Make every string of a frame harmless for a spreadsheet."""
-    cells = frame.reset_index()
-    return cells.map(lambda cell: csv_cell(cell) if isinstance(cell, str) else cell).set_index(
-        cells.columns[0]
-    )
-
-
-def write_export(content: bytes, form: Format, out: Path | None) -> None:
+def write_export(content: bytes, form: str, out: Path | None) -> None:
     """Write to a file, or to standard output unless that is a terminal and would be garbled."""
     if out is not None:
         try:
@@ -223,10 +235,9 @@ def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
 
 def proposals_json(found: Proposals) -> str:
     """Show a plan to a program."""
-    rows = found.to_frame().to_dict(orient="records")
     pilot = found.pilot
     document = {
-        "rows": [{str(key): _plain(value) for key, value in row.items()} for row in rows],
+        "rows": rows_of(found.to_frame()),
         "reason": found.reason,
         "out_of_reach": [asdict(one) for one in found.out_of_reach],
         "pilot": {**asdict(pilot.cost), "n_games": pilot.n_games, "seconds": pilot.seconds},
@@ -239,7 +250,7 @@ def bill_json(bill: Bill) -> str:
     """Show what a run would take to a program."""
     document = {
         "n_games": bill.n_games,
-        "providers": bill.to_frame().reset_index().to_dict(orient="records"),
+        "providers": rows_of(bill.to_frame().reset_index()),
         "requests": int(bill.requests.sum()),
         "records": int(bill.records.sum()),
         "evaluations": bill.evaluations,
@@ -250,13 +261,13 @@ def bill_json(bill: Bill) -> str:
 
 
 def payouts_json(paid: Payouts) -> str:
-    """Show payouts to a program; amounts are texts, so that no digit is lost."""
+    """Show payouts to a program; amounts are strings, so that no digit is lost."""
     document = {
         "amount": str(paid.amount),
         "currency": paid.currency,
         "policy": paid.policy,
         "rule": paid.rule,
-        "providers": rows_of(paid.to_frame()),
+        "providers": rows_of(paid.to_frame().reset_index()),
         "notes": list(paid.notes),
     }
     return json_text(document)

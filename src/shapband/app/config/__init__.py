@@ -1,7 +1,7 @@
 """The configuration: a TOML file that describes a run, turned into a plan.
 
 `config` reads the file, and builds the plan and its workers. `tables` says which keys a file may
-have, `parts` derives those of samplings and solvers from their dataclasses, and `messages` words
-the errors. `sources`, `utilities` and `imports` make the objects that the file names. `starter`
-writes the file of `shapband init`.
+have, `parts` derives the keys of samplings, solvers, indices, participations and utilities from
+their classes and makes them, and `messages` words the errors. `sources` reads files and makes
+providers, `imports` loads objects of the user's own. `written` writes configurations.
 """

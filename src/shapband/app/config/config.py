@@ -15,18 +15,18 @@ from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_vali
 from shapband import datasets
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.app.config import tables
+from shapband.app.config.imports import make_object
 from shapband.app.config.messages import format_error, format_value
 from shapband.app.config.parts import (
     IndexTable,
     ParticipationTable,
     SamplingTable,
     SolverTable,
-    check_part,
+    UtilityTable,
     make_part,
-    make_participation,
+    make_utility,
 )
-from shapband.app.config.sources import join_groups, make_providers
-from shapband.app.config.utilities import make_utility
+from shapband.app.config.sources import join_groups, make_providers, make_trace
 from shapband.checks import MOST, concerning, one_line
 from shapband.engine.plan import Plan, make_plan
 from shapband.engine.workers.base import Workers
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from shapband.datasets.task import Task
 
 VERSION = 1
-_TASKS = {"wine": datasets.wine, "digits": datasets.digits, "synthetic": datasets.synthetic}
+_PARTS = {"sampling": Sampling, "solver": Solver, "index": Index, "participation": Participation}
 _CLUSTERS = {"dask": ("distributed", "DaskWorkers"), "ray": ("ray", "RayWorkers")}
 
 
@@ -53,6 +53,14 @@ class Built:
 
     plan: Plan
     workers: Workers
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """The providers of a configuration with their data, and the tasks among their sources."""
+
+    providers: list[Provider | Group]
+    tasks: dict[str, Task]
 
 
 class Config(tables.Table):
@@ -98,7 +106,7 @@ class Config(tables.Table):
         TIMEOUT, description="Seconds that a request to a source may take."
     )
     providers: Annotated[list[tables.ProviderTable], Field(min_length=1)]
-    utility: tables.UtilityTable | None = Field(None, description="By default that of the task.")
+    utility: UtilityTable | None = Field(None, description="By default the utility of the task.")
     sampling: SamplingTable
     solver: SolverTable | None = Field(
         None, description="By default exact while that costs no more than permutations would."
@@ -113,6 +121,7 @@ class Config(tables.Table):
     budget: tables.BudgetTable | None = None
     prices: tables.PricesTable | None = None
     _text: str = PrivateAttr("")
+    _parts: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @staticmethod
     def read(path: Path) -> Config:
@@ -128,7 +137,7 @@ class Config(tables.Table):
 
     @staticmethod
     def parse(text: str) -> Config:
-        """Read a text; errors name the key and the rule."""
+        """Read a TOML document; errors name the key and the rule."""
         try:
             document = tomllib.loads(text)
         except (ValueError, RecursionError) as cause:
@@ -137,12 +146,10 @@ class Config(tables.Table):
         try:
             config = Config.model_validate(document)
         except ValidationError as error:
-            raise InvalidInput(format_error(error, document)) from None
-        check_part(config.sampling, "sampling")
-        check_part(config.solver, "solver")
-        check_part(config.index, "index")
-        check_part(config.participation, "participation")
+            raise InvalidInput(format_error(error)) from None
         config._text = text
+        # Parts of ours need no data, so their settings are checked by making them here.
+        config._parts = {key: make_part(getattr(config, key), key) for key in _PARTS}
         return config
 
     @property
@@ -158,49 +165,59 @@ class Config(tables.Table):
         """
         sources = [table.source for table in self.providers]
         named = [*sources, self.utility, self.sampling, self.solver, self.index]
-        found = [table.object for table in named if isinstance(table, tables.ObjectTable)]
-        if isinstance(self.utility, tables.EstimatorTable):
-            found.append(self.utility.estimator)
+        found = [
+            getattr(table, key) for table in named if table is not None for key in table.object_keys
+        ]
         if self.scheduler is not None:
             found.append(f"the cluster {self.scheduler}")
         return found
 
-    def build(self, base: Path) -> Built:
-        """Load the data and make all objects; relative paths and modules start from `base`."""
+    def build(self, base: Path, loaded: Loaded | None = None) -> Built:
+        """Make all objects; relative paths and modules start from `base`.
+
+        The data is loaded, unless it was `loaded` before.
+        """
         base = base.resolve()
         self._check_cluster()
-        providers, tasks = self._providers(base)
-        utility = make_utility(self.utility, tasks, base)
+        loaded = loaded or self.load(base)
+        utility = make_utility(self.utility, loaded.tasks, base)
         plan = make_plan(
-            providers,
+            loaded.providers,
             utility,
-            sampling=make_part(self.sampling, Sampling, "sampling", base),
-            solver=None if self.solver is None else make_part(self.solver, Solver, "solver", base),
-            index=None if self.index is None else make_part(self.index, Index, "index", base),
             n_games=self.n_games,
             seed=self.seed,
             budget=None if self.budget is None else self.budget.make(),
-            stop=None if self.stop is None else self.stop.make(),
+            stop=None if self.stop is None else self.stop.rule,
             concurrency=self.concurrency,
             timeout=self.timeout,
-            participation=self._participation(base),
             locate=concerning,
+            **self._all_parts(base),
         )
         return Built(plan, self._workers(utility))
 
-    def _providers(self, base: Path) -> tuple[list[Provider | Group], dict[str, Task]]:
+    def _all_parts(self, base: Path) -> dict[str, Any]:
+        """The parts of ours, and those that are imported or read from a file."""
+        parts = dict(self._parts)
+        for key, wanted in _PARTS.items():
+            table = getattr(self, key)
+            if isinstance(table, tables.ObjectTable):
+                parts[key] = make_object(table, wanted, key, base)
+            elif isinstance(table, tables.TraceTable):
+                parts[key] = make_trace(table, base, key)
+        return parts
+
+    def load(self, base: Path) -> Loaded:
+        """Load the data of all providers; relative paths and modules start from `base`."""
+        base = base.resolve()
         made: list[tuple[str | None, list[Provider | Group]]] = []
         tasks: dict[str, Task] = {}
         for position, table in enumerate(self.providers):
             if isinstance(table.source, tables.TaskSource):
-                task = tasks[table.source.task] = _TASKS[table.source.task]()
+                task = tasks[table.source.task] = getattr(datasets, table.source.task)()
                 made.append((table.group, [*task.providers]))
             else:
                 made.append((table.group, make_providers(table, base, f"providers[{position}]")))
-        return join_groups(made), tasks
-
-    def _participation(self, base: Path) -> Participation | None:
-        return None if self.participation is None else make_participation(self.participation, base)
+        return Loaded(join_groups(made), tasks)
 
     def _check_cluster(self) -> None:
         if isinstance(self.workers, int):
@@ -222,16 +239,16 @@ class Config(tables.Table):
 
     @model_validator(mode="before")
     @classmethod
-    def _know_the_workers(cls, given: Any) -> Any:
+    def _check_workers(cls, given: Any) -> Any:
         workers = given.get("workers", 1) if isinstance(given, dict) else 1
         count = type(workers) is int and (workers >= 1 or workers == -1)
         if not count and workers not in list(_CLUSTERS):
-            rule = 'must be a whole number of at least 1, -1 for one a core, "dask" or "ray"'
+            rule = 'must be a whole number of at least 1, -1 for one per core, "dask" or "ray"'
             raise tables.broken(f"{rule}; received {format_value(workers)}", "workers")
         return given
 
     @model_validator(mode="after")
-    def _match_scheduler_and_workers(self) -> Config:
+    def _check_scheduler(self) -> Config:
         if self.workers == "dask" and self.scheduler is None:
             raise tables.broken(
                 'must be given with workers = "dask", such as tcp://host:8786', "scheduler"

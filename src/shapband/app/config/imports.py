@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from shapband.app.config.tables import ObjectTable
 from shapband.checks import error_line
 from shapband.errors import InvalidInput
 from shapband.secrets import hide, reveal
@@ -56,6 +57,19 @@ def load_object(
         raise InvalidInput(
             f"{key}: {name} could not be called ({hide(error_line(cause))})"
         ) from cause
+
+
+def make_object(table: ObjectTable, wanted: type[Any], key: str, base: Path) -> Any:
+    """Import an object of the user's own, and check that it is what is wanted."""
+    made = load_object(
+        table.object, table.options, base, f"{key}.object", lambda kind: issubclass(kind, wanted)
+    )
+    if not isinstance(made, wanted):
+        raise InvalidInput(
+            f"{key}.object: {table.object} must be a {wanted.__name__}, so a class of your own "
+            f"must inherit from shapband.{wanted.__name__}; received {type(made).__name__}"
+        )
+    return made
 
 
 def _is_beside(function: Any, base: Path) -> bool:

@@ -1,70 +1,122 @@
-"""Samplings, solvers, indices and participations: their tables follow from the dataclasses.
+"""Parts of a run whose tables follow from public classes: the class is the only description.
 
-The keys of a table are the fields of the dataclass, with its defaults. A part of the user's own is
-named by ``kind = "object"``, a recorded participation by its file.
+The keys of a table are the parameters of the class, with its types, defaults and documentation. A
+part of the user's own is named by ``kind = "object"``, a recorded participation by its file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import MISSING, fields
-from functools import reduce
+import inspect
+import re
+import types
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial, reduce
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
-from pydantic import Field, WrapValidator, create_model
+from numpy.typing import ArrayLike
+from pydantic import BeforeValidator, Field, WrapValidator, create_model
 
-from shapband.app.config.imports import load_object
-from shapband.app.config.sources import read_rounds
+import shapband
+from shapband.app.config.imports import load_object, make_object
+from shapband.app.config.sources import make_rows
 from shapband.app.config.tables import (
-    Above,
     Count,
-    NumberByName,
+    FileTable,
+    Kinds,
+    ObjectName,
     ObjectTable,
-    Part,
+    Options,
+    RowsTable,
     Table,
     Text,
     TraceTable,
     broken,
 )
-from shapband.checks import concerning
+from shapband.checks import MOST, concerning
+from shapband.datasets.task import Task
 from shapband.errors import InvalidInput
-from shapband.indices import Banzhaf, Beta, Shapley
-from shapband.sampling.blocks import Blocks
-from shapband.sampling.cohort import Cohort
-from shapband.sampling.fresh import Fresh
-from shapband.sampling.independent import Independent
-from shapband.sampling.markov import MarkovChain
-from shapband.sampling.participation import ByName, Participation
-from shapband.sampling.pooled import Pooled
+from shapband.records.batch import Batch
+from shapband.sampling.participation import ByName
 from shapband.sampling.sizes import DrawSize, check_draw_size
-from shapband.sampling.stratified import Stratified
-from shapband.sampling.trace import Trace
-from shapband.solvers.balanced import BalancedPermutation
-from shapband.solvers.exact import Exact
-from shapband.solvers.permutation import Permutation
-from shapband.solvers.strata import Strata
+from shapband.utilities.base import Utility
 
-SAMPLINGS: dict[str, type] = {
-    "fresh": Fresh,
-    "pooled": Pooled,
-    "stratified": Stratified,
-    "blocks": Blocks,
+# Names of public classes by kind: to register a class here is all that its table needs.
+SAMPLINGS = {"fresh": "Fresh", "pooled": "Pooled", "stratified": "Stratified", "blocks": "Blocks"}
+SOLVERS = {
+    "exact": "Exact",
+    "permutation": "Permutation",
+    "balanced": "BalancedPermutation",
+    "strata": "Strata",
 }
-SOLVERS: dict[str, type] = {
-    "exact": Exact,
-    "permutation": Permutation,
-    "balanced": BalancedPermutation,
-    "strata": Strata,
+INDICES = {"shapley": "Shapley", "banzhaf": "Banzhaf", "beta": "Beta"}
+PARTICIPATIONS = {"independent": "Independent", "cohort": "Cohort", "markov": "MarkovChain"}
+UTILITIES = {
+    "additive": "AdditiveUtility",
+    "linear": "LinearUtility",
+    "naive_bayes": "GaussianNBUtility",
+    "lda": "LDAUtility",
+    "logistic": "LogisticUtility",
+    "neighbors": "NeighborUtility",
+    "network": "NetworkUtility",
+    "estimator": "EstimatorUtility",
+    "table": "TableUtility",
 }
-INDICES: dict[str, type] = {"shapley": Shapley, "banzhaf": Banzhaf, "beta": Beta}
-PARTICIPATIONS: dict[str, type] = {
-    "independent": Independent,
-    "cohort": Cohort,
-    "markov": MarkovChain,
-}
-_KINDS = {**SAMPLINGS, **SOLVERS, **INDICES, **PARTICIPATIONS}
+
+
+class PartTable(Table):
+    """A table whose keys are the parameters of a public class, `made`."""
+
+    made: ClassVar[type]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keys that the file gives; the class has the defaults of the others."""
+        return {name: getattr(self, name) for name in self.model_fields_set - {"kind"}}
+
+
+_ROWS = Field(None, description="The rows that models are scored on; a task's own by default.")
+
+
+@cache
+def _table_of(kind: str, name: str) -> type[PartTable]:
+    """Derive the table of a public class.
+
+    Validation rows `X_val` and `y_val` are the key `validation`. A required object, such as an
+    estimator, is named as `module:name` and has `options`; an optional one is for Python only.
+    """
+    made: type = getattr(shapband, name)
+    described = _descriptions(made)
+    keys: dict[str, Any] = {"kind": (Literal[kind], ...)}
+    objects = []
+    for key, parameter in inspect.signature(made, eval_str=True).parameters.items():
+        hint = parameter.annotation
+        default = ... if parameter.default is parameter.empty else parameter.default
+        field = Field(default, description=described.get(key))
+        if key == "X_val":
+            keys["validation"] = (RowsTable | None, _ROWS)
+        elif key != "y_val" and hint is not Any:
+            keys[key] = (_in_file(hint), field)
+        elif key != "y_val" and default is ...:
+            objects.append(key)
+            keys |= {key: (ObjectName, field), "options": (Options | None, None)}
+    summary = (made.__doc__ or "").partition("\n")[0]
+    table = create_model(f"{made.__name__}Table", __base__=PartTable, __doc__=summary, **keys)
+    table.made, table.object_keys = made, tuple(objects)
+    return table
+
+
+def _descriptions(made: type) -> dict[str, str]:
+    """Read the parameters of a class in its docstring, as sentences."""
+    _, _, section = inspect.cleandoc(made.__doc__ or "").partition("Parameters\n----------\n")
+    found = re.findall(r"^(\w.*?) : (.*(?:\n    .*)*)", section.partition("\n\n")[0], re.MULTILINE)
+    sentences = {}
+    for names, text in found:
+        plain = re.sub(r"^\(.*?\) ", "", " ".join(text.split()))  # without the shape of an array
+        for name in names.split(", "):
+            sentences[name] = f"{plain[0].upper()}{plain[1:]}."
+    return sentences
 
 
 def _check_draw_size(given: Any, _: object) -> DrawSize:
@@ -75,94 +127,118 @@ def _check_draw_size(given: Any, _: object) -> DrawSize:
         raise broken(str(cause).removeprefix("draw: size ")) from cause
 
 
-_SIZE = Field(
-    description="Records that a provider gives to a game: a number, a fraction of each stock, or a "
-    "table of numbers by provider name."
-)
-_TYPES: dict[Any, Any] = {  # what the numbers of a dataclass may be
-    int: Count,
-    float: Above,
-    ByName: NumberByName,
-    DrawSize: Annotated[Count | Part | dict[Text, Count], WrapValidator(_check_draw_size), _SIZE],
-}
+def _check_number_by_name(given: Any) -> Any:
+    """Refuse all but a number and a table of numbers, in words of the file."""
+    numbers = given.values() if isinstance(given, dict) else [given]
+    if any(isinstance(one, bool) or not isinstance(one, int | float) for one in numbers):
+        raise broken("must be a number, or a table with a number for each provider")
+    return given
+
+
+_IN_FILE: list[tuple[Any, Any]] = [  # types of parameters, and what stands for them in a file
+    (int, Count),
+    (str, Text),
+    (ArrayLike, list[float]),
+    (ByName, Annotated[float | dict[str, float], BeforeValidator(_check_number_by_name)]),
+    (
+        DrawSize,
+        Annotated[
+            Count | Annotated[float, Field(gt=0, lt=1)] | dict[Text, Count],
+            WrapValidator(_check_draw_size),
+        ],
+    ),
+]
+
+
+def _in_file(hint: Any) -> Any:
+    """Return the type of the key that stands for a parameter."""
+    for known, form in _IN_FILE:
+        if hint == known:
+            return form
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        form = Annotated[int, Field(le=MOST)] if inside[0] is int else _in_file(inside[0])
+        return Annotated[form, *hint.__metadata__]
+    if origin in (Union, types.UnionType):  # a file has no functions
+        return reduce(or_, [_in_file(one) for one in inside if get_origin(one) is not Callable])
+    if origin is Sequence:
+        return Annotated[types.GenericAlias(list, _in_file(inside[0])), Field(min_length=1)]
+    return hint
 
 
 class ObjectPart(ObjectTable):
     """A sampling, a solver or an index of your own."""
 
 
-def _table_of(kind: str, made: type) -> type[Table]:
-    """Make the table of a dataclass."""
-    hints = get_type_hints(made)
-    keys: dict[str, Any] = {"kind": (Literal[kind], ...)}
-    for field in fields(made):
-        default = ... if field.default is MISSING else field.default
-        keys[field.name] = (_TYPES.get(hints[field.name], hints[field.name]), default)
-    summary = (made.__doc__ or "").partition("\n")[0]
-    name = f"{made.__name__}Table"
-    return create_model(name, __base__=Table, __doc__=summary, **keys)
+class ObjectUtility(ObjectTable):
+    """A utility of your own."""
 
 
-def _union_of(kinds: Mapping[str, type], other: type[Table]) -> Any:
-    tables: list[Any] = [_table_of(kind, made) for kind, made in kinds.items()]
-    return Annotated[reduce(or_, [*tables, other]), Field(discriminator="kind")]
+def _kinds(classes: Mapping[str, str], **others: type[Table]) -> Kinds:
+    derived = {kind: partial(_table_of, kind, name) for kind, name in classes.items()}
+    return Kinds({**derived, **others})
 
 
-if TYPE_CHECKING:
-    SamplingTable = Table
-    SolverTable = Table
-    IndexTable = Table
-    ParticipationTable = Table
-else:
-    SamplingTable = _union_of(SAMPLINGS, ObjectPart)
-    SolverTable = _union_of(SOLVERS, ObjectPart)
-    IndexTable = _union_of(INDICES, ObjectPart)
-    ParticipationTable = _union_of(PARTICIPATIONS, TraceTable)
+SamplingTable = Annotated[Table, _kinds(SAMPLINGS, object=ObjectPart)]
+SolverTable = Annotated[Table, _kinds(SOLVERS, object=ObjectPart)]
+IndexTable = Annotated[Table, _kinds(INDICES, object=ObjectPart)]
+ParticipationTable = Annotated[Table, _kinds(PARTICIPATIONS, trace=TraceTable)]
+UtilityTable = Annotated[Table, _kinds(UTILITIES, object=ObjectUtility)]
 
 
-def check_part(table: Table | None, key: str) -> None:
-    """Check the settings of a part of ours; one of the user's, or in a file, is not loaded yet."""
-    if table is not None and not isinstance(table, ObjectTable | TraceTable):
-        _make(table, key)
+def make_part(table: Table | None, key: str) -> Any:
+    """Make a part of ours, or None if there is none, or one that is to be loaded.
 
-
-def make_participation(table: Table, base: Path) -> Participation:
-    """Make the participation of a table; a recorded one is read from its file."""
-    if isinstance(table, TraceTable):
-        with concerning("participation.path"):
-            return Trace(read_rounds(table, base, "participation"))
-    made: Participation = _make(table, "participation")
-    return made
-
-
-def make_part(table: Table, wanted: type[Any], key: str, base: Path) -> Any:
-    """Make the sampling, the solver or the index of a table."""
-    if isinstance(table, ObjectTable):
-        return make_object(table, wanted, key, base)
-    return _make(table, key)
-
-
-def make_object(table: ObjectTable, wanted: type[Any], key: str, base: Path) -> Any:
-    """Import an object of the user's own, and check that it is what is wanted."""
-    made = load_object(
-        table.object, table.options, base, f"{key}.object", lambda kind: issubclass(kind, wanted)
-    )
-    if not isinstance(made, wanted):
-        raise InvalidInput(
-            f"{key}.object: {table.object} must be a {wanted.__name__}, so a class of your own "
-            f"must inherit from shapband.{wanted.__name__}; received {type(made).__name__}"
-        )
-    return made
-
-
-def _make(table: Table, key: str) -> Any:
-    """Call the dataclass; its errors begin with its name, those of the file with the key."""
-    settings = table.model_dump()
-    made = _KINDS[settings.pop("kind")]
+    The errors of a class begin with its name; here they begin with the key of the file.
+    """
+    if not isinstance(table, PartTable):
+        return None
+    settings = table.settings
     try:
-        return made(**settings)
+        return table.made(**settings)
     except InvalidInput as cause:
-        message = str(cause).removeprefix(f"{made.__name__}: ")
+        message = str(cause).removeprefix(f"{table.made.__name__}: ")
         field, _, rule = message.partition(" ")
-        place = f"{key}.{field}: {rule}" if field in settings else f"{key}: {message}"
-        raise InvalidInput(place) from cause
+        known = field in type(table).model_fields
+        raise InvalidInput(f"{key}.{field}: {rule}" if known else f"{key}: {message}") from cause
+
+
+def make_utility(table: Table | None, tasks: Mapping[str, Task], base: Path) -> Utility:
+    """Make the utility of a table, or take the utility of the task among the sources."""
+    if table is None:
+        return _only_task(tasks, "utility").utility
+    with concerning("utility"):
+        if isinstance(table, ObjectTable):
+            own: Utility = make_object(table, Utility, "utility", base)
+            return own
+        if not isinstance(table, PartTable):
+            raise TypeError(f"{type(table).__name__} is not the table of a utility")
+        settings = table.settings
+        if "validation" in type(table).model_fields:
+            rows = _validation(settings.pop("validation", None), tasks, base)
+            settings |= {"X_val": rows.X, "y_val": rows.y}
+        for key in table.object_keys:
+            options = settings.pop("options", None)
+            settings[key] = load_object(
+                settings[key], options, base, f"utility.{key}", _is_estimator
+            )
+        made: Utility = table.made(**settings)
+        return made
+
+
+def _is_estimator(kind: type) -> bool:
+    return hasattr(kind, "get_params") and hasattr(kind, "fit")
+
+
+def _validation(table: FileTable | None, tasks: Mapping[str, Task], base: Path) -> Batch:
+    if table is None:
+        task = _only_task(tasks, "utility.validation")
+        return Batch(task.X_val, task.y_val)
+    return make_rows(table, base, "utility.validation")
+
+
+def _only_task(tasks: Mapping[str, Task], key: str) -> Task:
+    if len(tasks) != 1:
+        why = "no source is a task that brings its own" if not tasks else "there are several tasks"
+        raise InvalidInput(f"{key}: must be given, because {why}")
+    return next(iter(tasks.values()))

@@ -22,6 +22,8 @@ from shapband.sources.frames import FrameSource
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shapband.sampling.participation import Participation
+
 # What pandas reads as a missing value by default.
 _MISSING = {
     *("", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "<NA>"),
@@ -35,9 +37,9 @@ def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Pr
     with concerning(f"{key}.source"):
         if isinstance(source, tables.ObjectSource):
             return _from_object(table.name, source, base, key)
-        if not isinstance(source, tables.FileTable) or not isinstance(source, tables.Split):
-            raise TypeError(f"{type(source).__name__} is not a source of providers")
-        frame = read_frame(source, base, f"{key}.source", by=source.by, group=source.group)
+        if isinstance(source, tables.TaskSource):
+            raise TypeError("a task brings its providers: Config takes them from it")
+        frame = read_frame(source, base, f"{key}.source")
         if source.by is not None:
             return providers_from_frame(frame, source.by, source.target, source.group)
         return [Provider(str(table.name), FrameSource(frame, source.target))]
@@ -61,29 +63,21 @@ def join_groups(
     return players
 
 
-def make_rows(table: tables.CsvTable | tables.ParquetTable, base: Path, key: str) -> Batch:
+def make_rows(table: tables.FileTable, base: Path, key: str) -> Batch:
     """Read validation rows."""
     with concerning(key):
         return FrameSource(read_frame(table, base, key), table.target).records
 
 
-def read_frame(
-    table: tables.FileTable,
-    base: Path,
-    key: str,
-    by: str | None = None,
-    group: str | None = None,
-) -> pd.DataFrame:
-    """Read a file, and keep the columns that are asked for.
-
-    `by` and `group` are the columns that name the provider of each record and its group, if there
-    are any.
-    """
-    if group is not None and group == by:
+def read_frame(table: tables.FileTable, base: Path, key: str) -> pd.DataFrame:
+    """Read a file, and keep the columns that are asked for."""
+    roles = [(role, getattr(table, role, None)) for role in ("by", "group")]
+    owners = {role: name for role, name in roles if name is not None}
+    if len(owners) > len(set(owners.values())):
         raise InvalidInput(
-            f"{key}.group: must be another column than by, {by!r}, which names the providers"
+            f"{key}.group: must be another column than by, {owners['by']!r}, which names the "
+            "providers"
         )
-    owners = {role: name for role, name in (("by", by), ("group", group)) if name is not None}
     path = base / table.path
     with _reading(path, key):
         if isinstance(table, tables.CsvTable):
@@ -95,11 +89,15 @@ def read_frame(
     return frame[_columns(frame, table, path, key, owners)]
 
 
-def read_rounds(table: tables.TraceTable, base: Path, key: str) -> pd.DataFrame:
-    """Read the file of a recorded participation."""
+def make_trace(table: tables.TraceTable, base: Path, key: str) -> Participation:
+    """Make a recorded participation from its file."""
+    from shapband.sampling.trace import Trace
+
     path = base / table.path
     with _reading(path, key):
-        return _read_csv(path, table.separator, (), key)
+        rounds = _read_csv(path, table.separator, (), key)
+    with concerning(f"{key}.path"):
+        return Trace(rounds)
 
 
 @contextmanager

@@ -1,32 +1,48 @@
 """The tables of a configuration file: one model per table.
 
 Tables of several kinds have a key `kind`, so that a further kind, such as a database, is one more
-class and changes nothing for the others. Those of samplings and solvers are in `parts`.
+class and changes nothing for the others. `parts` derives the tables of samplings, solvers, indices,
+participations and utilities from their classes.
 """
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Callable, Mapping
+from functools import cached_property, reduce
 from operator import and_, or_
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from shapband.access.budget import Budget
-from shapband.checks import MOST
+from shapband.app.config.messages import format_value
+from shapband.checks import MOST, nearest
 from shapband.errors import InvalidInput
 from shapband.estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
-from shapband.market.planning.prices import Prices, check_amount
-from shapband.utilities.classification import ClassScore
-from shapband.utilities.scores import Score
+
+if TYPE_CHECKING:
+    from shapband.market.planning.prices import Prices
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
 Above = Annotated[float, Field(gt=0)]
-Part = Annotated[float, Field(gt=0, lt=1)]
 Text = Annotated[str, Field(min_length=1)]
 Price = Annotated[int | float | str, Field(examples=["0.02"])]
-ObjectName = Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$", examples=["my_module:my_object"])]
+ObjectName = Annotated[
+    str,
+    Field(
+        pattern=r"^[\w.]+:[\w.]+$",
+        examples=["my_module:my_object", "sklearn.linear_model:Ridge"],
+    ),
+]
 Options = Annotated[
     dict[str, Any],
     Field(
@@ -36,44 +52,75 @@ Options = Annotated[
 ]
 
 
-class Table(BaseModel):
-    """A table of the file: frozen, of strict types, without unknown keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _know_all_keys(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            for key in given:
-                if key not in cls.model_fields:
-                    known = {"key": str(key), "known": sorted(cls.model_fields)}
-                    raise PydanticCustomError("unknown_key", "unknown key", known)
-        return given
-
-
 def broken(rule: str, key: str = "") -> PydanticCustomError:
     """Say that a table breaks a rule, or one of its keys does."""
     return PydanticCustomError("rule", "{rule}", {"rule": rule, "key": key})
 
 
-def _check_number_by_name(given: Any) -> Any:
-    """Refuse all but a number and a table of numbers, in words of the file."""
-    numbers = given.values() if isinstance(given, dict) else [given]
-    if any(isinstance(one, bool) or not isinstance(one, int | float) for one in numbers):
-        raise broken("must be a number, or a table with a number for each provider")
-    return given
+class Table(BaseModel):
+    """A table of the file: frozen, of strict types, without unknown keys.
+
+    `object_keys` are those that name an object to import, as `module:name`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    object_keys: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_keys(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            for key in given:
+                if key not in cls.model_fields:
+                    remedy = nearest(key, sorted(cls.model_fields))
+                    raise broken(f"is not a known key; {remedy}", key)
+        return given
 
 
-NumberByName = Annotated[
-    float | dict[str, float],
-    BeforeValidator(_check_number_by_name),
-    Field(description="One number for all providers, or a table with one for each, by name."),
-]
+class Kinds:
+    """Annotates a field that holds a table of one of several kinds.
+
+    Parameters
+    ----------
+    models : by kind, the model of its table, or a function that makes the model when a file names
+        the kind, so that a run imports no class that it does not use
+    """
+
+    def __init__(self, models: Mapping[str, type[Table] | Callable[[], type[Table]]]) -> None:
+        self._models = models
+
+    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        """Validate by the model of the kind."""
+        return core_schema.no_info_plain_validator_function(self._validate)
+
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Describe the models of all kinds."""
+        every: Any = reduce(or_, [self._model(kind) for kind in self._models])
+        union = Annotated[every, Field(discriminator="kind")]
+        return handler(TypeAdapter(union).core_schema)
+
+    def _validate(self, given: Any) -> Table:
+        if not isinstance(given, dict):
+            raise broken(f"must be a table; received {format_value(given)}")
+        if "kind" not in given:
+            raise broken(f"must be given; it is one of {', '.join(self._models)}", "kind")
+        kind = given["kind"]
+        if not isinstance(kind, str) or kind not in self._models:
+            known = ", ".join(map(repr, self._models))
+            raise broken(f"must be one of {known}; received {format_value(str(kind))}", "kind")
+        return self._model(kind).model_validate(given)
+
+    def _model(self, kind: str) -> type[Table]:
+        model = self._models[kind]
+        return model if isinstance(model, type) else model()
 
 
 class ObjectTable(Table):
     """An object of your own."""
+
+    object_keys = ("object",)
 
     kind: Literal["object"]
     object: ObjectName
@@ -119,7 +166,7 @@ class Split(Table):
     by: Text | None = Field(
         None,
         description="The column that names the provider of each record: one provider for each "
-        "of its values. Leave it out if the whole file is one provider's.",
+        "of its values. Leave it out if the whole file belongs to one provider.",
     )
     group: Text | None = Field(
         None,
@@ -129,21 +176,20 @@ class Split(Table):
 
 
 class CsvSource(CsvTable, Split):
-    """A CSV file: one provider's, or that of several distinguished by the column `by`."""
+    """A CSV file of one provider, or of several that the column `by` names."""
 
 
 class ParquetSource(ParquetTable, Split):
-    """A Parquet file: one provider's, or that of several distinguished by the column `by`."""
+    """A Parquet file of one provider, or of several that the column `by` names."""
 
 
 class ObjectSource(ObjectTable):
     """An object of your own: a source if the provider has a name, else a list of providers."""
 
 
-SourceTable = Annotated[
-    TaskSource | CsvSource | ParquetSource | ObjectSource, Field(discriminator="kind")
-]
-RowsTable = Annotated[CsvTable | ParquetTable, Field(discriminator="kind")]
+RowsTable = Annotated[FileTable, Kinds({"csv": CsvTable, "parquet": ParquetTable})]
+_SOURCES = {"task": TaskSource, "csv": CsvSource, "parquet": ParquetSource, "object": ObjectSource}
+SourceTable = Annotated[TaskSource | CsvSource | ParquetSource | ObjectSource, Kinds(_SOURCES)]
 
 
 class ProviderTable(Table):
@@ -160,7 +206,7 @@ class ProviderTable(Table):
     source: SourceTable
 
     @model_validator(mode="after")
-    def _name_whom_the_source_does_not(self) -> ProviderTable:
+    def _check_names(self) -> ProviderTable:
         source = self.source
         if isinstance(source, TaskSource) and self.name is not None:
             raise broken("must be left out: a task brings the names of its providers", "name")
@@ -176,134 +222,6 @@ class ProviderTable(Table):
             if source.group is not None and self.group is not None:
                 raise broken("must be left out: the column source.group has the groups", "group")
         return self
-
-
-# Utilities: what a coalition is worth.
-
-
-class AdditiveTable(Table):
-    """The sum of weight × mean target of the members' draws."""
-
-    kind: Literal["additive"]
-    weights: list[float] | None = Field(None, description="One for each provider, in their order.")
-    empty: float = 0.0
-
-
-class ValidatedTable(Table):
-    """A utility that scores a model on validation rows."""
-
-    validation: RowsTable | None = Field(
-        None, description="The rows that models are scored on; a task's own by default."
-    )
-    empty: float | Literal["baseline"] | None = Field(
-        None,
-        description='The value of nobody: a number, or "baseline" for the score of a dummy model. '
-        'By default 0 for "inverse_mse", and the baseline for other scores.',
-    )
-
-
-class LinearTable(ValidatedTable):
-    """The score of a least-squares fit, or of ridge regression."""
-
-    kind: Literal["linear"]
-    score: Score = "inverse_mse"
-    alpha: float = Field(
-        0.0, ge=0, description="Weight of the squared coefficients; 0 for least squares."
-    )
-
-
-class LogisticTable(ValidatedTable):
-    """The score of a logistic regression."""
-
-    kind: Literal["logistic"]
-    C: Above = Field(1.0, description="Inverse strength of the penalty on the coefficients.")
-    score: ClassScore = "accuracy"
-
-
-class BayesTable(ValidatedTable):
-    """The score of a Gaussian naive Bayes classifier."""
-
-    kind: Literal["naive_bayes"]
-    score: ClassScore = "accuracy"
-    var_smoothing: Above = Field(
-        1e-9, description="Part of the largest variance of a feature that is added to all of them."
-    )
-
-
-class DiscriminantTable(ValidatedTable):
-    """The score of a linear discriminant analysis."""
-
-    kind: Literal["lda"]
-    score: ClassScore = "accuracy"
-
-
-class NeighborsTable(ValidatedTable):
-    """The score of the nearest neighbours."""
-
-    kind: Literal["neighbors"]
-    k: Count = 1
-    task: Literal["regression", "classification"] | None = Field(
-        None, description="Needed if the validation targets are whole numbers."
-    )
-    score: Score = "inverse_mse"
-    weights: Literal["uniform", "distance"] = Field(
-        "uniform", description='"distance" for neighbours that count by the inverse of theirs.'
-    )
-
-
-class NetworkTable(ValidatedTable):
-    """The accuracy of a small neural network, trained on every coalition."""
-
-    kind: Literal["network"]
-    hidden: Annotated[list[Count], Field(min_length=1)] = Field(
-        [100], description="Number of units of every hidden layer."
-    )
-    alpha: Annotated[float, Field(ge=0)] = Field(1e-4, description="Strength of the L2 penalty.")
-    max_iter: Count = 200
-    seed: Annotated[int, Field(ge=0, le=MOST)] = Field(
-        0, description="Seed of the first weights, which are the same for all coalitions."
-    )
-
-
-class EstimatorTable(ValidatedTable):
-    """The score of any scikit-learn estimator, fitted to every coalition."""
-
-    kind: Literal["estimator"]
-    estimator: ObjectName = Field(examples=["sklearn.linear_model:Ridge"])
-    options: Options | None = None
-    score: Text | None = Field(
-        None, description="The name of a scikit-learn scorer; the estimator's own by default."
-    )
-    failed: float | None = Field(
-        None,
-        description="What a coalition is worth that cannot be fitted; by default it is an error.",
-    )
-
-
-class ValuesTable(Table):
-    """A game given as 2**n numbers."""
-
-    kind: Literal["table"]
-    values: Annotated[list[float], Field(min_length=2)]
-
-
-class ObjectUtility(ObjectTable):
-    """A utility of your own."""
-
-
-UtilityTable = Annotated[
-    AdditiveTable
-    | LinearTable
-    | BayesTable
-    | DiscriminantTable
-    | LogisticTable
-    | NeighborsTable
-    | NetworkTable
-    | EstimatorTable
-    | ValuesTable
-    | ObjectUtility,
-    Field(discriminator="kind"),
-]
 
 
 class TraceTable(Table):
@@ -357,8 +275,9 @@ class StopTable(RulesTable):
         None, description="Rules that count as one: it is met when all of them are."
     )
 
-    def make(self) -> StoppingRule:
-        """Join the rules into one."""
+    @cached_property
+    def rule(self) -> StoppingRule:
+        """All rules joined into one."""
         together = [] if self.all is None else self.all.rules()
         if self.all is not None and not together:
             raise broken(_NO_RULE, "all")
@@ -368,8 +287,8 @@ class StopTable(RulesTable):
         return reduce(or_, alternatives)
 
     @model_validator(mode="after")
-    def _have_a_rule(self) -> StopTable:
-        self.make()
+    def _check_rule(self) -> StopTable:
+        _ = self.rule
         return self
 
 
@@ -393,21 +312,18 @@ class PricesTable(Table):
     record: Price = Field(0, description="For a record.")
     request: Price = Field(0, description="For a request.")
 
+    @cached_property
+    def prices(self) -> Prices:
+        """The prices as exact amounts."""
+        from shapband.market.planning.prices import Prices
+
+        try:
+            return Prices(self.record, self.request)
+        except InvalidInput as cause:
+            key, _, rule = str(cause).removeprefix("Prices: ").partition(" ")
+            raise broken(rule, key) from None
+
     @model_validator(mode="after")
-    def _be_amounts(self) -> PricesTable:
-        for key in ("record", "request"):
-            try:
-                check_amount(key, getattr(self, key))
-            except InvalidInput as cause:
-                raise broken(str(cause).removeprefix(f"{key} "), key) from None
+    def _check_amounts(self) -> PricesTable:
+        _ = self.prices
         return self
-
-    def make(self) -> Prices:
-        """Make the prices."""
-        return Prices(self.record, self.request)
-
-
-def kinds_of(table: Any) -> list[str]:
-    """The kinds that a table may have."""
-    union = get_args(table)[0]
-    return [get_args(one.model_fields["kind"].annotation)[0] for one in get_args(union)]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._facts import facts
-from shapband._typing import FloatArray
+from shapband._typing import FloatArray, NonNegative, Whole
 from shapband.checks import check_number, check_whole
 from shapband.coalitions import members
 from shapband.errors import InvalidInput
@@ -80,9 +80,9 @@ class NetworkUtility(Utility):
         y_val: ArrayLike,
         hidden: Sequence[int] = (100,),
         *,
-        alpha: float = 1e-4,
+        alpha: NonNegative = 1e-4,
         max_iter: int = 200,
-        seed: int = 0,
+        seed: Whole = 0,
         empty: Empty = None,
     ) -> None:
         validation = check_validation(X_val, y_val, "NetworkUtility")

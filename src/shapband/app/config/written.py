@@ -1,0 +1,151 @@
+"""Configurations that shapband writes: the starter, and one with what a plan recommends.
+
+The checks of what can be planned are here too.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shapband.app.config.parts import SAMPLINGS, SOLVERS
+from shapband.errors import InvalidInput
+from shapband.indices import SHAPLEY
+
+if TYPE_CHECKING:
+    from shapband.app.config.config import Config
+    from shapband.engine.plan import Plan
+    from shapband.market.planning.proposals import Proposal
+    from shapband.sampling.base import Sampling
+
+
+def write_starter(path: Path) -> None:
+    """Write the commented file of `shapband init`."""
+    folder = files("shapband.app.config")
+    schema = Path(str(folder.joinpath("shapband.schema.json"))).as_uri()
+    text = folder.joinpath("starter.toml").read_text(encoding="utf-8")
+    write_new(path, text.format(schema=schema, file=path.name), str(path), ", or move it away")
+
+
+def write_new(path: Path, text: str, name: str, remedy: str = "") -> None:
+    """Write a file that does not exist yet; `name` is its name in errors."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as cause:
+        raise InvalidInput(
+            f"{name} exists and was not changed: name another file{remedy}"
+        ) from cause
+    except OSError as cause:
+        reason = (cause.strerror or str(cause)).lower()
+        raise InvalidInput(f"{name} cannot be written: {reason}") from cause
+
+
+def draw_size(sampling: Sampling) -> int:
+    """Records that a provider gives to a game, by the sampling of the file."""
+    for key in ("n_sample", "n_boot"):
+        found = getattr(sampling, key, None)
+        if isinstance(found, int):
+            return found
+    raise InvalidInput(
+        "sampling: a plan needs the records that a provider gives to a game: use a sampling with "
+        "n_sample or n_boot"
+    )
+
+
+def check_plannable(plan: Plan) -> None:
+    """Refuse what the pilot's games would not have, so that its promises would be wrong."""
+    if plan.participation is not None:
+        raise InvalidInput(
+            "participation: a plan is for games in which everybody takes part: plan without it, "
+            "or see `run --dry-run` for the bill"
+        )
+    if plan.index != SHAPLEY:
+        raise InvalidInput(f"index: a plan is for Shapley values; received {plan.index!r}")
+    if plan.grouping is not None:
+        raise InvalidInput(
+            "group: groups cannot be planned for yet: plan for their providers alone"
+        )
+
+
+def local_workers(config: Config) -> int:
+    """Workers of this machine, whose pace the pilot measures."""
+    if not isinstance(config.workers, int):
+        raise InvalidInput(
+            f'workers: a plan measures this machine, not a cluster; received "{config.workers}": '
+            "use a number"
+        )
+    return config.workers
+
+
+def planned_text(config: Config, row: Proposal) -> str:
+    """Write the configuration with the sampling, solver, games and seed of a row."""
+    document = tomllib.loads(config.text)
+    document |= {
+        "n_games": row.n_games,
+        "seed": row.seed,
+        "sampling": _table_of(row.sampling, SAMPLINGS),
+        "solver": _table_of(row.solver, SOLVERS),
+    }
+    return "# written by `shapband plan`\n" + to_toml(document)
+
+
+def check_outputs(config: Path, write: Path | None, out: Path | None) -> None:
+    """Check, before anything is bought, that a file and a run can be written."""
+    if write is not None and write.resolve().parent != config.resolve().parent:
+        raise InvalidInput(
+            f"--write {write} must be in the folder of {config}, because relative paths in it "
+            "start there"
+        )
+    if write is not None and write.exists():
+        raise InvalidInput(f"--write {write} exists and was not changed: name another file")
+    if out is not None and out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise InvalidInput(f"--out {out} exists: name a new or empty directory")
+
+
+def to_toml(document: Mapping[str, Any]) -> str:
+    """Write a document that `tomllib` reads back as it was.
+
+    Examples
+    --------
+    >>> print(to_toml({"n_games": 50, "sampling": {"kind": "fresh", "n_sample": 20}}), end="")
+    n_games = 50
+    sampling = { kind = "fresh", n_sample = 20 }
+    """
+    return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in document.items())
+
+
+def _table_of(part: Any, kinds: Mapping[str, str]) -> dict[str, Any]:
+    """The table of a sampling or a solver."""
+    kind = next(kind for kind, name in kinds.items() if type(part).__name__ == name)
+    return {"kind": kind, **{field.name: getattr(part, field.name) for field in fields(part)}}
+
+
+def _key(key: str) -> str:
+    bare = key.isascii() and key.replace("-", "_").replace("_", "a").isalnum()
+    return key if bare else _text(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_key(key)} = {_value(one)}" for key, one in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)  # `inf` and `nan` too
+    return str(value.isoformat())  # dates and times
+
+
+def _text(text: str) -> str:
+    """Quote a string. TOML escapes as JSON does, and the character 127 as well."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
