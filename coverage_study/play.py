@@ -13,8 +13,8 @@ from coverage_study.settings import CROSSED_GAMES, Setting, sampling
 from coverage_study.tasks import task
 from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access
+from shapband.engine.arguments import Arguments, check_arguments
 from shapband.engine.chunks import Chunk, Job, chunk_size
-from shapband.engine.plan import Plan, make_plan
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.estimator import Estimator
 from shapband.estimate.intervals import expectation_interval, variance_interval
@@ -64,9 +64,9 @@ def chosen_sizes(setting: Setting, pool: int) -> IntArray:
         return plan.sampling.prepare(access).design.draw_sizes
 
 
-def _plan(setting: Setting, pool: int) -> Plan:
+def _plan(setting: Setting, pool: int) -> Arguments:
     played = task(setting.task)
-    return make_plan(
+    return check_arguments(
         played.providers,
         played.utility,
         sampling=sampling(setting.sampling, played),
@@ -75,7 +75,7 @@ def _plan(setting: Setting, pool: int) -> Plan:
     )
 
 
-def _play(plan: Plan, realisation: Realisation, looks: tuple[int, ...]) -> Iterator[Estimate]:
+def _play(plan: Arguments, realisation: Realisation, looks: tuple[int, ...]) -> Iterator[Estimate]:
     """Play games as `sb.value` does, and give the estimate whenever a look is due."""
     job = Job.of(plan, realisation)
     estimator = Estimator(plan.completed(realisation.design))

@@ -202,7 +202,7 @@ def test_questions_about_several_providers_have_answers():
 def test_a_bill_counts_the_coalitions_of_everybody():
     providers, validation = linear_providers()
     given = {"sampling": sb.Pooled(30, 12), "n_games": 40, "seed": 5, "participation": LAW}
-    bill = foresee(plans.make_plan(providers, sb.LinearUtility(*validation), **given))
+    bill = foresee(plans.check_arguments(providers, sb.LinearUtility(*validation), **given))
     assert bill.evaluations == 40 * 31
     assert int(bill.records.sum()) == run().access.records
 

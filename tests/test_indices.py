@@ -11,7 +11,7 @@ from scipy.special import beta as beta_function
 
 import shapband as sb
 from shapband.coalitions import coalition_weights
-from shapband.engine.plan import Plan
+from shapband.engine.arguments import Arguments
 from shapband.errors import InvalidInput, RunError
 from shapband.indices import check_index
 from tests import known_games
@@ -338,10 +338,10 @@ def test_a_run_of_another_index_is_refused_and_the_same_is_read(tmp_path):
 
 def test_a_run_from_before_there_were_indices_is_one_of_shapley_values(tmp_path, monkeypatch):
     table, _ = known_games.airport()
-    setup = Plan.setup.fget
+    setup = Arguments.setup.fget
     with monkeypatch.context() as patch:
         without = property(lambda plan: {k: v for k, v in setup(plan).items() if k != "index"})
-        patch.setattr(Plan, "setup", without)
+        patch.setattr(Arguments, "setup", without)
         value(table, None, None, run=tmp_path / "run")
     assert sb.load(tmp_path / "run").valuation.index == "Shapley()"
     value(table, None, sb.Shapley(), run=tmp_path / "run")

@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator
 import shapband as sb
 from shapband.access.access import Access
 from shapband.coalitions import prefix_masks
+from shapband.engine.arguments import check_arguments
 from shapband.engine.chunks import _NEAR_FLOATS, Chunk, Job
 from shapband.engine.copies import known_stocks
-from shapband.engine.plan import make_plan
 from shapband.records.batch import Batch, Schema
 from shapband.sources.base import FiniteSource, GenerativeSource
 from tests.conftest import linear_providers
@@ -310,7 +310,7 @@ def test_new_records_of_every_chunk_are_checked():
 
 def test_a_job_is_sent_to_other_processes_without_the_batches_that_it_checked():
     providers, rows = linear_providers(N, RECORDS, FEATURES)
-    plan = make_plan(
+    plan = check_arguments(
         providers, sb.LinearUtility(*rows), sampling=sb.Fresh(DRAW), n_games=GAMES, seed=0
     )
     realisation = plan.sampling.prepare(Access(providers, plan.seeds, plan.budget))

@@ -1,4 +1,4 @@
-"""value(): the one function that estimates; it makes the plan and plays it."""
+"""value(): the one function that estimates; it checks the arguments and plays the games."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
-from shapband.engine.plan import make_plan
+from shapband.engine.arguments import check_arguments
 from shapband.engine.play import play
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
@@ -107,7 +107,7 @@ def value(
     >>> valuation.expectation.round(2).tolist()
     [0.31, 0.31]
     """
-    plan = make_plan(
+    given = check_arguments(
         providers,
         utility,
         sampling=sampling,
@@ -129,10 +129,10 @@ def value(
             from shapband.runs.run import value_in_run
 
             return value_in_run(
-                Path(run), plan, chosen, watch, seed_given=seed is not None, ask_again=ask_again
+                Path(run), given, chosen, watch, seed_given=seed is not None, ask_again=ask_again
             )
         with chosen:
-            return play(plan, chosen, watch, keep_interrupted=_interactive())
+            return play(given, chosen, watch, keep_interrupted=_interactive())
 
 
 def _interactive() -> bool:

@@ -8,7 +8,7 @@ from tests.counted import Counted, CountedDraws
 import shapband as sb
 from shapband.access.access import Access
 from shapband.access.held import HeldPurchases
-from shapband.engine.plan import make_plan
+from shapband.engine.arguments import check_arguments
 from shapband.engine.play import play
 from shapband.engine.workers.local import LocalWorkers
 from shapband.runs.run import value_in_run
@@ -66,7 +66,7 @@ def test_what_is_held_is_not_asked_for_again(kind, tmp_path):
     providers, utility = providers_of(kind)
     held, _, _ = bought(providers, [10] * 3)
     asked = [getattr(p.source, "asked", 0) for p in providers]
-    plan = make_plan(
+    plan = check_arguments(
         providers, utility, sampling=sb.Pooled(24, 8, replace=False), n_games=20, seed=5,
         budget=sb.Budget(records=72, requests=6),
     )  # fmt: skip
@@ -91,7 +91,7 @@ def test_what_is_held_is_not_asked_for_again(kind, tmp_path):
 def test_a_run_whose_pools_were_bought_in_parts_can_be_resumed(tmp_path):
     providers, utility = providers_of("endless")
     held, _, _ = bought(providers, [10] * 3)
-    plan = make_plan(
+    plan = check_arguments(
         providers, utility, sampling=sb.Pooled(24, 8, replace=False), n_games=40, seed=5
     )
     workers = LocalWorkers(1, threads=True)
@@ -115,7 +115,7 @@ def test_fresh_draws_that_are_held_are_the_first_games():
     with Access(providers, Seeds(5), sb.Budget(), None, held) as access:
         access.fetch("draw", range(3), [8] * 3, "the draws")
     held.close()
-    plan = make_plan(providers, utility, sampling=sb.Fresh(8), n_games=10, seed=5)
+    plan = check_arguments(providers, utility, sampling=sb.Fresh(8), n_games=10, seed=5)
     workers = LocalWorkers(1, threads=True)
     valuation = play(plan, workers, lambda _: None, held)
     assert [p.source.asked for p in providers] == [10] * 3

@@ -161,7 +161,7 @@ def try_configs(tally: Tally, data: Any, base: Path) -> None:
 
     def call() -> tuple[Built, sb.Valuation | None]:
         built = Config.parse(text).build(base)
-        plan = built.plan
+        plan = built.arguments
         small = plan.n_games <= 4 and len(plan.providers) <= 3 and max(_sizes(plan.sampling)) < 100
         if not small or getattr(plan.solver, "n_iter", 1) > 100:
             return built, None
@@ -171,7 +171,7 @@ def try_configs(tally: Tally, data: Any, base: Path) -> None:
     result = settle(tally, call)
     if result is not None and result[1] is not None:
         built, valuation = result
-        plan = built.plan
+        plan = built.arguments
         access = sb.Access(plan.providers, plan.seeds, sb.Budget())
         draws = plan.sampling.prepare(access).draws(range(len(valuation.games)))
         games = [

@@ -36,7 +36,7 @@ def games(source, utility=LINEAR, **options):
 def played(config, base):
     built = config.build(base)
     with built.workers as workers:
-        return play(built.plan, workers, lambda standing: None)
+        return play(built.arguments, workers, lambda standing: None)
 
 
 class Shows(sb.FiniteSource):

@@ -20,7 +20,7 @@ import numpy as np
 
 import shapband as sb
 from shapband.app.config.config import Built, Config
-from shapband.engine.plan import make_plan
+from shapband.engine.arguments import check_arguments
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers, ProcessWorkers
 from shapband.records.batch import Batch
@@ -73,7 +73,7 @@ class SmallConfig:
             sb.Provider("stock", Stock(log, options["delay"])),
             sb.Provider("next", sb.ArraySource(_rows(1), _rows(1)[:, 0])),
         ]
-        plan = make_plan(
+        plan = check_arguments(
             providers,
             sb.FunctionUtility(Thinking(options["think"])),
             sampling=SAMPLINGS[options["sampling"]],
@@ -217,7 +217,7 @@ def start(config: Any, base: Path, out: Path, watch: Any) -> sb.Valuation:
     """Begin a run from a description, as the command line does."""
     built = config.build(base)
     stored = runs.StoredConfig(config.text, base)
-    return runs.begin(out, built.plan, built.workers, watch, stored)
+    return runs.begin(out, built.arguments, built.workers, watch, stored)
 
 
 def resume(run: Path, watch: Any, parse: Any = Config.parse, warn: Any = None) -> sb.Valuation:
@@ -227,13 +227,13 @@ def resume(run: Path, watch: Any, parse: Any = Config.parse, warn: Any = None) -
         return finished
     config = runs.stored_config(run)
     built = parse(config.text).build(config.base)
-    return runs.resume(run, built.plan, built.workers, watch, warn)
+    return runs.resume(run, built.arguments, built.workers, watch, warn)
 
 
 def value_in(run: Path, options: Mapping[str, Any]) -> sb.Valuation:
     """Begin or resume the run from Python."""
     built = SmallConfig.of(**options).build(run.parent)
-    plan = built.plan
+    plan = built.arguments
     return sb.value(
         plan.providers,
         plan.utility,

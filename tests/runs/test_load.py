@@ -16,7 +16,7 @@ import pytest
 
 import shapband as sb
 from shapband.app.config.config import Built
-from shapband.engine.plan import make_plan
+from shapband.engine.arguments import check_arguments
 from shapband.engine.workers.local import LocalWorkers
 from shapband.runs import run as run_module
 from shapband.runs.purchases import StoredPurchases
@@ -46,7 +46,7 @@ class Many:
         }
 
     def build(self, base: Path) -> Built:
-        return Built(make_plan(**self.arguments), LocalWorkers(1, threads=True))
+        return Built(check_arguments(**self.arguments), LocalWorkers(1, threads=True))
 
     def plain(self) -> sb.Valuation:
         return sb.value(**self.arguments)

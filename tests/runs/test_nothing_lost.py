@@ -392,7 +392,7 @@ def test_9_a_process_ends_although_a_source_hangs(folder):
 def test_9_concurrency_and_timeout_stand_in_the_configuration(folder, monkeypatch):
     """Number 9."""
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
-    plan = Config.parse("timeout = 0.25\nconcurrency = 3\n" + SLOW).build(folder).plan
+    plan = Config.parse("timeout = 0.25\nconcurrency = 3\n" + SLOW).build(folder).arguments
     assert (plan.timeout, plan.concurrency) == (0.25, 3)
     for line in ("timeout = 0", "timeout = -1", "concurrency = 0", 'timeout = "x"'):
         with pytest.raises(sb.errors.InvalidInput, match=line.split()[0]):

@@ -15,7 +15,7 @@ import pytest
 
 import shapband as sb
 from shapband.app.config.config import Built
-from shapband.engine.plan import make_plan
+from shapband.engine.arguments import check_arguments
 from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import RunError, SourceError, VersionsChanged
 from shapband.runs.store import RunStore
@@ -54,7 +54,7 @@ class Fixed:
 
 
 def built(providers: Any, utility: Any, workers: int = 1, **options: Any) -> Built:
-    plan = make_plan(providers, utility, **{"seed": 3, **options})
+    plan = check_arguments(providers, utility, **{"seed": 3, **options})
     return Built(plan, LocalWorkers(workers, threads=True))
 
 
@@ -69,7 +69,7 @@ def interrupted_and_whole(tmp_path: Path, make: Any, games: int) -> tuple[Any, A
 @pytest.mark.parametrize("sampling", ["fresh", "pooled"])
 def test_a_run_gives_what_a_plain_valuation_gives(tmp_path, sampling):
     config = SmallConfig.of(sampling=sampling, **QUICK)
-    plan = config.build(tmp_path).plan
+    plan = config.build(tmp_path).arguments
     plain = sb.value(
         plan.providers,
         plan.utility,

@@ -14,7 +14,7 @@ from tests.conftest import redesigned
 from tests.runs.small import assert_same
 
 import shapband as sb
-from shapband.engine.plan import make_plan
+from shapband.engine.arguments import check_arguments
 from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import RepeatedRecords
 from shapband.records.batch import Batch
@@ -233,7 +233,7 @@ def test_a_run_keeps_the_counts(sampling, tmp_path):
     given, run = [*HONEST, *few_records], tmp_path / "run"
     with pytest.warns(RepeatedRecords):
         expected = valued(given, sampling)
-    plan = make_plan(
+    plan = check_arguments(
         given, sb.AdditiveUtility(), sampling=sampling, n_games=20, seed=0, chunk_size=4
     )
 

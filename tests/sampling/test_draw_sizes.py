@@ -11,7 +11,7 @@ from tests.runs.small import assert_same
 import shapband as sb
 from shapband.access.access import Access
 from shapband.app.config.config import Config
-from shapband.engine.plan import make_plan
+from shapband.engine.arguments import check_arguments
 from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import InvalidInput, RunError
 from shapband.runs.run import begin
@@ -295,7 +295,7 @@ def test_a_valuation_has_the_same_bits_however_it_is_played(sampling, tmp_path):
 @pytest.mark.parametrize("sampling", [sb.Fresh(NAMED), sb.Blocks(60, 0.2)], ids=repr)
 def test_an_interrupted_run_goes_on_with_the_same_bits(sampling, tmp_path):
     given, validation = linear_providers(n=3, records=60)
-    plan = make_plan(
+    plan = check_arguments(
         given, sb.LinearUtility(*validation), sampling=sampling, n_games=40, seed=5, chunk_size=6
     )
 
@@ -342,7 +342,7 @@ def test_a_configuration_may_hold_a_table_of_sizes(wine):
     ):
         head = f"{WINE}[sampling]\nkind = '{kind}'\n{rest}"
         found = Config.parse(f"{head}[sampling.{key}]\n{table}\n")
-        assert found.build(Path()).plan.sampling == made
+        assert found.build(Path()).arguments.sampling == made
         assert Config.parse(f"{head}{key} = 0.2\n").sampling.model_dump()[key] == 0.2
 
 

@@ -1,8 +1,8 @@
 """Playing games: draw records, solve the games in workers, fold the values in game order.
 
-`plan` checks the arguments of a valuation and fills in the defaults. `chunks` cuts the games into
+`arguments` checks those of a valuation and fills in the defaults. `chunks` cuts the games into
 the pieces that workers solve. `play` is the loop: it folds solved chunks in game order, checks
 the stopping rule and makes the valuation. `journal` is the interface through which solved games
-are stored and read back when a run is resumed. The result depends on the plan only: any number
+are stored and read back when a run is resumed. The result depends on the arguments only: any number
 of workers, any chunk size and any interruption give the same bits.
 """

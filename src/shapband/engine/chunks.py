@@ -13,7 +13,7 @@ import numpy as np
 from shapband._typing import BoolArray, FloatArray
 from shapband.access.access import Access
 from shapband.checks import check_whole, described, error_line, one_line
-from shapband.engine.plan import Plan
+from shapband.engine.arguments import Arguments
 from shapband.engine.workers.local import single_threaded_blas
 from shapband.errors import EvaluationError, InvalidInput, SourceError
 from shapband.games import Games
@@ -107,18 +107,18 @@ class Job:
     checked: _Checked = field(default_factory=_Checked, init=False, repr=False)
 
     @staticmethod
-    def of(plan: Plan, realisation: Realisation) -> Job:
-        """Make the job for a plan."""
-        travel = _summaries_travel(plan.utility, realisation.design.draw_sizes.tolist())
+    def of(given: Arguments, realisation: Realisation) -> Job:
+        """Make the job for a valuation."""
+        travel = _summaries_travel(given.utility, realisation.design.draw_sizes.tolist())
         return Job(
-            plan.utility,
-            plan.solver,
-            plan.names,
-            plan.seeds,
+            given.utility,
+            given.solver,
+            given.names,
+            given.seeds,
             travel,
-            plan.index,
-            plan.grouping,
-            plan.completed(realisation.design).rates,
+            given.index,
+            given.grouping,
+            given.completed(realisation.design).rates,
         )
 
     def __call__(self, task: Chunk | MixedChunk) -> Solution:
@@ -224,29 +224,29 @@ def _joined(parts: Sequence[Solution]) -> Solution:
     )
 
 
-def chunk_size(plan: Plan, realisation: Realisation, access: Access, n_jobs: int) -> int:
+def chunk_size(given: Arguments, realisation: Realisation, access: Access, n_jobs: int) -> int:
     """Number of games in a chunk: few enough for the caches, enough to outweigh the overhead."""
-    if plan.chunk_size is not None:
-        return plan.chunk_size
-    if not plan.utility.mergeable:
+    if given.chunk_size is not None:
+        return given.chunk_size
+    if not given.utility.mergeable:
         return 1
-    summaries = _summary_floats(plan.utility, realisation.design.draw_sizes.tolist())
-    per_game: int = plan.solver.floats_per_game(plan.most_present) + summaries
+    summaries = _summary_floats(given.utility, realisation.design.draw_sizes.tolist())
+    per_game: int = given.solver.floats_per_game(given.most_present) + summaries
     near, most = _NEAR_FLOATS // per_game, _MOST_FLOATS // per_game
     size = max(1, near, min(most, _FEW_GAMES))
     if n_jobs > 1:
         # Several chunks per worker, so that no worker waits long for the last chunk.
-        size = min(size, max(_SHARED_GAMES, -(-plan.n_games // (4 * n_jobs))))
+        size = min(size, max(_SHARED_GAMES, -(-given.n_games // (4 * n_jobs))))
     if access.waits and realisation.cost.requests:
-        size = min(size, distant_games(plan))
+        size = min(size, distant_games(given))
     return size
 
 
-def distant_games(plan: Plan) -> int:
+def distant_games(given: Arguments) -> int:
     """Games that are fetched together from slow sources: more if all answer several at once."""
-    at_once = [one.source.concurrent for one in plan.providers if one.source.waits]
+    at_once = [one.source.concurrent for one in given.providers if one.source.waits]
     together = min(at_once, default=1)
-    return _DISTANT_TURNS * min(together, -(-plan.concurrency // max(len(at_once), 1)))
+    return _DISTANT_TURNS * min(together, -(-given.concurrency // max(len(at_once), 1)))
 
 
 def fetched_ahead(

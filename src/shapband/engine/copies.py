@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shapband.engine.plan import Plan
+from shapband.engine.arguments import Arguments
 from shapband.records.batch import Batch
 from shapband.sampling.base import Realisation
 from shapband.sampling.design import Design
@@ -16,32 +16,34 @@ from shapband.utilities.base import Utility
 _UNUSED = "what the model does not use"
 
 
-def known_stocks(plan: Plan, realisation: Realisation) -> list[Batch | None]:
+def known_stocks(given: Arguments, realisation: Realisation) -> list[Batch | None]:
     """Records of every provider that are in memory or in pools, or None."""
-    nothing: tuple[None, ...] = (None,) * len(plan.providers)
+    nothing: tuple[None, ...] = (None,) * len(given.providers)
     pools = realisation.pools or nothing
-    sources = [provider.source for provider in plan.providers]
+    sources = [provider.source for provider in given.providers]
     return [
         source.records if isinstance(source, FiniteSource) and source.records is not None else pool
         for source, pool in zip(sources, pools, strict=True)
     ]
 
 
-def find_copies(plan: Plan, design: Design, stocks: Sequence[Batch | None]) -> tuple[Shared, ...]:
+def find_copies(
+    given: Arguments, design: Design, stocks: Sequence[Batch | None]
+) -> tuple[Shared, ...]:
     """Find copies among the known stocks, and among what the model uses of them.
 
     A provider that repeats records as they are is left out if `distinct_records` shows it.
     """
-    found = shared_records(plan.names, stocks)
+    found = shared_records(given.names, stocks)
     known = {(one.one, one.other) for one in found}
-    used = shared_records(plan.names, _as_used(plan.utility, stocks))
+    used = shared_records(given.names, _as_used(given.utility, stocks))
     further = [
         one._replace(left_out=(_UNUSED,)) for one in used if (one.one, one.other) not in known
     ]
     shown = set[str]()
     if design.distinct_records is not None:
         flags = repeated(design.distinct_records, design.draw_sizes, design.pool_sizes)
-        shown = {name for name, flag in zip(plan.names, flags, strict=True) if flag}
+        shown = {name for name, flag in zip(given.names, flags, strict=True) if flag}
     return tuple(one for one in (*found, *further) if one.one != one.other or one.one not in shown)
 
 

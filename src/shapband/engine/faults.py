@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from shapband._typing import IntArray
+from shapband.engine.arguments import Arguments
 from shapband.engine.chunks import Chunk
-from shapband.engine.plan import Plan
 from shapband.errors import EvaluationError
 from shapband.records.batch import Batch, concat
 from shapband.solvers.base import Solution
@@ -27,13 +27,15 @@ class FaultFinder:
 
     Parameters
     ----------
-    plan : the valuation
+    given : the arguments of the valuation
     stocks : known records of every provider, or None
     draw_sizes : (n,) records of every provider in a game
     """
 
-    def __init__(self, plan: Plan, stocks: Sequence[Batch | None], draw_sizes: IntArray) -> None:
-        self._plan = plan
+    def __init__(
+        self, given: Arguments, stocks: Sequence[Batch | None], draw_sizes: IntArray
+    ) -> None:
+        self._given = given
         # With fewer records than in a game a model may fail that does not in the games.
         self._most = [max(_RECORDS, size) for size in draw_sizes.tolist()]
         self._stocks = stocks
@@ -44,7 +46,7 @@ class FaultFinder:
     def keep(self, chunk: Chunk) -> None:
         """Remember the draws of the first games, if not all records are known."""
         seen = sum(len(kept.indices) for kept in self._chunks)
-        if not self._known and not self._plan.draws_presence and seen < _GAMES:
+        if not self._known and not self._given.draws_presence and seen < _GAMES:
             self._chunks.append(chunk)
 
     def named(self, solutions: Iterator[Solution]) -> Iterator[Solution]:
@@ -54,7 +56,7 @@ class FaultFinder:
                 solution = next(solutions, None)
             except EvaluationError as error:
                 if fault := self._fault():
-                    told = str(error).removesuffix(self._plan.utility.remedy)
+                    told = str(error).removesuffix(self._given.utility.remedy)
                     raise EvaluationError(f"{told}; {fault}") from error
                 raise
             if solution is None:
@@ -68,7 +70,7 @@ class FaultFinder:
         if self._done:
             return
         seen = sum(len(kept.indices) for kept in self._chunks)
-        self._done = self._known or seen >= _GAMES or self._plan.draws_presence
+        self._done = self._known or seen >= _GAMES or self._given.draws_presence
         if self._done and (fault := self._fault()):
             raise EvaluationError(fault)
 
@@ -81,7 +83,7 @@ class FaultFinder:
             and len(np.unique(np.concatenate([b.y for b in batches]).astype(str))) < 2
         ):
             return ""
-        return self._plan.utility.fault(self._plan.names, batches)
+        return self._given.utility.fault(self._given.names, batches)
 
     def _records(self) -> list[Batch]:
         """Some records of every provider; nothing if they are not known."""

@@ -1,4 +1,4 @@
-"""The loop: plays the games of a plan, folds them in order and makes the valuation."""
+"""The loop: plays the games of a valuation, folds them in order and makes the valuation."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from shapband.access.budget import Cost
 from shapband.access.exchange import OutOfTime
 from shapband.access.journal import PurchaseJournal
 from shapband.access.meter import AccessReport
+from shapband.engine.arguments import Arguments
 from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size, fetched_ahead
 from shapband.engine.copies import find_copies, known_stocks
 from shapband.engine.faults import FaultFinder
 from shapband.engine.journal import GameJournal, NullGames
-from shapband.engine.plan import Plan
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import single_threaded_blas
 from shapband.errors import BudgetExceeded, EvaluationError, RepeatedRecords, SourceError
@@ -70,7 +70,7 @@ Watch = Callable[[Progress], None]
 
 
 def play(
-    plan: Plan,
+    given: Arguments,
     workers: Workers,
     watch: Watch,
     purchases: PurchaseJournal | None = None,
@@ -78,11 +78,11 @@ def play(
     *,
     keep_interrupted: bool = False,
 ) -> Valuation:
-    """Play the plan's games and value the providers.
+    """Play the games and value the providers.
 
     Parameters
     ----------
-    plan : the checked arguments of the valuation
+    given : the checked arguments of the valuation
     workers : solve the games
     watch : called with the progress after every chunk
     purchases, games : store bought records and solved games, to read them in a resumed run
@@ -91,27 +91,27 @@ def play(
     journal = games or NullGames()
     before = journal.seconds(journal.solved())
     started = time.perf_counter() - before
-    limit = float("inf") if plan.stop is None else plan.stop.time_limit
+    limit = float("inf") if given.stop is None else given.stop.time_limit
     with Access(
-        plan.providers,
-        plan.seeds,
-        plan.budget,
-        plan.utility.schema,
+        given.providers,
+        given.seeds,
+        given.budget,
+        given.utility.schema,
         purchases,
-        plan.concurrency,
-        plan.timeout,
+        given.concurrency,
+        given.timeout,
         limit - before,
     ) as access:
-        realisation = plan.sampling.prepare(access)
+        realisation = given.sampling.prepare(access)
         _warn_of_repeats(realisation.design)
-        stocks = known_stocks(plan, realisation)
-        shared = find_copies(plan, realisation.design, stocks)
-        design = plan.completed(realisation.design, shared, one_label(plan.names, stocks))
+        stocks = known_stocks(given, realisation)
+        shared = find_copies(given, realisation.design, stocks)
+        design = given.completed(realisation.design, shared, one_label(given.names, stocks))
         access.ask_only(design.present)
         prepared = realisation, design, stocks
-        session = _Session(plan, prepared, access, journal, workers, started)
+        session = _Session(given, prepared, access, journal, workers, started)
         journal.begin(design)
-        with single_threaded_blas(mergeable=plan.utility.mergeable):
+        with single_threaded_blas(mergeable=given.utility.mergeable):
             stopped = _played(session, watch, keep_interrupted=keep_interrupted)
     return Valuation(
         design=design,
@@ -148,7 +148,7 @@ class _Session:
 
     def __init__(
         self,
-        plan: Plan,
+        given: Arguments,
         prepared: tuple[Realisation, Design, list[Batch | None]],
         access: Access,
         journal: GameJournal,
@@ -157,10 +157,10 @@ class _Session:
     ) -> None:
         self._realisation, self._design, stocks = prepared
         self.estimator = Estimator(self._design)
-        self.kept = _KeptGames(len(plan.providers), plan.keep_games)
+        self.kept = _KeptGames(len(given.providers), given.keep_games)
         self.evaluations = 0
         self.failures = 0
-        self._plan = plan
+        self._given = given
         self._access = access
         self._journal = journal
         self._workers = workers
@@ -168,16 +168,16 @@ class _Session:
         self._began = time.perf_counter()
         self._late: OutOfTime | None = None
         self._taking = False
-        self._faults = FaultFinder(plan, stocks, self._design.draw_sizes)
-        self._job = Job.of(plan, self._realisation)
+        self._faults = FaultFinder(given, stocks, self._design.draw_sizes)
+        self._job = Job.of(given, self._realisation)
         self._stored = journal.solved()
-        self._n_games = _affordable_games(access, self._design, self._realisation.cost, plan)
-        self._chunk = chunk_size(plan, self._realisation, access, workers.n_jobs)
+        self._n_games = _affordable_games(access, self._design, self._realisation.cost, given)
+        self._chunk = chunk_size(given, self._realisation, access, workers.n_jobs)
 
     def play(self, watch: Watch) -> Stopped:
         """Play stage by stage, and return why no further games were played."""
         progress = Progress(self._n_games, self.estimator, self._access)
-        rule = self._plan.stop
+        rule = self._given.stop
         stage = self._n_games if rule is None else _LOOK
         for start in range(0, self._n_games, stage):
             games = range(start, min(start + stage, self._n_games))
@@ -196,25 +196,25 @@ class _Session:
             if (factor := rule.out_of_reach(estimate)) is not None:
                 return Stopped("pools", _buy_more(rule, self._design, factor))
         self._check_failures(least=1)
-        if self._n_games == self._plan.n_games:
+        if self._n_games == self._given.n_games:
             return Stopped("n_games", "all that were asked for")
         budget = self._access.budget
-        return Stopped("budget", f"the budget of {budget} ended it before {self._plan.n_games:,}")
+        return Stopped("budget", f"the budget of {budget} ended it before {self._given.n_games:,}")
 
     def _met(self, rule: StoppingRule) -> Stopped:
-        return Stopped("rule", f"{rule!r} was met before {self._plan.n_games:,}")
+        return Stopped("rule", f"{rule!r} was met before {self._given.n_games:,}")
 
     def _time_is_up(self, rule: StoppingRule) -> bool:
         """Whether the time limit is reached, with games enough for a variance and not with all."""
         done = self.estimator.n_games
         return (
-            self._plan.least_games <= done < self._n_games
+            self._given.least_games <= done < self._n_games
             and self._seconds(done) >= rule.time_limit
         )
 
     def _out_of_time(self, rule: StoppingRule, late: OutOfTime) -> Stopped:
         """End with the games that are done, because the others wait for their records."""
-        if self.estimator.n_games >= self._plan.least_games:
+        if self.estimator.n_games >= self._given.least_games:
             return self._met(rule)
         raise SourceError(
             f"{late}, and {self.estimator.n_games} of the two games that a variance needs were "
@@ -252,8 +252,8 @@ class _Session:
 
     def _chunk_now(self) -> int:
         """Games in a chunk of the next stage: fewer if games are slow and there is a time limit."""
-        rule, plan = self._plan.stop, self._plan
-        chosen = plan.chunk_size is not None or self._access.waits
+        rule, given = self._given.stop, self._given
+        chosen = given.chunk_size is not None or self._access.waits
         if rule is None or rule.time_limit == float("inf") or chosen:
             return self._chunk
         played = self.estimator.n_games - self._stored
@@ -284,7 +284,7 @@ class _Session:
     @property
     def usable(self) -> bool:
         """Whether there are games enough for a variance, and all sums are those of the same."""
-        return self.estimator.n_games >= self._plan.least_games and not self._taking
+        return self.estimator.n_games >= self._given.least_games and not self._taking
 
     def _take(self, solution: Solution) -> None:
         self._taking = True
@@ -341,16 +341,16 @@ def _rounded(number: float) -> int:
     return int(np.ceil(number / unit - 1e-9)) * unit
 
 
-def _affordable_games(access: Access, design: Design, cost: Cost, plan: Plan) -> int:
+def _affordable_games(access: Access, design: Design, cost: Cost, given: Arguments) -> int:
     """Number of games that the budget covers; only games that can be finished are started."""
     one_each = Cost(len(design.names), int(design.draw_sizes.sum()))
     if design.draws_presence and cost == one_each:
-        limit = access.affordable_of(_real_costs(design, plan.n_games))
+        limit = access.affordable_of(_real_costs(design, given.n_games))
     else:
         # A sampling of the user's own may ask differently: then every game counts in full.
         limit = access.affordable_games(cost)
-    games = plan.n_games if limit is None else min(plan.n_games, limit)
-    if games < plan.least_games:
+    games = given.n_games if limit is None else min(given.n_games, limit)
+    if games < given.least_games:
         raise BudgetExceeded(
             f"the budget of {access.budget} pays for {games} of the games, which take "
             f"{cost.records:,} records in {cost.requests:,} requests each"

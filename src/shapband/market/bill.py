@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shapband.access.budget import Budget
-from shapband.engine.plan import make_plan
+from shapband.engine.arguments import check_arguments
 from shapband.market.planning.bill import Bill, foresee
 from shapband.market.planning.prices import Prices, check_prices
 from shapband.providers import Provider
@@ -39,7 +39,7 @@ def bill(
     >>> sb.bill(task.providers, task.utility, sampling=sb.Fresh(60), n_games=200)
     <Bill: 120,000 records in 2,000 requests>
     """
-    plan = make_plan(
+    given = check_arguments(
         providers,
         utility,
         sampling=sampling,
@@ -48,4 +48,4 @@ def bill(
         seed=seed,
         budget=budget,
     )
-    return foresee(plan, check_prices(prices))
+    return foresee(given, check_prices(prices))

@@ -1,4 +1,4 @@
-"""plan(): its arguments and their documentation."""
+"""plan(): its given and their documentation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget, Cost
 from shapband.checks import check_number, check_whole
-from shapband.engine.plan import make_plan
+from shapband.engine.arguments import check_arguments
 from shapband.engine.workers.local import resolve_n_jobs
 from shapband.errors import InvalidInput
 from shapband.market.planning.pilot import larger_sampling, pilot_design, run_pilot
@@ -82,7 +82,7 @@ def plan(
     jobs = resolve_n_jobs(n_jobs)
     families = families_for(len(checked))
     sampling, n_games = pilot_design(checked, n_sample, limits.allows)
-    pilot_plan = make_plan(
+    pilot_plan = check_arguments(
         checked,
         utility,
         sampling=sampling,

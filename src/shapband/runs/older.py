@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from shapband.engine.arguments import Arguments
 from shapband.engine.averaging import AVERAGED
-from shapband.engine.plan import Plan
 from shapband.errors import RunError
 from shapband.solvers.strata import Strata
 from shapband.utilities.class_sums import ClassSumsUtility
@@ -51,10 +51,10 @@ def design_of_facts(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> di
     }
 
 
-def check_same_bits(run: Path, versions: Mapping[str, str], plan: Plan) -> None:
+def check_same_bits(run: Path, versions: Mapping[str, str], given: Arguments) -> None:
     """Raise RunError if this version would compute the other games of a run differently."""
     before = versions.get("shapband", "")
-    change = _change(plan)
+    change = _change(given)
     if is_older(before) and change:
         raise RunError(
             f"the run {run} was begun with shapband {before}, and since version 0.2.0 {change}: "
@@ -64,15 +64,15 @@ def check_same_bits(run: Path, versions: Mapping[str, str], plan: Plan) -> None:
         )
 
 
-def _change(plan: Plan) -> str:
-    """What changed in the results of this plan, or nothing."""
-    if isinstance(plan.solver, Strata):
+def _change(given: Arguments) -> str:
+    """What changed in the results of this given, or nothing."""
+    if isinstance(given.solver, Strata):
         return "Strata computes other values"
-    if isinstance(plan.utility, LinearUtility):
+    if isinstance(given.utility, LinearUtility):
         return "the last digits of LinearUtility are others"
-    if isinstance(plan.utility, _COMPILED):
-        name = type(plan.utility).__name__
+    if isinstance(given.utility, _COMPILED):
+        name = type(given.utility).__name__
         return f"{name} treats ties of scores, and digits that rounding takes, differently"
-    if plan.utility.training:
+    if given.utility.training:
         return "models with an unset random_state get one from the seed"
     return ""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from shapband.access.held import HeldPurchases
+from shapband.engine.arguments import Arguments
 from shapband.engine.averaging import AVERAGED, DRAWN
-from shapband.engine.plan import Plan
 from shapband.engine.play import Watch, play
 from shapband.engine.workers.base import Workers
 from shapband.errors import BudgetExceeded, InvalidInput, RunDamaged, RunError, VersionsChanged
@@ -50,7 +50,7 @@ class StoredConfig:
 
 def begin(
     run: Path,
-    plan: Plan,
+    given: Arguments,
     workers: Workers,
     watch: Watch,
     config: StoredConfig | None = None,
@@ -58,17 +58,17 @@ def begin(
 ) -> Valuation:
     """Begin a run in a new or empty directory, and play it to its end.
 
-    `watch` is called with the progress after every chunk; `config` is the configuration that the
-    plan was made from, if it was; `held` was bought before and is stored first.
+    `watch` is called with the progress after every chunk; `config` is the configuration that
+    they were read from, if they were; `held` was bought before and is stored first.
     """
-    existed, manifest = run.exists(), _manifest(plan, config)
+    existed, manifest = run.exists(), _manifest(given, config)
     try:
         with RunStore.create(run, manifest) as store, store.lock():
             remember(store.start)
             if held is not None:
                 held.copy_to(store.purchases())
                 store.ledger.enter()  # so that they are counted from the beginning
-            return _play(store, plan, workers, watch)
+            return _play(store, given, workers, watch)
     except (BudgetExceeded, InvalidInput):
         # Remove the empty run directory, so that the corrected call can use the same name.
         discard_untouched(run, keep=existed)
@@ -77,7 +77,7 @@ def begin(
 
 def resume(
     run: Path,
-    plan: Plan,
+    given: Arguments,
     workers: Workers,
     watch: Watch,
     warn: Callable[[str], None] | None = None,
@@ -87,15 +87,15 @@ def resume(
 ) -> Valuation:
     """Resume an interrupted run; of a finished one, give the result.
 
-    The plan must be that of the run, with its seed if `seed_given`. If versions changed since the
-    run began, `warn` receives one line; by default it becomes a VersionsChanged warning. Requests
-    whose answers were refused are made again only if `ask_again`.
+    The arguments must be those of the run, with its seed if `seed_given`. If versions changed since
+    the run began, `warn` receives one line; by default it becomes a VersionsChanged warning.
+    Requests whose answers were refused are made again only if `ask_again`.
     """
     with RunStore.open(run) as store:
         finished = _verified_result(store)
         if finished is None:
-            check_same_bits(store.run, store.manifest["versions"], plan)
-        _check_same(store, plan, seed_given=seed_given)
+            check_same_bits(store.run, store.manifest["versions"], given)
+        _check_same(store, given, seed_given=seed_given)
     if finished is not None:
         return finished
     with RunStore.open(run, write=True) as store, store.lock():
@@ -104,12 +104,12 @@ def resume(
             check_refused(store.ledger, run)
         store.mark_format()
         _check_versions(store, warn or _warn)
-        return store.finished() or _play(store, plan, workers, watch)
+        return store.finished() or _play(store, given, workers, watch)
 
 
 def value_in_run(
     run: Path,
-    plan: Plan,
+    given: Arguments,
     workers: Workers,
     watch: Watch,
     *,
@@ -119,8 +119,8 @@ def value_in_run(
 ) -> Valuation:
     """Begin a run, or resume it if the directory holds one."""
     if (run / database.NAME).exists():
-        return resume(run, plan, workers, watch, seed_given=seed_given, ask_again=ask_again)
-    return begin(run, plan, workers, watch, held=held)
+        return resume(run, given, workers, watch, seed_given=seed_given, ask_again=ask_again)
+    return begin(run, given, workers, watch, held=held)
 
 
 def stored_config(run: Path) -> StoredConfig:
@@ -151,68 +151,68 @@ def _verified_result(store: RunStore) -> Valuation | None:
     return finished
 
 
-def _play(store: RunStore, plan: Plan, workers: Workers, watch: Watch) -> Valuation:
-    seeded = replace(plan, seeds=Seeds(store.manifest["seed"]))
+def _play(store: RunStore, given: Arguments, workers: Workers, watch: Watch) -> Valuation:
+    seeded = replace(given, seeds=Seeds(store.manifest["seed"]))
     with workers:
         valuation = play(seeded, workers, watch, store.purchases(), store.games)
-    _check_data(store, _data(plan))  # the last records may be of another version than the first
+    _check_data(store, _data(given))  # the last records may be of another version than the first
     store.finish(valuation)
     return valuation
 
 
-def _manifest(plan: Plan, config: StoredConfig | None) -> dict[str, Any]:
+def _manifest(given: Arguments, config: StoredConfig | None) -> dict[str, Any]:
     return {
         "config": None if config is None else config.text,
         "config_sha256": None if config is None else _sha256(config.text),
         "base": None if config is None else str(config.base.resolve()),
         "created": now(),
-        "seed": plan.seeds.seed,
-        "n_games": plan.n_games,
-        "providers": list(plan.names),
-        "groups": None if plan.grouping is None else plan.grouping.labels(len(plan.names)),
-        "setup": plan.setup,
-        "presence": _way_of_presence(plan),
-        "arguments": _arguments(plan),
+        "seed": given.seeds.seed,
+        "n_games": given.n_games,
+        "providers": list(given.names),
+        "groups": None if given.grouping is None else given.grouping.labels(len(given.names)),
+        "setup": given.setup,
+        "presence": _way_of_presence(given),
+        "arguments": _arguments(given),
         "versions": versions(),
     }
 
 
-def _arguments(plan: Plan) -> dict[str, str]:
+def _arguments(given: Arguments) -> dict[str, str]:
     """Everything that determines the result but the seed, by the words of an error."""
     return {
-        "providers": _players(plan),
-        **_data(plan),
-        **{word: text for word, text in plan.setup.items() if word not in REASONS},
-        _UTILITY: fingerprint_object(plan.utility),
-        "n_games": str(plan.n_games),
-        "budget": str(plan.budget),
-        "stop": repr(plan.stop),
-        "keep_games": repr(plan.keep_games),
-        "participation": repr(plan.participation),
-        "settings of the participation": fingerprint_object(plan.participation),
-        "way that presence enters": _way_of_presence(plan),
+        "providers": _players(given),
+        **_data(given),
+        **{word: text for word, text in given.setup.items() if word not in REASONS},
+        _UTILITY: fingerprint_object(given.utility),
+        "n_games": str(given.n_games),
+        "budget": str(given.budget),
+        "stop": repr(given.stop),
+        "keep_games": repr(given.keep_games),
+        "participation": repr(given.participation),
+        "settings of the participation": fingerprint_object(given.participation),
+        "way that presence enters": _way_of_presence(given),
     }
 
 
-def _data(plan: Plan) -> dict[str, str]:
-    return {f"data of provider {one.name!r}": fingerprint(one.source) for one in plan.providers}
+def _data(given: Arguments) -> dict[str, str]:
+    return {f"data of provider {one.name!r}": fingerprint(one.source) for one in given.providers}
 
 
-def _way_of_presence(plan: Plan) -> str:
-    return AVERAGED if plan.averaging.averages else DRAWN
+def _way_of_presence(given: Arguments) -> str:
+    return AVERAGED if given.averaging.averages else DRAWN
 
 
-def _players(plan: Plan) -> str:
+def _players(given: Arguments) -> str:
     """All providers by name, those of a group in brackets behind its name."""
-    names = [repr(name) for name in plan.names]
-    if plan.grouping is not None:
-        for group, places in zip(plan.grouping.names, plan.grouping.members, strict=True):
+    names = [repr(name) for name in given.names]
+    if given.grouping is not None:
+        for group, places in zip(given.grouping.names, given.grouping.members, strict=True):
             names[places[0]] = f"group {group!r} [{names[places[0]]}"
             names[places[-1]] += "]"
     return ", ".join(names)
 
 
-def _check_same(store: RunStore, plan: Plan, *, seed_given: bool) -> None:
+def _check_same(store: RunStore, given: Arguments, *, seed_given: bool) -> None:
     """Raise RunError, naming the first argument that is not that of the run."""
     manifest = store.manifest
     # Runs of versions that did not say so are of Shapley values of everybody.
@@ -223,15 +223,15 @@ def _check_same(store: RunStore, plan: Plan, *, seed_given: bool) -> None:
         "way that presence enters": DRAWN,
     }
     before: Mapping[str, str] = {**unsaid, **manifest["arguments"]}
-    found, data = _arguments(plan), _data(plan)
+    found, data = _arguments(given), _data(given)
     if before["providers"] == found["providers"]:
         _check_data(store, data)
     for what in found:
         if what in before and what not in data and before[what] != found[what]:
             raise _changed(store, what, before[what], found[what])
-    if seed_given and plan.seeds.seed != manifest["seed"]:
+    if seed_given and given.seeds.seed != manifest["seed"]:
         raise RunError(
-            f"the seed of the run {store.run} is {manifest['seed']}; received {plan.seeds.seed}: "
+            f"the seed of the run {store.run} is {manifest['seed']}; received {given.seeds.seed}: "
             "leave it out, or begin a new run"
         )
 

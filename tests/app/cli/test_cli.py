@@ -102,7 +102,7 @@ def test_the_starter_is_sound_and_names_a_schema_that_exists(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     assert called("init").exit_code == 0
     text = Path("shapband.toml").read_text()
-    assert len(Config.parse(text).build(tmp_path).plan.providers) == 10
+    assert len(Config.parse(text).build(tmp_path).arguments.providers) == 10
     first = text.splitlines()[0]
     assert first.startswith("#:schema file://")
     json.loads(Path(first.removeprefix("#:schema file://")).read_text())

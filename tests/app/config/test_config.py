@@ -64,7 +64,7 @@ LINEAR = f'[utility]\nkind = "linear"\n{VALIDATION}\n'
 def played(config: Config, base: Path) -> sb.Valuation:
     built = config.build(base)
     with built.workers as workers:
-        return play(built.plan, workers, lambda standing: None)
+        return play(built.arguments, workers, lambda standing: None)
 
 
 def test_a_task_brings_providers_and_utility():
@@ -87,7 +87,7 @@ def test_a_utility_of_ones_own_uses_the_validation_rows_of_the_task():
 
 def test_a_network_has_the_settings_of_the_file():
     table = 'kind = "network"\nhidden = [4, 3]\nalpha = 0.5\nmax_iter = 3\nseed = 7\nempty = 0.1'
-    made = Config.parse(WINE + f"[utility]\n{table}\n").build(Path()).plan.utility
+    made = Config.parse(WINE + f"[utility]\n{table}\n").build(Path()).arguments.utility
     task = sb.datasets.wine()
     settings = {"alpha": 0.5, "max_iter": 3, "seed": 7, "empty": 0.1}
     by_hand = sb.NetworkUtility(task.X_val, task.y_val, (4, 3), **settings)
@@ -103,7 +103,7 @@ def test_the_text_is_kept_as_it_was_written():
 
 @pytest.mark.parametrize("task", ["digits", "synthetic"])
 def test_other_tasks_load(task):
-    plan = Config.parse(WINE.replace("wine", task)).build(Path()).plan
+    plan = Config.parse(WINE.replace("wine", task)).build(Path()).arguments
     assert len(plan.providers) == 10
 
 
@@ -121,14 +121,14 @@ def test_names_in_a_column_stay_as_they_are_written(tmp_path):
     source = '{ kind = "csv", path = "sites.csv", by = "site", target = "y" }'
     text = f'{FRESH}\nproviders = [{{ source = {source} }}]\nutility = {{ kind = "additive" }}'
     built = Config.parse(text.replace("n_sample = 10", "n_sample = 2")).build(tmp_path)
-    assert [provider.name for provider in built.plan.providers] == sorted(names)
+    assert [provider.name for provider in built.arguments.providers] == sorted(names)
 
 
 def test_separators_at_the_end_of_rows_shift_no_column(tmp_path):
     (tmp_path / "x.csv").write_text("a,y\n" + "".join(f"{at},{at + 1},\n" for at in range(12)))
     source = '{ name = "a", source = { kind = "csv", path = "x.csv", target = "y" } }'
     text = f'{FRESH}\nproviders = [{source}]\nutility = {{ kind = "additive" }}'
-    (provider,) = Config.parse(text).build(tmp_path).plan.providers
+    (provider,) = Config.parse(text).build(tmp_path).arguments.providers
     assert provider.source.records.y.tolist() == list(range(1, 13))
 
 
@@ -153,7 +153,7 @@ def test_logistic_regression(folder):
         frame["stay"] = np.where(frame["stay"] > 0, "long", "short")
         frame.to_csv(folder / f"{name}.csv", index=False, sep=separator)
     table = f'[utility]\nkind = "logistic"\nC = 0.5\nscore = "neg_log_loss"\n{VALIDATION}\n'
-    utility = Config.parse(ONE_FILE + table).build(folder).plan.utility
+    utility = Config.parse(ONE_FILE + table).build(folder).arguments.utility
     assert repr(utility).startswith(
         "LogisticUtility(30 validation rows, 2 features, C=0.5, score='neg_log_loss'"
     )
@@ -185,7 +185,7 @@ def test_every_utility(folder, utility, kind):
         "    return sb.FunctionUtility(lambda X, y: scale * float(y.mean()))\n"
     )
     config = Config.parse(ONE_FILE + f"[utility]\n{utility}\n")
-    assert isinstance(config.build(folder).plan.utility, kind)
+    assert isinstance(config.build(folder).arguments.utility, kind)
     assert np.isfinite(played(config, folder).expectation).all()
     sys.modules.pop("own_utilities", None)
 
@@ -205,7 +205,7 @@ def test_utilities_of_labels(folder, utility, expected):
         frame["stay"] = np.where(frame["stay"] > 0, "long", "short")
         frame.to_csv(folder / name, sep=separator, index=False)
     config = Config.parse(ONE_FILE + f"[utility]\n{utility}\n{VALIDATION}\n")
-    made = config.build(folder).plan.utility
+    made = config.build(folder).arguments.utility
     rows = pd.read_csv(folder / "validation.csv", sep=";")
     same = expected(rows[["age", "dose"]].to_numpy(), rows["stay"].to_numpy())
     assert repr(made) == repr(same)
@@ -225,7 +225,7 @@ def test_utilities_of_labels(folder, utility, expected):
 )  # fmt: skip
 def test_every_sampling(table, expected):
     text = WINE.replace('sampling = { kind = "pooled", n_pool = 250, n_boot = 60 }', "")
-    assert Config.parse(f"{text}[sampling]\n{table}").build(Path()).plan.sampling == expected
+    assert Config.parse(f"{text}[sampling]\n{table}").build(Path()).arguments.sampling == expected
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_every_sampling(table, expected):
     ids=["exact", "permutation", "balanced"],
 )
 def test_every_solver(table, expected):
-    assert Config.parse(f"{WINE}[solver]\n{table}").build(Path()).plan.solver == expected
+    assert Config.parse(f"{WINE}[solver]\n{table}").build(Path()).arguments.solver == expected
 
 
 @pytest.mark.parametrize(
@@ -259,17 +259,17 @@ def test_every_solver(table, expected):
     ids=["absolute", "relative", "ranking", "any", "all"],
 )
 def test_stopping_rules_compose(table, expected):
-    assert Config.parse(f"{WINE}[stop]\n{table}").build(Path()).plan.stop == expected
+    assert Config.parse(f"{WINE}[stop]\n{table}").build(Path()).arguments.stop == expected
 
 
 def test_the_budget_reaches_the_plan():
-    plan = Config.parse(WINE + "[budget]\nrecords = 2500\nrequests = 11").build(Path()).plan
+    plan = Config.parse(WINE + "[budget]\nrecords = 2500\nrequests = 11").build(Path()).arguments
     assert plan.budget == sb.Budget(records=2500, requests=11)
 
 
 def test_an_open_seed_is_another_one_each_time():
     config = Config.parse(WINE.replace("seed = 3", ""))
-    assert config.build(Path()).plan.seeds.seed != config.build(Path()).plan.seeds.seed
+    assert config.build(Path()).arguments.seeds.seed != config.build(Path()).arguments.seeds.seed
 
 
 @pytest.mark.parametrize("workers", ["2", "-1"])
@@ -355,7 +355,7 @@ def own(tmp_path, request, monkeypatch):
 def test_a_secret_is_read_from_the_environment_and_not_kept(own, tmp_path):
     config = own("source")
     built = config.build(tmp_path)
-    assert [provider.name for provider in built.plan.providers] == ["vault"]
+    assert [provider.name for provider in built.arguments.providers] == ["vault"]
     assert SECRET not in config.text + repr(config) + repr(built)
 
 
@@ -389,7 +389,7 @@ def test_a_list_of_providers_needs_no_name(own, tmp_path):
     text = own("everyone").text.replace('name = "vault"\n', "")
     text = "\n".join(line for line in text.splitlines() if not line.startswith("options"))
     built = Config.parse(text).build(tmp_path)
-    assert [provider.name for provider in built.plan.providers] == ["a"]
+    assert [provider.name for provider in built.arguments.providers] == ["a"]
 
 
 def test_a_module_that_is_not_there_is_named(tmp_path, monkeypatch):
@@ -403,7 +403,7 @@ def test_a_module_that_is_not_there_is_named(tmp_path, monkeypatch):
 
 
 def prints_of(built):
-    return {one.name: fingerprint(one.source) for one in built.plan.providers}
+    return {one.name: fingerprint(one.source) for one in built.arguments.providers}
 
 
 def test_fingerprints_follow_the_data_and_nothing_else(folder):
@@ -412,7 +412,7 @@ def test_fingerprints_follow_the_data_and_nothing_else(folder):
     one = prints_of(built)
     assert set(one) == {"north", "south"}
     assert one == prints_of(again)
-    assert fingerprint_object(built.plan.utility) == fingerprint_object(again.plan.utility)
+    assert fingerprint_object(built.arguments.utility) == fingerprint_object(again.arguments.utility)
     frame = pd.read_csv(folder / "south.csv")
     frame.loc[3, "age"] = np.nextafter(frame.loc[3, "age"], np.inf)
     frame.to_csv(folder / "south.csv", index=False)

@@ -72,7 +72,7 @@ def folder(tmp_path):
 
 
 def planned(text, folder):
-    return Config.parse(text).build(folder).plan
+    return Config.parse(text).build(folder).arguments
 
 
 def test_tables_with_the_same_group_are_one_group(folder):

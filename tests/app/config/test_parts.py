@@ -57,7 +57,7 @@ def own(tmp_path, monkeypatch):
     ],
 )
 def test_every_sampling_has_a_table(table, made):
-    assert Config.parse(f"{WINE}sampling = {table}").build(Path()).plan.sampling == made
+    assert Config.parse(f"{WINE}sampling = {table}").build(Path()).arguments.sampling == made
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_every_sampling_has_a_table(table, made):
 )
 def test_every_solver_has_a_table(table, made):
     text = f"{WINE}sampling = {{ kind = 'fresh', n_sample = 20 }}\nsolver = {table}"
-    assert Config.parse(text).build(Path()).plan.solver == made
+    assert Config.parse(text).build(Path()).arguments.solver == made
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_every_solver_has_a_table(table, made):
 )
 def test_every_index_has_a_table(table, made):
     text = f"{WINE}sampling = {{ kind = 'fresh', n_sample = 20 }}\nindex = {table}"
-    plan = Config.parse(text).build(Path()).plan
+    plan = Config.parse(text).build(Path()).arguments
     assert plan.index == made
     assert plan.setup["index"] == repr(made)
 
@@ -101,7 +101,7 @@ def test_an_index_of_ones_own(tmp_path, monkeypatch):
         f"index = {{ kind = 'object', object = '{name}:Alone' }}"
     )
     assert config.objects == [f"{name}:Alone"]
-    assert config.build(tmp_path).plan.setup["index"] == "Alone()"
+    assert config.build(tmp_path).arguments.setup["index"] == "Alone()"
 
 
 FRESH = f"{WINE}sampling = {{ kind = 'fresh', n_sample = 20 }}\n"
@@ -122,7 +122,7 @@ IN_TOML = "{ " + ", ".join(f'"{name}" = 0.5' for name in EACH) + " }"
 )
 def test_every_participation_has_a_table(table, made):
     config = Config.parse(f"{FRESH}participation = {{ {table} }}")
-    assert config.build(Path()).plan.participation == made
+    assert config.build(Path()).arguments.participation == made
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_trace_is_read_from_its_file(tmp_path):
     for cells in (trace, trace.astype(int)):
         cells.to_csv(tmp_path / "rounds.csv", index=False)
         text = f"{FRESH}participation = {{ kind = 'trace', path = 'rounds.csv' }}"
-        found = Config.parse(text).build(tmp_path).plan.participation
+        found = Config.parse(text).build(tmp_path).arguments.participation
         assert (found.rounds == trace.to_numpy()).all()
         assert found.names == tuple(names)
     (tmp_path / "rounds.csv").write_text("a,b\n1,maybe\n")
@@ -162,7 +162,7 @@ def test_a_trace_is_read_from_its_file(tmp_path):
 
 
 def test_a_sampling_and_a_solver_of_ones_own(own, tmp_path):
-    plan = own().build(tmp_path).plan
+    plan = own().build(tmp_path).arguments
     assert plan.sampling == sb.Fresh(20)
     assert repr(plan.solver) == "Thrice(n_iter=4)"
 
@@ -230,6 +230,6 @@ def test_every_part_is_made_once(monkeypatch, made, text):
 
     monkeypatch.setattr(made, "__init__", counted)
     config = Config.parse(text)
-    plan = config.build(Path()).plan
+    plan = config.build(Path()).arguments
     assert config.prices is None or config.prices.prices is count[0]
     assert len(count) == 1, plan

@@ -192,7 +192,7 @@ def test_the_speed_of_a_source_follows_from_two_requests():
     plan = sb.plan(
         gaussian_providers([1.0, 2.0], [1.0, 1.0]), sb.AdditiveUtility(), n_sample=5, seed=0,
         minutes=0.1,
-    ).pilot.plan  # fmt: skip
+    ).pilot.arguments  # fmt: skip
     # A request of 10 records, then one of 30: 1 s + 0.1 s a record; and 2 s whatever the size.
     found = RequestTimes.of_pools(plan, [10, 10], [40, 40], [2.0, 2.0], [6.0, 4.0])
     np.testing.assert_allclose(found.per_request, [1.0, 2.0])

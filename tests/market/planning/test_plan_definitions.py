@@ -14,7 +14,7 @@ from tests.conftest import gaussian_providers, linear_providers
 from tests.counted import Counted, CountedDraws
 
 import shapband as sb
-from shapband.engine.plan import make_plan
+from shapband.engine.arguments import check_arguments
 from shapband.market.planning.bill import foresee
 from shapband.market.planning.errors import ErrorModel
 from shapband.market.planning.probes import Bench, Probe, probe
@@ -98,7 +98,7 @@ def test_the_promised_interval_is_the_interval_of_the_valuation() -> None:
 @pytest.mark.parametrize("sampling", [sb.Fresh(7), sb.Pooled(30, 7)], ids=repr)
 def test_a_bill_counts_a_provider_only_in_the_games_in_which_it_takes_part(sampling) -> None:
     providers, (X, y) = linear_providers(n=4, records=50)
-    plan = make_plan(
+    plan = check_arguments(
         providers,
         sb.LinearUtility(X, y),
         sampling=sampling,

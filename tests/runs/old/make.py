@@ -84,7 +84,7 @@ def end_after(games: int) -> Any:
 
 
 def main(folder: Path) -> None:
-    from shapband.engine.plan import make_plan
+    from shapband.engine.arguments import check_arguments
     from shapband.engine.workers.local import LocalWorkers
     from shapband.runs.run import begin
 
@@ -92,7 +92,7 @@ def main(folder: Path) -> None:
         for games in (4, 8):
             with tempfile.TemporaryDirectory() as kept:
                 run = Path(kept) / "run"
-                plan = make_plan(**arguments, chunk_size=2)
+                plan = check_arguments(**arguments, chunk_size=2)
                 with suppress(Ended):
                     begin(
                         run,

@@ -61,14 +61,14 @@ def run(
         from shapband.market.planning.bill import foresee
 
         prices = None if described.prices is None else described.prices.prices
-        bill = foresee(described.build(config.parent).plan, prices)
+        bill = foresee(described.build(config.parent).arguments, prices)
         typer.echo(bill_json(bill) if json else bill)
         return
 
     def play(watch: Watch) -> Valuation:
         built = described.build(config.parent)
         stored = StoredConfig(described.text, config.parent)
-        return begin(out, built.plan, built.workers, watch, stored)
+        return begin(out, built.arguments, built.workers, watch, stored)
 
     _play(out, play, quiet=quiet, json=json)
 
@@ -130,7 +130,7 @@ def plan(
     n_jobs = local_workers(described)
     check_outputs(config, write, out)
     loaded = described.load(config.parent)
-    given = described.build(config.parent, loaded).plan
+    given = described.build(config.parent, loaded).arguments
     check_plannable(given)
     limit = None if given.stop is None else given.stop.time_limit / 60
     found = make_proposals(
@@ -158,7 +158,7 @@ def plan(
         def play(watch: Watch) -> Valuation:
             built = Config.parse(text).build(config.parent, loaded)
             stored = StoredConfig(text, config.parent)
-            return begin(out, built.plan, built.workers, watch, stored, found.pilot.purchases)
+            return begin(out, built.arguments, built.workers, watch, stored, found.pilot.purchases)
 
         _play(out, play, quiet=quiet, json=False)
 
@@ -201,7 +201,7 @@ def resume(
         if not trust:
             check_trusted(config.digest, described.objects, run)
         built = described.build(config.base)
-        return resume_run(run, built.plan, built.workers, watch, warn, ask_again=ask_again)
+        return resume_run(run, built.arguments, built.workers, watch, warn, ask_again=ask_again)
 
     _play(run, play, quiet=quiet, json=json)
 

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
 
 _WIDTH = 80  # characters of a line of prose
-_FACTS = (  # what JSON shows of a valuation besides its providers
-    *("n_games", "stopped", "stopped_code", "estimand", "estimand_code", "seed", "setup", "seconds"),
-    *("evaluations", "failures"),
+# What JSON shows of a valuation besides its providers.
+_FACTS = (
+    *("n_games", "stopped", "stopped_code", "estimand", "estimand_code"),
+    *("seed", "setup", "seconds", "evaluations", "failures"),
 )
 
 

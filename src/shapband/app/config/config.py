@@ -1,4 +1,4 @@
-"""The file that describes a run: it is read, checked, and turned into a plan."""
+"""The file that describes a run: it is read, checked, and turned into a valuation's arguments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from shapband.app.config.parts import (
 )
 from shapband.app.config.sources import join_groups, make_providers, make_trace
 from shapband.checks import MOST, concerning, one_line
-from shapband.engine.plan import Plan, make_plan
+from shapband.engine.arguments import Arguments, check_arguments
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import InvalidInput
@@ -49,9 +49,9 @@ _CLUSTERS = {"dask": ("distributed", "DaskWorkers"), "ray": ("ray", "RayWorkers"
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """The plan that a configuration describes, and the workers to play it with."""
+    """The arguments that a configuration describes, and the workers to play it with."""
 
-    plan: Plan
+    arguments: Arguments
     workers: Workers
 
 
@@ -73,7 +73,7 @@ class Config(tables.Table):
     ... sampling = { kind = "fresh", n_sample = 20 }
     ... providers = [{ source = { kind = "task", task = "wine" } }]
     ... ''')
-    >>> len(config.build(Path()).plan.providers)
+    >>> len(config.build(Path()).arguments.providers)
     10
     """
 
@@ -181,7 +181,7 @@ class Config(tables.Table):
         self._check_cluster()
         loaded = loaded or self.load(base)
         utility = make_utility(self.utility, loaded.tasks, base)
-        plan = make_plan(
+        given = check_arguments(
             loaded.providers,
             utility,
             n_games=self.n_games,
@@ -193,7 +193,7 @@ class Config(tables.Table):
             locate=concerning,
             **self._all_parts(base),
         )
-        return Built(plan, self._workers(utility))
+        return Built(given, self._workers(utility))
 
     def _all_parts(self, base: Path) -> dict[str, Any]:
         """The parts of ours, and those that are imported or read from a file."""

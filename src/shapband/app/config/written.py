@@ -19,7 +19,7 @@ from shapband.indices import SHAPLEY
 
 if TYPE_CHECKING:
     from shapband.app.config.config import Config
-    from shapband.engine.plan import Plan
+    from shapband.engine.arguments import Arguments
     from shapband.market.planning.proposals import Proposal
     from shapband.sampling.base import Sampling
 
@@ -58,7 +58,7 @@ def draw_size(sampling: Sampling) -> int:
     )
 
 
-def check_plannable(plan: Plan) -> None:
+def check_plannable(plan: Arguments) -> None:
     """Refuse what the pilot's games would not have, so that its promises would be wrong."""
     if plan.participation is not None:
         raise InvalidInput(

@@ -13,7 +13,7 @@ import numpy as np
 from shapband._typing import BoolArray, IntArray
 from shapband.access.budget import Cost
 from shapband.checks import printable
-from shapband.engine.plan import Plan
+from shapband.engine.arguments import Arguments
 from shapband.errors import BudgetExceeded, InvalidInput
 from shapband.market.planning.prices import Prices
 from shapband.market.planning.solvers import count_evaluations
@@ -94,29 +94,29 @@ class Bill:
         return notes if self.money is None else [*notes, f"money: {self.money:,}"]
 
 
-def foresee(plan: Plan, prices: Prices | None = None) -> Bill:
-    """Count what the valuation of a plan will take."""
-    asked = plan.sampling.purchases(plan.providers)
+def foresee(given: Arguments, prices: Prices | None = None) -> Bill:
+    """Count what a valuation will take."""
+    asked = given.sampling.purchases(given.providers)
     if asked is None:
         raise InvalidInput(
-            f"{type(plan.sampling).__name__} does not say what it will ask for: give it a method "
+            f"{type(given.sampling).__name__} does not say what it will ask for: give it a method "
             "`purchases`"
         )
     once, per_game = (np.array(part, dtype=np.int64) for part in asked)
-    if plan.draws_presence:
-        present = _attended_games(plan, once, per_game)
+    if given.draws_presence:
+        present = _attended_games(given, once, per_game)
         n_games, attended = len(present), present.sum(axis=0)
         sizes: Mapping[int, int] = Counter(present.sum(axis=1).tolist())
     else:
-        n_games = _everybodys_games(plan, once, per_game)
-        attended = np.full(len(plan.names), n_games)
-        sizes = {len(plan.names): n_games}
-    evaluations, exactly = _evaluations(plan, sizes)
+        n_games = _everybodys_games(given, once, per_game)
+        attended = np.full(len(given.names), n_games)
+        sizes = {len(given.names): n_games}
+    evaluations, exactly = _evaluations(given, sizes)
     requests = (once > 0) + (per_game > 0) * attended
     records = once + per_game * attended
     cost = Cost(int(requests.sum()), int(records.sum()))
     return Bill(
-        names=plan.names,
+        names=given.names,
         n_games=n_games,
         requests=requests,
         records=records,
@@ -126,29 +126,29 @@ def foresee(plan: Plan, prices: Prices | None = None) -> Bill:
     )
 
 
-def _everybodys_games(plan: Plan, once: IntArray, per_game: IntArray) -> int:
+def _everybodys_games(given: Arguments, once: IntArray, per_game: IntArray) -> int:
     """Games that the budget pays for, if everybody takes part in all of them."""
-    limit = plan.budget.games_within(_cost(once), _cost(per_game))
-    games = plan.n_games if limit is None else min(plan.n_games, limit)
-    if games < 2 or not plan.budget.allows(Cost(), _cost(once)):
-        raise _too_dear(plan, _cost(once) + _cost(per_game) + _cost(per_game))
+    limit = given.budget.games_within(_cost(once), _cost(per_game))
+    games = given.n_games if limit is None else min(given.n_games, limit)
+    if games < 2 or not given.budget.allows(Cost(), _cost(once)):
+        raise _too_dear(given, _cost(once) + _cost(per_game) + _cost(per_game))
     return games
 
 
-def _attended_games(plan: Plan, once: IntArray, per_game: IntArray) -> BoolArray:
+def _attended_games(given: Arguments, once: IntArray, per_game: IntArray) -> BoolArray:
     """Who takes part in the games that the budget pays for, which follows from the seed."""
-    present = plan.present(range(plan.n_games))
-    games = plan.budget.games_of(_cost(once), (_cost(per_game * row) for row in present))
+    present = given.present(range(given.n_games))
+    games = given.budget.games_of(_cost(once), (_cost(per_game * row) for row in present))
     if games is not None and games < 2:
         raise _too_dear(
-            plan, _cost(once) + _cost(per_game * present[0]) + _cost(per_game * present[1])
+            given, _cost(once) + _cost(per_game * present[0]) + _cost(per_game * present[1])
         )
     return present[:games]
 
 
-def _too_dear(plan: Plan, cost: Cost) -> BudgetExceeded:
+def _too_dear(given: Arguments, cost: Cost) -> BudgetExceeded:
     return BudgetExceeded(
-        f"the budget of {plan.budget} does not pay for the pools and two games: they take at "
+        f"the budget of {given.budget} does not pay for the pools and two games: they take at "
         f"least {cost.records:,} records in {cost.requests:,} requests"
     )
 
@@ -157,7 +157,7 @@ def _cost(records: IntArray) -> Cost:
     return Cost(int((records > 0).sum()), int(records.sum()))
 
 
-def _evaluations(plan: Plan, sizes: Mapping[int, int]) -> tuple[int, bool]:
+def _evaluations(given: Arguments, sizes: Mapping[int, int]) -> tuple[int, bool]:
     """Coalitions of all games, and whether each of them was counted.
 
     Parameters
@@ -165,19 +165,19 @@ def _evaluations(plan: Plan, sizes: Mapping[int, int]) -> tuple[int, bool]:
     sizes : number of games by the number of providers in them; how many coalitions a solver
         evaluates depends on how many there are, not on which
     """
-    nested = plan.grouping if plan.grouping is not None and plan.grouping.nested else None
+    nested = given.grouping if given.grouping is not None and given.grouping.nested else None
     total, exactly = 0, True
     for size, games in sizes.items():
         if size == 0:
             continue
-        solver = plan.solver if size == len(plan.names) else plan.solver.for_size(size)
+        solver = given.solver if size == len(given.names) else given.solver.for_size(size)
         counted = range(1 if isinstance(solver, Exact) else min(games, _COUNTED))
         found = count_evaluations(
             solver,
-            plan.names[:size],
-            plan.seeds,
+            given.names[:size],
+            given.seeds,
             counted,
-            mergeable=plan.utility.mergeable,
+            mergeable=given.utility.mergeable,
             grouping=nested,
         )
         exactly &= isinstance(solver, Exact) or (len(sizes) == 1 and len(counted) == games)

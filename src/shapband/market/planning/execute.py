@@ -19,10 +19,10 @@ def execute(
     found: Proposals, row: Proposal, run: str | Path | None, progress: bool | None
 ) -> Valuation:
     """Play a row, in a run directory if one is given."""
-    plan, held = found.engine_plan(row), found.pilot.purchases
-    workers = LocalWorkers(found.n_jobs, threads=plan.utility.threaded)
+    given, held = found.engine_arguments(row), found.pilot.purchases
+    workers = LocalWorkers(found.n_jobs, threads=given.utility.threaded)
     with progress_display(progress) as watch:
         if run is not None:
-            return value_in_run(Path(run), plan, workers, watch, seed_given=True, held=held)
+            return value_in_run(Path(run), given, workers, watch, seed_given=True, held=held)
         with workers:
-            return play(plan, workers, watch, held)
+            return play(given, workers, watch, held)

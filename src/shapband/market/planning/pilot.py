@@ -18,8 +18,8 @@ from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access, is_distant
 from shapband.access.budget import Cost
 from shapband.access.held import HeldPurchases
+from shapband.engine.arguments import Arguments
 from shapband.engine.copies import find_copies, known_stocks
-from shapband.engine.plan import Plan
 from shapband.engine.play import Watch
 from shapband.engine.workers.local import single_threaded_blas
 from shapband.errors import BudgetExceeded
@@ -53,7 +53,7 @@ class Pilot:
 
     Attributes
     ----------
-    plan : the arguments of the pilot's games
+    arguments : those of the pilot's games
     stocks : (n,) records that each source has, infinite for those without end
     pool_sizes : (n,) records in the pilot's pools, or None if it has fresh draws
     estimate : from the games of the least noisy solver for its time
@@ -66,7 +66,7 @@ class Pilot:
     seconds : wall time of the pilot
     """
 
-    plan: Plan
+    arguments: Arguments
     stocks: FloatArray
     pool_sizes: IntArray | None
     estimate: Estimate
@@ -134,7 +134,7 @@ def larger_sampling(pilot: Pilot, n_pool: int) -> Sampling | None:
     What the first pilot says of pools many times as large depends on how much of the variance is
     due to single records, which small pools hardly show. Larger ones are bought anyway.
     """
-    sampling = pilot.plan.sampling
+    sampling = pilot.arguments.sampling
     if not isinstance(sampling, Pooled) or not isinstance(sampling.n_boot, int):
         return None
     if n_pool < _FAR * sampling.n_pool:
@@ -145,7 +145,7 @@ def larger_sampling(pilot: Pilot, n_pool: int) -> Sampling | None:
 
 
 def run_pilot(
-    plan: Plan,
+    given: Arguments,
     families: Sequence[Family],
     minutes: float | None,
     watch: Watch,
@@ -162,31 +162,31 @@ def run_pilot(
         limit = float(np.clip(60 * minutes * _TIME_SHARE, _SHORTEST, _LONGEST))
     with (
         Access(
-            plan.providers,
-            plan.seeds,
-            plan.budget,
-            plan.utility.schema,
+            given.providers,
+            given.seeds,
+            given.budget,
+            given.utility.schema,
             held,
-            plan.concurrency,
-            plan.timeout,
+            given.concurrency,
+            given.timeout,
         ) as access,
-        single_threaded_blas(mergeable=plan.utility.mergeable),
+        single_threaded_blas(mergeable=given.utility.mergeable),
     ):
-        times = _buy(plan, access) if before is None else before.requests
-        realisation = plan.sampling.prepare(access)
-        shared = find_copies(plan, realisation.design, known_stocks(plan, realisation))
-        bench = Bench(plan, realisation, access)
+        times = _buy(given, access) if before is None else before.requests
+        realisation = given.sampling.prepare(access)
+        shared = find_copies(given, realisation.design, known_stocks(given, realisation))
+        bench = Bench(given, realisation, access)
         probes = probe(bench, families, limit / 2)
         chosen = main_solver(bench, families, probes)
         main = bench.solve(*chosen, _LEAST_GAMES, MOST_GAMES, limit / 2, watch)
-        handling = time_handling(plan, bench.draws(range(1)))
+        handling = time_handling(given, bench.draws(range(1)))
     held.close()
-    design = plan.completed(realisation.design)
+    design = given.completed(realisation.design)
     estimate, pool_fold_seconds = _folded(design, main)
     _, fold_seconds = _folded(replace(design, unseen=None), main)
     return Pilot(
-        plan=plan,
-        stocks=np.array([stock(provider) for provider in plan.providers]),
+        arguments=given,
+        stocks=np.array([stock(provider) for provider in given.providers]),
         pool_sizes=design.pool_sizes,
         estimate=estimate,
         probes=(*[one for one in probes if one.solver != main.solver], main),
@@ -200,25 +200,25 @@ def run_pilot(
     )
 
 
-def _buy(plan: Plan, access: Access) -> RequestTimes:
+def _buy(given: Arguments, access: Access) -> RequestTimes:
     """Buy the pools: distant ones in two requests of different sizes, to know their speed."""
-    sampling = plan.sampling
+    sampling = given.sampling
     if not isinstance(sampling, Pooled):
-        return RequestTimes.of_draws(plan, access)
-    sizes = [pool_size(provider, sampling.n_pool) for provider in plan.providers]
-    if not any(map(is_distant, plan.providers)):
+        return RequestTimes.of_draws(given, access)
+    sizes = [pool_size(provider, sampling.n_pool) for provider in given.providers]
+    if not any(map(is_distant, given.providers)):
         access.fetch_pools(sizes)
-        return RequestTimes.none(plan)
+        return RequestTimes.none(given)
     first = [
         max(1, size // 4) if is_distant(provider) else size
-        for provider, size in zip(plan.providers, sizes, strict=True)
+        for provider, size in zip(given.providers, sizes, strict=True)
     ]
     seconds = []
     for wanted in (first, sizes):
         access.fetch_pools(wanted)
         usage = access.report.by_provider
-        seconds.append([usage[name].seconds for name in plan.names])
-    return RequestTimes.of_pools(plan, first, sizes, *seconds)
+        seconds.append([usage[name].seconds for name in given.names])
+    return RequestTimes.of_pools(given, first, sizes, *seconds)
 
 
 def _folded(design: Design, main: Probe) -> tuple[Estimate, float]:

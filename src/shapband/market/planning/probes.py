@@ -10,8 +10,8 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.access.access import Access
+from shapband.engine.arguments import Arguments
 from shapband.engine.chunks import Chunk, Job, chunk_size
-from shapband.engine.plan import Plan
 from shapband.engine.play import Progress, Watch
 from shapband.estimate.estimator import Estimator
 from shapband.market.planning.solvers import Family, evaluations_per_game
@@ -56,17 +56,17 @@ class Bench:
 
     Parameters
     ----------
-    plan : the arguments of the pilot's games
+    given : the arguments of the pilot's games
     realisation : gives their draws
     access : to the sources
     """
 
-    def __init__(self, plan: Plan, realisation: Realisation, access: Access) -> None:
-        self.plan = plan
+    def __init__(self, given: Arguments, realisation: Realisation, access: Access) -> None:
+        self.given = given
         self.realisation = realisation
         self.access = access
-        fresh = isinstance(plan.sampling, Fresh)
-        self._bought = realisation.draws(range(plan.n_games)) if fresh else None
+        fresh = isinstance(given.sampling, Fresh)
+        self._bought = realisation.draws(range(given.n_games)) if fresh else None
 
     def draws(self, games: range) -> Chunk:
         """The draws of some games."""
@@ -81,16 +81,16 @@ class Bench:
     ) -> Probe:  # fmt: skip
         """Solve games until the time is up, at least and at most so many."""
         solver = family.make(work)
-        plan = replace(self.plan, solver=solver, n_games=most)
-        job = Job.of(plan, self.realisation)
-        size = chunk_size(plan, self.realisation, self.access, 1)
-        most = min(most, self.plan.n_games)
-        if plan.utility.mergeable:
+        given = replace(self.given, solver=solver, n_games=most)
+        job = Job.of(given, self.realisation)
+        size = chunk_size(given, self.realisation, self.access, 1)
+        most = min(most, self.given.n_games)
+        if given.utility.mergeable:
             job(self.draws(range(1)))  # kernels are compiled or loaded when they are first called
         solutions: list[Solution] = []
         paces: list[float] = []
         done, began = 0, time.perf_counter()
-        estimator = Estimator(replace(self.plan.completed(self.realisation.design), unseen=None))
+        estimator = Estimator(replace(self.given.completed(self.realisation.design), unseen=None))
         while done < most:
             left = seconds - (time.perf_counter() - began)
             step = min(size, least - done) if done < least else int(min(left / paces[-1], size))
@@ -115,8 +115,8 @@ class Bench:
 
 def probe(bench: Bench, families: Sequence[Family], seconds: float) -> list[Probe]:
     """Solve a few games with a quick and, where that is cheap, slower solvers of every family."""
-    plan, n = bench.plan, len(bench.plan.names)
-    mergeable = plan.utility.mergeable
+    given, n = bench.given, len(bench.given.names)
+    mergeable = given.utility.mergeable
     probes: list[Probe] = []
     each = seconds / (len(_PROBED) * len(families))
     for family in sorted(families, key=lambda one: not one.noisy):  # the quick ones first
@@ -135,9 +135,11 @@ def _too_slow(
     """Whether a few games would take much longer than planned, by the pace of the others."""
     if not probes:
         return False
-    plan, pace = bench.plan, min(one.seconds / one.evaluations for one in probes)
+    given, pace = bench.given, min(one.seconds / one.evaluations for one in probes)
     solver = family.make(work)
-    needed = evaluations_per_game(solver, plan.names, plan.seeds, mergeable=plan.utility.mergeable)
+    needed = evaluations_per_game(
+        solver, given.names, given.seeds, mergeable=given.utility.mergeable
+    )
     return pace * needed * _PROBE_GAMES > 2 * seconds
 
 
@@ -149,7 +151,7 @@ def main_solver(
     The error of a variance is proportional to the variance, noise included, so the square of that
     times the time of a game is to be small.
     """
-    plan, n = bench.plan, len(bench.plan.names)
+    given, n = bench.given, len(bench.given.names)
     true = min(max(one.spread - float(one.noise.mean()), one.spread / 10) for one in probes)
     losses = {(one.family, one.work): one.spread**2 * one.seconds for one in probes}
     pace = min(one.seconds / one.evaluations for one in probes)
@@ -157,7 +159,7 @@ def main_solver(
         work = family.works(n)[0]
         if not family.noisy and (family, work) not in losses:
             needed = evaluations_per_game(
-                family.make(work), plan.names, plan.seeds, mergeable=plan.utility.mergeable
+                family.make(work), given.names, given.seeds, mergeable=given.utility.mergeable
             )
             losses[family, work] = true**2 * needed * pace
     return min(losses, key=lambda one: losses[one])

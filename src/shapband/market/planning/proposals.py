@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shapband._typing import FloatArray
 from shapband.access.budget import Budget
-from shapband.engine.plan import Plan
+from shapband.engine.arguments import Arguments
 from shapband.market.planning.pilot import Pilot
 from shapband.market.planning.search import Candidate, Limits
 from shapband.market.planning.text import proposals_html, proposals_text
@@ -138,7 +138,7 @@ class Proposals:
     @property
     def names(self) -> tuple[str, ...]:
         """The providers, in the order of all arrays."""
-        return self.pilot.plan.names
+        return self.pilot.arguments.names
 
     def value(
         self,
@@ -159,12 +159,12 @@ class Proposals:
 
         return execute(self, row or self.recommended, run, progress)
 
-    def engine_plan(self, row: Proposal) -> Plan:
+    def engine_arguments(self, row: Proposal) -> Arguments:
         """All arguments of the valuation that a row proposes."""
         from dataclasses import replace
 
         return replace(
-            self.pilot.plan,
+            self.pilot.arguments,
             sampling=row.sampling,
             solver=row.solver,
             n_games=row.n_games,

@@ -36,7 +36,7 @@ def propose(
     if not found:
         raise _nothing_serves(refused, limits)
     found.sort(key=search.order)
-    seed = pilot.plan.seeds.seed
+    seed = pilot.arguments.seeds.seed
     rows = {
         one: Proposal.of(one, times.evaluations(one.family, one.work), limits, seed)
         for one in found

@@ -11,8 +11,8 @@ import numpy as np
 from shapband._typing import BoolArray, FloatArray
 from shapband.access.access import Access, is_distant
 from shapband.access.budget import Budget
+from shapband.engine.arguments import Arguments
 from shapband.engine.chunks import Chunk
-from shapband.engine.plan import Plan
 from shapband.providers import Provider
 from shapband.records.batch import Batch
 from shapband.sources.base import GenerativeSource, Source
@@ -41,14 +41,14 @@ class RequestTimes:
     handling: float = 0.0
 
     @staticmethod
-    def none(plan: Plan) -> RequestTimes:
+    def none(given: Arguments) -> RequestTimes:
         """All records are in memory."""
-        zero = np.zeros(len(plan.names))
-        return RequestTimes(zero, zero, zero.astype(bool), plan.concurrency, zero + 1.0)
+        zero = np.zeros(len(given.names))
+        return RequestTimes(zero, zero, zero.astype(bool), given.concurrency, zero + 1.0)
 
     @staticmethod
     def of_pools(
-        plan: Plan,
+        given: Arguments,
         first: Sequence[int],
         sizes: Sequence[int],
         before: Sequence[float],
@@ -61,16 +61,16 @@ class RequestTimes:
         # Neither part can be negative, and a source that is as fast with many is not slowed.
         per_record = np.clip(slope, 0.0, np.where(more > 0, two / np.maximum(more, 1), 0.0))
         per_request = np.where(more > 0, np.maximum(two - per_record * more, 0.0), 0.0)
-        return replace(_waiting(plan), per_request=per_request, per_record=per_record)
+        return replace(_waiting(given), per_request=per_request, per_record=per_record)
 
     @staticmethod
-    def of_draws(plan: Plan, access: Access) -> RequestTimes:
+    def of_draws(given: Arguments, access: Access) -> RequestTimes:
         """From fresh draws, which are all of one size; all of the time is that of the request."""
-        fetched = plan.sampling.prepare(access).draws(range(2))
+        fetched = given.sampling.prepare(access).draws(range(2))
         del fetched
         usage = access.report.by_provider
-        mean = np.array([usage[name].seconds / usage[name].requests for name in plan.names])
-        return replace(_waiting(plan), per_request=mean)
+        mean = np.array([usage[name].seconds / usage[name].requests for name in given.names])
+        return replace(_waiting(given), per_request=mean)
 
     def seconds(self, sizes: FloatArray) -> float:
         """Seconds until all sources have answered one request each; 0 records ask nothing."""
@@ -87,25 +87,25 @@ class RequestTimes:
         return together + float(each[~self.waits].sum())
 
 
-def _waiting(plan: Plan) -> RequestTimes:
-    sources = [provider.source for provider in plan.providers]
+def _waiting(given: Arguments) -> RequestTimes:
+    sources = [provider.source for provider in given.providers]
     waits = np.array([bool(source.waits) for source in sources])
     at_once = np.array([float(source.concurrent) if source.waits else 1.0 for source in sources])
-    return replace(RequestTimes.none(plan), waits=waits, at_once=at_once)
+    return replace(RequestTimes.none(given), waits=waits, at_once=at_once)
 
 
-def time_handling(plan: Plan, chunk: Chunk) -> float:
+def time_handling(given: Arguments, chunk: Chunk) -> float:
     """Seconds a game that we take to ask all distant sources, measured without asking them."""
     assert chunk.draws is not None  # noqa: S101  for the type checker
     played = [
         Provider(provider.name, _Replay(drawn.batches()[0], provider.source))
-        for provider, drawn in zip(plan.providers, chunk.draws, strict=True)
+        for provider, drawn in zip(given.providers, chunk.draws, strict=True)
         if is_distant(provider)
     ]
     if not played:
         return 0.0
     sizes = [len(one.source.batch) for one in played if isinstance(one.source, _Replay)]
-    with Access(played, plan.seeds, Budget(), concurrency=plan.concurrency) as access:
+    with Access(played, given.seeds, Budget(), concurrency=given.concurrency) as access:
         access.fetch("draw", range(1), sizes, "the rehearsal")
         started = time.perf_counter()
         access.fetch("draw", range(1, 1 + _REHEARSED), sizes, "the rehearsal")

@@ -97,7 +97,7 @@ class Search:
 
     def best(self, method: Method, family: Family) -> Candidate | str:
         """The best candidate of a method and a family of solvers, or why there is none."""
-        providers, stocks = self._pilot.plan.providers, self._pilot.stocks
+        providers, stocks = self._pilot.arguments.providers, self._pilot.stocks
         impossible = method.impossible(providers, stocks)
         if impossible is not None:
             return impossible

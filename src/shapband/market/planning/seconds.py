@@ -42,10 +42,10 @@ class TimeModel:
     def evaluations(self, family: Family, work: int) -> float:
         """Coalitions that a solver evaluates in a game."""
         known: dict[tuple[str, int], float] = vars(self)["_known"]
-        plan = self.pilot.plan
+        given = self.pilot.arguments
         if (family.name, work) not in known:
             known[family.name, work] = evaluations_per_game(
-                family.make(work), plan.names, plan.seeds, mergeable=plan.utility.mergeable
+                family.make(work), given.names, given.seeds, mergeable=given.utility.mergeable
             )
         return known[family.name, work]
 
@@ -76,7 +76,7 @@ class TimeModel:
         """Seconds before the first game: the pilot's, and to complete the pools."""
         pilot = self.pilot
         if not method.pooled:
-            first = distant_games(pilot.plan) * self._fetch if self._overlaps else 0.0
+            first = distant_games(pilot.arguments) * self._fetch if self._overlaps else 0.0
             return pilot.seconds + first
         held = np.zeros_like(pilot.stocks)
         if pilot.pool_sizes is not None:
@@ -115,7 +115,7 @@ class TimeModel:
         """Seconds of work that the workers share."""
         if self.n_jobs == 1:
             return seconds
-        if self.pilot.plan.utility.threaded:
+        if self.pilot.arguments.utility.threaded:
             return seconds / self.n_jobs
         if seconds < _PROCESSES_START:
             return seconds
@@ -133,12 +133,12 @@ class TimeModel:
     @property
     def _bound(self) -> bool:
         """Whether a distant source is asked from the calling thread."""
-        providers = self.pilot.plan.providers
+        providers = self.pilot.arguments.providers
         return any(is_distant(one) and not one.source.waits for one in providers)
 
     @property
     def _overlaps(self) -> bool:
         """Whether draws are fetched while games are solved."""
-        plan = self.pilot.plan
-        waits = any(one.source.waits for one in plan.providers)
-        return waits and not self._bound and plan.concurrency > 1
+        given = self.pilot.arguments
+        waits = any(one.source.waits for one in given.providers)
+        return waits and not self._bound and given.concurrency > 1

@@ -30,8 +30,8 @@ from shapband.utilities.base import Utility
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """Everything that determines a valuation; made by `make_plan`."""
+class Arguments:
+    """Everything that determines a valuation; made by `check_arguments`."""
 
     providers: tuple[Provider, ...]
     utility: Utility
@@ -123,7 +123,7 @@ class Plan:
         )
 
 
-def make_plan(
+def check_arguments(
     providers: Sequence[Provider | Group],
     utility: Utility,
     *,
@@ -140,7 +140,7 @@ def make_plan(
     timeout: float = TIMEOUT,
     participation: Participation | None = None,
     locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
-) -> Plan:
+) -> Arguments:
     """Check all arguments of a valuation before any source is asked, and fill in the defaults.
 
     The arguments are those of `value`; `locate` returns a context that adds the position of
@@ -179,7 +179,7 @@ def make_plan(
         check_whole("n_games", n_games, 1)
     else:
         check_whole("n_games", n_games, 2, " (a variance needs two games)")
-    return Plan(
+    return Arguments(
         providers=checked,
         utility=utility,
         sampling=sampling,
