@@ -165,7 +165,7 @@ def test_what_older_runs_record_of_their_games_becomes_a_design():
 @pytest.mark.parametrize("way", [None, 0, "yes"])
 def test_an_older_run_must_say_how_records_of_pools_are_chosen(way):
     manifest, facts = older_facts()
-    with pytest.raises(ValueError, match="Design.replace is missing, unknown or of another kind"):
+    with pytest.raises(ValueError, match=r"Design\.replace is missing, unknown or of another kind"):
         decode(sb.Design, design_of_facts(manifest, {**facts, "replace": way}))
     fresh = {**facts, "unseen": None, "replace": None, "pool_sizes": None}
     assert decode(sb.Design, design_of_facts(manifest, fresh)).unseen is None
