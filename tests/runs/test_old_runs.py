@@ -118,7 +118,8 @@ def test_the_result_so_far_of_an_unfinished_run_of_0_1_0_is_that_of_its_games(tm
     assert (so_far.error["pools"] > 0).any() == (so_far.pool_sizes is not None)
 
 
-def test_what_older_runs_record_of_their_games_becomes_a_design():
+def older_facts():
+    """What a run before 0.2.0 recorded, with all that it could record."""
     manifest = {
         "providers": ["a", "b", "c"],
         "seed": 7,
@@ -139,6 +140,11 @@ def test_what_older_runs_record_of_their_games_becomes_a_design():
         "shared_records": [["a", "b", 4, 5], ["a", "c", 4, 5, ["column 'x'"], 0.1, 2.0]],
         "one_target": ["c"],
     }
+    return manifest, facts
+
+
+def test_what_older_runs_record_of_their_games_becomes_a_design():
+    manifest, facts = older_facts()
     design = decode(sb.Design, design_of_facts(manifest, facts))
     assert (design.names, design.seed, design.setup) == (("a", "b", "c"), 7, manifest["setup"])
     assert design.draw_sizes.tolist() == [3, 3, 3]
@@ -154,6 +160,15 @@ def test_what_older_runs_record_of_their_games_becomes_a_design():
         Shared("a", "c", 4, 5, ("column 'x'",), 0.1, 2.0),
     )
     assert design.one_label == ("c",)
+
+
+@pytest.mark.parametrize("way", [None, 0, "yes"])
+def test_an_older_run_must_say_how_records_of_pools_are_chosen(way):
+    manifest, facts = older_facts()
+    with pytest.raises(ValueError, match=r"Design\.replace is missing, unknown or of another kind"):
+        decode(sb.Design, design_of_facts(manifest, {**facts, "replace": way}))
+    fresh = {**facts, "unseen": None, "replace": None, "pool_sizes": None}
+    assert decode(sb.Design, design_of_facts(manifest, fresh)).unseen is None
 
 
 def test_a_run_that_this_version_adds_to_is_not_read_by_older_ones(arguments, tmp_path):

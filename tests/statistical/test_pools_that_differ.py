@@ -47,7 +47,7 @@ def test_a_whole_stock_does_not_hide_the_pools_of_others():
 
     found = covered(value, truth)
     assert (found > 0.95 - ALLOWED).all(), found
-    control = covered(value, truth, lambda v: sb.Estimate.of(v.games).mean[:, None] + games_only(v))
+    control = covered(value, truth, lambda v: v.games.mean(axis=0)[:, None] + games_only(v))
     assert (control < 0.8).all(), control
 
 

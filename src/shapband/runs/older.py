@@ -44,7 +44,7 @@ def design_of_facts(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> di
     return {
         **upgraded_design(parts, manifest.get("groups")),
         "unseen": facts.get("unseen"),
-        "replace": facts.get("replace") is not False,
+        "replace": True if facts.get("unseen") is None else facts["replace"],
         "per_shuffle": facts["group"],
         "participation": facts.get("participation"),
         "averaged": manifest.get("presence") == AVERAGED,
