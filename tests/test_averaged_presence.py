@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shapband as sb
-from shapband.engine import plan as plans
+from shapband.engine import arguments as checked
 from shapband.engine.averaging import Averaging
 from shapband.errors import InvalidInput
 from shapband.market.planning.bill import foresee
@@ -202,7 +202,7 @@ def test_questions_about_several_providers_have_answers():
 def test_a_bill_counts_the_coalitions_of_everybody():
     providers, validation = linear_providers()
     given = {"sampling": sb.Pooled(30, 12), "n_games": 40, "seed": 5, "participation": LAW}
-    bill = foresee(plans.check_arguments(providers, sb.LinearUtility(*validation), **given))
+    bill = foresee(checked.check_arguments(providers, sb.LinearUtility(*validation), **given))
     assert bill.evaluations == 40 * 31
     assert int(bill.records.sum()) == run().access.records
 
@@ -210,7 +210,7 @@ def test_a_bill_counts_the_coalitions_of_everybody():
 def test_a_rule_stops_the_games_sooner_than_with_drawn_presence(monkeypatch):
     given = {"sampling": sb.Pooled(1000, 12), "stop": sb.Precision(absolute=0.05), "n_games": 2000}
     averaged = run(sb.Independent(0.8), **given)
-    monkeypatch.setattr(plans, "choose_averaging", draw_presence)
+    monkeypatch.setattr(checked, "choose_averaging", draw_presence)
     drawn = run(sb.Independent(0.8), **given)
     assert averaged.stopped_code == drawn.stopped_code == "rule"
     assert averaged.n_games < drawn.n_games

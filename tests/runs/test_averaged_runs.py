@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shapband as sb
-from shapband.engine import plan as plans
+from shapband.engine import arguments as checked
 from shapband.errors import EvaluationError, RunDamaged, RunError
 from tests.conftest import linear_providers
 from tests.runs.small import assert_same
@@ -69,7 +69,7 @@ def test_an_unfinished_run_shows_the_moments_so_far(tmp_path):
 
 
 def test_a_run_with_drawn_presence_is_not_continued_with_averages(tmp_path, monkeypatch):
-    monkeypatch.setattr(plans, "choose_averaging", draw_presence)
+    monkeypatch.setattr(checked, "choose_averaging", draw_presence)
     with pytest.raises(EvaluationError):
         sb.value(**arguments(100, chunk_size=3), run=tmp_path / "run")
     drawn = sb.load(tmp_path / "run").valuation

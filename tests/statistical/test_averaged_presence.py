@@ -7,7 +7,7 @@ from tests.statistical.test_random_participation import played, truth
 from tests.test_averaged_presence import draw_presence
 
 import shapband as sb
-from shapband.engine import plan as plans
+from shapband.engine import arguments as checked
 
 RATES = (0.9, 0.7, 0.8, 0.95, 0.5, 0.9, 0.8, 0.7, 0.9, 0.8)
 COLUMNS = ["expectation_present", "variance_present", "variance_participation", "variance_data"]
@@ -41,7 +41,7 @@ def test_both_ways_estimate_the_same_moments(monkeypatch, wine, game):
     game["n_games"] = 100
     averaged = moments("averaged over", participation=law, **game)
     other = moments("averaged over", participation=sb.Independent(0.6), **game)
-    monkeypatch.setattr(plans, "choose_averaging", draw_presence)
+    monkeypatch.setattr(checked, "choose_averaging", draw_presence)
     drawn = moments("drawn", participation=law, **game)
     assert (distance(averaged, drawn) < 5).all()
     # Another probability is noticed in all moments, and drawing costs accuracy.
@@ -53,7 +53,7 @@ def test_the_part_of_the_error_that_is_due_to_games_is_smaller(monkeypatch, wine
     given = {"sampling": sb.Pooled(250, 60), "n_games": 200, "seed": 0}
     law = sb.Independent(0.8)
     averaged = sb.value(wine.providers, wine.utility, participation=law, **given)
-    monkeypatch.setattr(plans, "choose_averaging", draw_presence)
+    monkeypatch.setattr(checked, "choose_averaging", draw_presence)
     drawn = sb.value(wine.providers, wine.utility, participation=law, **given)
     ratio = averaged.error.games / drawn.error.games
     assert (ratio < 0.65).all()

@@ -9,7 +9,7 @@ import pytest
 from tests.test_averaged_presence import draw_presence
 
 import shapband as sb
-from shapband.engine import plan as plans
+from shapband.engine import arguments as checked
 
 MEANS, DEVIATIONS = np.array([1.0, -2.0, 0.5]), np.array([1.0, 3.0, 0.5])
 NAMES = ["g0", "g1", "g2"]
@@ -107,7 +107,7 @@ def test_intervals_of_a_trace_hold_for_its_rounds():
 @pytest.fixture
 def drawn(monkeypatch):
     """Presence is drawn in games from pools too, as with other solvers."""
-    monkeypatch.setattr(plans, "choose_averaging", draw_presence)
+    monkeypatch.setattr(checked, "choose_averaging", draw_presence)
 
 
 @pytest.mark.usefixtures("drawn")
