@@ -75,7 +75,7 @@ def test_requests_side_by_side_may_take_longer_than_all(valuation):
 
 def test_it_prints_well(valuation):
     lines = str(valuation).splitlines()
-    assert lines[0] == "5 providers, 40 games (all that were asked for)"
+    assert lines[0] == "5 providers, 40 games (n_games reached)"
     assert max(len(line) for line in lines) <= 120
     for name in valuation.names:
         assert any(line.startswith(name) for line in lines)

@@ -65,7 +65,7 @@ def valuation_of(
         access=AccessReport(usage),
         evaluations=200 * n_games,
         failures=0,
-        stopped="all that were asked for",
+        stopped="n_games reached",
         stopped_code="n_games",
         seconds=1.5,
     )

@@ -197,7 +197,7 @@ class _Session:
                 return Stopped("pools", _buy_more(rule, self._design, factor))
         self._check_failures(least=1)
         if self._n_games == self._given.n_games:
-            return Stopped("n_games", "all that were asked for")
+            return Stopped("n_games", "n_games reached")
         budget = self._access.budget
         return Stopped("budget", f"the budget of {budget} ended it before {self._given.n_games:,}")
 

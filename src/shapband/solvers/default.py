@@ -13,12 +13,12 @@ from shapband.solvers.permutation import Permutation
 from shapband.solvers.strata import Strata
 from shapband.utilities.base import Utility
 
-# Evaluations a provider and game. With 10 the solver's noise was 1 to 30 % of the variance between
-# games in the games of the benchmarks, so that more games lower an error more than more evaluations
+# Evaluations per provider and game. With 10 the solver's noise was 1 to 30 % of the variance
+# between games in the benchmarks, so that more games lower an error more than more evaluations
 # would. With 20 it was 0.1 to 10 %: better if games cost records, or if evaluations cost nothing.
 _FEW, _MORE = 10, 20
 _PERMUTATIONS = 200
-_ALL = "all coalitions cost no more than a sample of them would"
+_ALL = "enumerating all coalitions costs no more than sampling"
 
 
 def default_solver(
@@ -40,7 +40,7 @@ def default_solver(
     wanted = (_FEW if few else _MORE) * n_providers
     if n_providers <= max(utility.exact_up_to, wanted.bit_length() - 1):
         return Exact(), _ALL
-    return Strata(wanted), f"all coalitions would cost more than a sample of {wanted:,} of them"
+    return Strata(wanted), f"sampling {wanted:,} coalitions costs less than enumerating all"
 
 
 def default_group_solver(sizes: Sequence[int]) -> tuple[Solver, str]:
@@ -57,4 +57,4 @@ def default_group_solver(sizes: Sequence[int]) -> tuple[Solver, str]:
     """
     if count_coalitions(sizes) <= _PERMUTATIONS * sum(sizes):
         return Exact(), _ALL
-    return Permutation(_PERMUTATIONS), "groups have too many coalitions to evaluate all of them"
+    return Permutation(_PERMUTATIONS), "groups have too many coalitions to enumerate all of them"

@@ -29,7 +29,7 @@ REASONS = {
     "presence": "presence: ",
     "training": "training: ",
     "utility_chosen": "utility: chosen because ",
-    "chosen": "solver:  chosen because ",
+    "chosen": "solver:  ",
     "certain": "games:   all are equal, because ",
 }
 
@@ -209,8 +209,13 @@ def _method(valuation: Valuation) -> str:
 
 def _reasons(valuation: Valuation) -> list[str]:
     """How presence entered, and why the library took this utility and this solver."""
-    setup = valuation.setup
-    return [f"{label}{printable(setup[word])}" for word, label in REASONS.items() if word in setup]
+    reasons = dict(valuation.setup)
+    if "chosen" in reasons:
+        solver = reasons.get("solver", "").removesuffix("()")
+        reasons["chosen"] = f"{solver}, because {reasons['chosen']}"
+    return [
+        f"{label}{printable(reasons[word])}" for word, label in REASONS.items() if word in reasons
+    ]
 
 
 def _headline(valuation: Valuation) -> list[str]:
@@ -301,7 +306,8 @@ def _on_pools(valuation: Valuation) -> list[str]:
         lines = [f"{said};", f"         {best}"] if best else [said]
     if valuation.estimand_code == "pools":
         lines.append(
-            "sd:      of draws that repeat records; Pooled(replace=False) gives that of the sources"
+            "sd:      for draws with replacement; use replace=False for the sd of draws from the "
+            "sources"
         )
     return lines
 

@@ -414,8 +414,6 @@ def test_fingerprints_follow_the_data_and_nothing_else(folder):
     assert one == prints_of(again)
     rebuilt = again.arguments.utility
     assert fingerprint_object(built.arguments.utility) == fingerprint_object(rebuilt)
-        again.arguments.utility
-    )
     frame = pd.read_csv(folder / "south.csv")
     frame.loc[3, "age"] = np.nextafter(frame.loc[3, "age"], np.inf)
     frame.to_csv(folder / "south.csv", index=False)
