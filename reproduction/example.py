@@ -169,7 +169,7 @@ def _worked_example() -> list[Row]:
     """Example 1: marginal contributions, their means, and both moments."""
     orders = [[[0, 1, 2], [1, 2, 0]], [[0, 2, 1], [2, 1, 0]]]
     values = [[[2, 5, 9], [1, 6, 9]], [[1, 4, 8], [2, 5, 8]]]
-    estimate = sb.Estimate.of(sb.marginal_contributions(orders, values).mean(axis=1))
+    estimate = sb.Estimate.of(sb.extend.marginal_contributions(orders, values).mean(axis=1))
     expectation, variance = estimate.expectation.tolist(), estimate.raw_variance.tolist()
     return evaluate("example.example", expectation=tuple(expectation), variance=tuple(variance))
 

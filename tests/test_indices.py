@@ -117,7 +117,7 @@ def test_the_mean_over_all_permutations_is_the_value(index, n):
     table = np.random.default_rng(n).normal(size=2**n)
     orders = np.array(list(permutations(range(n))))
     prefixes = table[np.cumsum(1 << orders, axis=1)]
-    marginals = sb.marginal_contributions(orders, prefixes, table[0], index)
+    marginals = sb.extend.marginal_contributions(orders, prefixes, table[0], index)
     np.testing.assert_allclose(marginals.mean(axis=0), brute_force(table, index), atol=1e-12)
 
 
@@ -176,10 +176,10 @@ def test_shapley_multiplies_nothing(n):
     """49 × (1 / 49) is not 1 in floats, so the weights must not be used."""
     rng = np.random.default_rng(n)
     orders, prefixes = np.argsort(rng.random((4, n)), axis=1), rng.normal(size=(4, n))
-    found = sb.marginal_contributions(orders, prefixes, 0.5, sb.Shapley())
+    found = sb.extend.marginal_contributions(orders, prefixes, 0.5, sb.Shapley())
     steps = np.diff(prefixes, axis=1, prepend=0.5)
     assert (np.take_along_axis(found, orders, axis=1) == steps).all()
-    weighed = sb.marginal_contributions(orders, prefixes, 0.5, sb.Beta(1, 1))
+    weighed = sb.extend.marginal_contributions(orders, prefixes, 0.5, sb.Beta(1, 1))
     np.testing.assert_allclose(weighed, found, rtol=1e-11)
 
 

@@ -22,7 +22,7 @@ class Interrupted(sb.Utility):
         self.left -= 1
         if self.left < 0:
             raise KeyboardInterrupt
-        return [sum(summaries[i] for i in sb.members(one)) for one in coalitions]
+        return [sum(summaries[i] for i in sb.extend.members(one)) for one in coalitions]
 
 
 def value(after, **options):

@@ -364,7 +364,7 @@ def test_own_samplings_ask_those_present_only():
         def prepare(self, access):
             return TwiceGames(
                 design=sb.Design.of(access, np.full(5, 3), "two fetches"),
-                cost=sb.Cost(requests=10, records=20), access=access,
+                cost=sb.extend.Cost(requests=10, records=20), access=access,
                 shared=access.fetch("shared", range(1), [2] * 5, "what all games share"),
             )  # fmt: skip
 

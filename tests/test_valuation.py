@@ -68,7 +68,7 @@ def test_a_negative_variance_is_reported_and_flagged():
 
 
 def test_requests_side_by_side_may_take_longer_than_all(valuation):
-    access = sb.AccessReport({"a": sb.Usage(1, 60, 12.5), "b": sb.Usage(1, 60, 8.33)})
+    access = sb.AccessReport({"a": sb.extend.Usage(1, 60, 12.5), "b": sb.extend.Usage(1, 60, 8.33)})
     text = str(replace(valuation, access=access, seconds=3.72))
     assert "requests, total request time 20.83 s\ntime:    3.72 s;" in text
 
@@ -108,3 +108,9 @@ def test_a_level_outside_its_range_is_refused(level):
     refused(valuation.interval, "level", level=level)
     refused(valuation.variance_interval, "level", level=level)
     refused(valuation.to_frame, "level", level=level)
+
+
+@pytest.mark.parametrize("name", sb.extend.__all__)
+def test_names_for_extenders_are_found_in_their_old_place_with_a_warning(name):
+    with pytest.warns(DeprecationWarning, match=f"shapband.{name} is now shapband.extend.{name}"):
+        assert getattr(sb, name) is getattr(sb.extend, name)

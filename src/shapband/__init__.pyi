@@ -1,13 +1,13 @@
 """The public names. `__init__.py` imports each of them when it is first used."""
 
-from . import datasets, errors, testing, theory
+from . import datasets, errors, extend, testing, theory
 from ._value import value
 from .access.access import Access
-from .access.budget import Budget, Cost
-from .access.meter import AccessReport, Usage
+from .access.budget import Budget
+from .access.meter import AccessReport
 from .cluster.dask import DaskWorkers
 from .cluster.ray import RayWorkers
-from .coalitions import members
+from .engine.workers.base import Workers
 from .estimate.estimate import Estimate
 from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
 from .games import Games
@@ -21,7 +21,6 @@ from .market.planning.prices import Prices
 from .market.planning.proposals import Proposal, Proposals
 from .providers import Group, Provider, providers_from_frame
 from .records.batch import Batch, Schema
-from .records.draws import Draws
 from .runs.read import Run, RunStatus, load
 from .runs.refused import RefusedAnswer
 from .sampling.base import Purchases, Realisation, Sampling
@@ -38,12 +37,7 @@ from .sampling.trace import Trace
 from .solvers.balanced import BalancedPermutation
 from .solvers.base import Solution, Solver
 from .solvers.exact import Exact
-from .solvers.permutation import (
-    Permutation,
-    marginal_contributions,
-    random_orders,
-    variance_of_mean,
-)
+from .solvers.permutation import Permutation
 from .solvers.strata import Strata
 from .sources.arrays import ArraySource
 from .sources.base import FiniteSource, GenerativeSource, Source
@@ -85,13 +79,11 @@ __all__ = [
     "Cohort",
     "Comparison",
     "Correlation",
-    "Cost",
     "DaskWorkers",
     "Design",
     "Difference",
     "Distribution",
     "DistributionSource",
-    "Draws",
     "Estimate",
     "EstimatorUtility",
     "Exact",
@@ -142,24 +134,21 @@ __all__ = [
     "Stratified",
     "TableUtility",
     "Trace",
-    "Usage",
     "Utility",
     "Valuation",
+    "Workers",
     "bill",
     "compare",
     "datasets",
     "errors",
+    "extend",
     "load",
-    "marginal_contributions",
-    "members",
     "payouts",
     "plan",
     "providers_from_frame",
-    "random_orders",
     "testing",
     "theory",
     "utility_for",
     "value",
-    "variance_of_mean",
     "with_delay",
 ]

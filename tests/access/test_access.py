@@ -107,7 +107,7 @@ def test_the_totals_are_the_sums_over_providers():
     access = run(three(Till()), sb.Fresh(5)).access
     parts = access.by_provider.values()
     assert access.seconds == sum(used.seconds for used in parts)
-    assert access.total == sb.Usage(access.requests, access.records, access.seconds)
+    assert access.total == sb.extend.Usage(access.requests, access.records, access.seconds)
     assert list(access.by_provider) == ["large", "small", "endless"]
 
 
@@ -119,7 +119,7 @@ def test_records_in_memory_are_counted_like_any_others():
 def test_the_account_cannot_be_altered():
     access = run(three(Till()), sb.Fresh(5)).access
     with pytest.raises(TypeError):
-        access.by_provider["large"] = sb.Usage()
+        access.by_provider["large"] = sb.extend.Usage()
 
 
 @settings(max_examples=60)

@@ -29,7 +29,7 @@ class Remembers(NullPurchases):
     """A journal in memory, which outlives the access that writes it."""
 
     def __init__(self) -> None:
-        self.used: defaultdict[str, sb.Usage] = defaultdict(sb.Usage)
+        self.used: defaultdict[str, sb.extend.Usage] = defaultdict(sb.extend.Usage)
         self.paid: set[tuple[str, str, int]] = set()
         self.stored: dict[tuple[str, str, int], Batch] = {}
         self.told: list[Any] = []
@@ -59,13 +59,13 @@ class Remembers(NullPurchases):
                 self.told.append(("received", *address, len(event.batch)))
                 self.stored[address] = event.batch
                 self.paid.add(address)
-                self.used[event.name] += sb.Usage(1, len(event.batch), event.seconds)
+                self.used[event.name] += sb.extend.Usage(1, len(event.batch), event.seconds)
 
     def taken(self, names: Any, purpose: str, games: Any, size: int) -> None:
         self.told.append(("taken", *names, purpose, tuple(games), size))
         for name in names:
             self.paid |= {(name, purpose, game) for game in games}
-            self.used[name] += sb.Usage(len(games), len(games) * size)
+            self.used[name] += sb.extend.Usage(len(games), len(games) * size)
 
 
 @dataclass
@@ -230,7 +230,7 @@ def test_what_an_earlier_session_bought_counts_and_is_not_paid_twice(far):
 
 def test_what_was_bought_from_others_counts_too():
     journal = Remembers()
-    journal.used["a provider that has left"] = sb.Usage(3, 30, 0.5)
+    journal.used["a provider that has left"] = sb.extend.Usage(3, 30, 0.5)
     access = opened(Budget(records=30 + 17), journal=journal)
     assert access.report.records == 0
     access.fetch("pool", range(1), POOLS, "the pools")

@@ -75,8 +75,10 @@ def test_a_limit_that_is_no_count_is_refused(name, limit):
 
 def test_costs_and_usages_add_up():
     assert Cost(1, 20) + Cost(2, 30) == Cost(requests=3, records=50)
-    assert sb.Usage(1, 20, 0.5) + sb.Usage(2, 30, 0.25) == sb.Usage(3, 50, 0.75)
-    report = sb.AccessReport({"a": sb.Usage(1, 20, 0.5), "b": sb.Usage(2, 30, 0.25)})
-    assert report.total == sb.Usage(3, 50, 0.75)
+    assert sb.extend.Usage(1, 20, 0.5) + sb.extend.Usage(2, 30, 0.25) == sb.extend.Usage(
+        3, 50, 0.75
+    )
+    report = sb.AccessReport({"a": sb.extend.Usage(1, 20, 0.5), "b": sb.extend.Usage(2, 30, 0.25)})
+    assert report.total == sb.extend.Usage(3, 50, 0.75)
     assert (report.requests, report.records, report.seconds) == (3, 50, 0.75)
-    assert sb.AccessReport().total == sb.Usage(0, 0, 0.0)
+    assert sb.AccessReport().total == sb.extend.Usage(0, 0, 0.0)

@@ -119,7 +119,7 @@ def solved(number: int) -> tuple[str, float]:
         elif kind == "permutation":
             n_iter = int(rng.integers(1, 12))
             solver = sb.Permutation(n_iter)
-            wanted = along_orders(table, sb.random_orders(games, n_iter)[0], index)
+            wanted = along_orders(table, sb.extend.random_orders(games, n_iter)[0], index)
         else:
             solver = sb.BalancedPermutation(2 * n)
             wanted = None

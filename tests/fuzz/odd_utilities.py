@@ -192,7 +192,7 @@ class Own(sb.Utility):
         return self._summary(float(batch.X.sum() + batch.y.sum()))
 
     def evaluate(self, summaries: Any, coalitions: Any) -> Any:
-        inside = [[summaries[i] for i in sb.members(mask)] for mask in coalitions]
+        inside = [[summaries[i] for i in sb.extend.members(mask)] for mask in coalitions]
         return self._evaluated(np.array([max(found) + len(found) for found in inside]))
 
 

@@ -111,7 +111,7 @@ def test_equal_sizes_by_name_are_one_number(kind):
 
 
 def test_a_game_costs_the_sum_of_the_sizes():
-    assert prepared(sb.Fresh(SIZES)).cost == sb.Cost(requests=3, records=86)
+    assert prepared(sb.Fresh(SIZES)).cost == sb.extend.Cost(requests=3, records=86)
     with pytest.raises(sb.errors.BudgetExceeded, match="take 86 records in 3 requests"):
         sb.value(
             providers(), sb.AdditiveUtility(), sampling=sb.Fresh(SIZES), n_games=3, seed=0,

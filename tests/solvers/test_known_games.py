@@ -86,8 +86,8 @@ def test_tables_of_whole_numbers_give_the_values_of_their_floats():
 
 def test_the_paper_s_worked_example():
     """Section II-C: two games, two permutations each."""
-    game_1 = sb.marginal_contributions([[0, 1, 2], [1, 2, 0]], [[2, 5, 9], [1, 6, 9]])
-    game_2 = sb.marginal_contributions([[0, 2, 1], [2, 1, 0]], [[1, 4, 8], [2, 5, 8]])
+    game_1 = sb.extend.marginal_contributions([[0, 1, 2], [1, 2, 0]], [[2, 5, 9], [1, 6, 9]])
+    game_2 = sb.extend.marginal_contributions([[0, 2, 1], [2, 1, 0]], [[1, 4, 8], [2, 5, 8]])
     np.testing.assert_array_equal(game_1, [[2, 3, 4], [3, 1, 5]])
     np.testing.assert_array_equal(game_2, [[1, 4, 3], [3, 3, 2]])
     moments = sb.Estimate.of([game_1.mean(axis=0), game_2.mean(axis=0)])

@@ -156,7 +156,7 @@ def test_thirty_providers_in_three_groups_are_solved_exactly():
             raise NotImplementedError
 
         def evaluate(self, summaries, coalitions):
-            return np.array([worth[sb.members(c)].sum() ** 2 for c in coalitions])
+            return np.array([worth[sb.extend.members(c)].sum() ** 2 for c in coalitions])
 
     sb.Exact().check_groups([10, 10, 10])
     names = tuple(f"p{i}" for i in range(30))

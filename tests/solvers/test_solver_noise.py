@@ -75,7 +75,7 @@ def test_blocks_are_independent_and_the_permutations_in_them_are_not(n):
     assert (off(solution.noise) < 4).all()
     orders = random_orders(many, 3)[:, :, williams_square(n)].reshape(3000, 3 * n, n)
     values, _ = many.prefixes(orders)
-    marginals = sb.marginal_contributions(orders, values, table[0])
+    marginals = sb.extend.marginal_contributions(orders, values, table[0])
     np.testing.assert_allclose(marginals.mean(axis=1), many_values)
     assert (off(variance_of_mean(marginals)) > 4).any()
 
@@ -116,11 +116,13 @@ def test_exact_values_have_no_noise():
 
 
 def test_an_empty_coalition_of_any_worth_is_where_marginals_start():
-    found = sb.marginal_contributions([[1, 0]], [[2.0, 5.0]], empty=0.5)
+    found = sb.extend.marginal_contributions([[1, 0]], [[2.0, 5.0]], empty=0.5)
     assert found.tolist() == [[3.0, 1.5]]
 
 
 def test_orders_and_values_may_be_numbers_of_any_kind():
-    found = sb.marginal_contributions(np.array([[1.0, 0.0]]), np.array([["2", "5"]], dtype=object))
+    found = sb.extend.marginal_contributions(
+        np.array([[1.0, 0.0]]), np.array([["2", "5"]], dtype=object)
+    )
     assert found.dtype == np.float64
     assert found.tolist() == [[3.0, 2.0]]

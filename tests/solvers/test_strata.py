@@ -148,7 +148,7 @@ class Counting(sb.Utility):
 
     def evaluate(self, summaries, coalitions):
         self.seen.extend(coalitions)
-        inside = [[summaries[i] for i in sb.members(c)] for c in coalitions]
+        inside = [[summaries[i] for i in sb.extend.members(c)] for c in coalitions]
         return np.array([np.sqrt(abs(sum(found))) for found in inside])
 
 

@@ -199,7 +199,7 @@ class Sum(sb.Utility):
         return float(batch.y.sum())
 
     def evaluate(self, summaries, coalitions):
-        return np.array([sum(summaries[i] for i in sb.members(c)) for c in coalitions])
+        return np.array([sum(summaries[i] for i in sb.extend.members(c)) for c in coalitions])
 
 
 class NoEmpty(Sum):
@@ -212,7 +212,7 @@ class OtherEmpty(Sum):
 
 class FailsAlone(Sum):
     def evaluate(self, summaries, coalitions):
-        return np.array([1 / len(sb.members(c)) for c in coalitions])
+        return np.array([1 / len(sb.extend.members(c)) for c in coalitions])
 
 
 class FailsToSummarise(Sum):
@@ -371,7 +371,7 @@ class Five(sb.Sampling):
 
     def games(self, access, sizes):
         n = len(sizes)
-        return five_games(np.array(sizes), sb.Cost(n, sum(sizes)), access, self)
+        return five_games(np.array(sizes), sb.extend.Cost(n, sum(sizes)), access, self)
 
     def draws(self, access, games, sizes):
         return access.fetch("draw", games, sizes, "draws")
@@ -420,7 +420,7 @@ class NoRealisation(Five):
 
 class ListOfSizes(Five):
     def games(self, access, sizes):
-        return five_games(sizes, sb.Cost(3, 15), access, self)
+        return five_games(sizes, sb.extend.Cost(3, 15), access, self)
 
 
 class OneCount(Five):
@@ -436,7 +436,7 @@ class OtherSizes(Five):
 
 class Cheap(Five):
     def games(self, access, sizes):
-        return five_games(np.array(sizes), sb.Cost(), access, self)
+        return five_games(np.array(sizes), sb.extend.Cost(), access, self)
 
 
 class BehindTheBack(Five):
@@ -456,7 +456,7 @@ class ByPlace(Five):
         renamed = [sb.Provider(f"p{i}", p.source) for i, p in enumerate(access.providers)]
         hidden = sb.Access(renamed, access.seeds, sb.Budget()).fetch("draw", games, sizes, "")
         access._usage |= {
-            p.name: access.report.by_provider[p.name] + sb.Usage(len(games), 5 * len(games))
+            p.name: access.report.by_provider[p.name] + sb.extend.Usage(len(games), 5 * len(games))
             for p in access.providers
         }
         return hidden
@@ -502,12 +502,14 @@ class Walks(sb.Solver):
         return 8 * self.n_iter * n_providers
 
     def solve(self, games):
-        return self.walked(games, sb.random_orders(games, self.n_iter), games.utility.empty)
+        return self.walked(games, sb.extend.random_orders(games, self.n_iter), games.utility.empty)
 
     def walked(self, games, orders, empty):
         values, evaluations = games.prefixes(orders)
-        marginals = sb.marginal_contributions(orders, values, empty)
-        return sb.Solution(marginals.mean(axis=1), sb.variance_of_mean(marginals), evaluations)
+        marginals = sb.extend.marginal_contributions(orders, values, empty)
+        return sb.Solution(
+            marginals.mean(axis=1), sb.extend.variance_of_mean(marginals), evaluations
+        )
 
     def changed(self, games, **changes):
         solution = Walks(self.n_iter).solve(games)
@@ -583,7 +585,7 @@ class CountsAll(Walks):
 
 class ForgetsEmpty(Walks):
     def solve(self, games):
-        return self.walked(games, sb.random_orders(games, self.n_iter), 0.0)
+        return self.walked(games, sb.extend.random_orders(games, self.n_iter), 0.0)
 
 
 class Favours(Walks):
@@ -634,27 +636,27 @@ class WithGroups(Walks):
         """Accept them."""
 
     def solve(self, games):
-        return self.grouped(games, sb.random_orders(games, self.n_iter))
+        return self.grouped(games, sb.extend.random_orders(games, self.n_iter))
 
     def grouped(self, games, orders):
         solution = self.walked(games, orders, games.utility.empty)
         if games.grouping is None:
             return solution
         values, _ = games.prefixes(orders)
-        marginals = sb.marginal_contributions(orders, values, games.utility.empty)
-        noise = sb.variance_of_mean(games.grouping.totals(marginals))
+        marginals = sb.extend.marginal_contributions(orders, values, games.utility.empty)
+        noise = sb.extend.variance_of_mean(games.grouping.totals(marginals))
         return sb.Solution(**(vars(solution) | {"group_noise": noise}))
 
 
 class TearsGroupsApart(WithGroups):
     def solve(self, games):
         alone = replace(games, grouping=None)
-        return self.grouped(games, sb.random_orders(alone, self.n_iter))
+        return self.grouped(games, sb.extend.random_orders(alone, self.n_iter))
 
 
 class NoGroupNoise(WithGroups):
     def solve(self, games):
-        return self.walked(games, sb.random_orders(games, self.n_iter), games.utility.empty)
+        return self.walked(games, sb.extend.random_orders(games, self.n_iter), games.utility.empty)
 
 
 class AddsNoise(WithGroups):

@@ -79,7 +79,7 @@ def test_values_are_those_of_scikit_learn_on_the_frames_to_the_last_bit(model, l
     coalitions = range(1, 8)
     expected = []
     for mask in coalitions:
-        union = concat([draws[i] for i in sb.members(mask)])
+        union = concat([draws[i] for i in sb.extend.members(mask)])
         expected.append(clone(model).fit(union.X, union.y).score(rows.X, rows.y))
     assert utility._numbers is not None  # models get arrays
     for _ in range(2):

@@ -53,7 +53,7 @@ class Counting(sb.Utility):
         return batch
 
     def evaluate(self, summaries, coalitions):
-        sizes = [sum(len(summaries[i]) for i in sb.members(mask)) for mask in coalitions]
+        sizes = [sum(len(summaries[i]) for i in sb.extend.members(mask)) for mask in coalitions]
         for size in sizes:
             sum(range(20_000))
             self.failures += size == 12

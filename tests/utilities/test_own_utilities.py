@@ -27,7 +27,7 @@ class Sum(sb.Utility):
         return float(batch.y.sum())
 
     def evaluate(self, summaries, coalitions):
-        return np.array([sum(summaries[i] for i in sb.members(c)) for c in coalitions])
+        return np.array([sum(summaries[i] for i in sb.extend.members(c)) for c in coalitions])
 
 
 class Breaks(Sum):

@@ -15,7 +15,7 @@ class Cost:
     Examples
     --------
     >>> import shapband as sb
-    >>> sb.Cost(requests=1, records=60) + sb.Cost(requests=1, records=40)
+    >>> sb.extend.Cost(requests=1, records=60) + sb.extend.Cost(requests=1, records=40)
     Cost(requests=2, records=100)
     """
 

@@ -14,7 +14,7 @@ class Usage:
     Examples
     --------
     >>> import shapband as sb
-    >>> sb.Usage(1, 60, 0.5) + sb.Usage(1, 40, 0.5)
+    >>> sb.extend.Usage(1, 60, 0.5) + sb.extend.Usage(1, 40, 0.5)
     Usage(requests=2, records=100, seconds=1.0)
     """
 

@@ -125,7 +125,7 @@ class Draws:
     Examples
     --------
     >>> import numpy as np, shapband as sb
-    >>> drawn = sb.Draws.whole(sb.Batch(np.eye(3), np.ones(3)))
+    >>> drawn = sb.extend.Draws.whole(sb.Batch(np.eye(3), np.ones(3)))
     >>> drawn.rows.tolist(), len(drawn.batches()[0])
     ([[0, 1, 2]], 3)
     """

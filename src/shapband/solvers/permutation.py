@@ -77,7 +77,7 @@ def marginal_contributions(
     Examples
     --------
     >>> import shapband as sb
-    >>> sb.marginal_contributions([[0, 1, 2], [1, 2, 0]], [[2, 5, 9], [1, 6, 9]]).tolist()
+    >>> sb.extend.marginal_contributions([[0, 1, 2], [1, 2, 0]], [[2, 5, 9], [1, 6, 9]]).tolist()
     [[2.0, 3.0, 4.0], [3.0, 1.0, 5.0]]
     """
     joined: IntArray = np.asarray(orders, dtype=np.int64)
@@ -104,7 +104,7 @@ def random_orders(games: Games, n_iter: int) -> IntArray:
     >>> import shapband as sb
     >>> from shapband.seeds import Seeds
     >>> games = sb.Games(sb.AdditiveUtility(), [[1.0, 2.0]], ("a", "b"), range(1), Seeds(0))
-    >>> sb.random_orders(games, n_iter=3).shape
+    >>> sb.extend.random_orders(games, n_iter=3).shape
     (1, 3, 2)
     """
 
@@ -128,7 +128,7 @@ def variance_of_mean(samples: FloatArray) -> FloatArray:
     Examples
     --------
     >>> import numpy as np, shapband as sb
-    >>> sb.variance_of_mean(np.array([[[1.0], [3.0]]])).tolist()
+    >>> sb.extend.variance_of_mean(np.array([[[1.0], [3.0]]])).tolist()
     [[1.0]]
     """
     k = samples.shape[1]

@@ -79,7 +79,7 @@ class Utility(WithFacts, ABC):
     ...     def summarise(self, batch):
     ...         return batch.y.max()
     ...     def evaluate(self, summaries, coalitions):
-    ...         inside = [[summaries[i] for i in sb.members(c)] for c in coalitions]
+    ...         inside = [[summaries[i] for i in sb.extend.members(c)] for c in coalitions]
     ...         return np.array([max(found, default=self.empty) for found in inside])
     >>> sb.testing.check_utility(Largest())
     """

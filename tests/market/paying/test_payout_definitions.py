@@ -220,7 +220,7 @@ def test_errors_of_more_than_500_payouts_are_those_of_independent_values() -> No
 def test_a_statement_has_the_numbers_of_its_provider() -> None:
     games = some_games([30.0, 14.0, 21.0]) * [3.0, 1.0, 2.0]
     plain = valuation_of(games, NAMES)
-    used = {name: sb.Usage(at + 2, 100 * (at + 1), 0.0) for at, name in enumerate(NAMES)}
+    used = {name: sb.extend.Usage(at + 2, 100 * (at + 1), 0.0) for at, name in enumerate(NAMES)}
     sizes = np.array([11, 12, 13])
     asked = replace(plain, access=sb.AccessReport(used))
     paid = sb.payouts(redesigned(asked, draw_sizes=sizes), 1000)

@@ -33,7 +33,7 @@ def valuation_of(games: np.ndarray, names: tuple[str, ...]) -> sb.Valuation:
         ),
         estimate=sb.Estimate.of(games),
         games=games,
-        access=sb.AccessReport({name: sb.Usage(1, 10, 0.0) for name in names}),
+        access=sb.AccessReport({name: sb.extend.Usage(1, 10, 0.0) for name in names}),
         evaluations=1,
         failures=0,
         stopped="all games were played",

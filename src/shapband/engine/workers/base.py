@@ -30,6 +30,23 @@ class Workers(ABC):
     Attributes
     ----------
     n_jobs : how many tasks are done at once
+
+    Examples
+    --------
+    Workers that count the tasks they did:
+
+    >>> import shapband as sb
+    >>> class Counting(sb.Workers):
+    ...     n_jobs, done = 1, 0
+    ...     def map(self, job, tasks, n_tasks):
+    ...         for task in tasks:
+    ...             self.done += 1
+    ...             yield job(task)
+    >>> task, workers = sb.datasets.wine(), Counting()
+    >>> valuation = sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=20,
+    ...                      seed=0, chunk_size=5, workers=workers)
+    >>> workers.done
+    4
     """
 
     n_jobs: int

@@ -23,7 +23,7 @@ class Prices:
     --------
     >>> import shapband as sb
     >>> prices = sb.Prices(record=0.02, request="1.50")
-    >>> prices.of(sb.Cost(requests=10, records=600))
+    >>> prices.of(sb.extend.Cost(requests=10, records=600))
     Decimal('27.00')
     """
 
