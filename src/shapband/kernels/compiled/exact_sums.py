@@ -1,0 +1,174 @@
+"""Sums of products of the records of a draw, and of a coalition, in 32 digits.
+
+The sums of a draw are a vector: the number of records; for each feature a unit, which is a power of
+two about as large as its range, and its smallest and largest number; then pairs (high, low): the
+means of the features, relative to the first record of the draw and in their units, the mean of the
+targets, the lower triangle of the sums of products of deviations from the means, and the sums of
+products with the targets. The unit of a draw keeps squares from vanishing at any scale.
+"""
+
+import numpy as np
+from numba import njit
+
+from shapband.kernels.compiled.double_double import (
+    EXACTLY,
+    at,
+    minus,
+    over,
+    plus,
+    put,
+    scaled,
+    times,
+    two_sum,
+)
+
+_LEAST_UNIT = 2.0**-960  # its inverse is finite
+
+
+@njit(**EXACTLY)
+def size_of(d):
+    """Length of the sums of a draw with d features."""
+    return 3 + 7 * d + d * (d + 1)
+
+
+@njit(**EXACTLY)
+def unit_of(x):
+    """The power of two above |x|; 1 for 0."""
+    if x == 0.0:
+        return 1.0
+    return max(2.0 ** np.ceil(np.log2(abs(x))), _LEAST_UNIT)
+
+
+@njit(**EXACTLY)
+def draw_sums(X, y, rows, y_mean, sums):
+    """Write the sums of some records into a vector of length `size_of(d)`."""
+    d, count = X.shape[1], rows.size
+    means = sums[1 + 3 * d : 1 + 5 * d].reshape(d, 2)
+    target = sums[1 + 5 * d : 3 + 5 * d].reshape(1, 2)
+    scatter = sums[3 + 5 * d : 3 + 5 * d + d * (d + 1)].reshape(d * (d + 1) // 2, 2)
+    products = sums[3 + 5 * d + d * (d + 1) :].reshape(d, 2)
+    sums[:] = 0.0
+    sums[0] = count
+    apart, own = np.empty((d, count, 2)), np.empty((count, 2))
+    number = (float(count), 0.0)
+    for f in range(d):
+        first = X[rows[0], f]
+        low, high = first, first
+        for r in range(count):
+            low, high = min(low, X[rows[r], f]), max(high, X[rows[r], f])
+        unit = unit_of(high - low)
+        sums[1 + f], sums[1 + d + f], sums[1 + 2 * d + f] = unit, low, high
+        total = (0.0, 0.0)
+        for r in range(count):
+            put(apart[f], r, scaled(two_sum(X[rows[r], f], -first), 1.0 / unit))
+            total = plus(total, at(apart[f], r))
+        put(means, f, over(total, number))
+        for r in range(count):
+            put(apart[f], r, minus(at(apart[f], r), at(means, f)))
+    total = (0.0, 0.0)
+    for r in range(count):
+        put(own, r, two_sum(y[rows[r]], -y_mean))
+        total = plus(total, at(own, r))
+    put(target, 0, over(total, number))
+    for r in range(count):
+        put(own, r, minus(at(own, r), at(target, 0)))
+    place = 0
+    for f in range(d):
+        for g in range(f + 1):
+            put(scatter, place, _product(apart[f], apart[g]))
+            place += 1
+        put(products, f, _product(apart[f], own))
+
+
+@njit(**EXACTLY)
+def _product(a, b):
+    """The sum of products of two columns of pairs."""
+    total = (0.0, 0.0)
+    for r in range(a.shape[0]):
+        total = plus(total, times(at(a, r), at(b, r)))
+    return total
+
+
+@njit(**EXACTLY)
+def all_draw_sums(X, y, rows, y_mean):
+    """The sums of the records rows (g, size): (g, size_of(d))."""
+    sums = np.empty((rows.shape[0], size_of(X.shape[1])))
+    for g in range(rows.shape[0]):
+        draw_sums(X, y, rows[g], y_mean, sums[g])
+    return sums
+
+
+@njit(**EXACTLY)
+def merge(draws, anchors, inside, unit, low, high, means, scatter, products):
+    """Merge draws into one coalition; return its number of records and the mean of its targets.
+
+    Parameters
+    ----------
+    draws : (n, size_of(d)) sums of the draws
+    anchors : (n, d) their first records
+    inside : (n,) 1 for members, of which there is at least one
+    unit, low, high : (d,) written: the unit, the smallest and the largest number of each feature
+    means : (d, 2) written: in these units, relative to the anchor of the first member
+    scatter : (d, d, 2) written: sums of products of deviations from the means, both triangles
+    products : (d, 2) written: the same with the targets
+    """
+    n, d = anchors.shape
+    first = 0
+    while not inside[first]:
+        first += 1
+    count, target = 0.0, (0.0, 0.0)
+    for f in range(d):
+        unit[f], low[f], high[f] = 0.0, np.inf, -np.inf
+    for i in range(first, n):
+        if inside[i]:
+            count += draws[i, 0]
+            for f in range(d):
+                apart = abs(anchors[i, f] - anchors[first, f])
+                unit[f] = max(unit[f], draws[i, 1 + f] if draws[i, 1 + 2 * d + f] > draws[i, 1 + d + f] else 0.0)
+                if apart > 0.0:
+                    unit[f] = max(unit[f], unit_of(apart))
+                low[f] = min(low[f], draws[i, 1 + d + f])
+                high[f] = max(high[f], draws[i, 1 + 2 * d + f])
+    for f in range(d):
+        if unit[f] == 0.0:
+            unit[f] = 1.0
+    number = (count, 0.0)
+    centres, targets = np.zeros((n, d, 2)), np.zeros((n, 2))
+    means[:] = 0.0
+    for i in range(first, n):
+        if inside[i]:
+            share = over((draws[i, 0], 0.0), number)
+            put(targets, i, (draws[i, 1 + 5 * d], draws[i, 2 + 5 * d]))
+            target = plus(target, times(share, at(targets, i)))
+            for f in range(d):
+                own = (draws[i, 1 + 3 * d + 2 * f], draws[i, 2 + 3 * d + 2 * f])
+                moved = scaled(two_sum(anchors[i, f], -anchors[first, f]), 1.0 / unit[f])
+                put(centres[i], f, plus(moved, scaled(own, draws[i, 1 + f] / unit[f])))
+                put(means, f, plus(at(means, f), times(share, at(centres[i], f))))
+    scatter[:] = 0.0
+    products[:] = 0.0
+    across = 3 + 5 * d
+    beside = across + d * (d + 1)
+    for i in range(first, n):
+        if inside[i]:
+            weight = (draws[i, 0], 0.0)
+            differ = times(weight, minus(at(targets, i), target))
+            for f in range(d):
+                put(centres[i], f, minus(at(centres[i], f), at(means, f)))
+            place = across
+            for f in range(d):
+                factor = draws[i, 1 + f] / unit[f]
+                far = times(weight, at(centres[i], f))
+                for g in range(f + 1):
+                    within = (draws[i, place], draws[i, place + 1])
+                    place += 2
+                    within = scaled(scaled(within, factor), draws[i, 1 + g] / unit[g])
+                    between = times(far, at(centres[i], g))
+                    put(scatter[f], g, plus(at(scatter[f], g), plus(within, between)))
+                own = (draws[i, beside + 2 * f], draws[i, beside + 2 * f + 1])
+                between = times(at(centres[i], f), differ)
+                put(products, f, plus(at(products, f), plus(scaled(own, factor), between)))
+    for f in range(d):
+        for g in range(f):
+            put(scatter[g], f, at(scatter[f], g))
+    return count, target
