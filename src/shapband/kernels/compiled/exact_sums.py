@@ -40,7 +40,7 @@ def unit_of(x):
 
 
 @njit(**EXACTLY)
-def draw_sums(X, y, rows, y_mean, sums):
+def draw_sums(X, y, rows, sums):
     """Write the sums of some records into a vector of length `size_of(d)`."""
     d, count = X.shape[1], rows.size
     means = sums[1 + 3 * d : 1 + 5 * d].reshape(d, 2)
@@ -67,7 +67,7 @@ def draw_sums(X, y, rows, y_mean, sums):
             put(apart[f], r, minus(at(apart[f], r), at(means, f)))
     total = (0.0, 0.0)
     for r in range(count):
-        put(own, r, two_sum(y[rows[r]], -y_mean))
+        put(own, r, (y[rows[r]], 0.0))
         total = plus(total, at(own, r))
     put(target, 0, over(total, number))
     for r in range(count):
@@ -90,11 +90,11 @@ def _product(a, b):
 
 
 @njit(**EXACTLY)
-def all_draw_sums(X, y, rows, y_mean):
+def all_draw_sums(X, y, rows):
     """The sums of the records rows (g, size): (g, size_of(d))."""
     sums = np.empty((rows.shape[0], size_of(X.shape[1])))
     for g in range(rows.shape[0]):
-        draw_sums(X, y, rows[g], y_mean, sums[g])
+        draw_sums(X, y, rows[g], sums[g])
     return sums
 
 
