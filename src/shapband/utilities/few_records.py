@@ -14,7 +14,7 @@ import numpy as np
 from shapband import kernels
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.utilities.base import GameSummaries
-from shapband.utilities.gram import Centre, cancelled
+from shapband.utilities.gram import Centre
 
 # The compiled fit has errors of 1e-16 times these ratios; beyond them coalitions are solved in 32
 # digits.
@@ -44,6 +44,7 @@ def few_records_mse(
     A: FloatArray,
     b: FloatArray,
     c: float,
+    measure: float,
 ) -> FloatArray:
     """Return the validation errors of the minimum-norm fits of coalitions of records: (m,).
 
@@ -55,6 +56,7 @@ def few_records_mse(
     inside : (m, n) a coalition in each row, 1 for members
     centre : the mean and the scale of the validation rows
     A, b, c : moments of the validation rows, A packed
+    measure : the error that scores measure errors by
     """
     held = [one if one.ndim == 2 else np.empty((0, len(b))) for one in game]
     records = np.concatenate(held)
@@ -67,8 +69,8 @@ def few_records_mse(
     order = np.lexsort(paths.T[::-1])  # depth first, so that neighbours share their beginnings
     mse = np.empty(len(paths))
     path_errors = kernels.load("least_norm").path_errors
-    mse[order] = path_errors(records, edges, paths[order], 1.0 / centre.inv_scale, A, b, c)
-    mse[cancelled(mse, c)] = np.nan
+    scale = 1.0 / centre.inv_scale
+    mse[order] = path_errors(records, edges, paths[order], scale, A, b, c, measure)
     return mse
 
 

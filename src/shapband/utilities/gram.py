@@ -158,15 +158,6 @@ def _split(records: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int6
     return X, y, np.arange(len(records))[None]
 
 
-def cancelled(mse: FloatArray, variance: float) -> NDArray[np.bool_]:
-    """Whether errors of a quadratic form are so much smaller than its terms that digits are lost.
-
-    The terms are at least the variance of the targets and have relative errors of 1e-15, which
-    must not change errors by 1e-10, or by 1e-10 of themselves above 1.
-    """
-    return np.asarray(1e-15 * variance > 1e-10 * np.maximum(mse, 1.0))
-
-
 class Form(NamedTuple):
     """The validation error beta'A beta - 2 b'beta + c of coefficients beta, and what is penalised.
 

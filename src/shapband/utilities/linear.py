@@ -241,7 +241,9 @@ class LinearUtility(MergeableUtility):
         values = np.full(len(inside), self.empty)
         few, many = (count >= 2) & (count <= len(self._scale)), count > len(self._scale)
         if few.any():
-            mse = few_records_mse(game, inside[few], self._centre, *self._form[:3])
+            form = self._form
+            moments = form.A, form.b, form.c, form.measure
+            mse = few_records_mse(game, inside[few], self._centre, *moments)
             unsolved = np.isnan(mse)
             if unsolved.any():
                 mse[unsolved] = self._exactly(gram_of_records(game, self._centre), 0, inside[few][unsolved])

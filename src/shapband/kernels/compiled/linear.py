@@ -368,7 +368,7 @@ def _sizes(block, factor, p, weights, found):
 
 
 @njit(**OPTIONS)
-def _irregular(i):
+def irregular(i):
     """A number between 1/2 and 3/2, with either sign."""
     share = (0.6180339887498949 * (i + 1)) % 1.0
     return (0.5 + share) * (1.0 - 2.0 * (int(share * 1024.0) % 2))
@@ -379,7 +379,7 @@ def _probe(sums, start, p, bare, room, moved):
     """Mean squares of the predictions of G⁻¹ e on the validation rows, with e = d times numbers."""
     beta, inverses = p * (p + 1) // 2 * LANES, 2 * p * LANES
     for i in range(p):
-        number, diagonal = _irregular(i), start + ((i + 1) * (i + 2) // 2 - 1) * LANES
+        number, diagonal = irregular(i), start + ((i + 1) * (i + 2) // 2 - 1) * LANES
         for lane in range(LANES):
             room[beta + i * LANES + lane] = number * np.sqrt(sums[diagonal + lane])
     factor, scratch = pointer(room, 0), pointer(room, beta + p * LANES)

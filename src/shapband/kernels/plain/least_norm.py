@@ -1,6 +1,7 @@
 """Least squares of coalitions with no more records than features, from the records themselves.
 
-Every coalition is fitted anew, by the singular values of its centred rows.
+Every coalition is fitted anew, by the singular values of its centred rows. Whether rounding may change
+a fit is estimated from the smallest of them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import numpy as np
 
 from shapband._typing import FloatArray, IntArray
 
-RESIDUAL_TOL = 1e-9  # relative to the largest target: how well a fit must meet the targets
+RESIDUAL_TOL = 1e-11  # relative to the largest target: how well a fit must meet the targets
 
 
 def path_errors(
@@ -20,6 +21,7 @@ def path_errors(
     A: FloatArray,
     b: FloatArray,
     c: float,
+    measure: float,
 ) -> FloatArray:
     """Errors (m,) of the coalitions paths (m, n), providers in any order, padded with -1.
 
