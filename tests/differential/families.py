@@ -29,6 +29,7 @@ from tests.differential.regressions import (
     least_squares_mse,
     neighbours,
     sorted_codes,
+    is_dependent,
     weakest_eigenvalue,
 )
 from tests.differential.scores import CLASS_SCORES, MSE_SCORES, class_score, mse_score
@@ -50,7 +51,7 @@ class Family:
     refusal : the reason for which an error is right, as computed from the case; "" for none
     weakest : the smallest eigenvalue of correlations that counts in a coalition, for utilities that
         document an accuracy of about 1e-16 over it; 1 for others
-    nearly_dependent : whether a coalition's features are neither independent nor exactly dependent,
+    undecidable : whether rounding of the records may decide the fit of a coalition,
         for utilities that document an error then
     """
 
@@ -62,7 +63,7 @@ class Family:
     truth: Callable[[Case, FloatArray, AnyArray], Truth]
     refusal: Callable[[Case], str]
     weakest: Callable[[Case, FloatArray, AnyArray], float] = lambda *_: 1.0
-    nearly_dependent: Callable[[Case, FloatArray], bool] = lambda *_: False
+    undecidable: Callable[[Case, FloatArray], bool] = lambda *_: False
 
 
 def _with_score(make: Callable[[str, int], Case], name: str, number: int) -> Case:
@@ -306,19 +307,18 @@ def _text_label_missing(case: Case) -> str:
 
 def _regression(name: str, cases: int, make: Callable[[int], Case]) -> Family:
     utility = partial(_utility, sb.LinearUtility)
-    refusal = partial(_first_of, (_too_far, _penalty_on_scales_too_far_apart, _too_large))
+    refusal = partial(_first_of, (_too_far, _too_large))
     return Family(
-        name, cases, make, utility, _linear_reference, _linear_truth, refusal, _weakest_of_linear,
-        _nearly_dependent,
+        name, cases, make, utility, _linear_reference, _linear_truth, refusal,
+        undecidable=_undecidable,
     )  # fmt: skip
 
 
-def _nearly_dependent(_: Case, X: FloatArray) -> bool:
-    return weakest_eigenvalue(X, 0.0, 1e-15) < 1e-5
-
-
-def _penalty_on_scales_too_far_apart(case: Case) -> str:
-    return _scales_too_far_apart(case) if "alpha" in case.settings else ""
+def _undecidable(case: Case, X: FloatArray) -> bool:
+    """Documented: dependent features whose units are so far apart that rounding decides the fit."""
+    ranges = np.ptp(X, axis=0)[np.ptp(X, axis=0) > 0]
+    apart = ranges.max(initial=1.0) > 1e15 * ranges.min(initial=np.inf)
+    return apart and is_dependent(X, case.settings.get("alpha", 0.0))
 
 
 def _too_large(case: Case) -> str:
@@ -326,11 +326,6 @@ def _too_large(case: Case) -> str:
     everybody = (1 << len(case.parts)) - 1
     values = [_linear_reference(case, *case.joined(mask)) for mask in range(1, everybody + 1)]
     return "a value is beyond 1e75" if not np.nanmax(np.abs(values)) < 0.5e75 else ""
-
-
-def _weakest_of_linear(case: Case, X: FloatArray, _: AnyArray) -> float:
-    alpha = case.settings.get("alpha", 0.0)
-    return weakest_eigenvalue(X, alpha, dependent(X.shape, alpha))
 
 
 def _weakest_of_discriminant(_: Case, X: FloatArray, y: AnyArray) -> float:

@@ -175,7 +175,7 @@ class Form(NamedTuple):
     measure: float
 
 
-def make_form(moments: FloatArray, variance: float, ridge: FloatArray, measure: float) -> Form:
+def make_form(moments: FloatArray, c: float, ridge: FloatArray, measure: float) -> Form:
     """Make the form from the Gram matrix of the validation rows, divided by their number.
 
     `ridge` (d,) holds the weight of the squared coefficient of each standardised feature.
@@ -185,5 +185,5 @@ def make_form(moments: FloatArray, variance: float, ridge: FloatArray, measure: 
     diagonal = np.arange(2, p + 1) * np.arange(3, p + 2) // 2 - 1
     penalty[diagonal] = ridge
     return Form(
-        moments[: -p - 1].copy(), moments[-p - 1 : -1].copy(), variance, penalty, measure
+        moments[: -p - 1].copy(), moments[-p - 1 : -1].copy(), c, penalty, measure
     )

@@ -43,14 +43,21 @@ from shapband.utilities.magnitudes import (
     check_targets_magnitude,
     standard_units,
 )
-from shapband.utilities.scores import Empty, check_empty, check_score, score_from_mse
+from shapband.utilities.scores import (
+    Empty,
+    check_empty,
+    check_score,
+    score_from_mse,
+    variance_of,
+)
 
 # Eigenvalues of correlations, relative to the largest and to 1, below which features count as
 # dependent: with more records than features, and with fewer, where records are often dependent.
 DEPENDENT = np.array([1e-10, 1e-20])
-_OUT_OF_RANGE = (
-    "the squares of its features, or of their differences, are no floats: pass features and "
-    "targets in other units"
+_UNDECIDED = (
+    "its features depend on each other, and their units differ so much that rounding errors decide "
+    "the fit, or squares of its numbers are no floats: pass the features in other units, or leave "
+    "out those that depend on others"
 )
 
 
@@ -128,7 +135,8 @@ class LinearUtility(MergeableUtility):
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
         check_targets_magnitude(y, "LinearUtility: the targets y_val")
         self._score = check_score(score, y, "LinearUtility")
-        dummy = float(score_from_mse(np.array(y.var()), score, float(y.var())))
+        self._variance = variance_of(y)
+        dummy = float(score_from_mse(np.array(self._variance), score, self._variance))
         self.empty, self.baseline = check_empty(empty, score, dummy, "LinearUtility")
         self._alpha = check_number("LinearUtility: alpha", alpha)
         if self._alpha < 0:
@@ -136,14 +144,15 @@ class LinearUtility(MergeableUtility):
         mean, deviation = standard_units(X, "LinearUtility")
         self._scale = np.ldexp(1.0, np.frexp(deviation)[1])  # powers of two lose no digits
         self._centre = Centre(mean, 1.0 / self._scale, float(y.mean()))
-        self._variance = float(y.var())
         # A slope with a larger penalty changes no digit of a prediction.
         ridge = np.minimum(self._alpha * self._centre.inv_scale**2, LARGEST)
         sums = gram_sums([Draws.whole(validation)], [X], self._centre)
         moments, _ = kernels.load("linear").recentred(sums, *self._centre[:2])
         measure = self._variance if score == "r2" else 1.0
-        self._form = make_form(moments[0, 0] / len(X), self._variance, ridge, measure)
-        self._validation = np.ascontiguousarray(X), y
+        # Of targets that differ in their last digits only, the mean is not a float.
+        around = self._variance if self._variance == y.var() else moments[0, 0, -1] / len(X)
+        self._form = make_form(moments[0, 0] / len(X), float(around), ridge, measure)
+        self._validation = np.ascontiguousarray(X.T), y
         self._about = facts(
             validation_facts(validation),
             score=score,
@@ -307,7 +316,7 @@ class LinearUtility(MergeableUtility):
             games.exact(g), anchors, members, self._alpha, DEPENDENT, *self._validation
         )
         if np.isnan(mse).any():
-            raise CoalitionFailed(row_masks(members[np.isnan(mse)][:1])[0], _OUT_OF_RANGE)
+            raise CoalitionFailed(row_masks(members[np.isnan(mse)][:1])[0], _UNDECIDED)
         return np.asarray(mse)
 
     def _keeps(self, draw_size: int) -> bool:

@@ -31,11 +31,13 @@ from shapband.kernels.compiled.double_double import (
     times,
     two_sum,
 )
-from shapband.kernels.compiled.exact_sums import merge
+from shapband.kernels.compiled.exact_sums import add_multiple, merge
 
 CONSTANT = 1e-13  # range over size of a feature below which it counts as constant
 _NOTHING = 1e-25  # what Cholesky's method leaves of a feature that depends on the others
 _ROUNDED = 1e-29  # rounding errors of a small matrix of numbers up to 1
+_FARTHEST = 70.0 * np.log2(10.0)  # between deviations of features, if one penalty is to choose
+_WANTED = 1e-11  # relative accuracy of a pivot
 _SWEEPS = 30  # Jacobi's method converges in about ten
 _HEAVIEST = 1e151  # a slope with a larger penalty changes no digit of a prediction
 
@@ -44,7 +46,8 @@ _HEAVIEST = 1e151  # a slope with a larger penalty changes no digit of a predict
 def exact_errors(draws, anchors, inside, alpha, smallest, X_val, y_val):
     """Validation errors of the fits of coalitions of one game: (m,).
 
-    NaN for coalitions with fewer than two records, and if numbers are too small or too large.
+    NaN for coalitions with fewer than two records, and if numbers are too small or too large, or
+    if rounding errors decide which of dependent features count.
 
     Parameters
     ----------
@@ -52,12 +55,12 @@ def exact_errors(draws, anchors, inside, alpha, smallest, X_val, y_val):
     inside : (m, n) a coalition in each row, 1 for members
     alpha : penalty
     smallest : (2,) eigenvalues that count as zero with more records than features, and with fewer
-    X_val, y_val : validation rows in the features' own units, and targets
+    X_val, y_val : columns (d, n_rows) of the validation rows in the features' own units, and targets
     """
     m, d = inside.shape[0], anchors.shape[1]
     unit, low, high = np.empty(d), np.empty(d), np.empty(d)
     means, products = np.empty((d, 2)), np.empty((d, 2))
-    scatter = np.empty((d, d, 2))
+    scatter = np.empty((2, d, d))
     errors = np.full(m, np.nan)
     for row in range(m):
         if not inside[row].any():
@@ -79,14 +82,23 @@ def exact_errors(draws, anchors, inside, alpha, smallest, X_val, y_val):
 @njit(**EXACTLY)
 def _error(X_val, y_val, anchor, unit, means, target, vary, slopes):
     """Mean squared error of slopes of features in their units."""
+    high, low = np.empty(y_val.size), np.empty(y_val.size)
+    for r in range(y_val.size):
+        high[r], low[r] = minus(target, (y_val[r], 0.0))
+    for f in vary:
+        _add_feature(high, low, X_val[f], anchor[f], 1.0 / unit[f], at(means, f), at(slopes, f))
     total = 0.0
     for r in range(y_val.size):
-        off = minus(target, (y_val[r], 0.0))
-        for f in vary:
-            apart = scaled(two_sum(X_val[r, f], -anchor[f]), 1.0 / unit[f])
-            off = plus(off, times(minus(apart, at(means, f)), at(slopes, f)))
-        total += (off[0] + off[1]) ** 2
+        total += (high[r] + low[r]) ** 2
     return total / y_val.size
+
+
+@njit(**EXACTLY)
+def _add_feature(high, low, column, anchor, inverse, mean, slope):
+    """Add the part of a feature to all predictions."""
+    for r in range(high.size):
+        apart = minus(scaled(two_sum(column[r], -anchor), inverse), mean)
+        high[r], low[r] = plus((high[r], low[r]), times(apart, slope))
 
 
 @njit(**EXACTLY)
@@ -95,12 +107,12 @@ def _fit(scatter, products, vary, unit, alpha, smallest, slopes):
     p = vary.size
     if p == 0:
         return True
-    R, right, inverse = np.empty((p, p, 2)), np.empty((p, 2)), np.empty((p, 2))
+    R, right, inverse = np.empty((2, p, p)), np.empty((p, 2)), np.empty((p, 2))
     weight = np.empty(p)  # logarithm of the deviation in own units
     for i in range(p):
         f = vary[i]
         penalty = min(alpha / unit[f] / unit[f], _HEAVIEST)
-        square = plus(at(scatter[f], f), (penalty, 0.0))
+        square = plus((scatter[0, f, f], scatter[1, f, f]), (penalty, 0.0))
         if not square[0] > 0.0:
             return False
         put(inverse, i, over((1.0, 0.0), root(square)))
@@ -108,19 +120,20 @@ def _fit(scatter, products, vary, unit, alpha, smallest, slopes):
     for i in range(p):
         for j in range(i):
             both = times(at(inverse, i), at(inverse, j))
-            put(R[i], j, times(at(scatter[vary[i]], vary[j]), both))
-            put(R[j], i, at(R[i], j))
-        put(R[i], i, (1.0, 0.0))
+            own = (scatter[0, vary[i], vary[j]], scatter[1, vary[i], vary[j]])
+            R[0, i, j], R[1, i, j] = times(own, both)
+            R[:, j, i] = R[:, i, j]
+        R[0, i, i], R[1, i, i] = 1.0, 0.0
         put(right, i, times(at(products, vary[i]), at(inverse, i)))
-    found = _standard_slopes(R, right, weight, smallest)
+    found = _standard_slopes(R, right, weight, smallest, alpha > 0.0)
     for i in range(p):
         put(slopes, vary[i], times(at(found, i), at(inverse, i)))
     return True
 
 
 @njit(**EXACTLY)
-def _standard_slopes(R, right, weight, smallest):
-    """The slopes u (p, 2) of features with deviation 1."""
+def _standard_slopes(R, right, weight, smallest, penalised):
+    """The slopes u (p, 2) of features with deviation 1; NaN if rounding errors decide them."""
     p = weight.size
     order, rank, L = _cholesky(R)
     least = _least_eigenvalue(L, rank)
@@ -130,40 +143,47 @@ def _standard_slopes(R, right, weight, smallest):
         E, c, least = _equations_of_eigenvectors(R, right, smallest)
     if E.shape[0] == p:
         return _square_solution(E, c)
+    if penalised and weight.max() - weight.min() > _FARTHEST:
+        return np.full((p, 2), np.nan)
     return _least_norm(E, c, weight, _ROUNDED / least)
 
 
 @njit(**EXACTLY)
 def _cholesky(R):
-    """Pivoting order, rank, and the factor L (p, p, 2) with R[order, order] = L L'."""
-    p = R.shape[0]
+    """Pivoting order, rank, and the factor L (2, p, p) with R[order, order] = L L'."""
+    p = R.shape[1]
     order = np.arange(p)
-    rest = R.copy()
-    L = np.zeros((p, p, 2))
+    rest, column = R.copy(), np.empty((2, p))
+    L = np.zeros((2, p, p))
     for k in range(p):
         best = k
         for i in range(k, p):
-            if rest[order[i], order[i], 0] > rest[order[best], order[best], 0]:
+            if rest[0, i, i] > rest[0, best, best]:
                 best = i
-        order[k], order[best] = order[best], order[k]
-        for j in range(k):
-            held = at(L[k], j)
-            put(L[k], j, at(L[best], j))
-            put(L[best], j, held)
-        pivot = at(rest[order[k]], order[k])
-        if not pivot[0] > _NOTHING:
+        if not rest[0, best, best] > _NOTHING:
             return order, k, L
-        put(L[k], k, root(pivot))
-        inverse = over((1.0, 0.0), at(L[k], k))
+        if best != k:
+            order[k], order[best] = order[best], order[k]
+            for part in range(2):
+                _swap(L[part], k, best, k)
+                _swap(rest[part], k, best, p)
+                _swap(rest[part].T, k, best, p)
+        L[0, k, k], L[1, k, k] = root((rest[0, k, k], rest[1, k, k]))
+        inverse = over((1.0, 0.0), (L[0, k, k], L[1, k, k]))
         for i in range(k + 1, p):
-            put(L[i], k, times(at(rest[order[i]], order[k]), inverse))
+            column[0, i], column[1, i] = times((rest[0, i, k], rest[1, i, k]), inverse)
+            L[0, i, k], L[1, i, k] = column[0, i], column[1, i]
         for i in range(k + 1, p):
-            own = at(L[i], k)
-            for j in range(k + 1, i + 1):
-                left = minus(at(rest[order[i]], order[j]), times(own, at(L[j], k)))
-                put(rest[order[i]], order[j], left)
-                put(rest[order[j]], order[i], left)
+            own = (-column[0, i], -column[1, i])
+            add_multiple(rest[0, i], rest[1, i], own, column[0], column[1], k + 1)
     return order, p, L
+
+
+@njit(**EXACTLY)
+def _swap(matrix, i, j, width):
+    """Exchange the first entries of two rows."""
+    for k in range(width):
+        matrix[i, k], matrix[j, k] = matrix[j, k], matrix[i, k]
 
 
 @njit(**EXACTLY)
@@ -175,8 +195,8 @@ def _least_eigenvalue(L, rank):
         for i in range(k, rank):
             total = 1.0 if i == k else 0.0
             for j in range(k, i):
-                total -= L[i, j, 0] * column[j]
-            column[i] = total / L[i, i, 0]
+                total -= L[0, i, j] * column[j]
+            column[i] = total / L[0, i, i]
             trace += column[i] ** 2
     return 1.0 / trace
 
@@ -189,7 +209,10 @@ def _equations_of_factor(R, right, order, rank, L):
     column = np.empty((rank, 2))
     for j in range(rank, p + 1):
         for i in range(rank):
-            put(column, i, at(R[order[i]], order[j]) if j < p else at(right, order[i]))
+            if j < p:
+                put(column, i, (R[0, order[i], order[j]], R[1, order[i], order[j]]))
+            else:
+                put(column, i, at(right, order[i]))
         _solve(L, rank, column)
         for i in range(rank):
             if j < p:
@@ -207,13 +230,13 @@ def _solve(L, rank, column):
     for i in range(rank):
         total = at(column, i)
         for k in range(i):
-            total = minus(total, times(at(L[i], k), at(column, k)))
-        put(column, i, over(total, at(L[i], i)))
+            total = minus(total, times((L[0, i, k], L[1, i, k]), at(column, k)))
+        put(column, i, over(total, (L[0, i, i], L[1, i, i])))
     for i in range(rank - 1, -1, -1):
         total = at(column, i)
         for k in range(i + 1, rank):
-            total = minus(total, times(at(L[k], i), at(column, k)))
-        put(column, i, over(total, at(L[i], i)))
+            total = minus(total, times((L[0, k, i], L[1, k, i]), at(column, k)))
+        put(column, i, over(total, (L[0, i, i], L[1, i, i])))
 
 
 @njit(**EXACTLY)
@@ -222,7 +245,7 @@ def _equations_of_eigenvectors(R, right, smallest):
 
     Also the smallest of these eigenvalues.
     """
-    p = R.shape[0]
+    p = R.shape[1]
     values, vectors = _eigen(R)
     largest = 1.0
     for k in range(p):
@@ -244,8 +267,9 @@ def _equations_of_eigenvectors(R, right, smallest):
 @njit(**EXACTLY)
 def _eigen(R):
     """Eigenvalues (p, 2) and eigenvectors (p, p, 2), in columns, by Jacobi's method."""
-    p = R.shape[0]
-    A = R.copy()
+    p = R.shape[1]
+    A = np.empty((p, p, 2))
+    A[:, :, 0], A[:, :, 1] = R[0], R[1]
     V = np.zeros((p, p, 2))
     for i in range(p):
         V[i, i, 0] = 1.0
@@ -315,18 +339,19 @@ def _least_norm(E, c, weight, noise):
     """The solution u (p, 2) of E u = c with the least norm of u / 2**weight.
 
     Entries of E up to `noise` are rounding errors where zeros belong: weights could make equations
-    of them.
+    of them. The solution is NaN if they do.
     """
     rank, p = E.shape[:2]
     basis = _eliminate(E, c, weight, noise)
+    if (basis < 0).any():
+        return np.full((p, 2), np.nan)
     free = np.array([j for j in range(p) if j not in basis])
     system, right = np.zeros((free.size, free.size, 2)), np.zeros((free.size, 2))
     for k in range(free.size):
         system[k, k, 0] = 1.0
         for i in range(rank):
-            ratio = 2.0 ** (weight[free[k]] - weight[basis[i]])
-            own = scaled(times(at(E[i], free[k]), (ratio, 0.0)), 1.0)
-            own = times(own, (ratio, 0.0))
+            ratio = (2.0 ** (weight[free[k]] - weight[basis[i]]), 0.0)
+            own = times(times(at(E[i], free[k]), ratio), ratio)
             put(right, k, plus(at(right, k), times(own, at(c, i))))
             for h in range(free.size):
                 put(system[k], h, plus(at(system[k], h), times(own, at(E[i], free[h]))))
@@ -344,9 +369,12 @@ def _least_norm(E, c, weight, noise):
 
 @njit(**EXACTLY)
 def _eliminate(E, c, weight, noise):
-    """Reduce the equations to u_B + G u_N = c; return B, one feature for each equation."""
+    """Reduce the equations to u_B + G u_N = c; return B, one feature for each equation.
+
+    A feature is -1 if rounding errors would choose it, or keep fewer than eleven digits of it.
+    """
     rank, p = E.shape[:2]
-    basis = np.full(rank, -1)
+    basis, unsure = np.full(rank, -1), np.full(rank, noise)
     for _ in range(rank):
         row, column, largest = -1, -1, -np.inf
         for i in range(rank):
@@ -354,27 +382,34 @@ def _eliminate(E, c, weight, noise):
                 continue
             for j in range(p):
                 size = abs(E[i, j, 0])
-                if size > noise and np.log2(size) + weight[j] > largest:
+                if size > unsure[i] and np.log2(size) + weight[j] > largest:
                     row, column, largest = i, j, np.log2(size) + weight[j]
+        if row < 0 or unsure[row] > _WANTED * abs(E[row, column, 0]):
+            return basis
         basis[row] = column
         pivot = at(E[row], column)
+        unsure[row] /= abs(pivot[0])
         put(c, row, over(at(c, row), pivot))
         for j in range(p):
-            number = over(at(E[row], j), pivot)
-            put(E[row], j, number if abs(number[0]) > noise else (0.0, 0.0))
+            _put_clear(E[row], j, over(at(E[row], j), pivot), unsure[row])
         put(E[row], column, (1.0, 0.0))
         for i in range(rank):
-            if i == row:
-                continue
             factor = at(E[i], column)
-            if factor[0] == 0.0:
+            if i == row or factor[0] == 0.0:
                 continue
+            unsure[i] += abs(factor[0]) * unsure[row]
             put(c, i, minus(at(c, i), times(factor, at(c, row))))
             for j in range(p):
-                number = minus(at(E[i], j), times(factor, at(E[row], j)))
-                put(E[i], j, number if abs(number[0]) > noise else (0.0, 0.0))
+                left = minus(at(E[i], j), times(factor, at(E[row], j)))
+                _put_clear(E[i], j, left, unsure[i])
             put(E[i], column, (0.0, 0.0))
     return basis
+
+
+@njit(**EXACTLY)
+def _put_clear(row, j, number, noise):
+    """Set entry j of a row, to zero if the number is nothing but rounding errors."""
+    put(row, j, number if abs(number[0]) > noise else (0.0, 0.0))
 
 
 @njit(**EXACTLY)

@@ -3,8 +3,9 @@
 The sums of a draw are a vector: the number of records; for each feature a unit, which is a power of
 two about as large as its range, and its smallest and largest number; then pairs (high, low): the
 means of the features, relative to the first record of the draw and in their units, the mean of the
-targets, the lower triangle of the sums of products of deviations from the means, and the sums of
-products with the targets. The unit of a draw keeps squares from vanishing at any scale.
+targets, and the sums of products of deviations from the means with the targets; then the lower
+triangle of the sums of products of deviations, first the high parts and then the low ones, so that
+loops over them can use vectors. The unit of a draw keeps squares from vanishing at any scale.
 """
 
 import numpy as np
@@ -45,11 +46,11 @@ def draw_sums(X, y, rows, sums):
     d, count = X.shape[1], rows.size
     means = sums[1 + 3 * d : 1 + 5 * d].reshape(d, 2)
     target = sums[1 + 5 * d : 3 + 5 * d].reshape(1, 2)
-    scatter = sums[3 + 5 * d : 3 + 5 * d + d * (d + 1)].reshape(d * (d + 1) // 2, 2)
-    products = sums[3 + 5 * d + d * (d + 1) :].reshape(d, 2)
+    products = sums[3 + 5 * d : 3 + 7 * d].reshape(d, 2)
+    scatter = sums[3 + 7 * d :].reshape(2, d * (d + 1) // 2)
     sums[:] = 0.0
     sums[0] = count
-    apart, own = np.empty((d, count, 2)), np.empty((count, 2))
+    apart, own = np.empty((2, count, d)), np.empty((count, 2))
     number = (float(count), 0.0)
     for f in range(d):
         first = X[rows[0], f]
@@ -60,33 +61,34 @@ def draw_sums(X, y, rows, sums):
         sums[1 + f], sums[1 + d + f], sums[1 + 2 * d + f] = unit, low, high
         total = (0.0, 0.0)
         for r in range(count):
-            put(apart[f], r, scaled(two_sum(X[rows[r], f], -first), 1.0 / unit))
-            total = plus(total, at(apart[f], r))
-        put(means, f, over(total, number))
+            moved = scaled(two_sum(X[rows[r], f], -first), 1.0 / unit)
+            apart[0, r, f], apart[1, r, f] = moved
+            total = plus(total, moved)
+        mean = over(total, number)
+        put(means, f, mean)
         for r in range(count):
-            put(apart[f], r, minus(at(apart[f], r), at(means, f)))
+            moved = minus((apart[0, r, f], apart[1, r, f]), mean)
+            apart[0, r, f], apart[1, r, f] = moved
     total = (0.0, 0.0)
     for r in range(count):
-        put(own, r, (y[rows[r]], 0.0))
-        total = plus(total, at(own, r))
+        total = plus(total, (y[rows[r]], 0.0))
     put(target, 0, over(total, number))
     for r in range(count):
-        put(own, r, minus(at(own, r), at(target, 0)))
-    place = 0
-    for f in range(d):
-        for g in range(f + 1):
-            put(scatter, place, _product(apart[f], apart[g]))
-            place += 1
-        put(products, f, _product(apart[f], own))
+        put(own, r, minus((y[rows[r]], 0.0), at(target, 0)))
+        high, low = apart[0, r], apart[1, r]
+        for f in range(d):
+            factor, start = (high[f], low[f]), f * (f + 1) // 2
+            stop = start + f + 1
+            add_multiple(scatter[0, start:stop], scatter[1, start:stop], factor, high, low, 0)
+            put(products, f, plus(at(products, f), times(factor, at(own, r))))
 
 
 @njit(**EXACTLY)
-def _product(a, b):
-    """The sum of products of two columns of pairs."""
-    total = (0.0, 0.0)
-    for r in range(a.shape[0]):
-        total = plus(total, times(at(a, r), at(b, r)))
-    return total
+def add_multiple(high, low, factor, other_high, other_low, start):
+    """Add a multiple of a row of numbers to another, from a place on."""
+    for j in range(start, high.size):
+        moved = times(factor, (other_high[j], other_low[j]))
+        high[j], low[j] = plus((high[j], low[j]), moved)
 
 
 @njit(**EXACTLY)
@@ -96,6 +98,15 @@ def all_draw_sums(X, y, rows):
     for g in range(rows.shape[0]):
         draw_sums(X, y, rows[g], sums[g])
     return sums
+
+
+@njit(**EXACTLY)
+def _add_row(high, low, own_high, own_low, factor, factors, far, apart_high, apart_low):
+    """Add to a row of the sums those within a draw, in other units, and far times apart."""
+    for g in range(own_high.size):
+        within = scaled((own_high[g] * factor, own_low[g] * factor), factors[g])
+        both = plus(within, times(far, (apart_high[g], apart_low[g])))
+        high[g], low[g] = plus((high[g], low[g]), both)
 
 
 @njit(**EXACTLY)
@@ -109,7 +120,8 @@ def merge(draws, anchors, inside, unit, low, high, means, scatter, products):
     inside : (n,) 1 for members, of which there is at least one
     unit, low, high : (d,) written: the unit, the smallest and the largest number of each feature
     means : (d, 2) written: in these units, relative to the anchor of the first member
-    scatter : (d, d, 2) written: sums of products of deviations from the means, both triangles
+    scatter : (2, d, d) written: high and low parts of the sums of products of deviations from the
+        means, the lower triangle
     products : (d, 2) written: the same with the targets
     """
     n, d = anchors.shape
@@ -124,7 +136,8 @@ def merge(draws, anchors, inside, unit, low, high, means, scatter, products):
             count += draws[i, 0]
             for f in range(d):
                 apart = abs(anchors[i, f] - anchors[first, f])
-                unit[f] = max(unit[f], draws[i, 1 + f] if draws[i, 1 + 2 * d + f] > draws[i, 1 + d + f] else 0.0)
+                if draws[i, 1 + 2 * d + f] > draws[i, 1 + d + f]:
+                    unit[f] = max(unit[f], draws[i, 1 + f])
                 if apart > 0.0:
                     unit[f] = max(unit[f], unit_of(apart))
                 low[f] = min(low[f], draws[i, 1 + d + f])
@@ -147,28 +160,31 @@ def merge(draws, anchors, inside, unit, low, high, means, scatter, products):
                 put(means, f, plus(at(means, f), times(share, at(centres[i], f))))
     scatter[:] = 0.0
     products[:] = 0.0
-    across = 3 + 5 * d
-    beside = across + d * (d + 1)
+    beside, across = 3 + 5 * d, 3 + 7 * d
+    triangle = d * (d + 1) // 2
+    factors, apart = np.empty(d), np.empty((2, d))
     for i in range(first, n):
         if inside[i]:
             weight = (draws[i, 0], 0.0)
             differ = times(weight, minus(at(targets, i), target))
             for f in range(d):
-                put(centres[i], f, minus(at(centres[i], f), at(means, f)))
-            place = across
-            for f in range(d):
-                factor = draws[i, 1 + f] / unit[f]
-                far = times(weight, at(centres[i], f))
-                for g in range(f + 1):
-                    within = (draws[i, place], draws[i, place + 1])
-                    place += 2
-                    within = scaled(scaled(within, factor), draws[i, 1 + g] / unit[g])
-                    between = times(far, at(centres[i], g))
-                    put(scatter[f], g, plus(at(scatter[f], g), plus(within, between)))
+                factors[f] = draws[i, 1 + f] / unit[f]
+                apart[0, f], apart[1, f] = minus(at(centres[i], f), at(means, f))
                 own = (draws[i, beside + 2 * f], draws[i, beside + 2 * f + 1])
-                between = times(at(centres[i], f), differ)
-                put(products, f, plus(at(products, f), plus(scaled(own, factor), between)))
-    for f in range(d):
-        for g in range(f):
-            put(scatter[g], f, at(scatter[f], g))
+                between = times((apart[0, f], apart[1, f]), differ)
+                own = plus(scaled(own, factors[f]), between)
+                put(products, f, plus(at(products, f), own))
+            for f in range(d):
+                start = across + f * (f + 1) // 2
+                _add_row(
+                    scatter[0, f],
+                    scatter[1, f],
+                    draws[i, start : start + f + 1],
+                    draws[i, start + triangle : start + triangle + f + 1],
+                    factors[f],
+                    factors,
+                    times(weight, (apart[0, f], apart[1, f])),
+                    apart[0],
+                    apart[1],
+                )
     return count, target
