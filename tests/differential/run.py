@@ -1,7 +1,7 @@
 """Compare every utility with its references, case by case, and print a table.
 
-``python -m tests.differential.run`` tries all cases; ``--first 3000 --last 6000`` tries others. ``--family NAME --case NUMBER`` repeats one of
-them and prints what it is made of.
+``python -m tests.differential.run`` tries all cases; ``--first 3000 --last 6000`` tries others.
+``--family NAME --case NUMBER`` repeats one of them and prints what it is made of.
 """
 
 from __future__ import annotations

@@ -87,9 +87,7 @@ def gram_games(draws: Sequence[Draws], features: Sequence[FloatArray], centre: C
     def exact(g: int) -> FloatArray:
         of_game = slice(g, g + 1) if g >= 0 else slice(g, None)
         parts = [drawn.part(of_game) for drawn in draws]
-        return np.concatenate(
-            [exact_sums(one, X) for one, X in zip(parts, features, strict=True)]
-        )
+        return np.concatenate([exact_sums(one, X) for one, X in zip(parts, features, strict=True)])
 
     return GramGames(gram_sums(draws, features, centre), exact)
 
@@ -184,6 +182,4 @@ def make_form(moments: FloatArray, c: float, ridge: FloatArray, measure: float) 
     penalty = np.zeros(len(moments))
     diagonal = np.arange(2, p + 1) * np.arange(3, p + 2) // 2 - 1
     penalty[diagonal] = ridge
-    return Form(
-        moments[: -p - 1].copy(), moments[-p - 1 : -1].copy(), c, penalty, measure
-    )
+    return Form(moments[: -p - 1].copy(), moments[-p - 1 : -1].copy(), c, penalty, measure)

@@ -25,7 +25,12 @@ from shapband.utilities.base import (
     validation_facts,
 )
 from shapband.utilities.embed import Embedding
-from shapband.utilities.few_records import few_records_mse, has_records, holds_records, record_counts
+from shapband.utilities.few_records import (
+    few_records_mse,
+    has_records,
+    holds_records,
+    record_counts,
+)
 from shapband.utilities.gram import (
     Centre,
     GramGames,
@@ -55,9 +60,9 @@ from shapband.utilities.scores import (
 # dependent: with more records than features, and with fewer, where records are often dependent.
 DEPENDENT = np.array([1e-10, 1e-20])
 _UNDECIDED = (
-    "its features depend on each other, and their units differ so much that rounding errors decide "
-    "the fit, or squares of its numbers are no floats: pass the features in other units, or leave "
-    "out those that depend on others"
+    "its features depend on each other so nearly, or in units so far apart, that rounding errors "
+    "decide the fit, or squares of its numbers are no floats: pass the features in other units, or "
+    "leave out those that depend on others"
 )
 
 
@@ -74,18 +79,19 @@ class LinearUtility(MergeableUtility):
     and every coalition has one solution.
 
     Without a penalty, a draw with no more records than features is summarised by the records
-    themselves, which are fewer numbers and lose no digits.
+    themselves, which are fewer numbers.
 
-    Scales and offsets of features cost no accuracy: features that differ by any factor, and
-    coalitions far from the validation rows or from each other, are fitted as exactly as others. A
-    feature counts as constant in a coalition if it varies by less than 1e-13 of its size. Sums of
-    products hold half the digits of *correlations*: if features are nearly dependent in a
-    coalition, with an eigenvalue e of their correlation matrix, the relative accuracy is about
-    1e-16 / e, and below e = 1e-10 they count as dependent. If rounding errors change a score by
-    1e-5, the coalition cannot be evaluated. Features and targets whose squares
-    overflow, beyond 1e151, or that are 1e70 standard deviations away from the validation rows, are
-    refused. With a penalty on features whose deviations differ by a factor beyond 1e70, nearly
-    dependent features cannot be evaluated.
+    Values are right to nine digits, relative to values above 1, whatever the scales, offsets and
+    correlations of features. The error of every fit is estimated, and where rounding may change a
+    value by 1e-10, the coalition is fitted again in 32 digits, from the records, which takes about
+    30 times as long. A feature counts as constant in a coalition if its range is less than 1e-13 of
+    its largest number. Features count as dependent if an eigenvalue of their correlation matrix,
+    relative to the largest, is below 1e-10, and below 1e-20 in coalitions with no more records than
+    features. A coalition cannot be evaluated if rounding decides its fit even then: if the
+    eigenvalue is between 1e-20 and about 1e-17, or if features are dependent and their units, which
+    the least norm depends on, are so far apart that last digits of records count; with a penalty,
+    by a factor beyond 1e70. Features and targets whose squares overflow, beyond 1e151, or that
+    are 1e70 standard deviations away from the validation rows, are refused.
 
     Parameters
     ----------
@@ -169,7 +175,7 @@ class LinearUtility(MergeableUtility):
         return None if self._embed.transformer is None else self._embed.features(batch)
 
     def summarise(self, batch: Batch) -> FloatArray:
-        """Return the packed Gram matrix with the products of the targets, or few records."""
+        """Return the sums of products in 16 and in 32 digits, or few records."""
         summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0][0]
         return summary
 
@@ -255,7 +261,9 @@ class LinearUtility(MergeableUtility):
             mse = few_records_mse(game, inside[few], self._centre, *moments)
             unsolved = np.isnan(mse)
             if unsolved.any():
-                mse[unsolved] = self._exactly(gram_of_records(game, self._centre), 0, inside[few][unsolved])
+                mse[unsolved] = self._exactly(
+                    gram_of_records(game, self._centre), 0, inside[few][unsolved]
+                )
             values[few] = score_from_mse(mse, self._score, self._variance)
         if many.any():
             one_game = np.zeros(int(many.sum()), dtype=np.int64)
@@ -312,9 +320,7 @@ class LinearUtility(MergeableUtility):
         errors = kernels.load("exact_fits").exact_errors
         members = np.ascontiguousarray(inside, dtype=np.uint8)
         anchors = games.anchors(g, len(self._scale))
-        mse = errors(
-            games.exact(g), anchors, members, self._alpha, DEPENDENT, *self._validation
-        )
+        mse = errors(games.exact(g), anchors, members, self._alpha, DEPENDENT, *self._validation)
         if np.isnan(mse).any():
             raise CoalitionFailed(row_masks(members[np.isnan(mse)][:1])[0], _UNDECIDED)
         return np.asarray(mse)

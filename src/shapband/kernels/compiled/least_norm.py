@@ -66,9 +66,7 @@ def path_errors(records, edges, paths, scale, A, b, c, measure):
                 for row in range(first, last, _GROUP):
                     stop = min(row + _GROUP, last)
                     place = ends[depth] + row - first
-                    _append(
-                        own[row:stop], target[row:stop], basis, place, products, f, probe, left
-                    )
+                    _append(own[row:stop], target[row:stop], basis, place, products, f, probe, left)
             before[depth] = provider
             depth += 1
         before[depth:] = -1

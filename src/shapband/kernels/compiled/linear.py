@@ -58,7 +58,7 @@ CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it co
 CLEAR_TOL = 1e-6  # the same ratio above which sums of squares keep ten digits
 ROUNDING = 1e-13  # deviation over size of a feature below which differences may be rounding
 TINY = 1e-300  # smaller squares have lost digits
-ROUNDED = 4.0 * 2.0**-52  # of sums of products, relative to the lengths of both columns
+ROUNDED = 2.0**-52  # of sums of products, relative to the lengths of both columns
 WANTED = 1e-10  # accuracy of errors, relative to themselves and to what scores measure them by
 SAFETY = 10.0  # one e may be ten times as harmless as the worst
 
@@ -415,7 +415,7 @@ def _doubt(sums, start, p, forms, constant, room, errors, limits, measure):
             continue
         allowed = WANTED * max(measure, error)
         targets = sums[start + (triangle + p) * LANES + lane]
-        size = np.sqrt(targets) + np.sqrt(p * found[LANES + lane])
+        size = np.sqrt(targets) + np.sqrt(found[LANES + lane])
         off = SAFETY * ROUNDED * size * np.sqrt(max(moved[lane], 0.0))
         cancelled = ROUNDED * (constant + p * found[2 * LANES + lane])
         if not off * (2.0 * np.sqrt(max(error, 0.0)) + off) + cancelled <= allowed:
@@ -611,10 +611,10 @@ def linear_prefixes(summaries, limits, orders, first, A, b, c, penalty, measure)
                 queued += 1
                 if queued == LANES:
                     _solve_queued(
-    block, targets, queued, p, forms, c, room, errors, flat, most, measure)
+                        block, targets, queued, p, forms, c, room, errors, flat, most, measure
+                    )
                     queued = 0
-    _solve_queued(
-    block, targets, queued, p, forms, c, room, errors, flat, most, measure)
+    _solve_queued(block, targets, queued, p, forms, c, room, errors, flat, most, measure)
     _copy_repeats(result, first)
     return result
 
@@ -678,9 +678,7 @@ def linear_rows(summaries, limits, inside, of_game, A, b, c, penalty, measure):
         targets[queued], most[queued] = r, limits[of_game[r]]
         queued += 1
         if queued == LANES:
-            _solve_queued(
-    block, targets, queued, p, forms, c, room, errors, result, most, measure)
+            _solve_queued(block, targets, queued, p, forms, c, room, errors, result, most, measure)
             queued = 0
-    _solve_queued(
-    block, targets, queued, p, forms, c, room, errors, result, most, measure)
+    _solve_queued(block, targets, queued, p, forms, c, room, errors, result, most, measure)
     return result

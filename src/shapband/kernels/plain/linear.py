@@ -18,7 +18,7 @@ CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it co
 CLEAR_TOL = 1e-6  # the same ratio above which sums of squares keep ten digits
 ROUNDING = 1e-13  # deviation over size of a feature below which differences may be rounding
 TINY = 1e-300  # smaller squares have lost digits
-ROUNDED = 4.0 * 2.0**-52  # of sums of products, relative to the lengths of both columns
+ROUNDED = 2.0**-52  # of sums of products, relative to the lengths of both columns
 WANTED = 1e-10  # accuracy of errors, relative to themselves and to what scores measure them by
 SAFETY = 10.0  # one e may be ten times as harmless as the worst
 BATCH_BITS = 11  # providers of a table whose coalitions are solved together
@@ -235,7 +235,7 @@ def _doubtful(
     G, form = _symmetric(sums[: -p - 1], p), _symmetric(A, p)
     lengths = np.sqrt(np.diag(G))
     moved = np.linalg.solve(G, lengths * [_irregular(i) for i in range(p)])
-    size = np.sqrt(sums[-1]) + np.sqrt(p) * np.linalg.norm(lengths * beta)
+    size = np.sqrt(sums[-1]) + np.linalg.norm(lengths * beta)
     off = SAFETY * ROUNDED * size * np.sqrt(moved @ form @ moved)
     cancelled = ROUNDED * (c + p * (np.diag(form) * beta**2).sum())
     allowed = WANTED * max(measure, error)
