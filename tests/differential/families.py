@@ -24,12 +24,11 @@ from tests.differential.logistic import exact_logistic, logistic
 from tests.differential.networks import network_case, network_reference, network_truth
 from tests.differential.regressions import (
     Noise,
-    dependent,
     exact_least_squares_mse,
+    is_dependent,
     least_squares_mse,
     neighbours,
     sorted_codes,
-    is_dependent,
     weakest_eigenvalue,
 )
 from tests.differential.scores import CLASS_SCORES, MSE_SCORES, class_score, mse_score

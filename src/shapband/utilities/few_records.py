@@ -27,7 +27,7 @@ def holds_records(games: GameSummaries) -> bool:
     return isinstance(games, list | tuple) and has_records(games[0])
 
 
-def has_records(game: Sequence[AnyArray]) -> bool:
+def has_records(game: Sequence[AnyArray] | AnyArray) -> bool:
     """Whether some summary of one game is a table of records."""
     return not isinstance(game, np.ndarray) and any(np.ndim(summary) == 2 for summary in game)
 

@@ -1,7 +1,7 @@
 """Sums of products of scaled records, packed: the summaries of least squares.
 
-The first part of a summary is the lower triangle of [Z y]'[Z y], where Z is a column of ones and the
-features, relative to the first record of the draw, its anchor; then the anchor in the features'
+The first part of a summary is the lower triangle of [Z y]'[Z y], where Z is a column of ones and
+the features, relative to the first record of the draw, its anchor; then the anchor in the features'
 own units. Relative to a record of the draw, sums of products lose no digits wherever the draw is,
 and a feature that is constant in it has sums that are exactly zero.
 

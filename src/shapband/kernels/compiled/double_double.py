@@ -1,8 +1,8 @@
 """Numbers of 32 digits as sums of two floats, for the few fits that need them.
 
 A number is a pair (high, low) with |low| at most half a unit in the last place of high. The
-formulas are those of T. J. Dekker (1971) and of the QD library (Y. Hida, X. Li and D. Bailey, 2001).
-They hold only if every operation is rounded by itself, so nothing here may be contracted or
+formulas are those of T. J. Dekker (1971) and of the QD library (Hida, Li and Bailey, 2001). They
+hold only if every operation is rounded by itself, so nothing here may be contracted or
 regrouped; products use the fused operation explicitly.
 """
 

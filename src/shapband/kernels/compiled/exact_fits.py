@@ -5,8 +5,8 @@ rows: there 16 digits are not enough. A fit is about as fast as one of 16 digits
 
 *Rank.* Features that depend on each other are found in the correlation matrix R of the coalition,
 with what ridge regression adds to it: eigenvalues below `smallest`, relative to the largest and
-to 1, count as zero. A Cholesky factorisation with pivoting usually shows how many these are: what it
-leaves is zero but for rounding, and the inverse of what it has factored is so small that no
+to 1, count as zero. A Cholesky factorisation with pivoting usually shows how many they are: what
+it leaves is zero but for rounding, and the inverse of what it has factored is so small that no
 eigenvalue of it comes near the limit. Otherwise the eigenvalues are computed by Jacobi's method.
 
 *Least norm.* If features depend on each other, the fit is a set of equations E u = c, fewer than
@@ -55,7 +55,8 @@ def exact_errors(draws, anchors, inside, alpha, smallest, X_val, y_val):
     inside : (m, n) a coalition in each row, 1 for members
     alpha : penalty
     smallest : (2,) eigenvalues that count as zero with more records than features, and with fewer
-    X_val, y_val : columns (d, n_rows) of the validation rows in the features' own units, and targets
+    X_val : (d, n_rows) columns of the validation rows, in the features' own units
+    y_val : (n_rows,) targets
     """
     m, d = inside.shape[0], anchors.shape[1]
     unit, low, high = np.empty(d), np.empty(d), np.empty(d)

@@ -11,7 +11,7 @@ where the intercept b makes the coefficient of the added feature zero. A row tha
 rows before it, such as a record drawn twice, is left out if its target is the one that they
 predict; otherwise the error is NaN.
 
-*Doubts.* Rows are rounded relative to their lengths, so the fit meets targets that are wrong by e_i,
+*Doubts.* Rows are rounded relative to their lengths, so the fit meets targets that are off by e_i,
 up to `ROUNDED` times the length of row i and of the coefficients. The fit to targets of irregular
 numbers times the lengths, which is made along with that to the targets, shows what this does to
 predictions. If it changes the error by more than `WANTED`, or if the quadratic form cancels so far,

@@ -1,7 +1,7 @@
 """Least squares of every coalition of providers.
 
 A provider is summarised by the packed lower triangle of [Z y]'[Z y]: that of Z'Z, followed by the p
-entries of Z'y, the right-hand side, and by y'y. Summaries of a coalition add up, and everything below
+entries of Z'y, the right-hand side, and by y'y. Summaries of a coalition add up, and all below
 works on such sums, LANES of them at once (see `lanes`). The sum over nobody is `penalty`, a packed
 summary whose only entries are what ridge regression adds to the diagonal.
 
@@ -17,7 +17,7 @@ features. Lanes that are still NaN have dependent features, or fewer than two re
 to the caller.
 
 *Doubts.* Sums of products are rounded, so G b = r is solved for other G and r, and b is wrong by
-G⁻¹ e, where e_i is up to `ROUNDED` d_i t: d² is the diagonal of G, and t the size of the targets and
+G⁻¹ e, where e_i is up to `ROUNDED` d_i t: d² is the diagonal of G, and t the size of targets and
 of their fit. The trace of d G⁻¹ d, which the pivots give for next to nothing, bounds what this
 does to predictions. If that is too much for a coalition, G⁻¹ e is computed for an e of irregular
 numbers. If it changes the error by more than `WANTED`, or if the quadratic form cancels so far, the

@@ -90,7 +90,10 @@ def _merged(
     ]
     levels = [_pair(one, 1 + 5 * d) for one in draws]
     share = [n / total for n in count]
-    means = [sum(s * c[i] for s, c in zip(share, centres, strict=True)) for i in range(len(vary))]
+    means = [
+        sum((s * c[i] for s, c in zip(share, centres, strict=True)), Decimal(0))
+        for i in range(len(vary))
+    ]
     level = sum((s * one for s, one in zip(share, levels, strict=True)), Decimal(0))
     scatter = [[Decimal(0)] * len(vary) for _ in vary]
     products = [Decimal(0)] * len(vary)
@@ -124,7 +127,10 @@ def _slopes(scatter: Matrix, products: list[Decimal], smallest: Decimal) -> list
     # The equations E x = c for the slopes x in own units, and x = E'(E E')⁻¹ c.
     E = [[vectors[i][k] * length[i] for i in range(p)] for k in kept]
     c = [sum(vectors[i][k] * products[i] / length[i] for i in range(p)) / values[k] for k in kept]
-    square = [[sum(a * b for a, b in zip(one, other, strict=True)) for other in E] for one in E]
+    square = [
+        [sum((a * b for a, b in zip(one, other, strict=True)), Decimal(0)) for other in E]
+        for one in E
+    ]
     weights = _solved(square, [Decimal(one) for one in c])
     return [sum((E[k][i] * weights[k] for k in range(len(E))), Decimal(0)) for i in range(p)]
 
@@ -159,7 +165,7 @@ def _eigen(R: Matrix) -> tuple[list[Decimal], Matrix]:
 
 
 def _solved(system: Matrix, right: list[Decimal]) -> list[Decimal]:
-    """Solve equations by elimination with pivoting, in fractions: units may differ by any factor."""
+    """Solve equations by elimination, in fractions, because units may differ by any factor."""
     rows = [[Fraction(x) for x in (*row, t)] for row, t in zip(system, right, strict=True)]
     p = len(rows)
     for k in range(p):
