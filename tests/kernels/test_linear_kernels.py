@@ -309,7 +309,7 @@ def test_what_rounding_may_change_is_left_open():
         form = moments[:-5].copy(), moments[-5:-1].copy(), moments[-1], np.zeros(15), 1.0
         games = summarised(X, 1e3 * X.sum(axis=1))[None, None]
         for kernels in (plain, compiled):
-            limits = kernels.harmless(games, form[0], 4, 1.0)
-            np.testing.assert_allclose(limits, plain.harmless(games, form[0], 4, 1.0))
+            limits = kernels.harmless(games, form[0], form[2], 4, 1.0)
+            np.testing.assert_allclose(limits, plain.harmless(games, form[0], form[2], 4, 1.0))
             assert np.isfinite(kernels.linear_table(games, limits, *form)[0, 1]) == sure_of
             assert np.isfinite(kernels.linear_table(games, sure(games), *form)[0, 1])

@@ -282,7 +282,7 @@ class LinearUtility(MergeableUtility):
         kernel = kernels.load("linear")
         moved, clear = kernel.recentred(games.sums, *self._centre[:2])
         form = self._form
-        return moved, kernel.harmless(moved, form.A, len(form.b), form.measure), clear
+        return moved, kernel.harmless(moved, form.A, form.c, len(form.b), form.measure), clear
 
     def _worth(
         self,

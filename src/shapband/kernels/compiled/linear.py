@@ -177,18 +177,20 @@ def _is_clear(summaries, f, mean, inv_scale, d):
 
 
 @njit(**OPTIONS)
-def harmless(summaries, A, p, measure):
+def harmless(summaries, A, c, p, measure):
     """Traces (g,) of d G⁻¹ d up to which rounding changes no error by more than `WANTED`.
 
     With V for the trace, an error of e in the right-hand side moves predictions by at most
     (p V sum A / d²)½ |e / d| V½, and |e / d| is up to p½ `ROUNDED` times the targets and their fit,
     which is at most V½ times the targets. A coalition has at least the smallest mean square of
-    its members in every feature, and at most the largest of targets.
+    its members in every feature, and at most the largest of targets. For the same reasons the terms
+    of the quadratic form, whose rounding counts as well, are c and at most p V sum A / d² times the
+    targets.
     """
     games, n, size = summaries.shape
     limits = np.empty(games)
     for g in range(games):
-        largest = 0.0
+        largest = TINY
         for i in range(n):
             largest = max(largest, summaries[g, i, size - 1] / summaries[g, i, 0])
         amplified = 0.0
@@ -200,7 +202,8 @@ def harmless(summaries, A, p, measure):
                     least = min(least, summaries[g, i, at] / summaries[g, i, 0])
             amplified += A[at] / least
         moved = ROUNDED**2 * p * p * amplified * largest
-        limits[g] = ((0.25 * WANTED) ** 2 * measure / moved) ** (1.0 / 3.0) if moved else np.inf
+        limits[g] = ((0.25 * WANTED) ** 2 * measure / moved) ** (1.0 / 3.0)
+        limits[g] = min(limits[g], (WANTED * measure / ROUNDED - c) / (p * amplified * largest))
     return limits
 
 

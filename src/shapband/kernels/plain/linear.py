@@ -97,15 +97,17 @@ def _is_clear(
     return True
 
 
-def harmless(summaries: FloatArray, A: FloatArray, p: int, measure: float) -> FloatArray:
+def harmless(summaries: FloatArray, A: FloatArray, c: float, p: int, measure: float) -> FloatArray:
     """Traces (g,) up to which rounding does no harm; see the compiled twin."""
     diagonal = np.arange(1, p + 1) * np.arange(2, p + 2) // 2 - 1
     squares = summaries[:, :, diagonal] / summaries[:, :, :1]
     least = np.where(squares > 0, squares, np.inf).min(axis=1)
-    targets = (summaries[:, :, -1] / summaries[:, :, 0]).max(axis=1)
-    moved = ROUNDED**2 * p * p * (A[diagonal] / least).sum(axis=1) * targets
-    with np.errstate(divide="ignore"):
-        return np.asarray(((0.25 * WANTED) ** 2 * measure / moved) ** (1.0 / 3.0))
+    targets = (summaries[:, :, -1] / summaries[:, :, 0]).max(axis=1, initial=TINY)
+    amplified = (A[diagonal] / least).sum(axis=1) * targets
+    by_sums = ((0.25 * WANTED / ROUNDED / p) ** 2 * measure / amplified) ** (1.0 / 3.0)
+    with np.errstate(over="ignore"):
+        by_form = (WANTED * measure / ROUNDED - c) / (p * amplified)
+    return np.asarray(np.minimum(by_sums, by_form))
 
 
 def linear_table(
