@@ -320,7 +320,14 @@ class LinearUtility(MergeableUtility):
         errors = kernels.load("exact_fits").exact_errors
         members = np.ascontiguousarray(inside, dtype=np.uint8)
         anchors = games.anchors(g, len(self._scale))
-        mse = errors(games.exact(g), anchors, members, self._alpha, DEPENDENT, *self._validation)
+        mse = errors(
+            np.ascontiguousarray(games.exact(g)),
+            anchors,
+            members,
+            self._alpha,
+            DEPENDENT,
+            *self._validation,
+        )
         if np.isnan(mse).any():
             raise CoalitionFailed(row_masks(members[np.isnan(mse)][:1])[0], _UNDECIDED)
         return np.asarray(mse)
