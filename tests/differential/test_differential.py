@@ -63,6 +63,7 @@ FOUND = {
         1876: "a record drawn twice, with targets that differ in late digits",
         2177: "validation targets that differ in their last digits only",
         4686: "a feature of little spread",
+        5739: "few records whose estimated error must be taken seriously",
     },
     "ridge": {
         20: "a provider far away",
