@@ -56,7 +56,7 @@ class Wine:
         self.utility = utility
         self.draws = draws_of(self.task.providers, sb.Fresh(DRAW), N_GAMES, SEED)
         self.summaries = self.utility.summarise_games(self.draws)
-        self.sums = self.utility._about_validation(self.summaries)[0]
+        self.sums, self.limits, _ = self.utility._about_validation(self.summaries)
 
     @property
     def p(self) -> int:
@@ -78,12 +78,12 @@ class Wine:
         utility = self.utility
         for place, drawn in enumerate(self.draws):
             batch, rows = drawn.batch, drawn.rows
-            gram_summaries(batch.X, batch.y, rows, *utility._centre[1:], self.summaries, place)
+            gram_summaries(batch.X, batch.y, rows, *utility._centre[1:], self.summaries.sums, place)
 
     def solve(self) -> np.ndarray:
         """Run the kernel that solves all coalitions."""
         utility = self.utility
-        return linear_table(self.sums, *utility._form)
+        return linear_table(self.sums, self.limits, *utility._form)
 
     def draw(self) -> list[object]:
         """Choose the rows of all games."""
@@ -171,8 +171,8 @@ class ManyProviders:
         rng = np.random.default_rng(SEED)
         orders = rng.permuted(np.tile(np.arange(n), (n_games, n_iter, 1)), axis=2)
         first = first_occurrences(orders)
-        sums, _ = utility._about_validation(summaries)
-        kernel = partial(linear_prefixes, sums, orders, first, *utility._form)
+        sums, limits, _ = utility._about_validation(summaries)
+        kernel = partial(linear_prefixes, sums, limits, orders, first, *utility._form)
         self.left_open = float(np.isnan(kernel()).mean())
         times = interleave({"rate": reference_loop(), "kernel": kernel, "value": value}, 7)
         solved = int((first == np.arange(n_iter)[None, :, None]).sum())

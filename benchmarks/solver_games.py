@@ -15,7 +15,7 @@ from benchmarks.oracles import Arrays, worth
 from shapband.coalitions import members
 from shapband.datasets.synthetic import _Around
 from shapband.seeds import Seeds
-from shapband.utilities.gram import unpack
+from shapband.utilities.gram import GramGames
 
 SEED = 1
 MOST_IN_TABLE = 16  # providers of a game that is kept as a table of all its coalitions
@@ -144,12 +144,12 @@ def _as_table(game: Game) -> Game:
 
 def _least_squares(utility: sb.LinearUtility, summaries: np.ndarray) -> Arrays:
     n, p = len(summaries), len(utility._form.b)
-    sums = utility._about_validation(summaries[None])[0][0]
+    sums = utility._about_validation(GramGames.of(summaries[None], p - 1))[0][0]
     single = np.eye(n, dtype=np.uint8)
     return {
-        "grams": unpack(sums[:, :-p], p),
-        "products": sums[:, -p:],
-        "A": unpack(utility._form.A[None], p)[0],
+        "grams": _unpacked(sums[:, : -p - 1], p),
+        "products": sums[:, -p - 1 : -1],
+        "A": _unpacked(utility._form.A[None], p)[0],
         "b": utility._form.b,
         "c": np.array(utility._variance),
         "alone": utility.evaluate_rows(summaries[None], single, np.zeros(n, dtype=np.int64)),
@@ -182,3 +182,12 @@ KINDS: dict[str, Callable[[int, int], list[Game]]] = {
     "square root": square_root,
     "nearest wine": nearest_wine,
 }
+
+
+def _unpacked(packed: np.ndarray, p: int) -> np.ndarray:
+    """Symmetric matrices (m, p, p) of packed lower triangles."""
+    row, column = np.tril_indices(p)
+    full = np.empty((len(packed), p, p))
+    full[:, row, column] = packed
+    full[:, column, row] = packed
+    return full

@@ -251,8 +251,8 @@ def test_cheap_tables_replace_walks():
 def test_larger_work_is_cut_into_chunks_of_the_memory_target():
     """A game holds the 2**n numbers of its table and the summaries; draws come and go."""
     utility = CountingUtility(*validation())
-    per_game = 2**N + N * (10 + 4 + 3)
-    assert per_game == 84
+    per_game = 2**N + N * (15 + 3 + 36)  # sums in 16 digits, a record, and sums in 32 digits
+    assert per_game == 232
     fits = _NEAR_FLOATS // per_game
     play(utility, solver=sb.Exact(), n_games=fits + 1)
     assert utility.summarised == utility.tables == [fits, 1]

@@ -38,6 +38,8 @@ def precompile() -> None:
     _value_all(X[..., :1], quantities, _neighbors(X[-1, :, :1], quantities[-1], 1))
     wide = rng.normal(size=(*X.shape[:2], 5))  # more features than a draw has records
     _value_all(wide, quantities, sb.LinearUtility(wide[-1], quantities[-1]))
+    twice = np.concatenate([X, X[..., :1]], axis=2)  # dependent features, fitted in 32 digits
+    _value_all(twice, quantities, sb.LinearUtility(twice[-1], quantities[-1]))
     # Averages over who takes part, of games with draws and of a game that is known.
     sb.theory.random_participation([0.0, 1.0], [0.5])
     sb.value(

@@ -18,7 +18,7 @@ from tests.differential.exact import Matrix
 # dependent. With no more records than features, the records themselves are fitted, and dependence
 # is rounding.
 DEPENDENT, DEPENDENT_RECORDS = 1e-10, 1e-20
-CONSTANT = 1e-13  # documented: a feature that varies less, relative to its size, is constant
+CONSTANT = 1e-13  # documented: a feature whose range is less, relative to its size, is constant
 VANISHING = 1e-154  # documented: smaller differences, in units of the largest number, count as 0
 ROUNDED = 2.0**-50  # of a sum of up to six squares
 
@@ -29,7 +29,7 @@ def least_squares_mse(
     """Least squares with intercept, of least norm in the features' units, or ridge regression."""
     middle, level = X.mean(axis=0), y.mean()
     largest = np.abs(X - middle).max(axis=0)
-    vary = np.abs(X - X[0]).max(axis=0) > CONSTANT * np.abs(X[0])
+    vary = _vary(X)
     fitted = np.full(len(rows), level)
     if vary.any():
         # Columns of length 1, so that squared singular values are eigenvalues of correlations.
@@ -59,20 +59,37 @@ def dependent(shape: tuple[int, int], alpha: float) -> float:
     return DEPENDENT_RECORDS if shape[0] <= shape[1] and alpha == 0 else DEPENDENT
 
 
+def is_dependent(X: FloatArray, alpha: float) -> bool:
+    """Whether features that vary count as dependent."""
+    singular = _singular_values(X, alpha)
+    fewer = len(singular) < int(_vary(X).sum())
+    smallest = DEPENDENT * max(singular.max(initial=1.0) ** 2, 1.0)
+    return fewer or bool((singular**2 <= smallest).any())
+
+
 def weakest_eigenvalue(X: FloatArray, alpha: float, smallest: float) -> float:
     """Smallest eigenvalue above `smallest` of the correlations of records; 1 if there is none."""
+    singular = _singular_values(X, alpha)
+    kept = singular**2 > max(smallest, 1e-28) * max(singular.max(initial=1.0) ** 2, 1.0)
+    return float((singular[kept] ** 2).min(initial=1.0))
+
+
+def _vary(X: FloatArray) -> AnyArray:
+    return np.asarray(np.ptp(X, axis=0) > CONSTANT * np.abs(X).max(axis=0))
+
+
+def _singular_values(X: FloatArray, alpha: float) -> FloatArray:
+    """Of the records with features of deviation 1, and of the penalty."""
+    vary = _vary(X)
+    if not vary.any():
+        return np.empty(0)
     apart = X - X[0]
     apart = apart - apart.mean(axis=0)
-    vary = np.abs(apart).max(axis=0) > CONSTANT * np.abs(X[0])
-    if not vary.any():
-        return 1.0
     apart = apart[:, vary] / np.abs(apart[:, vary]).max(axis=0)
     lengths = np.abs(X - X.mean(axis=0)).max(axis=0)[vary]
     if alpha > 0:
         apart = np.concatenate([apart, np.diag(np.sqrt(alpha) / lengths)])
-    singular = np.linalg.svd(apart / np.sqrt((apart**2).sum(axis=0)), compute_uv=False)
-    kept = singular**2 > max(smallest, 1e-28) * max(singular[0] ** 2, 1.0)
-    return float((singular[kept] ** 2).min(initial=1.0))
+    return np.linalg.svd(apart / np.sqrt((apart**2).sum(axis=0)), compute_uv=False)
 
 
 def exact_least_squares_mse(
@@ -82,7 +99,7 @@ def exact_least_squares_mse(
     vary = [
         f
         for f in range(len(rows[0]))
-        if any(abs(x[f] - X[0][f]) > CONSTANT * abs(X[0][f]) for x in X)
+        if max(x[f] for x in X) - min(x[f] for x in X) > CONSTANT * max(abs(x[f]) for x in X)
     ]
     size = [max(abs(x[f] - X[0][f]) for x in X) for f in vary] or [mp.mpf(1)]
     # The least norm compares the units of dependent features, and a weak penalty chooses between

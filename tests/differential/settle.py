@@ -120,12 +120,18 @@ ValueOf = Callable[[Matrix, Matrix, Sequence[Any], Sequence[Any]], Any]
 
 
 def true_value(
-    X: FloatArray, y: FloatArray, rows: FloatArray, targets: FloatArray, value_of: ValueOf
+    X: FloatArray,
+    y: FloatArray,
+    rows: FloatArray,
+    targets: FloatArray,
+    value_of: ValueOf,
+    operations: float = OPERATIONS,
 ) -> Truth:
     """Return the exact value of a regression or of neighbours.
 
-    Values that jump, such as accuracies, need several moved inputs to be seen to jump, and moves as
-    large as the rounding errors of distances.
+    Inputs are moved by as many units in the last place as `operations`. Values that jump, such as
+    accuracies, need several moved inputs to be seen to jump, and moves as large as the rounding
+    errors of distances.
     """
     with mp.workdps(DIGITS):
         columns = [[mp.mpf(float(t)) for t in column] for column in (y, targets)]
@@ -135,7 +141,7 @@ def true_value(
         rng = np.random.default_rng(0)
         change = 0.0
         with mp.workdps(DIGITS):
-            for large in (1.0, 1.0, OPERATIONS, OPERATIONS, OPERATIONS, OPERATIONS):
+            for large in (1.0, 1.0, operations, operations, operations, operations):
                 of_X, of_rows = wiggles(rng, [X, rows])
                 # No rule asks whether targets are equal, so they move one by one.
                 of_y, of_targets = (rng.uniform(-1, 1, size=(len(t), 1)) for t in (y, targets))
@@ -145,7 +151,7 @@ def true_value(
                     [row[0] for row in exact_rows(y[:, None], large * of_y)],
                     [row[0] for row in exact_rows(targets[:, None], large * of_targets)],
                 )
-                change = max(change, abs(float(moved) - value) * OPERATIONS / large)
+                change = max(change, abs(float(moved) - value) * operations / large)
         return value - change, value + change
 
     return Truth(value, range_of)

@@ -57,8 +57,20 @@ FOUND = {
         253: "records far away, in sums relative to the validation rows",
         257: "a perfect fit of targets with a large variance",
         443: "few records that are dependent up to rounding",
+        95: "features that depend on each other to five digits",
+        487: "a constant feature beside scales far apart",
+        650: "few records in scales far apart",
+        1876: "a record drawn twice, with targets that differ in late digits",
+        2177: "validation targets that differ in their last digits only",
+        4686: "a feature of little spread",
+        5739: "few records whose estimated error must be taken seriously",
     },
-    "ridge": {20: "a provider far away", 238: "one penalty on scales 1e190 apart"},
+    "ridge": {
+        20: "a provider far away",
+        238: "one penalty on scales 1e190 apart",
+        947: "a weak penalty on nearly dependent features",
+        1625: "a weak penalty on scales far apart",
+    },
     "logistic": {55: "records 1e9 deviations away", 78: "a feature constant in a coalition"},
 }
 

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 from benchmarks import operations
+from shapband.kernels.compiled import exact_fits as compiled_exact_fits
+from shapband.kernels.compiled import exact_sums as compiled_exact_sums
 from shapband.kernels.compiled import least_norm as compiled_least_norm
 from shapband.kernels.compiled import linear as compiled
 from shapband.kernels.compiled import shuffle as compiled_shuffle
+from shapband.kernels.plain import exact_fits as plain_exact_fits
+from shapband.kernels.plain import exact_sums as plain_exact_sums
 from shapband.kernels.plain import least_norm as plain_least_norm
 from shapband.kernels.plain import linear as plain
 from shapband.kernels.plain import shuffle as plain_shuffle
@@ -16,7 +20,7 @@ from shapband.kernels.walks import first_occurrences
 def gram(kernels, X, y, rows, mean, inv_scale, y_mean):
     """Gram matrices (g, S) of one provider, relative to the mean."""
     p = X.shape[1] + 1
-    summaries = np.full((len(rows), 1, p * (p + 3) // 2 + p - 1), np.nan)
+    summaries = np.full((len(rows), 1, (p + 1) * (p + 2) // 2 + p - 1), np.nan)
     kernels.gram_summaries(X, y, rows, inv_scale, y_mean, summaries, 0)
     np.testing.assert_array_equal(summaries[:, 0, 1 - p :], X[rows[:, 0]])
     moved, clear = kernels.recentred(summaries, mean, inv_scale)
@@ -33,15 +37,23 @@ def games(seed, n_games=4, n=5, features=3, size=12):
     summaries = gram(compiled, X, y, rows, mean, inv_scale, y.mean())
     whole = gram(compiled, X, y, np.arange(200)[None], mean, inv_scale, y.mean())[0] / 200
     p = features + 1
-    form = (whole[:-p].copy(), whole[-p:].copy(), float(y.var()), np.zeros(len(whole)))
+    moments = whole[: -p - 1].copy(), whole[-p - 1 : -1].copy()
+    form = (*moments, float(y.var()), np.zeros(len(whole)), 1.0)
     return (X, y, rows, mean, inv_scale, y.mean()), summaries.reshape(n_games, n, -1), form
+
+
+def sure(summaries):
+    """Limits of games that no rounding can harm."""
+    return np.full(len(summaries), np.inf)
 
 
 @pytest.mark.parametrize("features", [1, 2, 3, 8, 11])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
 def test_tables_agree(features, n):
     _, summaries, form = games(features * 10 + n, n=n, features=features, size=2 * features + 4)
-    one, other = plain.linear_table(summaries, *form), compiled.linear_table(summaries, *form)
+    one, other = (
+        kernels.linear_table(summaries, sure(summaries), *form) for kernels in (plain, compiled)
+    )
     assert np.isnan(one[:, 0]).all()
     assert np.isfinite(one[:, 1:]).all()
     np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-10)
@@ -52,8 +64,8 @@ def test_prefixes_agree(features):
     _, summaries, form = games(features, n=6, features=features, size=30)
     orders = np.argsort(np.random.default_rng(0).random((4, 9, 6)), axis=2)
     first = first_occurrences(orders)
-    one = plain.linear_prefixes(summaries, orders, first, *form)
-    other = compiled.linear_prefixes(summaries, orders, first, *form)
+    one = plain.linear_prefixes(summaries, sure(summaries), orders, first, *form)
+    other = compiled.linear_prefixes(summaries, sure(summaries), orders, first, *form)
     assert np.isfinite(one).all()
     np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-10)
 
@@ -62,7 +74,7 @@ def test_penalties_agree():
     _, summaries, form = games(1, n=5, features=4, size=3)
     penalty = np.zeros(summaries.shape[2])
     penalty[[2, 5, 9, 14]] = 0.1, 1.0, 2.0, 30.0  # the diagonal without the intercept
-    form = (*form[:3], penalty)
+    form = (*form[:3], penalty, 1.0)
     orders = np.argsort(np.random.default_rng(0).random((4, 9, 5)), axis=2)
     first = first_occurrences(orders)
     inside = np.random.default_rng(1).integers(0, 2, size=(30, 5)).astype(np.uint8)
@@ -72,10 +84,12 @@ def test_penalties_agree():
         ("linear_prefixes", (orders, first)),
         ("linear_rows", (inside, of_game)),
     ):
-        one = getattr(plain, name)(summaries, *arguments, *form)
-        other = getattr(compiled, name)(summaries, *arguments, *form)
+        one = getattr(plain, name)(summaries, sure(summaries), *arguments, *form)
+        other = getattr(compiled, name)(summaries, sure(summaries), *arguments, *form)
         np.testing.assert_allclose(other, one, rtol=1e-10)
-        without = getattr(compiled, name)(summaries, *arguments, *form[:3], 0 * penalty)
+        without = getattr(compiled, name)(
+            summaries, sure(summaries), *arguments, *form[:3], 0 * penalty, 1.0
+        )
         assert not np.allclose(without, other, rtol=1e-3)
 
 
@@ -89,7 +103,7 @@ def test_least_norms_agree():
     paths = np.array([[0, -1, -1], [0, 1, -1], [0, 1, 4], [3, 2, -1], [3, 0, 1], [1, 0, -1]])
     rows = rng.normal(size=(50, 31))
     A, b = (rows.T @ rows / 50)[np.tril_indices(31)], rng.normal(size=31)
-    arguments = (records, edges, paths, scale, A, b, 2.0)
+    arguments = (records, edges, paths, scale, A, b, 2.0, 1.0)
     one = plain_least_norm.path_errors(*arguments)
     other = compiled_least_norm.path_errors(*arguments)
     assert np.isnan(one).tolist() == [False, False, False, False, True, False]
@@ -109,10 +123,10 @@ def test_summaries_agree(size):
 @pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
 def test_lacking_rank_is_nan_and_stays_where_it_is(kernels):
     _, summaries, form = games(0, n=5, features=3)
-    sound = kernels.linear_table(summaries, *form)
+    sound = kernels.linear_table(summaries, sure(summaries), *form)
     broken = summaries.copy()
     broken[1, 2] = 0.0
-    found = kernels.linear_table(broken, *form)
+    found = kernels.linear_table(broken, sure(broken), *form)
     np.testing.assert_array_equal(found[[0, 2, 3]], sound[[0, 2, 3]])
     assert np.isnan(found[1, 0b00100])
     np.testing.assert_array_equal(found[1, 0b00001], sound[1, 0b00001])
@@ -121,14 +135,18 @@ def test_lacking_rank_is_nan_and_stays_where_it_is(kernels):
 @pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
 def test_a_game_has_the_same_bits_alone(kernels):
     arguments, summaries, form = games(3, n_games=5, n=6)
-    table = kernels.linear_table(summaries, *form)
+    table = kernels.linear_table(summaries, sure(summaries), *form)
     orders = np.argsort(np.random.default_rng(0).random((5, 4, 6)), axis=2)
     first = first_occurrences(orders)
-    walked = kernels.linear_prefixes(summaries, orders, first, *form)
+    walked = kernels.linear_prefixes(summaries, sure(summaries), orders, first, *form)
     for g in range(5):
         one = slice(g, g + 1)
-        np.testing.assert_array_equal(kernels.linear_table(summaries[one], *form)[0], table[g])
-        alone = kernels.linear_prefixes(summaries[one], orders[one], first[one], *form)
+        np.testing.assert_array_equal(
+            kernels.linear_table(summaries[one], sure(summaries[one]), *form)[0], table[g]
+        )
+        alone = kernels.linear_prefixes(
+            summaries[one], sure(summaries[one]), orders[one], first[one], *form
+        )
         np.testing.assert_array_equal(alone[0], walked[g])
     X, y, rows, *rest = arguments
     together = gram(kernels, X, y, rows, *rest)
@@ -184,12 +202,12 @@ def test_constant_features_are_left_out(kernels, constants):
     X[:, constants] = [1.5, 0.0, -3.0][: len(constants)]
     y, y_val = rng.normal(size=12), rng.normal(size=40)
     moments = summarised(X_val, y_val) / 40
-    form = moments[:-4].copy(), moments[-4:].copy(), float(np.mean(y_val**2)), np.zeros(14)
+    form = moments[:-5].copy(), moments[-5:-1].copy(), moments[-1], np.zeros(15), 1.0
     others = rng.normal(size=(12, 3))
     games = np.stack([summarised(X, y), summarised(others, y)])[None]
-    found = kernels.linear_table(games, *form)[0]
+    found = kernels.linear_table(games, sure(games), *form)[0]
     orders = np.array([[[0, 1]]])
-    walked = kernels.linear_prefixes(games, orders, np.zeros_like(orders), *form)[0, 0]
+    walked = kernels.linear_prefixes(games, sure(games), orders, np.zeros_like(orders), *form)[0, 0]
     with_ones = np.column_stack([np.ones(12), X])
     beta = np.linalg.lstsq(np.delete(with_ones, np.add(constants, 1), axis=1), y)[0]
     kept = np.delete(np.column_stack([np.ones(40), X_val]), np.add(constants, 1), axis=1)
@@ -208,7 +226,90 @@ def test_what_has_no_simple_answer_is_left_open(kernels):
     X = rng.normal(size=(12, 3))
     X[:, 2] = X[:, 0] + X[:, 1]
     y = rng.normal(size=12)
-    form = np.eye(4)[np.tril_indices(4)], np.zeros(4), 1.0, np.zeros(14)
+    form = np.eye(4)[np.tril_indices(4)], np.zeros(4), 1.0, np.zeros(15), 1.0
     dependent, alone = summarised(X, y), summarised(X[:1], y[:1])
-    assert np.isnan(kernels.linear_table(dependent[None, None], *form)).all()
-    assert np.isnan(kernels.linear_table(alone[None, None], *form)).all()
+    assert np.isnan(kernels.linear_table(dependent[None, None], sure([0]), *form)).all()
+    assert np.isnan(kernels.linear_table(alone[None, None], sure([0]), *form)).all()
+
+
+def exact_game(seed, sizes, features, change=None, alpha=0.0):
+    """Arguments of the exact fits of all coalitions, but for the sums of draws, and the records."""
+    rng = np.random.default_rng(seed)
+    parts = [(rng.normal(size=(n, features)), rng.normal(size=n)) for n in sizes]
+    if change is not None:
+        for X, _ in parts:
+            change(X)
+    n = len(sizes)
+    masks = np.arange(1, 2**n)
+    inside = (masks[:, None] >> np.arange(n) & 1).astype(np.uint8)
+    anchors = np.stack([X[0] for X, _ in parts])
+    rows = rng.normal(size=(features, 7))
+    return parts, (anchors, inside, alpha, np.array([1e-10, 1e-20]), rows, rng.normal(size=7))
+
+
+def duplicate_in_other_units(X):
+    X[:, 2] = X[:, 0] * 2.0**40
+
+
+def nearly_dependent(X):
+    X[:, 2] = X[:, 0] + 1e-4 * X[:, 2]
+
+
+def counted_as_dependent(X):
+    X[:, 2] = X[:, 0] + 1e-6 * X[:, 2]
+
+
+def far_apart(X):
+    X *= [1e120, 1e-120, 1.0]
+    X[:, 1] += 1e-110
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-3])
+@pytest.mark.parametrize("sizes", [(5, 6, 4), (1, 2, 1)])
+@pytest.mark.parametrize(
+    "change",
+    [None, duplicate_in_other_units, nearly_dependent, counted_as_dependent, far_apart],
+)
+def test_exact_fits_agree(change, sizes, alpha):
+    parts, arguments = exact_game(0, sizes, 3, change, alpha)
+    found = []
+    for sums, fits in (
+        (plain_exact_sums, plain_exact_fits),
+        (compiled_exact_sums, compiled_exact_fits),
+    ):
+        draws = [sums.all_draw_sums(X, y, np.arange(len(y))[None])[0] for X, y in parts]
+        found.append(fits.exact_errors(np.stack(draws), *arguments))
+    few = [sum(n for i, n in enumerate(sizes) if mask >> i & 1) < 2 for mask in range(1, 8)]
+    assert np.isnan(found[0]).tolist() == few
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-13)
+
+
+def test_exact_sums_agree():
+    rng = np.random.default_rng(0)
+    X, y = (
+        rng.normal(size=(30, 4)) * [1.0, 1e-150, 1e150, 1e-5] + [0, 0, 0, 1e6],
+        rng.normal(size=30),
+    )
+    X[:, 0] = 0.1
+    rows = rng.integers(0, 30, size=(3, 9))
+    one, other = (
+        plain_exact_sums.all_draw_sums(X, y, rows),
+        compiled_exact_sums.all_draw_sums(X, y, rows),
+    )
+    assert other.shape == (3, compiled_exact_sums.size_of(4)) == (3, plain_exact_sums.size_of(4))
+    np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-28)
+
+
+def test_what_rounding_may_change_is_left_open():
+    for apart, sure_of in ((1e-1, True), (2e-3, False)):
+        rng = np.random.default_rng(0)
+        X, X_val = rng.normal(size=(40, 3)), rng.normal(size=(30, 3))
+        X[:, 2] = X[:, 0] + apart * X[:, 2]
+        moments = summarised(X_val, X_val.sum(axis=1)) / 30
+        form = moments[:-5].copy(), moments[-5:-1].copy(), moments[-1], np.zeros(15), 1.0
+        games = summarised(X, 1e3 * X.sum(axis=1))[None, None]
+        for kernels in (plain, compiled):
+            limits = kernels.harmless(games, form[0], form[2], 4, 1.0)
+            np.testing.assert_allclose(limits, plain.harmless(games, form[0], form[2], 4, 1.0))
+            assert np.isfinite(kernels.linear_table(games, limits, *form)[0, 1]) == sure_of
+            assert np.isfinite(kernels.linear_table(games, sure(games), *form)[0, 1])

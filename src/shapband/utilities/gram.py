@@ -1,22 +1,26 @@
-"""Gram matrices of scaled records, packed: the summaries of least squares.
+"""Sums of products of scaled records, packed: the summaries of least squares.
 
-A summary is the lower triangle of Z'Z followed by Z'y, where Z is a column of ones and the
-features, relative to the first record of the draw, its anchor; then the anchor in the features'
+The first part of a summary is the lower triangle of [Z y]'[Z y], where Z is a column of ones and
+the features, relative to the first record of the draw, its anchor; then the anchor in the features'
 own units. Relative to a record of the draw, sums of products lose no digits wherever the draw is,
 and a feature that is constant in it has sums that are exactly zero.
+
+The second part holds the same sums in 32 digits, for coalitions that need them (`exact_fits`). They
+take many times as long to compute, so a chunk of games computes them for single games, when such
+a coalition is met.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shapband import kernels
-from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.kernels.plain.linear import ROUNDING
+from shapband._typing import FloatArray
 from shapband.records.arrays import float_targets
 from shapband.records.draws import Draws
 
@@ -32,145 +36,124 @@ class Centre(NamedTuple):
     y_mean: float
 
 
-def gram_summaries(
-    draws: Sequence[Draws], features: Sequence[FloatArray], centre: Centre
-) -> FloatArray:
-    """Return the summaries of consecutive games: (n_games, n, n_sums).
+@dataclass(frozen=True, eq=False)
+class GramGames:
+    """Summaries of consecutive games, the second parts of which are computed when they are needed.
+
+    Attributes
+    ----------
+    sums : (n_games, n, n_sums) first parts
+    exact : returns the second parts (n, n_exact) of a game, given by its position
+    """
+
+    sums: FloatArray
+    exact: Callable[[int], FloatArray]
+
+    @staticmethod
+    def of(games: Any, d: int) -> GramGames:
+        """Take summaries of d features as they are passed to utilities."""
+        if isinstance(games, GramGames):
+            return games
+        both = np.asarray(games)
+        first = first_size(d)
+        return GramGames(np.ascontiguousarray(both[..., :first]), lambda g: both[g, :, first:])
+
+    def anchors(self, g: int, d: int) -> FloatArray:
+        """Return the first records (n, d) of the draws of a game."""
+        return np.ascontiguousarray(self.sums[g, :, -d:])
+
+    def __len__(self) -> int:
+        return len(self.sums)
+
+    def __getitem__(self, key: int | tuple[int, int]) -> FloatArray:
+        if isinstance(key, tuple):
+            return np.asarray(self[key[0]][key[1]])
+        return np.concatenate([self.sums[key], self.exact(key)], axis=1)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send numbers, and not the records that they could be computed from."""
+        return np.stack, ([self[g] for g in range(len(self))],)
+
+
+def gram_games(draws: Sequence[Draws], features: Sequence[FloatArray], centre: Centre) -> GramGames:
+    """Return the summaries of consecutive games.
 
     Parameters
     ----------
     draws : one for each provider
     features : (n_rows, d) of the batch of each of the draws
     """
+
+    def exact(g: int) -> FloatArray:
+        of_game = slice(g, g + 1) if g >= 0 else slice(g, None)
+        parts = [drawn.part(of_game) for drawn in draws]
+        return np.concatenate([exact_sums(one, X) for one, X in zip(parts, features, strict=True)])
+
+    return GramGames(gram_sums(draws, features, centre), exact)
+
+
+def gram_sums(draws: Sequence[Draws], features: Sequence[FloatArray], centre: Centre) -> FloatArray:
+    """Return the first parts of the summaries of consecutive games: (n_games, n, n_sums)."""
     gram = kernels.load("linear").gram_summaries
     d = len(centre.mean)
-    summaries = np.empty((draws[0].choice.n_games, len(draws), summary_size(d)))
+    sums = np.empty((draws[0].choice.n_games, len(draws), first_size(d)))
     for place, (drawn, X) in enumerate(zip(draws, features, strict=True)):
         y = float_targets(drawn.batch.y)
-        gram(X, y, np.ascontiguousarray(drawn.rows), *centre[1:], summaries, place)
-    return summaries
+        gram(X, y, np.ascontiguousarray(drawn.rows), *centre[1:], sums, place)
+    return sums
+
+
+def exact_sums(drawn: Draws, X: FloatArray) -> FloatArray:
+    """Return the second parts of the summaries of one provider: (n_games, n_exact)."""
+    rows, y = np.ascontiguousarray(drawn.rows), float_targets(drawn.batch.y)
+    return np.asarray(kernels.load("exact_sums").all_draw_sums(X, y, rows))
+
+
+def first_size(d: int) -> int:
+    """Number of floats in the first part of a summary of d features."""
+    return (d + 2) * (d + 3) // 2 + d
 
 
 def summary_size(d: int) -> int:
     """Number of floats in a summary of d features."""
-    return (d + 1) * (d + 4) // 2 + d
+    return first_size(d) + 3 + 7 * d + d * (d + 1)
 
 
-def own_records(drawn: Draws, X: FloatArray, centre: Centre) -> FloatArray:
-    """Return the features in their own units, and the targets: (n_games, size, d + 1)."""
+def own_records(drawn: Draws, X: FloatArray) -> FloatArray:
+    """Return the features and the targets: (n_games, size, d + 1)."""
     rows, y = drawn.rows, float_targets(drawn.batch.y)
-    return np.concatenate([X[rows], y[rows][:, :, None] - centre.y_mean], axis=2)
+    return np.concatenate([X[rows], y[rows][:, :, None]], axis=2)
 
 
-def gram_of(records: FloatArray, centre: Centre) -> FloatArray:
-    """Return the summary of records (n_records, d + 1) of `own_records`: (n_sums,)."""
-    X, y = np.ascontiguousarray(records[:, :-1]), np.ascontiguousarray(records[:, -1])
-    summary = np.empty((1, 1, summary_size(X.shape[1])))
-    every = np.arange(len(records))[None]
-    kernels.load("linear").gram_summaries(X, y, every, centre.inv_scale, 0.0, summary, 0)
-    return np.asarray(summary[0, 0])
-
-
-class Spread(NamedTuple):
-    """Records of m coalitions, or of m draws, relative to their means.
-
-    Attributes
-    ----------
-    records : (m,) how many there are
-    means : (m, d) of the scaled features, relative to the validation means
-    scatter : (m, d, d) sums of products of the scaled features
-    target : (m,) means of the targets
-    products : (m, d) sums of products of the features and the targets
-    sizes : (m, d) largest distance of a member's mean from 0, in scaled units
-    """
-
-    records: FloatArray
-    means: FloatArray
-    scatter: FloatArray
-    target: FloatArray
-    products: FloatArray
-    sizes: FloatArray
-
-    def only(self, which: NDArray[np.bool_] | IntArray) -> Spread:
-        """Return some of the coalitions."""
-        return Spread(*(part[which] for part in self))
-
-    @property
-    def varies(self) -> NDArray[np.bool_]:
-        """Whether each feature varies by more than rounding: (m, d)."""
-        square = np.einsum("mii->mi", self.scatter)
-        noise = self.records[:, None] * (ROUNDING * self.sizes) ** 2
-        return np.asarray(square > np.maximum(noise, 1e-300))
-
-
-def spread_of(summaries: FloatArray, centre: Centre) -> Spread:
-    """Means and sums of products within each of the draws (m, n_sums)."""
+def gram_of_records(game: Sequence[FloatArray], centre: Centre) -> GramGames:
+    """Return the summaries of one game, some of whose summaries are records of `own_records`."""
     d = len(centre.mean)
-    p = d + 1
-    packed, anchors = summaries[:, :-d], summaries[:, -d:]
-    gram, products = unpack(packed[:, :-p], p), packed[:, -p:]
-    count = gram[:, 0, 0]
-    moved = gram[:, 0, 1:] / count[:, None]
-    scatter = gram[:, 1:, 1:] - count[:, None, None] * moved[:, :, None] * moved[:, None, :]
-    within = products[:, 1:] - moved * products[:, :1]
-    means = (anchors - centre.mean) * centre.inv_scale + moved
-    sizes = np.abs(anchors * centre.inv_scale)
-    return Spread(count, means, scatter, products[:, 0] / count, within, sizes)
+    first = first_size(d)
+    sums = np.empty((1, len(game), first))
+    gram = kernels.load("linear").gram_summaries
+    for place, one in enumerate(game):
+        if one.ndim == 1:
+            sums[0, place] = one[:first]
+        else:
+            X, y, every = _split(one)
+            gram(X, y, every, *centre[1:], sums, place)
+
+    def exact(_: int) -> FloatArray:
+        return np.stack([one[first:] if one.ndim == 1 else exact_of_records(one) for one in game])
+
+    return GramGames(sums, exact)
 
 
-def merge(draws: Spread, inside: MemberArray) -> Spread:
-    """Merge the draws of one game into coalitions (m, n), each relative to its own mean.
-
-    Sums of products within draws and between their means are added; both are exact to rounding
-    wherever the draws are.
-    """
-    count = inside * draws.records
-    total = count.sum(axis=1)
-    share = count / np.maximum(total, 1.0)[:, None]
-    means, target = share @ draws.means, share @ draws.target
-    apart = draws.means[None] - means[:, None]  # (m, n, d)
-    differ = draws.target[None] - target[:, None]
-    members = inside.astype(np.float64)
-    n, d = draws.means.shape
-    within = (members @ draws.scatter.reshape(n, d * d)).reshape(-1, d, d)
-    between = np.einsum("cif,cig->cfg", apart * count[:, :, None], apart, optimize=True)
-    products = members @ draws.products + np.einsum("cif,ci->cf", apart, count * differ)
-    sizes = (members[:, :, None] * draws.sizes[None]).max(axis=1)
-    return Spread(total, means, within + between, target, products, sizes)
+def exact_of_records(records: FloatArray) -> FloatArray:
+    """Return the second part of the summary of records (n_records, d + 1) of `own_records`."""
+    X, y, every = _split(records)
+    return np.asarray(kernels.load("exact_sums").all_draw_sums(X, y, every)[0])
 
 
-def unpack(packed: FloatArray, p: int) -> FloatArray:
-    """Convert packed lower triangles (m, p(p+1)/2) into symmetric matrices (m, p, p)."""
-    row, column = np.tril_indices(p)
-    full = np.empty((len(packed), p, p))
-    full[:, row, column] = packed
-    full[:, column, row] = packed
-    return full
-
-
-class ValidationRows(NamedTuple):
-    """Scaled validation rows (n_rows, d), relative to their means, and targets (n_rows,)."""
-
-    rows: FloatArray
-    targets: FloatArray
-
-    def errors_of(self, intercepts: FloatArray, slopes: FloatArray) -> FloatArray:
-        """Mean squared errors (m,) of fits with intercepts (m,) and slopes (m, d).
-
-        Residuals lose no digits where the quadratic form of `Form` is a small difference of large
-        numbers.
-        """
-        residuals = slopes @ self.rows.T + intercepts[:, None] - self.targets
-        return np.asarray((residuals**2).mean(axis=1))
-
-
-def cancelled(mse: FloatArray, variance: float) -> NDArray[np.bool_]:
-    """Whether errors of a quadratic form are so much smaller than its terms that digits are lost.
-
-    The terms are at least the variance of the targets and have relative errors of 1e-15, which
-    must not change errors by 1e-10, or by 1e-10 of themselves above 1.
-    """
-    return np.asarray(1e-15 * variance > 1e-10 * np.maximum(mse, 1.0))
+def _split(records: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+    """Features, targets, and the rows (1, n_records) of all of them."""
+    X, y = np.ascontiguousarray(records[:, :-1]), np.ascontiguousarray(records[:, -1])
+    return X, y, np.arange(len(records))[None]
 
 
 class Form(NamedTuple):
@@ -180,15 +163,17 @@ class Form(NamedTuple):
     ----------
     A, b, c : moments of the validation rows, A packed
     penalty : summary that ridge regression adds to that of a coalition
+    measure : the error that scores measure errors by
     """
 
     A: FloatArray
     b: FloatArray
     c: float
     penalty: FloatArray
+    measure: float
 
 
-def make_form(moments: FloatArray, variance: float, ridge: FloatArray) -> Form:
+def make_form(moments: FloatArray, c: float, ridge: FloatArray, measure: float) -> Form:
     """Make the form from the Gram matrix of the validation rows, divided by their number.
 
     `ridge` (d,) holds the weight of the squared coefficient of each standardised feature.
@@ -197,4 +182,4 @@ def make_form(moments: FloatArray, variance: float, ridge: FloatArray) -> Form:
     penalty = np.zeros(len(moments))
     diagonal = np.arange(2, p + 1) * np.arange(3, p + 2) // 2 - 1
     penalty[diagonal] = ridge
-    return Form(moments[:-p].copy(), moments[-p:].copy(), variance, penalty)
+    return Form(moments[: -p - 1].copy(), moments[-p - 1 : -1].copy(), c, penalty, measure)

@@ -25,41 +25,45 @@ from shapband.utilities.base import (
     validation_facts,
 )
 from shapband.utilities.embed import Embedding
-from shapband.utilities.few_records import few_records_mse, holds_records, record_counts
+from shapband.utilities.few_records import (
+    few_records_mse,
+    has_records,
+    holds_records,
+    record_counts,
+)
 from shapband.utilities.gram import (
     Centre,
-    Spread,
-    ValidationRows,
-    cancelled,
-    gram_of,
-    gram_summaries,
+    GramGames,
+    exact_sums,
+    gram_games,
+    gram_of_records,
+    gram_sums,
     make_form,
-    merge,
     own_records,
-    spread_of,
     summary_size,
 )
 from shapband.utilities.magnitudes import (
-    FARTHEST,
     LARGEST,
     check_distances,
     check_targets_magnitude,
     standard_units,
 )
-from shapband.utilities.minimum_norm import (
-    at_once,
-    minimum_norm_mse,
-    nearly_dependent,
-    with_rounding,
+from shapband.utilities.scores import (
+    Empty,
+    Score,
+    check_empty,
+    check_score,
+    score_from_mse,
+    variance_of,
 )
-from shapband.utilities.scores import Empty, Score, check_empty, check_score, score_from_mse
 
-# Change of a score, relative to scores above 1, by another rounding of sums of products.
-_UNCERTAIN = 1e-5
-_NEARLY_DEPENDENT = (
-    "its features are so nearly dependent, or its records so far apart, that rounding errors "
-    "decide the fit: check the units of the features, leave out one of those that depend on each "
-    "other, or pass a larger alpha"
+# Eigenvalues of correlations, relative to the largest and to 1, below which features count as
+# dependent: with more records than features, and with fewer, where records are often dependent.
+DEPENDENT = np.array([1e-10, 1e-20])
+_UNDECIDED = (
+    "its features depend on each other so nearly, or in units so far apart, that rounding errors "
+    "decide the fit, or squares of its numbers are no floats: pass the features in other units, or "
+    "leave out those that depend on others"
 )
 
 
@@ -76,18 +80,19 @@ class LinearUtility(MergeableUtility):
     and every coalition has one solution.
 
     Without a penalty, a draw with no more records than features is summarised by the records
-    themselves, which are fewer numbers and lose no digits.
+    themselves, which are fewer numbers.
 
-    Scales and offsets of features cost no accuracy: features that differ by any factor, and
-    coalitions far from the validation rows or from each other, are fitted as exactly as others. A
-    feature counts as constant in a coalition if it varies by less than 1e-13 of its size. Sums of
-    products hold half the digits of *correlations*: if features are nearly dependent in a
-    coalition, with an eigenvalue e of their correlation matrix, the relative accuracy is about
-    1e-16 / e, and below e = 1e-10 they count as dependent. If rounding errors change a score by
-    1e-5, the coalition cannot be evaluated. Features and targets whose squares
-    overflow, beyond 1e151, or that are 1e70 standard deviations away from the validation rows, are
-    refused. With a penalty on features whose deviations differ by a factor beyond 1e70, nearly
-    dependent features cannot be evaluated.
+    Values are right to nine digits, relative to values above 1, whatever the scales, offsets and
+    correlations of features. The error of every fit is estimated, and where rounding may change a
+    value by 1e-10, the coalition is fitted again in 32 digits, from the records, which takes about
+    30 times as long. A feature counts as constant in a coalition if its range is less than 1e-13 of
+    its largest number. Features count as dependent if an eigenvalue of their correlation matrix,
+    relative to the largest, is below 1e-10, and below 1e-20 in coalitions with no more records than
+    features. A coalition cannot be evaluated if rounding decides its fit even then: if the
+    eigenvalue is between 1e-20 and about 1e-17, or if features are dependent and their units, which
+    the least norm depends on, are so far apart that last digits of records count; with a penalty,
+    by a factor beyond 1e70. Features and targets whose squares overflow, beyond 1e151, or that
+    are 1e70 standard deviations away from the validation rows, are refused.
 
     Parameters
     ----------
@@ -137,7 +142,8 @@ class LinearUtility(MergeableUtility):
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
         check_targets_magnitude(y, "LinearUtility: the targets y_val")
         self._score = check_score(score, y, "LinearUtility")
-        dummy = float(score_from_mse(np.array(y.var()), score, float(y.var())))
+        self._variance = variance_of(y)
+        dummy = float(score_from_mse(np.array(self._variance), score, self._variance))
         self.empty, self.baseline = check_empty(empty, score, dummy, "LinearUtility")
         self._alpha = check_number("LinearUtility: alpha", alpha)
         if self._alpha < 0:
@@ -145,16 +151,15 @@ class LinearUtility(MergeableUtility):
         mean, deviation = standard_units(X, "LinearUtility")
         self._scale = np.ldexp(1.0, np.frexp(deviation)[1])  # powers of two lose no digits
         self._centre = Centre(mean, 1.0 / self._scale, float(y.mean()))
-        self._variance = float(y.var())
         # A slope with a larger penalty changes no digit of a prediction.
-        self._ridge = np.minimum(self._alpha * self._centre.inv_scale**2, LARGEST)
-        summary = gram_summaries([Draws.whole(validation)], [X], self._centre)
-        self._form = make_form(
-            self._about_validation(summary)[0][0, 0] / len(X), self._variance, self._ridge
-        )
-        self._validation = ValidationRows(
-            (X - mean) * self._centre.inv_scale, y - self._centre.y_mean
-        )
+        ridge = np.minimum(self._alpha * self._centre.inv_scale**2, LARGEST)
+        sums = gram_sums([Draws.whole(validation)], [X], self._centre)
+        moments, _ = kernels.load("linear").recentred(sums, *self._centre[:2])
+        measure = self._variance if score == "r2" else 1.0
+        # Of targets that differ in their last digits only, the mean is not a float.
+        around = self._variance if self._variance == y.var() else moments[0, 0, -1] / len(X)
+        self._form = make_form(moments[0, 0] / len(X), float(around), ridge, measure)
+        self._validation = np.ascontiguousarray(X.T), y
         self._about = facts(
             validation_facts(validation),
             score=score,
@@ -171,46 +176,48 @@ class LinearUtility(MergeableUtility):
         return None if self._embed.transformer is None else self._embed.features(batch)
 
     def summarise(self, batch: Batch) -> FloatArray:
-        """Return the packed Gram matrix with the products of the targets, or few records."""
+        """Return the sums of products in 16 and in 32 digits, or few records."""
         summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0][0]
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
         inside = mask_rows(coalitions, len(summaries))
-        if holds_records(summaries):
+        if has_records(summaries):
             return self._evaluate_records(summaries, inside)
         return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
 
     def summary_floats(self, draw_size: int) -> int:
-        """Return the length of the packed Gram matrix and its anchor, or of few records."""
+        """Return the length of the sums of products, or of few records."""
         features = len(self._scale)
         return draw_size * (features + 1) if self._keeps(draw_size) else summary_size(features)
 
     def summarise_games(self, draws: Sequence[Draws]) -> GameSummaries:
         """Return the summaries of consecutive games.
 
-        An array (n_games, n, n_sums), or nested lists if those of some providers are records.
+        They are `GramGames`, or nested lists if those of some providers are records.
         """
         features = [self._embed.features(drawn.batch) for drawn in draws]
         if not any(self._keeps(drawn.choice.size) for drawn in draws):
-            return gram_summaries(draws, features, self._centre)
+            return gram_games(draws, features, self._centre)
         by_provider = [
-            own_records(drawn, X, self._centre)
+            own_records(drawn, X)
             if self._keeps(drawn.choice.size)
-            else gram_summaries([drawn], [X], self._centre)[:, 0]
+            else np.concatenate(
+                [gram_sums([drawn], [X], self._centre)[:, 0], exact_sums(drawn, X)], axis=1
+            )
             for drawn, X in zip(draws, features, strict=True)
         ]
         return [list(game) for game in zip(*by_provider, strict=True)]
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        if holds_records(games[0]):
+        if holds_records(games):
             return super().evaluate_all(games)
-        stacked = np.ascontiguousarray(games)
-        sums, clear = self._about_validation(stacked)
-        mse = kernels.load("linear").linear_table(sums, *self._form)
+        stacked = GramGames.of(games, len(self._scale))
+        sums, limits, clear = self._about_validation(stacked)
+        mse = kernels.load("linear").linear_table(sums, limits, *self._form)
         mse[~clear] = np.nan
         mse[:, 0] = 0.0  # the empty coalition has no fit; its value is `empty`
-        size, n = mse.shape[1], stacked.shape[1]
+        size, n = mse.shape[1], sums.shape[1]
         places = np.arange(n)
         values = self._worth(
             mse, stacked, lambda at: (at // size, (at % size)[:, None] >> places & 1)
@@ -221,11 +228,11 @@ class LinearUtility(MergeableUtility):
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        if holds_records(games[0]):
+        if holds_records(games):
             return super().evaluate_prefixes(games, orders, first)
-        stacked = np.ascontiguousarray(games)
-        sums, clear = self._about_validation(stacked)
-        mse = kernels.load("linear").linear_prefixes(sums, orders, first, *self._form)
+        stacked = GramGames.of(games, len(self._scale))
+        sums, limits, clear = self._about_validation(stacked)
+        mse = kernels.load("linear").linear_prefixes(sums, limits, orders, first, *self._form)
         mse[~clear] = np.nan
         n, walk = orders.shape[2], orders[0].size
         position = np.argsort(orders, axis=2).reshape(-1, n)  # of each provider in its order
@@ -236,11 +243,11 @@ class LinearUtility(MergeableUtility):
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
-        if holds_records(games[0]):
+        if holds_records(games):
             return super().evaluate_rows(games, inside, of_game)
-        stacked = np.ascontiguousarray(games)
-        sums, clear = self._about_validation(stacked)
-        mse = kernels.load("linear").linear_rows(sums, inside, of_game, *self._form)
+        stacked = GramGames.of(games, len(self._scale))
+        sums, limits, clear = self._about_validation(stacked)
+        mse = kernels.load("linear").linear_rows(sums, limits, inside, of_game, *self._form)
         mse[~clear[of_game]] = np.nan
         return self._worth(mse, stacked, lambda at: (of_game[at], inside[at]))
 
@@ -250,75 +257,81 @@ class LinearUtility(MergeableUtility):
         values = np.full(len(inside), self.empty)
         few, many = (count >= 2) & (count <= len(self._scale)), count > len(self._scale)
         if few.any():
-            mse = few_records_mse(
-                game, inside[few], self._centre, self._validation, *self._form[:3]
-            )
+            form = self._form
+            moments = form.A, form.b, form.c, form.measure
+            mse = few_records_mse(game, inside[few], self._centre, *moments)
+            unsolved = np.isnan(mse)
+            if unsolved.any():
+                mse[unsolved] = self._exactly(
+                    gram_of_records(game, self._centre), 0, inside[few][unsolved]
+                )
             values[few] = score_from_mse(mse, self._score, self._variance)
         if many.any():
-            grams = np.stack([one if one.ndim == 1 else gram_of(one, self._centre) for one in game])
             one_game = np.zeros(int(many.sum()), dtype=np.int64)
-            values[many] = self.evaluate_rows(grams[None], inside[many], one_game)
+            summaries = gram_of_records(game, self._centre)
+            values[many] = self.evaluate_rows(summaries, inside[many], one_game)
         return values
 
-    def _about_validation(self, summaries: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Gram matrices relative to the means of the validation rows: (n_games, n, n_sums).
+    def _about_validation(
+        self, games: GramGames
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+        """Sums of products relative to the means of the validation rows: (n_games, n, n_sums).
 
-        The second result (n_games,) says which games the kernels can solve from them.
+        The other results (n_games,) say how well the kernels can solve games from them: see
+        `harmless` and `recentred`.
         """
-        moved, clear = kernels.load("linear").recentred(summaries, *self._centre[:2])
-        return moved, clear
+        kernel = kernels.load("linear")
+        moved, clear = kernel.recentred(games.sums, *self._centre[:2])
+        form = self._form
+        return moved, kernel.harmless(moved, form.A, form.c, len(form.b), form.measure), clear
 
     def _worth(
         self,
         mse: FloatArray,
-        games: FloatArray,
+        games: GramGames,
         locate: Callable[[IntArray], tuple[IntArray, AnyArray]],
     ) -> FloatArray:
-        """Score the errors; coalitions that are not solved yet are merged more exactly.
+        """Score the errors; coalitions that are not solved yet are solved in 32 digits.
 
         Parameters
         ----------
         mse : errors of coalitions, of any shape; NaN for those that are not solved yet
-        games : (n_games, n, n_sums) summaries
+        games : summaries
         locate : returns the games (m,) and the members (m, n) of coalitions at flat places of `mse`
         """
-        if self._score != "r2":
-            mse[cancelled(mse, self._variance)] = np.nan
+        unsolved = np.flatnonzero(np.isnan(mse))
         values = score_from_mse(mse, self._score, self._variance)
-        unsolved = np.flatnonzero(np.isnan(values))
         of_game, inside = locate(unsolved)
-        step = at_once(len(self._form.b), games.shape[1], len(self._validation.targets))
         for g in np.unique(of_game):
-            draws = spread_of(games[g], self._centre)
-            places = np.flatnonzero(of_game == g)
-            for start in range(0, len(places), step):
-                part = places[start : start + step]
-                values.flat[unsolved[part]] = self._answer(merge(draws, inside[part]), inside[part])
+            places = of_game == g
+            values.flat[unsolved[places]] = self._answer(games, int(g), inside[places])
         return values
 
-    def _answer(self, merged: Spread, inside: AnyArray) -> FloatArray:
-        """Values of coalitions (m, n) that are too small, or with features hard to tell apart."""
-        values = np.full(len(merged.records), self.empty)
-        fitted = np.flatnonzero(merged.records >= 2)
-        if len(fitted):
-            if self._alpha > 0 and self._scale.max() > FARTHEST * self._scale.min():
-                raise CoalitionFailed(row_masks(inside[fitted][:1])[0], _NEARLY_DEPENDENT)
-            chosen = merged.only(fitted)
-            values[fitted] = self._careful_scores(chosen)
-            unsure = nearly_dependent(chosen)
-            if unsure.any():
-                again = self._careful_scores(with_rounding(chosen.only(unsure)))
-                found = values[fitted[unsure]]
-                moved = np.abs(again - found) > _UNCERTAIN * np.maximum(1.0, np.abs(found))
-                if moved.any():
-                    raise CoalitionFailed(
-                        row_masks(inside[fitted[unsure][moved]][:1])[0], _NEARLY_DEPENDENT
-                    )
+    def _answer(self, games: GramGames, g: int, inside: AnyArray) -> FloatArray:
+        """Values of coalitions (m, n) of a game that are too small, or hard to solve."""
+        values = np.full(len(inside), self.empty)
+        fitted = inside @ games.sums[g, :, 0] >= 2
+        if fitted.any():
+            mse = self._exactly(games, g, inside[fitted])
+            values[fitted] = score_from_mse(mse, self._score, self._variance)
         return values
 
-    def _careful_scores(self, merged: Spread) -> FloatArray:
-        mse = minimum_norm_mse(merged, self._validation, self._ridge, self._scale)
-        return score_from_mse(mse, self._score, self._variance)
+    def _exactly(self, games: GramGames, g: int, inside: AnyArray) -> FloatArray:
+        """Errors of coalitions (m, n) of a game with at least two records, in 32 digits."""
+        errors = kernels.load("exact_fits").exact_errors
+        members = np.ascontiguousarray(inside, dtype=np.uint8)
+        anchors = games.anchors(g, len(self._scale))
+        mse = errors(
+            np.ascontiguousarray(games.exact(g)),
+            anchors,
+            members,
+            self._alpha,
+            DEPENDENT,
+            *self._validation,
+        )
+        if np.isnan(mse).any():
+            raise CoalitionFailed(row_masks(members[np.isnan(mse)][:1])[0], _UNDECIDED)
+        return np.asarray(mse)
 
     def _keeps(self, draw_size: int) -> bool:
         """Whether the summaries of draws of a size are the records."""

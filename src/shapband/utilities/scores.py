@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from statistics import pvariance
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -37,6 +39,15 @@ def check_score(score: str, y_val: FloatArray, owner: str) -> str:
     if score == "r2" and np.ptp(y_val) == 0:
         raise InvalidInput(f"{owner}: y_val is constant, so R² is not defined: use another score")
     return score
+
+
+def variance_of(y: FloatArray) -> float:
+    """Return the variance of targets, to the last digits even if they differ in theirs only."""
+    computed = float(y.var())
+    # The mean is rounded to 1e-16 of itself, which adds its square to the variance.
+    if computed > (1e-8 * np.abs(y).max()) ** 2:
+        return computed
+    return float(pvariance([Fraction(t) for t in y.tolist()]))
 
 
 def score_from_mse(mse: FloatArray, score: str, target_variance: float) -> FloatArray:

@@ -111,7 +111,7 @@ def test_summaries_travel_instead_of_records():
     providers, (X_val, y_val) = linear_providers(n=3, records=400)
     linear = sb.LinearUtility(X_val, y_val)
     assert wire_bytes(linear, providers, 300) == wire_bytes(linear, providers, 30)
-    assert wire_bytes(linear, providers, 300) < 4 * 3 * 8 * 14 + 1000
+    assert wire_bytes(linear, providers, 300) < 4 * 3 * 8 * 54 + 1000
     few_rows = sb.NeighborUtility(X_val[:20], y_val[:20], k=2)
     assert wire_bytes(few_rows, providers, 300) == wire_bytes(few_rows, providers, 30)
     assert wire_bytes(sb.TableUtility(np.zeros(8)), providers, 300) < 1000

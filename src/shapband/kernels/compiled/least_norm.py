@@ -10,10 +10,18 @@ With f = L⁻¹ y and g = L⁻¹ 1, which is the last column of Q up to a factor
 where the intercept b makes the coefficient of the added feature zero. A row that depends on the
 rows before it, such as a record drawn twice, is left out if its target is the one that they
 predict; otherwise the error is NaN.
+
+*Doubts.* Rows are rounded relative to their lengths, so the fit meets targets that are off by e_i,
+up to `ROUNDED` times the length of row i and of the coefficients. The fit to targets of irregular
+numbers times the lengths, which is made along with that to the targets, shows what this does to
+predictions. If it changes the error by more than `WANTED`, or if the quadratic form cancels so far,
+the error is NaN.
 """
 
 import numpy as np
 from numba import njit
+
+from shapband.kernels.compiled.linear import ROUNDED, SAFETY, WANTED, irregular
 
 # Sums may be regrouped into vector lanes, in the same way at every call.
 _OPTIONS = {
@@ -25,11 +33,10 @@ _OPTIONS = {
 _GROUP = 4  # new rows that are made orthogonal together
 DEPENDENT_TOL = 1e-10  # remaining length of a row, relative to its length, of dependent rows
 CLEAR_TOL = 1e-6  # remaining length above which a row keeps ten digits; between both: no fit
-RESIDUAL_TOL = 1e-9  # relative to the largest target: what a dependent row may deviate
 
 
 @njit(**_OPTIONS)
-def path_errors(records, edges, paths, scale, A, b, c):
+def path_errors(records, edges, paths, scale, A, b, c, measure):
     """Errors (m,) of the coalitions paths (m, n), providers in any order, padded with -1.
 
     Parameters
@@ -38,15 +45,16 @@ def path_errors(records, edges, paths, scale, A, b, c):
     edges : (n + 1,) provider i holds the rows edges[i]:edges[i + 1]
     scale : (d,) feature in its own units = standardised feature * scale
     A, b, c : moments of the validation rows, A packed
+    measure : the error that scores measure errors by
     """
     d = records.shape[1] - 1
     own, target = _own_units(records, scale)
     basis = np.zeros((d + _GROUP, d + 1))
-    f, left = np.zeros(d + _GROUP), np.zeros((3, d + _GROUP))
+    f, probe, left = np.zeros(d + _GROUP), np.zeros(d + _GROUP), np.zeros((2, d + _GROUP))
     products, slopes = np.empty((_GROUP, d + _GROUP)), np.empty(d + 1)
     ends = np.zeros(paths.shape[1] + 1, np.int64)
     before = np.full(paths.shape[1], -1)
-    errors = np.empty(paths.shape[0])
+    errors, nothing = np.empty(paths.shape[0]), np.zeros(b.size)
     for at in range(paths.shape[0]):
         depth, shared = 0, True
         while depth < paths.shape[1] and paths[at, depth] >= 0:
@@ -58,13 +66,21 @@ def path_errors(records, edges, paths, scale, A, b, c):
                 for row in range(first, last, _GROUP):
                     stop = min(row + _GROUP, last)
                     place = ends[depth] + row - first
-                    _append(own[row:stop], target[row:stop], basis, place, products, f, left)
+                    _append(own[row:stop], target[row:stop], basis, place, products, f, probe, left)
             before[depth] = provider
             depth += 1
         before[depth:] = -1
         m = ends[depth]
-        intercept = _fit(basis, m, f, left, own[0, d], slopes)
-        errors[at] = _form(intercept, slopes, scale, A, b, c)
+        level = own[0, d]
+        moved = _fit(basis, m, probe, level, slopes)
+        spread = _form(moved, slopes, scale, A, nothing, 0.0)
+        intercept = _fit(basis, m, f, level, slopes)
+        error = _form(intercept, slopes, scale, A, b, c)
+        size, terms = _sizes(intercept, slopes, level, scale, A)
+        off = SAFETY * ROUNDED * size + _deviation(m, left, intercept) / level
+        off *= np.sqrt(max(spread, 0.0))
+        off = off * (2.0 * np.sqrt(max(error, 0.0)) + off) + ROUNDED * (c + b.size * terms)
+        errors[at] = error if off <= WANTED * max(measure, error) else np.nan
     return errors
 
 
@@ -85,11 +101,10 @@ def _own_units(records, scale):
 
 
 @njit(**_OPTIONS)
-def _append(own, y, basis, m, products, f, left):
-    """Append some rows to the basis, whose length is m, and extend f.
+def _append(own, y, basis, m, products, f, probe, left):
+    """Append some rows to the basis, whose length is m, and extend f and the probe.
 
-    Row 0 of `left` holds the remaining y of dependent rows, row 1 the remaining 1, and row 2 the
-    size of all targets.
+    Row 0 of `left` holds the remaining y of dependent rows, and row 1 the remaining 1.
     """
     count = y.size
     level = own[0, -1]
@@ -111,17 +126,20 @@ def _append(own, y, basis, m, products, f, left):
     for i in range(count):
         at = m + i
         remaining, constant = y[i], 1.0
+        irregularly = irregular(at) * np.sqrt(_dot(own[i], own[i]))
         for k in range(at):
             product = _dot(basis[k], own[i])
             remaining -= product * f[k]
+            irregularly -= product * probe[k]
             constant -= product * basis[k, -1] / level
         dependent = not shares[i] > DEPENDENT_TOL
-        f[at] = 0.0 if dependent else remaining / _dot(new[i], own[i])
+        diagonal = 1.0 if dependent else _dot(new[i], own[i])
+        f[at] = 0.0 if dependent else remaining / diagonal
+        probe[at] = 0.0 if dependent else irregularly / diagonal
         left[0, at] = remaining if dependent else 0.0
         if not dependent and shares[i] < CLEAR_TOL:
             left[0, at] = np.inf  # no fit: larger than what any dependent row may deviate by
         left[1, at] = constant if dependent else 0.0
-        left[2, at] = abs(y[i])
 
 
 @njit(**_OPTIONS)
@@ -179,21 +197,37 @@ def _remove(one, product, row):
 
 
 @njit(**_OPTIONS)
-def _fit(basis, m, f, left, level, slopes):
-    """Write the slopes in the features' own units; return the intercept, NaN without a fit."""
-    product, square, largest = 0.0, 0.0, 0.0
+def _fit(basis, m, f, level, slopes):
+    """Write the slopes in the features' own units; return the intercept."""
+    product, square = 0.0, 0.0
     for k in range(m):
         g = basis[k, -1] / level
         product += f[k] * g
         square += g * g
-        largest = max(largest, left[2, k])
     intercept = product / square
     slopes[:] = 0.0
     for k in range(m):
-        if abs(left[0, k] - intercept * left[1, k]) > RESIDUAL_TOL * largest:
-            return np.nan
         _remove(basis[k], intercept * basis[k, -1] / level - f[k], slopes)
     return intercept
+
+
+@njit(**_OPTIONS)
+def _deviation(m, left, intercept):
+    """How far the target of a dependent row is at most from the one that the others predict."""
+    largest = 0.0
+    for k in range(m):
+        largest = max(largest, abs(left[0, k] - intercept * left[1, k]))
+    return largest
+
+
+@njit(**_OPTIONS)
+def _sizes(intercept, slopes, level, scale, A):
+    """Length of the coefficients in the features' own units, and the sum of A beta²."""
+    square, terms = (intercept / level) ** 2, intercept**2 * A[0]
+    for i in range(scale.size):
+        square += slopes[i] ** 2
+        terms += A[(i + 2) * (i + 3) // 2 - 1] * (slopes[i] * scale[i]) ** 2
+    return np.sqrt(square), terms
 
 
 @njit(**_OPTIONS)

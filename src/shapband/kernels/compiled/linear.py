@@ -1,8 +1,7 @@
 """Least squares of every coalition of providers.
 
-A provider is summarised by the packed lower triangle of Z'Z followed by the p entries of Z'y:
-the lower triangle of [Z y]'[Z y] without its last corner, so that row p of the packed layout
-(offset p(p+1)/2) is the right-hand side. Summaries of a coalition add up, and everything below
+A provider is summarised by the packed lower triangle of [Z y]'[Z y]: that of Z'Z, followed by the p
+entries of Z'y, the right-hand side, and by y'y. Summaries of a coalition add up, and all below
 works on such sums, LANES of them at once (see `lanes`). The sum over nobody is `penalty`, a packed
 summary whose only entries are what ridge regression adds to the diagonal.
 
@@ -16,6 +15,13 @@ spreads through its own lane only.
 has no pivot; its coefficient is zero. Lanes whose result is NaN are solved once more without such
 features. Lanes that are still NaN have dependent features, or fewer than two records, and are left
 to the caller.
+
+*Doubts.* Sums of products are rounded, so G b = r is solved for other G and r, and b is wrong by
+G⁻¹ e, where e_i is up to `ROUNDED` d_i t: d² is the diagonal of G, and t the size of targets and
+of their fit. The trace of d G⁻¹ d, which the pivots give for next to nothing, bounds what this
+does to predictions. If that is too much for a coalition, G⁻¹ e is computed for an e of irregular
+numbers. If it changes the error by more than `WANTED`, or if the quadratic form cancels so far, the
+result is NaN.
 
 *Table.* The lanes are the coalitions of the first three providers of one game; the other
 providers are merged into all lanes at once. Counting the masks of those others upwards walks the
@@ -52,6 +58,9 @@ CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it co
 CLEAR_TOL = 1e-6  # the same ratio above which sums of squares keep ten digits
 ROUNDING = 1e-13  # deviation over size of a feature below which differences may be rounding
 TINY = 1e-300  # smaller squares have lost digits
+ROUNDED = 2.0**-52  # of sums of products, relative to the lengths of both columns
+WANTED = 1e-10  # accuracy of errors, relative to themselves and to what scores measure them by
+SAFETY = 10.0  # one e may be ten times as harmless as the worst
 
 
 @njit(**OPTIONS)
@@ -96,7 +105,7 @@ def gram_summaries(X, y, rows, inv_scale, y_mean, summaries, provider):
                 columns,
                 0,
                 RECORD_CHUNK,
-                p,
+                p + 1,
                 filled,
                 summaries[g, provider],
             )
@@ -113,7 +122,7 @@ def recentred(summaries, mean, inv_scale):
     games, n, _ = summaries.shape
     d = mean.size
     p = d + 1
-    moved = np.empty((games, n, p * (p + 3) // 2))
+    moved = np.empty((games, n, (p + 1) * (p + 2) // 2))
     shift, sums = np.zeros(p + 1), np.empty(p + 1)
     for g in range(games):
         for i in range(n):
@@ -128,6 +137,7 @@ def recentred(summaries, mean, inv_scale):
                     both = sums[column] + sums[0] * shift[column]
                     across = old[start + column] + sums[row] * shift[column]
                     new[start + column] = across + shift[row] * both
+            new[new.size - 1] = old[new.size - 1]
     clear = np.empty(games, np.bool_)
     for g in range(games):
         clear[g] = True
@@ -167,17 +177,49 @@ def _is_clear(summaries, f, mean, inv_scale, d):
 
 
 @njit(**OPTIONS)
+def harmless(summaries, A, c, p, measure):
+    """Traces (g,) of d G⁻¹ d up to which rounding changes no error by more than `WANTED`.
+
+    With V for the trace, an error of e in the right-hand side moves predictions by at most
+    (p V sum A / d²)½ |e / d| V½, and |e / d| is up to p½ `ROUNDED` times the targets and their fit,
+    which is at most V½ times the targets. A coalition has at least the smallest mean square of
+    its members in every feature, and at most the largest of targets. For the same reasons the terms
+    of the quadratic form, whose rounding counts as well, are c and at most p V sum A / d² times the
+    targets.
+    """
+    games, n, size = summaries.shape
+    limits = np.empty(games)
+    for g in range(games):
+        largest = TINY
+        for i in range(n):
+            largest = max(largest, summaries[g, i, size - 1] / summaries[g, i, 0])
+        amplified = 0.0
+        for j in range(p):
+            at = (j + 1) * (j + 2) // 2 - 1
+            least = np.inf
+            for i in range(n):
+                if summaries[g, i, at] > 0.0:
+                    least = min(least, summaries[g, i, at] / summaries[g, i, 0])
+            amplified += A[at] / least
+        moved = ROUNDED**2 * p * p * amplified * largest
+        limits[g] = ((0.25 * WANTED) ** 2 * measure / moved) ** (1.0 / 3.0)
+        limits[g] = min(limits[g], (WANTED * measure / ROUNDED - c) / (p * amplified * largest))
+    return limits
+
+
+@njit(**OPTIONS)
 def _form_weights(A, b):
-    """Packed coefficients of beta'A beta - 2 b'beta, each product counted once."""
+    """Packed coefficients of beta'A beta - 2 b'beta, each product counted once; without b too."""
     p = b.shape[0]
-    weights = np.empty(A.shape[0] + p)
+    weights, bare = np.empty(A.shape[0] + p), np.zeros(A.shape[0] + p)
     for i in range(p):
         row = i * (i + 1) // 2
         for j in range(i):
             weights[row + j] = 2.0 * A[row + j]
         weights[row + i] = A[row + i]
         weights[A.shape[0] + i] = -2.0 * b[i]
-    return weights
+    bare[: A.shape[0]] = weights[: A.shape[0]]
+    return weights, bare
 
 
 @njit(**OPTIONS)
@@ -304,6 +346,86 @@ def solve_block(sums, start, p, form, constant, room, errors):
 
 
 @njit(**OPTIONS)
+def _inflations(block, p, scratch, traces):
+    """Trace of d G⁻¹ d in every lane, as far as the pivots tell."""
+    total = splat(0.0)
+    for j in range(p):
+        diagonal = load(block, (j + 1) * (j + 2) // 2 * LANES - LANES)
+        total = multiply_add(total, diagonal, load(scratch, (2 * p + j) * LANES))
+    store(traces, 0, total)
+
+
+@njit(**OPTIONS)
+def _sizes(block, factor, p, weights, found):
+    """Sums over features of d² beta² and of A beta², in every lane: (2 LANES,)."""
+    beta = p * (p + 1) // 2
+    lengths, terms = splat(0.0), splat(0.0)
+    for j in range(p):
+        at = (j + 1) * (j + 2) // 2 - 1
+        x = load(factor, (beta + j) * LANES)
+        square = multiply(x, x)
+        lengths = multiply_add(lengths, load(block, at * LANES), square)
+        terms = multiply_add(terms, broadcast(weights, at), square)
+    store(found, 0, lengths)
+    store(found, LANES, terms)
+
+
+@njit(**OPTIONS)
+def irregular(i):
+    """A number between 1/2 and 3/2, with either sign."""
+    share = (0.6180339887498949 * (i + 1)) % 1.0
+    return (0.5 + share) * (1.0 - 2.0 * (int(share * 1024.0) % 2))
+
+
+@njit(**OPTIONS)
+def _probe(sums, start, p, bare, room, moved):
+    """Mean squares of the predictions of G⁻¹ e on the validation rows, with e = d times numbers."""
+    beta, inverses = p * (p + 1) // 2 * LANES, 2 * p * LANES
+    for i in range(p):
+        number, diagonal = irregular(i), start + ((i + 1) * (i + 2) // 2 - 1) * LANES
+        for lane in range(LANES):
+            room[beta + i * LANES + lane] = number * np.sqrt(sums[diagonal + lane])
+    factor, scratch = pointer(room, 0), pointer(room, beta + p * LANES)
+    for i in range(p):
+        row, at = i * (i + 1) // 2 * LANES, i * LANES
+        total = load(factor, beta + at)
+        for k in range(0, at, LANES):
+            total = multiply_subtract(total, load(factor, row + k), load(scratch, k))
+        store(factor, beta + at, total)
+        store(scratch, at, multiply(total, load(scratch, inverses + at)))
+    _back_substitute(factor, p, scratch)
+    _quadratic_form(factor, p, pointer(bare, 0), 0.0, pointer(moved, 0))
+
+
+@njit(**OPTIONS)
+def _doubt(sums, start, p, forms, constant, room, errors, limits, measure):
+    """Make errors infinite in the lanes in which rounding may change them too much."""
+    found = np.empty(3 * LANES)
+    triangle = p * (p + 1) // 2
+    _inflations(pointer(sums, start), p, pointer(room, (triangle + p) * LANES), pointer(found, 0))
+    doubtful = False
+    for lane in range(LANES):
+        doubtful = doubtful or found[lane] > limits[lane]
+    if not doubtful:
+        return
+    factor = pointer(room, 0)
+    _sizes(pointer(sums, start), factor, p, pointer(forms[0], 0), pointer(found, LANES))
+    moved = np.empty(LANES)
+    _probe(sums, start, p, forms[1], room, moved)
+    for lane in range(LANES):
+        error = errors[lane]
+        if not found[lane] > limits[lane]:
+            continue
+        allowed = WANTED * max(measure, error)
+        targets = sums[start + (triangle + p) * LANES + lane]
+        size = np.sqrt(targets) + np.sqrt(found[LANES + lane])
+        off = SAFETY * ROUNDED * size * np.sqrt(max(moved[lane], 0.0))
+        cancelled = ROUNDED * (constant + p * found[2 * LANES + lane])
+        if not off * (2.0 * np.sqrt(max(error, 0.0)) + off) + cancelled <= allowed:
+            errors[lane] = np.inf
+
+
+@njit(**OPTIONS)
 def _drop_constants(sums, p, lane):
     """Set the coefficients of a lane's constant features to zero; return their number."""
     count = sums[lane]
@@ -339,12 +461,16 @@ def _without_constants(sums, start, p, errors, copy):
 
 
 @njit(**OPTIONS)
-def _solve(sums, start, p, form, constant, room, errors):
-    """Errors of LANES coalitions; those that are NaN are solved without constant features."""
+def _solve(sums, start, p, forms, constant, room, errors, limits, measure):
+    """Errors of LANES coalitions; those that are NaN are solved without constant features.
+
+    Those that rounding may change are infinite.
+    """
     block, at, found = sums, start, errors
     # One call in a loop, where two calls would take twice as long to compile.
     for again in range(2):
-        solve_block(block, at, p, form, constant, room, found)
+        solve_block(block, at, p, forms[0], constant, room, found)
+        _doubt(block, at, p, forms, constant, room, found, limits, measure)
         failed = 0
         for lane in range(LANES):
             if sums[start + lane] < 2:
@@ -354,7 +480,7 @@ def _solve(sums, start, p, form, constant, room, errors):
                 failed += 1
         if again or not failed:
             return
-        block, at, found = np.empty((p * (p + 1) // 2 + p) * LANES), 0, np.empty(LANES)
+        block, at, found = np.empty((p + 1) * (p + 2) // 2 * LANES), 0, np.empty(LANES)
         if not _without_constants(sums, start, p, errors, block):
             return
 
@@ -383,6 +509,12 @@ def _fill_lanes(summaries, penalty, block, start):
 
 
 @njit(**OPTIONS)
+def _finite(error):
+    """NaN for an infinite error, which is doubtful, or an overflow."""
+    return error if abs(error) < np.inf else np.nan
+
+
+@njit(**OPTIONS)
 def _lowest_bit(mask, otherwise):
     """Position of the lowest bit of the mask; `otherwise` for the empty mask."""
     if mask == 0:
@@ -394,37 +526,50 @@ def _lowest_bit(mask, otherwise):
 
 
 @njit(**OPTIONS)
-def linear_table(summaries, A, b, c, penalty):
-    """Errors (g, 2**n) of every coalition, by bitmask; NaN if it has no unique solution."""
+def linear_table(summaries, limits, A, b, c, penalty, measure):
+    """Errors (g, 2**n) of every coalition, by bitmask.
+
+    NaN if it has no unique solution, or none that is sure to ten digits.
+
+    Parameters
+    ----------
+    summaries : (g, n, S) relative to the means of the validation rows
+    limits : (g,) traces of d G⁻¹ d that do no harm, see `harmless`
+    A, b, c : moments of the validation rows, A packed
+    penalty : (S,) the sum over nobody
+    measure : the error that scores measure errors by: 1, or the variance for R²
+    """
     games, n, size = summaries.shape
     flat = summaries.reshape(games * n * size)
     p = b.shape[0]
-    weights = _form_weights(A, b)
+    forms = _form_weights(A, b)
     walked = max(n - LANE_BITS, 0)
     path = np.empty((walked + 1) * size * LANES)
     room = np.empty((size + 3 * p) * LANES)
     errors = np.empty(LANES)
     table = np.empty((games, 1 << n))
     width = min(LANES, 1 << n)
+    most = np.empty(LANES)
     for g in range(games):
+        most[:] = limits[g]
         _fill_lanes(summaries[g], penalty, path, walked * size * LANES)
         for mask in range(1 << walked):
             slot = _lowest_bit(mask, walked)
             if mask:
                 parent = _lowest_bit(mask & (mask - 1), walked)
                 _merge(path, parent, slot, flat, g * n + LANE_BITS + slot, size)
-            _solve(path, slot * size * LANES, p, weights, c, room, errors)
+            _solve(path, slot * size * LANES, p, forms, c, room, errors, most, measure)
             for lane in range(width):
-                table[g, mask * LANES + lane] = errors[lane]
+                table[g, mask * LANES + lane] = _finite(errors[lane])
     return table
 
 
 @njit(**OPTIONS)
-def _solve_queued(block, targets, queued, p, weights, constant, room, errors, flat):
+def _solve_queued(block, targets, queued, p, forms, constant, room, errors, flat, most, measure):
     """Solve the block and write the errors of its first `queued` lanes to their targets."""
-    _solve(block, 0, p, weights, constant, room, errors)
+    _solve(block, 0, p, forms, constant, room, errors, most, measure)
     for lane in range(queued):
-        flat[targets[lane]] = errors[lane]
+        flat[targets[lane]] = _finite(errors[lane])
 
 
 @njit(**OPTIONS)
@@ -439,18 +584,18 @@ def _copy_repeats(result, first):
 
 
 @njit(**OPTIONS)
-def linear_prefixes(summaries, orders, first, A, b, c, penalty):
+def linear_prefixes(summaries, limits, orders, first, A, b, c, penalty, measure):
     """Errors (g, T, n) of every prefix of the orders; repeated sets are copied from `first`."""
     games, permutations, n = orders.shape
     size = summaries.shape[2]
     p = b.shape[0]
-    weights = _form_weights(A, b)
+    forms = _form_weights(A, b)
     # Zeros make the result of unused lanes NaN instead of undefined.
     block = np.zeros(size * LANES)
     room = np.empty((size + 3 * p) * LANES)
     errors = np.empty(LANES)
     total = np.empty(size)
-    targets = np.empty(LANES, np.int64)
+    targets, most = np.empty(LANES, np.int64), np.full(LANES, np.inf)
     result = np.empty((games, permutations, n))
     flat = result.reshape(games * permutations * n)
     queued = 0
@@ -465,12 +610,14 @@ def linear_prefixes(summaries, orders, first, A, b, c, penalty):
                     continue
                 for s in range(size):
                     block[s * LANES + queued] = total[s]
-                targets[queued] = (g * permutations + t) * n + k
+                targets[queued], most[queued] = (g * permutations + t) * n + k, limits[g]
                 queued += 1
                 if queued == LANES:
-                    _solve_queued(block, targets, queued, p, weights, c, room, errors, flat)
+                    _solve_queued(
+                        block, targets, queued, p, forms, c, room, errors, flat, most, measure
+                    )
                     queued = 0
-    _solve_queued(block, targets, queued, p, weights, c, room, errors, flat)
+    _solve_queued(block, targets, queued, p, forms, c, room, errors, flat, most, measure)
     _copy_repeats(result, first)
     return result
 
@@ -510,19 +657,19 @@ def _merge_row(inside, sums, penalty, total):
 
 
 @njit(**OPTIONS)
-def linear_rows(summaries, inside, of_game, A, b, c, penalty):
+def linear_rows(summaries, limits, inside, of_game, A, b, c, penalty, measure):
     """Errors (n_rows,) of coalitions given as rows of members; NaN without a unique solution."""
     rows, n = inside.shape
     size = summaries.shape[2]
     p = b.shape[0]
-    weights = _form_weights(A, b)
+    forms = _form_weights(A, b)
     # Zeros make the result of unused lanes NaN instead of undefined.
     block = np.zeros(size * LANES)
     room = np.empty((size + 3 * p) * LANES)
     errors = np.empty(LANES)
     total = np.empty(size)
     sums = np.empty((-(-n // _PART_BITS), _PART, size))
-    targets = np.empty(LANES, np.int64)
+    targets, most = np.empty(LANES, np.int64), np.full(LANES, np.inf)
     result = np.empty(rows)
     queued = 0
     for r in range(rows):
@@ -531,10 +678,10 @@ def linear_rows(summaries, inside, of_game, A, b, c, penalty):
         _merge_row(inside[r], sums, penalty, total)
         for s in range(size):
             block[s * LANES + queued] = total[s]
-        targets[queued] = r
+        targets[queued], most[queued] = r, limits[of_game[r]]
         queued += 1
         if queued == LANES:
-            _solve_queued(block, targets, queued, p, weights, c, room, errors, result)
+            _solve_queued(block, targets, queued, p, forms, c, room, errors, result, most, measure)
             queued = 0
-    _solve_queued(block, targets, queued, p, weights, c, room, errors, result)
+    _solve_queued(block, targets, queued, p, forms, c, room, errors, result, most, measure)
     return result

@@ -1,6 +1,7 @@
 """Least squares of coalitions with no more records than features, from the records themselves.
 
-Every coalition is fitted anew, by the singular values of its centred rows.
+Every coalition is fitted anew, by the singular values of its centred rows. The compiled twin also
+leaves fits open that rounding may change.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import numpy as np
 
 from shapband._typing import FloatArray, IntArray
 
-RESIDUAL_TOL = 1e-9  # relative to the largest target: how well a fit must meet the targets
+RESIDUAL_TOL = 1e-11  # how well a fit must meet the targets, relative to what scores measure
 
 
 def path_errors(
@@ -20,12 +21,13 @@ def path_errors(
     A: FloatArray,
     b: FloatArray,
     c: float,
+    measure: float,
 ) -> FloatArray:
     """Errors (m,) of the coalitions paths (m, n), providers in any order, padded with -1.
 
     NaN for coalitions whose targets no coefficients meet. See the compiled twin for the arguments.
     """
-    return np.array([_error(records, edges, path, scale, A, b, c) for path in paths])
+    return np.array([_error(records, edges, path, scale, A, b, c, measure) for path in paths])
 
 
 def _error(
@@ -36,13 +38,13 @@ def _error(
     A: FloatArray,
     b: FloatArray,
     c: float,
+    measure: float,
 ) -> float:
     rows = np.concatenate([records[edges[i] : edges[i + 1]] for i in path if i >= 0])
     beta = least_norm(rows, scale)
     off = np.abs(beta[0] + rows[:, :-1] @ beta[1:] - rows[:, -1]).max()
-    if off > RESIDUAL_TOL * np.abs(rows[:, -1]).max():
-        return float("nan")
-    return error_of(beta, A, b, c)
+    error = error_of(beta, A, b, c)
+    return error if off <= RESIDUAL_TOL * np.sqrt(max(measure, error)) else float("nan")
 
 
 def least_norm(rows: FloatArray, scale: FloatArray) -> FloatArray:
