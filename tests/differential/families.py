@@ -23,7 +23,6 @@ from tests.differential.exact import Matrix
 from tests.differential.logistic import exact_logistic, logistic
 from tests.differential.networks import network_case, network_reference, network_truth
 from tests.differential.regressions import (
-    Noise,
     dependent,
     exact_least_squares_mse,
     least_squares_mse,
@@ -32,7 +31,7 @@ from tests.differential.regressions import (
     weakest_eigenvalue,
 )
 from tests.differential.scores import CLASS_SCORES, MSE_SCORES, class_score, mse_score
-from tests.differential.settle import Truth, true_class_score, true_value
+from tests.differential.settle import Truth, true_class_score, true_jump, true_value
 
 
 @dataclass(frozen=True)
@@ -248,12 +247,10 @@ def _neighbour_case(name: str, number: int) -> Case:
     return replace(case, settings={**case.settings, "k": k, "task": task, "weights": weights})
 
 
-def _neighbours(
-    case: Case, root: Any, X: Any, y: Any, rows: Any, targets: Any, noise: Noise | None = None
-) -> Any:
+def _neighbours(case: Case, root: Any, X: Any, y: Any, rows: Any, targets: Any) -> Any:
     settings = case.settings
     classify = settings["task"] == "classification"
-    options = {"k": settings["k"], "weighted": settings["weights"] == "distance", "noise": noise}
+    options = {"k": settings["k"], "weighted": settings["weights"] == "distance"}
     found = neighbours(X, y, rows, targets, classify=classify, root=root, **options)
     return found if classify else mse_score(found, _variance(targets), settings["score"])
 
@@ -277,18 +274,15 @@ def _neighbour_reference(case: Case, X: FloatArray, y: AnyArray) -> float:
 
 def _neighbour_truth(case: Case, X: FloatArray, y: AnyArray) -> Truth:
     codes, targets = _neighbour_codes(case, y)
-    labels = codes.tolist(), targets.tolist()
-    exact = [True]
+    names = codes.tolist(), targets.tolist()
+    classify = case.settings["task"] == "classification"
 
     def value_of(X: Any, rows: Any, y: Any, targets: Any) -> Any:
-        # Moved inputs are the ones after the first; rounding moves squared distances as well.
-        noise = None if exact else Noise(np.random.default_rng(len(X)))
-        exact.clear()
         # Labels are names, so only the features are moved.
-        y, targets = labels if case.settings["task"] == "classification" else (y, targets)
-        return _neighbours(case, mp.sqrt, X, y, rows, targets, noise)
+        y, targets = names if classify else (y, targets)
+        return _neighbours(case, mp.sqrt, X, y, rows, targets)
 
-    return true_value(X, codes, case.X_val, targets, value_of)
+    return true_jump(X, codes, case.X_val, targets, value_of)
 
 
 def _squares_overflow(case: Case) -> str:

@@ -1,7 +1,8 @@
 """Compare every utility with its references, case by case, and print a table.
 
 ``python -m tests.differential.run`` tries all cases. ``--family NAME --case NUMBER`` repeats one of
-them and prints what it is made of.
+them and prints what it is made of. ``--first N --count M`` tries M cases from number N on, which
+may be beyond those of `make fuzz`.
 """
 
 from __future__ import annotations
@@ -204,6 +205,7 @@ def main() -> int:
     parser.add_argument("--case", type=int)
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int)
     asked = parser.parse_args()
     chosen = {name: tried for name, tried in TRIED.items() if asked.family in name}
     if asked.case is not None:
@@ -218,7 +220,8 @@ def main() -> int:
     try:
         for name, (cases, attempt) in chosen.items():
             tally = tallies[name] = Tally()
-            for number in range(asked.first, int(cases * asked.share)):
+            end = int(cases * asked.share) if asked.count is None else asked.first + asked.count
+            for number in range(asked.first, end):
                 finding = attempt(number)
                 tally.add(finding)
                 if finding.outcome in TO_PRINT:

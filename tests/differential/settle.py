@@ -131,3 +131,30 @@ def true_value(
         return value - change, value + change
 
     return Truth(value, range_of)
+
+
+def true_jump(
+    X: FloatArray, y: FloatArray, rows: FloatArray, targets: FloatArray, value_of: ValueOf
+) -> Truth:
+    """Return the exact value of neighbours, which jumps where two records change places."""
+    with mp.workdps(DIGITS):
+        columns = [[mp.mpf(float(t)) for t in column] for column in (y, targets)]
+        value = float(value_of(exact_rows(X), exact_rows(rows), *columns))
+
+    def range_of() -> tuple[float, float]:
+        rng = np.random.default_rng(0)
+        largest = 0.0
+        with mp.workdps(DIGITS):
+            for _ in range(WIGGLES):
+                of_X, of_rows = map(np.sign, wiggles(rng, [X, rows]))
+                of_y, of_targets = (rng.choice([-1.0, 1.0], size=(len(t), 1)) for t in (y, targets))
+                moved = value_of(
+                    exact_rows(X, of_X),
+                    exact_rows(rows, of_rows),
+                    [row[0] for row in exact_rows(y[:, None], of_y)],
+                    [row[0] for row in exact_rows(targets[:, None], of_targets)],
+                )
+                largest = max(largest, abs(float(moved) - value))
+        return value - largest, value + largest
+
+    return Truth(value, range_of)

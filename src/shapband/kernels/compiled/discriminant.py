@@ -11,7 +11,8 @@ directions.
 hold half the digits of nearly dependent features. `_from_sums` bounds the error of the logits. If
 it is more than `SHARP`, the factor is made from those of the providers and from the differences of
 their means instead, by reflections, which lose no digits: L L' = sum_i L_i L_i' + sum_ci n_ci
-(m_ci - m_c) (m_ci - m_c)'. Its small singular values are dropped, as by scikit-learn's solver "svd".
+(m_ci - m_c) (m_ci - m_c)'. Its small singular values are dropped, as by scikit-learn's solver
+"svd".
 """
 
 import math
@@ -19,7 +20,7 @@ import math
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.class_scores import score_of, score_room
+from shapband.kernels.compiled.class_scores import BRIER, LOG_LOSS, score_of, score_room
 from shapband.kernels.compiled.lanes import OPTIONS
 from shapband.kernels.compiled.triangles import reduce_to_triangle
 
@@ -125,6 +126,9 @@ def _rows(summaries, inside, of_game, columns, codes, score, room):
     total = np.empty((classes + d, 1 + d))
     means, slopes = np.empty((classes, d)), np.zeros((classes, columns.shape[0]))
     logits = np.empty((classes, columns.shape[1]))
+    farthest = np.empty(d)
+    for f in range(d):
+        farthest[f] = np.abs(columns[f]).max()
     scores = np.empty(inside.shape[0])
     for r in range(inside.shape[0]):
         total[:] = 0.0
@@ -138,16 +142,18 @@ def _rows(summaries, inside, of_game, columns, codes, score, room):
         scores[r] = np.nan
         if not np.isfinite(total).all():
             continue
-        if _from_sums(total, means, columns, slopes):
+        if _from_sums(total, means, farthest, slopes):
             _write_logits(counts, means, columns, slopes, _first(counts), logits)
         else:
-            _from_factors(summaries[of_game[r]], inside[r], counts, means, columns, slopes, logits)
+            members = summaries[of_game[r]], inside[r]
+            smooth = score in (LOG_LOSS, BRIER)
+            _from_factors(members, counts, means, columns, farthest, smooth, slopes, logits)
         scores[r] = score_of(logits, codes, classes, score, room)
     return scores
 
 
 @njit(**OPTIONS)
-def _from_sums(total, means, columns, slopes):
+def _from_sums(total, means, farthest, slopes):
     """Write class means and slopes of the logits; return whether they are accurate."""
     classes, d = means.shape
     scatter = total[classes:, 1:]
@@ -175,31 +181,34 @@ def _from_sums(total, means, columns, slopes):
     if not pivot > CLEAR_PIVOT:
         return False
     _directions(total[:classes, 0], means, spread, scatter, slopes)
-    return OPERATIONS * EPS / (left * pivot) * _reach(means, columns, slopes) < SHARP
+    return OPERATIONS * EPS / (left * pivot) * _reach(means, farthest, slopes) < SHARP
 
 
 @njit(**OPTIONS)
-def _reach(means, columns, slopes):
+def _reach(means, farthest, slopes):
     """Largest sum of the sizes of the terms of a logit."""
+    classes, d = means.shape
     largest = 0.0
-    for c in range(means.shape[0]):
+    for c in range(classes):
         terms = 0.0
-        for f in range(means.shape[1]):
-            if slopes[c, f] != 0.0:
-                far = np.abs(columns[f]).max() + np.abs(means[:, f]).max()
-                terms += abs(slopes[c, f]) * far
+        for f in range(d):
+            far = farthest[f]
+            for other in range(classes):
+                far = max(far, abs(means[other, f]))
+            terms += 2.0 * abs(slopes[c, f]) * far
         largest = max(largest, terms)
     return largest
 
 
 @njit(**OPTIONS)
-def _from_factors(summaries, inside, counts, means, columns, slopes, logits):
+def _from_factors(members, counts, means, columns, farthest, smooth, slopes, logits):
     """Write the logits, from the providers' own means and factors.
 
-    A feature that is constant in all classes does not count.
+    A feature that is constant in all classes does not count. Scores that are smooth in the logits
+    need small differences of large ones; others count such differences as ties.
     """
-    _merge_means(summaries, inside, counts, means)
-    stacked = _stacked(summaries, inside, means)
+    _merge_means(members, counts, means)
+    stacked = _stacked(members, means)
     vary = _rows_that_are_not_zero(stacked)
     reduced = stacked[vary]
     reduce_to_triangle(reduced)
@@ -215,7 +224,7 @@ def _from_factors(summaries, inside, counts, means, columns, slopes, logits):
     first = _first(counts)
     _white_slopes(counts, means, vary, spread, whitener, first, slopes)
     _write_logits(counts, means, columns, slopes, first, logits)
-    if (counts > 0.0).sum() > 2 and EPS * _reach(means, columns, slopes) > SHARP:
+    if smooth and (counts > 0.0).sum() > 2 and EPS * _reach(means, farthest, slopes) > SHARP:
         _relative_to_the_best(counts, means, columns, vary, spread, whitener, slopes, logits)
 
 
@@ -248,8 +257,9 @@ def _rows_that_are_not_zero(matrix):
 
 
 @njit(**OPTIONS)
-def _merge_means(summaries, inside, counts, means):
+def _merge_means(members, counts, means):
     """Write the class means of a coalition from those of its members."""
+    summaries, inside = members
     classes, d = means.shape
     seen, origin = np.zeros(classes), np.zeros((classes, d))
     means[:] = 0.0
@@ -267,8 +277,9 @@ def _merge_means(summaries, inside, counts, means):
 
 
 @njit(**OPTIONS)
-def _stacked(summaries, inside, means):
+def _stacked(members, means):
     """The factors of all members, and the differences of their class means, side by side."""
+    summaries, inside = members
     classes, d = means.shape
     columns = 0
     for i in range(inside.shape[0]):
