@@ -1,11 +1,11 @@
 """Linear discriminant analysis of coalitions of providers, from sums over their records.
 
-A provider is summarised by an array (2 (C + d), 1 + d): first the number and the sum of the
+A provider is summarised by an array (3 C + 2 d, 1 + d): first the number and the sum of the
 standardised records of each of C classes, then the lower triangle of the products of all records,
-after a column of zeros; then the provider's own class means, and the triangular factor L of its
-scatter L L' about them, both after such a column. The sums of a coalition add up to class means and
-to the scatter within classes, which is scaled to unit diagonal. A Cholesky factor solves for the
-directions.
+after a column of zeros; then one record of each class, the provider's own class means relative to
+it, and the triangular factor L of its scatter L L' about them, all after such a column. The sums of
+a coalition add up to class means and to the scatter within classes, which is scaled to unit
+diagonal. A Cholesky factor solves for the directions.
 
 *Lost digits.* The scatter of values far from zero is a small difference of large sums, and products
 hold half the digits of nearly dependent features. `_from_sums` bounds the error of the logits. If
@@ -34,9 +34,9 @@ SMALLEST = 1e-4  # singular values of standardised rows that are dropped, as by 
 
 @njit(**OPTIONS)
 def class_scatter(X, codes, rows, mean, inv_scale, summaries, provider):
-    """Write a provider's summaries of the records rows (g, size) into (g, n, 2 (C + d), 1 + d)."""
+    """Write a provider's summaries of the records rows (g, size) into (g, n, 3 C + 2 d, 1 + d)."""
     d = X.shape[1]
-    classes = summaries.shape[2] // 2 - d
+    classes = (summaries.shape[2] - 2 * d) // 3
     z = np.empty(d)
     about, shift = np.empty((rows.shape[1], d)), np.empty((classes, d))
     for g in range(rows.shape[0]):
@@ -55,9 +55,9 @@ def class_scatter(X, codes, rows, mean, inv_scale, summaries, provider):
         _centre(X, codes, rows[g], inv_scale, last, summary[:classes, 0], shift, about)
         for c in range(classes):
             if last[c] >= 0:
-                at = (X[last[c]] - mean) * inv_scale
-                summary[classes + d + c, 1:] = at + shift[c]
-        _own_factor(about, summary[2 * classes + d :, 1:])
+                summary[classes + d + c, 1:] = (X[last[c]] - mean) * inv_scale
+        summary[2 * classes + d : 3 * classes + d, 1:] = shift
+        _own_factor(about, summary[3 * classes + d :, 1:])
 
 
 @njit(**OPTIONS)
@@ -122,7 +122,7 @@ def discriminant_rows(summaries, inside, of_game, columns, codes, score):
 @njit(**OPTIONS)
 def _rows(summaries, inside, of_game, columns, codes, score, room):
     d = summaries.shape[3] - 1
-    classes = summaries.shape[2] // 2 - d
+    classes = (summaries.shape[2] - 2 * d) // 3
     total = np.empty((classes + d, 1 + d))
     means, slopes = np.empty((classes, d)), np.zeros((classes, columns.shape[0]))
     logits = np.empty((classes, columns.shape[1]))
@@ -205,10 +205,13 @@ def _from_factors(members, counts, means, columns, farthest, smooth, slopes, log
     """Write the logits, from the providers' own means and factors.
 
     A feature that is constant in all classes does not count. Scores that are smooth in the logits
-    need small differences of large ones; others count such differences as ties.
+    need small differences of large ones; others count such differences as ties. If the first class
+    is far away, the others have large logits relative to it, so that smooth scores use logits
+    relative to the best class of a row.
     """
-    _merge_means(members, counts, means)
-    stacked = _stacked(members, means)
+    origins, offsets = _merged_means(members, counts, means.shape[1])
+    means[:] = origins + offsets
+    stacked = _stacked(members, origins, offsets)
     vary = _rows_that_are_not_zero(stacked)
     reduced = stacked[vary]
     reduce_to_triangle(reduced)
@@ -222,30 +225,32 @@ def _from_factors(members, counts, means, columns, farthest, smooth, slopes, log
         spread[f] = largest * length / math.sqrt(counts.sum())
     whitener = _whitener(factor)
     first = _first(counts)
-    _white_slopes(counts, means, vary, spread, whitener, first, slopes)
+    _white_slopes(counts, origins, offsets, vary, spread, whitener, first, slopes)
     _write_logits(counts, means, columns, slopes, first, logits)
     if smooth and (counts > 0.0).sum() > 2 and EPS * _reach(means, farthest, slopes) > SHARP:
-        _relative_to_the_best(counts, means, columns, vary, spread, whitener, slopes, logits)
+        best = _best(logits)
+        relative = np.empty(logits.shape)
+        for c in range(counts.size):
+            if np.any(best == c):
+                _white_slopes(counts, origins, offsets, vary, spread, whitener, c, slopes)
+                _write_logits(counts, means, columns, slopes, c, relative)
+                _copy_rows(best == c, relative, logits)
 
 
 @njit(**OPTIONS)
-def _relative_to_the_best(counts, means, columns, vary, spread, whitener, slopes, logits):
-    """Write logits relative to the class with the highest one, in every row.
-
-    If the first class is far away, the others have large logits relative to it, whose differences
-    would be lost.
-    """
+def _best(logits):
+    """The class with the highest logit in every row."""
     best = np.empty(logits.shape[1], np.int64)
     for r in range(best.size):
         best[r] = logits[:, r].argmax()
-    relative = np.empty(logits.shape)
-    for c in range(counts.size):
-        if counts[c] > 0.0 and np.any(best == c):
-            _white_slopes(counts, means, vary, spread, whitener, c, slopes)
-            _write_logits(counts, means, columns, slopes, c, relative)
-            for r in range(best.size):
-                if best[r] == c:
-                    logits[:, r] = relative[:, r]
+    return best
+
+
+@njit(**OPTIONS)
+def _copy_rows(chosen, new, logits):
+    for r in range(chosen.size):
+        if chosen[r]:
+            logits[:, r] = new[:, r]
 
 
 @njit(**OPTIONS)
@@ -257,30 +262,39 @@ def _rows_that_are_not_zero(matrix):
 
 
 @njit(**OPTIONS)
-def _merge_means(members, counts, means):
-    """Write the class means of a coalition from those of its members."""
+def _merged_means(members, counts, d):
+    """Class means of a coalition, as a record of each class and the offsets of the means from it.
+
+    Records may be far away from zero in units of their differences, which a sum would round.
+    """
     summaries, inside = members
-    classes, d = means.shape
-    seen, origin = np.zeros(classes), np.zeros((classes, d))
-    means[:] = 0.0
+    classes = counts.size
+    seen = np.zeros(classes)
+    origins, offsets = np.zeros((classes, d)), np.zeros((classes, d))
     for i in range(inside.shape[0]):
         for c in range(classes):
             held = summaries[i, c, 0] if inside[i] else 0.0
             if held > 0.0:
-                own = summaries[i, classes + d + c, 1:]
-                # Relative to the first mean, so that equal means merge without rounding.
                 if seen[c] == 0.0:
-                    origin[c] = own
-                means[c] += held / counts[c] * (own - origin[c])
+                    origins[c] = summaries[i, classes + d + c, 1:]
+                offsets[c] += held / counts[c] * _offset(summaries[i], origins[c], c)
                 seen[c] += held
-    means += origin
+    return origins, offsets
 
 
 @njit(**OPTIONS)
-def _stacked(members, means):
+def _offset(summary, origin, c):
+    """The mean of a provider's class c relative to a record."""
+    d = summary.shape[1] - 1
+    classes = (summary.shape[0] - 2 * d) // 3
+    return (summary[classes + d + c, 1:] - origin) + summary[2 * classes + d + c, 1:]
+
+
+@njit(**OPTIONS)
+def _stacked(members, origins, offsets):
     """The factors of all members, and the differences of their class means, side by side."""
     summaries, inside = members
-    classes, d = means.shape
+    classes, d = origins.shape
     columns = 0
     for i in range(inside.shape[0]):
         columns += (d + classes) * inside[i]
@@ -289,11 +303,11 @@ def _stacked(members, means):
     for i in range(inside.shape[0]):
         if not inside[i]:
             continue
-        stacked[:, first : first + d] = summaries[i, 2 * classes + d :, 1:]
+        stacked[:, first : first + d] = summaries[i, 3 * classes + d :, 1:]
         for c in range(classes):
             held = summaries[i, c, 0]
             if held > 0.0:
-                gap = summaries[i, classes + d + c, 1:] - means[c]
+                gap = _offset(summaries[i], origins[c], c) - offsets[c]
                 stacked[:, first + d + c] = math.sqrt(held) * gap
         first += d + classes
     return stacked
@@ -335,12 +349,13 @@ def _whitener(factor):
 
 
 @njit(**OPTIONS)
-def _white_slopes(counts, means, vary, spread, whitener, base, slopes):
+def _white_slopes(counts, origins, offsets, vary, spread, whitener, base, slopes):
     """Slopes of the logits of the classes that have records, minus those of the class base."""
     slopes[:] = 0.0
     for c in range(counts.size):
         if counts[c] > 0.0 and c != base:
-            shift = (means[c][vary] - means[base][vary]) / spread
+            gap = (origins[c] - origins[base]) + (offsets[c] - offsets[base])
+            shift = gap[vary] / spread
             for row in whitener:
                 part = (row * shift).sum()
                 for k in range(vary.size):

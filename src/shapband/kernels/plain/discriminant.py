@@ -23,9 +23,9 @@ def class_scatter(
     summaries: FloatArray,
     provider: int,
 ) -> None:
-    """Write a provider's summaries of the records rows (g, size) into (g, n, 2 (C + d), 1 + d)."""
+    """Write a provider's summaries of the records rows (g, size) into (g, n, 3 C + 2 d, 1 + d)."""
     d = X.shape[1]
-    classes = summaries.shape[2] // 2 - d
+    classes = (summaries.shape[2] - 2 * d) // 3
     Z = (X[rows] - mean) * inv_scale
     with_ones = np.concatenate([np.ones((*rows.shape, 1)), Z], axis=2)
     for c in range(classes):
@@ -40,9 +40,10 @@ def class_scatter(
             # Relative to the last record, so that the mean of equal numbers is that number.
             gaps = (own - own[-1]) * inv_scale
             shift = gaps.mean(axis=0)
-            summaries[g, provider, classes + d + c, 1:] = (own[-1] - mean) * inv_scale + shift
+            summaries[g, provider, classes + d + c, 1:] = (own[-1] - mean) * inv_scale
+            summaries[g, provider, 2 * classes + d + c, 1:] = shift
             about[codes[chosen] == c] = gaps - shift
-        summaries[g, provider, 2 * classes + d :, 1:] = _factor(about)
+        summaries[g, provider, 3 * classes + d :, 1:] = _factor(about)
 
 
 def _factor(about: FloatArray) -> FloatArray:
@@ -65,7 +66,7 @@ def discriminant_rows(
     A score is NaN if sums overflow; the utility refuses it.
     """
     d = summaries.shape[3] - 1
-    classes = summaries.shape[2] // 2 - d
+    classes = (summaries.shape[2] - 2 * d) // 3
     scores = np.zeros(len(inside))
     for r, (row, g) in enumerate(zip(inside, of_game, strict=True)):
         members = summaries[g][row.astype(bool)]
@@ -79,47 +80,54 @@ def discriminant_rows(
 
 
 def _logits(members: FloatArray, classes: int, columns: FloatArray, smooth: bool) -> FloatArray:
-    """Logits (C, n_val) from the summaries of a coalition's members (n, 2 (C + d), 1 + d).
+    """Logits (C, n_val) from the summaries of a coalition's members (n, 3 C + 2 d, 1 + d).
 
     Scores that are smooth in the logits need small differences of large ones; others count such
     differences as ties.
     """
-    counts, means, factor = _within(members, classes)
+    counts, origins, offsets, factor = _within(members, classes)
+    means = origins + offsets
     whitener = _whitener(factor, counts.sum())
     logits = np.full((classes, columns.shape[1]), -np.inf)
     held = np.flatnonzero(members[:, :classes, 0].sum(axis=0))
-    logits[held] = _relative_to(0, counts, means, whitener, columns)
+    gaps = [(origins - o) + (offsets - f) for o, f in zip(origins, offsets, strict=True)]
+    logits[held] = _relative_to(0, counts, means, gaps[0] @ whitener.T @ whitener, columns)
     best = logits[held].argmax(axis=0)
     for place in np.unique(best) if smooth else ():
         # Relative to the best class, logits that count are small and have all digits.
-        relative = _relative_to(place, counts, means, whitener, columns)
+        slopes = gaps[place] @ whitener.T @ whitener
+        relative = _relative_to(place, counts, means, slopes, columns)
         logits[np.ix_(held, best == place)] = relative[:, best == place]
     return logits
 
 
 def _relative_to(
-    base: int, counts: FloatArray, means: FloatArray, whitener: FloatArray, columns: FloatArray
+    base: int, counts: FloatArray, means: FloatArray, slopes: FloatArray, columns: FloatArray
 ) -> FloatArray:
     """Logits of the classes that have records, minus those of the class at `base`."""
-    slopes = (means - means[base]) @ whitener.T @ whitener
     constants = np.log(counts / counts[base]) - 0.5 * ((means + means[base]) * slopes).sum(axis=1)
     return np.asarray(constants[:, None] + slopes @ columns)
 
 
-def _within(members: FloatArray, classes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Counts and means of the classes that have records, and a factor of the scatter."""
+def _within(
+    members: FloatArray, classes: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Counts and means of the classes that have records, and a factor of the scatter.
+
+    A mean is a record and an offset from it.
+    """
     d = members.shape[2] - 1
     held = np.flatnonzero(members[:, :classes, 0].sum(axis=0))
     counts = members[:, held, 0].sum(axis=0)
-    means, rows = np.empty((len(held), d)), []
+    origins, offsets, rows = np.empty((len(held), d)), np.empty((len(held), d)), []
     for place, c in enumerate(held):
-        inside = members[:, c, 0] > 0
-        own, weights = members[inside, classes + d + c, 1:], members[inside, c, :1]
-        # Relative to the first mean, so that equal means merge without rounding.
-        means[place] = own[0] + (weights * (own - own[0])).sum(axis=0) / counts[place]
-        rows.append(np.sqrt(weights) * (own - means[place]))
-    rows.extend(one[2 * classes + d :, 1:].T for one in members)
-    return counts, means, _factor(np.concatenate(rows))
+        inside, weights = members[members[:, c, 0] > 0], members[members[:, c, 0] > 0, c, :1]
+        origins[place] = inside[0, classes + d + c, 1:]
+        own = inside[:, classes + d + c, 1:] - origins[place] + inside[:, 2 * classes + d + c, 1:]
+        offsets[place] = (weights * own).sum(axis=0) / counts[place]
+        rows.append(np.sqrt(weights) * (own - offsets[place]))
+    rows.extend(one[3 * classes + d :, 1:].T for one in members)
+    return counts, origins, offsets, _factor(np.concatenate(rows))
 
 
 def _whitener(factor: FloatArray, count: float) -> FloatArray:
