@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,6 +79,11 @@ class ClassSumsUtility(MergeableUtility):
     @abstractmethod
     def _scores(self, games: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
         """Scores of coalitions given as rows of members; any number without records."""
+
+    @property
+    def labels(self) -> list[Any]:
+        labels: list[Any] = self._labels.tolist()
+        return labels
 
     def check_batch(self, batch: Batch) -> None:
         check_distances(batch.numeric(), *self._units_of_rows)

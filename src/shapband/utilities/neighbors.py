@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -122,6 +122,10 @@ class NeighborUtility(MergeableUtility):
     @property
     def exact_up_to(self) -> int:
         return 15 if self._k == 1 else 11
+
+    @property
+    def labels(self) -> list[Any] | None:
+        return None if self._labels is None else self._labels.tolist()
 
     def check_batch(self, batch: Batch) -> None:
         self._scaled(batch.numeric(), "the records")

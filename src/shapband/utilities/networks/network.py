@@ -107,6 +107,11 @@ class NetworkUtility(Utility):
             empty=self.empty,
         )
 
+    @property
+    def labels(self) -> list[Any]:
+        labels: list[Any] = self._labels.tolist()
+        return labels
+
     def check_batch(self, batch: Batch) -> None:
         if batch.is_frame:
             batch.numeric()
