@@ -27,6 +27,7 @@ from tests.differential.cases import Case
 from tests.differential.families import FAMILIES, Family
 from tests.differential.settle import OPERATIONS, Truth, close, verdict
 from tests.differential.solvers import added_up, solved
+from tests.differential.valuations import played
 
 NEARLY_DEPENDENT = 1e-4  # eigenvalue of correlations below which sums of products lose digits
 SECONDS = 5.0  # of computing, after which the exact score of a coalition is given up
@@ -187,6 +188,7 @@ TRIED: dict[str, tuple[int, Callable[[int], Finding]]] = {
     **{family.name: (family.cases, partial(_by_case, family)) for family in FAMILIES},
     "additive": (1500, partial(_by_fractions, added_up)),
     "solvers": (5000, partial(_by_fractions, solved)),
+    "valuations": (300, partial(_by_fractions, played)),
 }
 
 

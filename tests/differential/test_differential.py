@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 import shapband as sb
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.seeds import Seeds
-from tests.differential import classifiers, run
+from tests.differential import classifiers, run, valuations
 from tests.differential.cases import classes_case
 from tests.differential.exact import exact_rows
 from tests.differential.families import FAMILIES
@@ -31,6 +32,7 @@ FEW = {
     "networks": 5,
     "additive": 20,
     "solvers": 20,
+    "valuations": 10,
 }
 
 
@@ -99,6 +101,13 @@ def test_a_wrong_value_is_found_out():
     assert verdict(0.6, 0.5, exact) == "ours wrong"
     assert verdict(math.nan, 0.5, exact) == "ours wrong"
     assert verdict(0.6, 0.5, Truth(0.5, lambda: (0.3, 0.7))) == "ill-posed"
+
+
+def test_a_wrong_valuation_is_found_out(monkeypatch):
+    right = valuations.GAMES[0]
+    wrong = replace(right, score=lambda *records: right.score(*records) + 1e-6)
+    monkeypatch.setattr(valuations, "GAMES", (wrong,))
+    assert valuations.played(0)[0] == "ours wrong"
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
