@@ -327,14 +327,6 @@ def _weakest_of_linear(case: Case, X: FloatArray, _: AnyArray) -> float:
     return weakest_eigenvalue(X, alpha, dependent(X.shape, alpha))
 
 
-def _weakest_of_discriminant(_: Case, X: FloatArray, y: AnyArray) -> float:
-    within = X.copy()
-    for label in np.unique(y):
-        within[y == label] -= X[y == label][0]
-        within[y == label] -= within[y == label].mean(axis=0)
-    return weakest_eigenvalue(within, 0.0, classifiers.SMALLEST**2 / 2)
-
-
 def _neighbour_family(name: str, cases: int) -> Family:
     return Family(
         name,
@@ -356,7 +348,7 @@ FAMILIES: tuple[Family, ...] = (
     _classifier(
         "discriminant", 2500, partial(_with_score, classes_case, "discriminant"), sb.LDAUtility,
         classifiers.discriminant, exact.discriminant,
-        partial(_first_of, (_label_missing, _too_far)), weakest=_weakest_of_discriminant,
+        partial(_first_of, (_label_missing, _too_far)),
     ),
     _regression("least squares", 3000, partial(_mse_case, "least squares")),
     _regression("ridge", 2000, _ridge_case),

@@ -61,7 +61,21 @@ FOUND = {
         443: "few records that are dependent up to rounding",
     },
     "ridge": {20: "a provider far away", 238: "one penalty on scales 1e190 apart"},
-    "logistic": {55: "records 1e9 deviations away", 78: "a feature constant in a coalition"},
+    "logistic": {
+        55: "records 1e9 deviations away",
+        78: "a feature constant in a coalition",
+        1123: "a duplicate feature with a weak penalty",
+    },
+    "discriminant": {
+        278: "a small difference between two classes that are far from the first",
+        1258: "nearly dependent features, whose products hold half of their digits",
+        1525: "records that differ by far less than the validation rows",
+        26191: "class means that are rounded, far from the validation rows",
+    },
+    "naive Bayes": {
+        5490: "a tie that depended on the units of the features",
+        4742: "a small difference between two classes, with a feature that a third one has",
+    },
 }
 
 
