@@ -15,7 +15,7 @@ from typing import Any, Literal
 import mpmath as mp
 import numpy as np
 
-from shapband._typing import FloatArray
+from shapband._typing import AnyArray, FloatArray
 from tests.differential.exact import DIGITS, Matrix, exact_rows
 from tests.differential.scores import class_score
 
@@ -68,6 +68,18 @@ def wiggles(rng: np.random.Generator, blocks: Sequence[FloatArray]) -> list[Floa
     return np.split(moves, np.cumsum([len(block) for block in blocks])[:-1])
 
 
+def neighbours_of(rng: np.random.Generator, blocks: Sequence[FloatArray]) -> list[FloatArray]:
+    """Numbers that are the same or the next float on either side; equal ones of a column agree."""
+    moves = wiggles(rng, blocks)
+    return [_next(block, np.rint(1.5 * move)) for block, move in zip(blocks, moves, strict=True)]
+
+
+def _next(numbers: FloatArray, side: AnyArray) -> FloatArray:
+    """The next float above where side is 1 and below where it is -1; 0 stays 0."""
+    moved = np.nextafter(numbers, np.where(side > 0, np.inf, -np.inf))
+    return np.asarray(np.where((side == 0) | (numbers == 0), numbers, moved))
+
+
 LogitsOf = Callable[[Matrix, Matrix], Matrix]
 
 
@@ -89,8 +101,7 @@ def true_class_score(
         found = [value]
         with mp.workdps(DIGITS):
             for _ in range(WIGGLES):
-                of_X, of_rows = map(np.sign, wiggles(rng, [X, rows]))
-                moved = logits_of(exact_rows(X, of_X), exact_rows(rows, of_rows))
+                moved = logits_of(*map(exact_rows, neighbours_of(rng, [X, rows])))
                 found.append(float(class_score(moved, true, n_labels, score, mp)))
         largest = max(abs(one - value) for one in found)
         return value - largest, value + largest
@@ -137,8 +148,9 @@ def true_jump(
     X: FloatArray, y: FloatArray, rows: FloatArray, targets: FloatArray, value_of: ValueOf
 ) -> Truth:
     """Return the exact value of neighbours, which jumps where two records change places."""
+    of = (y, targets)
     with mp.workdps(DIGITS):
-        columns = [[mp.mpf(float(t)) for t in column] for column in (y, targets)]
+        columns = (exact_rows(t[None])[0] for t in of)
         value = float(value_of(exact_rows(X), exact_rows(rows), *columns))
 
     def range_of() -> tuple[float, float]:
@@ -146,14 +158,10 @@ def true_jump(
         largest = 0.0
         with mp.workdps(DIGITS):
             for _ in range(WIGGLES):
-                of_X, of_rows = map(np.sign, wiggles(rng, [X, rows]))
-                of_y, of_targets = (rng.choice([-1.0, 1.0], size=(len(t), 1)) for t in (y, targets))
-                moved = value_of(
-                    exact_rows(X, of_X),
-                    exact_rows(rows, of_rows),
-                    [row[0] for row in exact_rows(y[:, None], of_y)],
-                    [row[0] for row in exact_rows(targets[:, None], of_targets)],
-                )
+                X_and_rows = map(exact_rows, neighbours_of(rng, [X, rows]))
+                # No rule asks whether targets are equal, so they move one by one.
+                columns = (exact_rows(_next(t, rng.integers(-1, 2, len(t)))[None])[0] for t in of)
+                moved = value_of(*X_and_rows, *columns)
                 largest = max(largest, abs(float(moved) - value))
         return value - largest, value + largest
 
