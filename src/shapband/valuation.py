@@ -23,6 +23,7 @@ from shapband.moments.errors import error_parts
 from shapband.moments.participation import participation_parts, takes_part_at_random
 from shapband.sampling.distinct import repeated
 from shapband.sampling.shared import Shared
+from shapband.sampling.targets import OddLabel
 from shapband.text import valuation_html, valuation_text
 
 if TYPE_CHECKING:
@@ -73,6 +74,9 @@ class Valuation:
         memory or in pools; columns such as an identifier, and last digits, may differ
     one_target : providers whose records all have the same target, such as one class, unless all
         records have it; found where `shared_records` are
+    odd_labels : providers with a label that neither another provider nor a validation row has,
+        and without one that all of these have, with both labels as texts; found where
+        `shared_records` are, for classifiers whose utility knows the labels of validation rows
     target : what the moments are moments of
     target_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     stopped : why no further games were played
@@ -114,6 +118,7 @@ class Valuation:
     distinct_records: FloatArray | None = None
     shared_records: tuple[Shared, ...] = ()
     one_target: tuple[str, ...] = ()
+    odd_labels: tuple[OddLabel, ...] = ()
 
     @property
     def n_games(self) -> int:
@@ -326,6 +331,7 @@ class Valuation:
             "distinct_records": None if distinct is None else to_numbers(distinct),
             "shared_records": [pair.to_list() for pair in self.shared_records],
             "one_target": list(self.one_target),
+            "odd_labels": [list(one) for one in self.odd_labels],
             "target": self.target,
             "target_code": self.target_code,
             "stopped": self.stopped,
@@ -364,6 +370,7 @@ class Valuation:
             distinct_records=None if distinct is None else to_array(distinct),
             shared_records=tuple(Shared.of(pair) for pair in document.get("shared_records", ())),
             one_target=tuple(document.get("one_target", ())),
+            odd_labels=tuple(OddLabel(*one) for one in document.get("odd_labels", ())),
         )
 
     def report(self, path: str | os.PathLike[str], *, payouts: Payouts | None = None) -> None:

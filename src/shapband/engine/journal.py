@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from shapband.sampling.base import Realisation
 from shapband.sampling.participation import Participation
 from shapband.sampling.shared import Shared
+from shapband.sampling.targets import OddLabel
 from shapband.solvers.base import Solution
 
 
@@ -21,6 +22,7 @@ class GameJournal(ABC):
         participation: Participation | None,
         shared: tuple[Shared, ...],
         one_target: tuple[str, ...],
+        odd_labels: tuple[OddLabel, ...],
     ) -> None:
         """Record what the games are, for readers of the unfinished run.
 
@@ -31,6 +33,7 @@ class GameJournal(ABC):
         participation : who takes part, or None for everybody
         shared : providers with many records in common
         one_target : providers whose records all have the same target
+        odd_labels : providers with a label of their own instead of one that all others have
         """
 
     @abstractmethod
@@ -60,6 +63,7 @@ class NullGames(GameJournal):
         participation: Participation | None,
         shared: tuple[Shared, ...],
         one_target: tuple[str, ...],
+        odd_labels: tuple[OddLabel, ...],
     ) -> None:
         """Do nothing."""
 

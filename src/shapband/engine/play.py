@@ -33,7 +33,7 @@ from shapband.records import Batch
 from shapband.sampling.base import Realisation
 from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.participation import Participation, Presence
-from shapband.sampling.targets import one_target
+from shapband.sampling.targets import odd_labels, one_target
 from shapband.solvers.base import Solution
 from shapband.valuation import Stopped, Valuation
 
@@ -109,11 +109,12 @@ def play(
         stocks = known_stocks(plan, realisation)
         shared = find_copies(plan, realisation, stocks)
         single = one_target(plan.names, stocks)
+        odd = odd_labels(plan.names, stocks, plan.utility.labels)
         if plan.presence is not None:
             access.ask_only(plan.presence.table)
         session = _Session(plan, realisation, access, journal, workers, started, stocks)
         target = described_target(realisation, plan.participation)
-        journal.begin(realisation, target, plan.participation, shared, single)
+        journal.begin(realisation, target, plan.participation, shared, single, odd)
         with single_threaded_blas(mergeable=plan.utility.mergeable):
             stopped = _played(session, watch, keep_interrupted=keep_interrupted)
     moments = session.fold.moments()
@@ -129,6 +130,7 @@ def play(
         distinct_records=realisation.distinct_records,
         shared_records=shared,
         one_target=single,
+        odd_labels=odd,
         target=target,
         target_code=realisation.target_code,
         stopped=stopped.reason,

@@ -126,6 +126,9 @@ def check_valuation(valuation: Valuation, manifest: Mapping[str, Any]) -> None:
         raise ValueError("a number of distinct records is out of bounds")
     if not all(name in names for name in valuation.one_target):
         raise ValueError("one target is told of others than its providers")
+    if not all(one.name in names for one in valuation.odd_labels):
+        raise ValueError("labels are told of others than its providers")
+    check_texts([text for one in valuation.odd_labels for text in one])
     for pair in valuation.shared_records:
         if pair.one not in names or pair.other not in names:
             raise ValueError("records are shared by others than its providers")

@@ -25,6 +25,7 @@ from shapband.sampling.base import PoolDesign
 from shapband.sampling.participation import Presence
 from shapband.sampling.participations import OWN, from_plain
 from shapband.sampling.shared import Shared
+from shapband.sampling.targets import OddLabel
 from shapband.seeds import Seeds
 from shapband.valuation import Valuation
 
@@ -235,6 +236,7 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         distinct_records=None if distinct is None else np.array(distinct, dtype=np.float64),
         shared_records=tuple(Shared.of(pair) for pair in facts.get("shared_records", ())),
         one_target=tuple(facts.get("one_target", ())),
+        odd_labels=tuple(OddLabel(*one) for one in facts.get("odd_labels", ())),
     )
     check_valuation(valuation, store.manifest)
     return valuation

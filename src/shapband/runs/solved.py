@@ -19,6 +19,7 @@ from shapband.sampling.base import Realisation
 from shapband.sampling.participation import Participation
 from shapband.sampling.participations import to_plain
 from shapband.sampling.shared import Shared
+from shapband.sampling.targets import OddLabel
 from shapband.solvers.base import Solution
 
 TABLE = (
@@ -71,6 +72,7 @@ class StoredGames(GameJournal):
         participation: Participation | None,
         shared: tuple[Shared, ...],
         one_target: tuple[str, ...],
+        odd_labels: tuple[OddLabel, ...],
     ) -> None:
         pools, design = realisation.pool_sizes, realisation.design
         distinct = realisation.distinct_records
@@ -90,6 +92,8 @@ class StoredGames(GameJournal):
             facts["shared_records"] = [pair.to_list() for pair in shared]
         if one_target:
             facts["one_target"] = list(one_target)
+        if odd_labels:
+            facts["odd_labels"] = [list(one) for one in odd_labels]
         if self._ledger.noted("games") != facts:
             self._ledger.note("games", facts)
 
