@@ -27,16 +27,17 @@ def naive_bayes(
     """Gaussian naive Bayes, as scikit-learn's `GaussianNB` defines it."""
     logits = frequencies(class_of, n_classes, len(rows))
     extra = var_smoothing * max(_variance(column) for column in X.T)
+    held = np.unique(class_of)
+    logits -= logits[:, held[:1]]
     if extra == 0:
         return logits
-    held = np.unique(class_of)
     for f, column in enumerate(X.T):
         of_class = [column[class_of == c] for c in held]
         means = np.array([own.mean() if np.ptp(own) else own[0] for own in of_class])
         variances = np.array([_variance(own) for own in of_class]) + extra
         if (means == means[0]).all() and (variances == variances[0]).all():
             continue  # the same for all classes, so that logits would only be larger
-        logits[:, held] -= 0.5 * np.log(variances)
+        logits[:, held] -= 0.5 * np.log(variances / variances[0])  # without units
         logits[:, held] -= 0.5 * ((rows[:, f, None] - means) / np.sqrt(variances)) ** 2
     return logits
 
@@ -56,7 +57,7 @@ def discriminant(X: FloatArray, class_of: AnyArray, n_classes: int, rows: FloatA
     largest = np.abs(within).max(axis=0)
     vary = largest > 0
     if not vary.any():
-        return logits
+        return logits - logits[:, held[:1]]
     unit = largest[vary] * np.sqrt(((within[:, vary] / largest[vary]) ** 2).mean(axis=0))
     _, singular, directions = np.linalg.svd(
         within[:, vary] / unit / np.sqrt(len(X)), full_matrices=False
@@ -67,4 +68,4 @@ def discriminant(X: FloatArray, class_of: AnyArray, n_classes: int, rows: FloatA
     projected = (rows - centre)[:, vary] / unit @ transform
     of_means = (means - centre)[:, vary] / unit @ transform
     logits[:, held] += projected @ of_means.T - 0.5 * (of_means**2).sum(axis=1)
-    return logits
+    return logits - logits[:, held[:1]]  # relative to the first class, which decides ties

@@ -54,9 +54,10 @@ def naive_bayes(
     priors = _frequencies(class_of, n_classes)
     d = len(rows[0])
     extra = mp.mpf(var_smoothing) * max(_variance([x[f] for x in X]) for f in range(d))
+    held = sorted(set(class_of))
+    priors = [prior - priors[held[0]] for prior in priors]
     if extra == 0:
         return [list(priors) for _ in rows]
-    held = sorted(set(class_of))
     logits = [list(priors) for _ in rows]
     for f in range(d):
         of_class = [[x[f] for x, k in zip(X, class_of, strict=True) if k == c] for c in held]
@@ -65,7 +66,7 @@ def naive_bayes(
         if means.count(means[0]) == variances.count(variances[0]) == len(held):
             continue  # the same for all classes, so that logits would only be larger
         for c, mean, variance in zip(held, means, variances, strict=True):
-            half = mp.log(variance) / 2
+            half = mp.log(variance / variances[0]) / 2  # without units, as the logits of ties
             for r, row in enumerate(rows):
                 logits[r][c] -= half + (row[f] - mean) ** 2 / variance / 2
     return logits
@@ -84,7 +85,7 @@ def discriminant(X: Matrix, class_of: Sequence[int], n_classes: int, rows: Matri
     ]
     vary = [f for f in range(d) if variances[f] > 0]
     if not vary:
-        return [list(priors) for _ in rows]
+        return relative_to_first([list(priors) for _ in rows])
     spread = [mp.sqrt(variances[f]) for f in vary]
     standard = [
         [(x[f] - means[c][f]) / s for f, s in zip(vary, spread, strict=True)]
@@ -113,7 +114,13 @@ def discriminant(X: Matrix, class_of: Sequence[int], n_classes: int, rows: Matri
             to = centres[c]
             inner = mp.fsum(a * b for a, b in zip(at, to, strict=True))
             logits[r][c] = priors[c] + inner - mp.fsum(b * b for b in to) / 2
-    return logits
+    return relative_to_first(logits)
+
+
+def relative_to_first(logits: Matrix) -> Matrix:
+    """Logits minus those of the first class that has records, as discriminant analysis has them."""
+    first = next(c for c, logit in enumerate(logits[0]) if mp.isfinite(logit))
+    return [[logit - row[first] for logit in row] for row in logits]
 
 
 def as_floats(matrix: Matrix) -> FloatArray:

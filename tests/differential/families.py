@@ -23,7 +23,6 @@ from tests.differential.exact import Matrix
 from tests.differential.logistic import exact_logistic, logistic
 from tests.differential.networks import network_case, network_reference, network_truth
 from tests.differential.regressions import (
-    Noise,
     exact_least_squares_mse,
     is_dependent,
     least_squares_mse,
@@ -48,8 +47,6 @@ class Family:
     reference : the value of a coalition's records in float64
     truth : the exact value
     refusal : the reason for which an error is right, as computed from the case; "" for none
-    weakest : the smallest eigenvalue of correlations that counts in a coalition, for utilities that
-        document an accuracy of about 1e-16 over it; 1 for others
     undecidable : whether rounding of the records may decide the fit of a coalition,
         for utilities that document an error then
     """
@@ -61,7 +58,6 @@ class Family:
     reference: Callable[[Case, FloatArray, AnyArray], float]
     truth: Callable[[Case, FloatArray, AnyArray], Truth]
     refusal: Callable[[Case], str]
-    weakest: Callable[[Case, FloatArray, AnyArray], float] = lambda *_: 1.0
     undecidable: Callable[[Case, FloatArray], bool] = lambda *_: False
 
 
@@ -235,9 +231,7 @@ def _linear_truth(case: Case, X: FloatArray, y: FloatArray) -> Truth:
     def value_of(X: Any, rows: Any, y: Any, targets: Any) -> Any:
         return _linear(case, exact_least_squares_mse, X, y, rows, targets)
 
-    # Fits that rounding would change are made in 32 digits, so no more than the last digit of the
-    # records is granted.
-    return true_value(X, y, case.X_val, case.y_val, value_of, operations=1.0)
+    return true_value(X, y, case.X_val, case.y_val, value_of)
 
 
 def _neighbour_case(name: str, number: int) -> Case:
@@ -250,12 +244,10 @@ def _neighbour_case(name: str, number: int) -> Case:
     return replace(case, settings={**case.settings, "k": k, "task": task, "weights": weights})
 
 
-def _neighbours(
-    case: Case, root: Any, X: Any, y: Any, rows: Any, targets: Any, noise: Noise | None = None
-) -> Any:
+def _neighbours(case: Case, root: Any, X: Any, y: Any, rows: Any, targets: Any) -> Any:
     settings = case.settings
     classify = settings["task"] == "classification"
-    options = {"k": settings["k"], "weighted": settings["weights"] == "distance", "noise": noise}
+    options = {"k": settings["k"], "weighted": settings["weights"] == "distance"}
     found = neighbours(X, y, rows, targets, classify=classify, root=root, **options)
     return found if classify else mse_score(found, _variance(targets), settings["score"])
 
@@ -279,16 +271,13 @@ def _neighbour_reference(case: Case, X: FloatArray, y: AnyArray) -> float:
 
 def _neighbour_truth(case: Case, X: FloatArray, y: AnyArray) -> Truth:
     codes, targets = _neighbour_codes(case, y)
-    labels = codes.tolist(), targets.tolist()
-    exact = [True]
+    names = codes.tolist(), targets.tolist()
+    classify = case.settings["task"] == "classification"
 
     def value_of(X: Any, rows: Any, y: Any, targets: Any) -> Any:
-        # Moved inputs are the ones after the first; rounding moves squared distances as well.
-        noise = None if exact else Noise(np.random.default_rng(len(X)))
-        exact.clear()
         # Labels are names, so only the features are moved.
-        y, targets = labels if case.settings["task"] == "classification" else (y, targets)
-        return _neighbours(case, mp.sqrt, X, y, rows, targets, noise)
+        y, targets = names if classify else (y, targets)
+        return _neighbours(case, mp.sqrt, X, y, rows, targets)
 
     return true_value(X, codes, case.X_val, targets, value_of)
 
@@ -332,14 +321,6 @@ def _too_large(case: Case) -> str:
     return "a value is beyond 1e75" if not np.nanmax(np.abs(values)) < 0.5e75 else ""
 
 
-def _weakest_of_discriminant(_: Case, X: FloatArray, y: AnyArray) -> float:
-    within = X.copy()
-    for label in np.unique(y):
-        within[y == label] -= X[y == label][0]
-        within[y == label] -= within[y == label].mean(axis=0)
-    return weakest_eigenvalue(within, 0.0, classifiers.SMALLEST**2 / 2)
-
-
 def _neighbour_family(name: str, cases: int) -> Family:
     return Family(
         name,
@@ -361,7 +342,7 @@ FAMILIES: tuple[Family, ...] = (
     _classifier(
         "discriminant", 2500, partial(_with_score, classes_case, "discriminant"), sb.LDAUtility,
         classifiers.discriminant, exact.discriminant,
-        partial(_first_of, (_label_missing, _too_far)), weakest=_weakest_of_discriminant,
+        partial(_first_of, (_label_missing, _too_far)),
     ),
     _regression("least squares", 3000, partial(_mse_case, "least squares")),
     _regression("ridge", 2000, _ridge_case),

@@ -13,6 +13,7 @@ import numpy as np
 
 from shapband._typing import AnyArray, FloatArray
 from tests.differential.exact import Matrix
+from tests.differential.scores import TIE
 
 # Documented: eigenvalues of correlations, relative to the largest, below which features count as
 # dependent. With no more records than features, the records themselves are fitted, and dependence
@@ -20,7 +21,6 @@ from tests.differential.exact import Matrix
 DEPENDENT, DEPENDENT_RECORDS = 1e-10, 1e-20
 CONSTANT = 1e-13  # documented: a feature whose range is less, relative to its size, is constant
 VANISHING = 1e-154  # documented: smaller differences, in units of the largest number, count as 0
-ROUNDED = 2.0**-50  # of a sum of up to six squares
 
 
 def least_squares_mse(
@@ -173,20 +173,6 @@ def _least_norm(gram: Any, right: Sequence[Any], unit: Sequence[Any], smallest: 
     ]
 
 
-class Noise:
-    """Rounding errors of squared distances; equal ones have the same error."""
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
-        self._found: dict[Any, Any] = {}
-
-    def on(self, distance: Any) -> Any:
-        if distance not in self._found:
-            move = float(self._rng.uniform(-1, 1))
-            self._found[distance] = distance * (1 + ROUNDED * mp.mpf(move))
-        return self._found[distance]
-
-
 def neighbours(
     X: Sequence[Sequence[Any]],
     y: Sequence[Any],
@@ -197,14 +183,15 @@ def neighbours(
     weighted: bool,
     classify: bool,
     root: Any,
-    noise: Noise | None = None,
 ) -> Any:
-    """Accuracy or mean squared error of the k nearest; equal distances by the smaller target."""
+    """Accuracy or mean squared error of the k nearest; equal distances by the smaller target.
+
+    Documented: weighted votes that differ by less than `TIE` of the largest are tied.
+    """
     total: Any = 0
     least = VANISHING * max(abs(x) for row in rows for x in row)
     for row, target in zip(rows, targets, strict=True):
         far = [sum(_square(a - b, least) for a, b in zip(x, row, strict=True)) for x in X]
-        far = far if noise is None else [noise.on(distance) for distance in far]
         nearest = sorted(zip(far, y, strict=True))[:k]
         weights: list[Any] = [1] * len(nearest)
         if weighted:
@@ -217,8 +204,8 @@ def neighbours(
             votes: dict[Any, Any] = {}
             for weight, (_, label) in zip(weights, nearest, strict=True):
                 votes[label] = votes.get(label, 0) + weight
-            most = max(votes.values())
-            total += min(label for label, n in votes.items() if n == most) == target
+            least_votes = max(votes.values()) * (1 - TIE if weighted else 1)
+            total += min(label for label, n in votes.items() if n >= least_votes) == target
         else:
             mean = sum(w * t for w, (_, t) in zip(weights, nearest, strict=True)) / sum(weights)
             total += (mean - target) ** 2

@@ -2,8 +2,8 @@
 
 The exact score of a coalition is computed from the input floats. It is also computed for inputs
 that differ in their last digit, equal numbers of a column staying equal. A case is *ill-posed* if
-such inputs move the exact logits so much that the score in question lies between the worst and the
-best score of the moved logits: no float64 program can be expected to give more digits.
+the exact score of such inputs is as far away as the score in question: no float64 program can be
+expected to give more digits.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from typing import Any, Literal
 import mpmath as mp
 import numpy as np
 
-from shapband._typing import FloatArray
+from shapband._typing import AnyArray, FloatArray
 from tests.differential.exact import DIGITS, Matrix, exact_rows
 from tests.differential.scores import class_score
 
 TOLERANCE = 1e-9  # of values up to 1; relative to larger ones
-WIGGLES = 2  # inputs that differ in their last digit
-# Rounding errors of a sound algorithm are those of a few dozen operations on every number.
-OPERATIONS = 64.0
+WIGGLES = 16  # inputs that differ in their last digit
 
 Verdict = Literal["equal", "reference wrong", "ill-posed", "ours wrong"]
 
@@ -68,6 +66,18 @@ def wiggles(rng: np.random.Generator, blocks: Sequence[FloatArray]) -> list[Floa
     return np.split(moves, np.cumsum([len(block) for block in blocks])[:-1])
 
 
+def neighbours_of(rng: np.random.Generator, blocks: Sequence[FloatArray]) -> list[FloatArray]:
+    """Numbers that are the same or the next float on either side; equal ones of a column agree."""
+    moves = wiggles(rng, blocks)
+    return [_next(block, np.rint(1.5 * move)) for block, move in zip(blocks, moves, strict=True)]
+
+
+def _next(numbers: FloatArray, side: AnyArray) -> FloatArray:
+    """The next float above where side is 1 and below where it is -1; 0 stays 0."""
+    moved = np.nextafter(numbers, np.where(side > 0, np.inf, -np.inf))
+    return np.asarray(np.where((side == 0) | (numbers == 0), numbers, moved))
+
+
 LogitsOf = Callable[[Matrix, Matrix], Matrix]
 
 
@@ -81,77 +91,44 @@ def true_class_score(
 ) -> Truth:
     """Return the exact score of a classifier, given the function from records to logits."""
     with mp.workdps(DIGITS):
-        exact = logits_of(exact_rows(X), exact_rows(rows))
-        value = float(class_score(exact, true, n_labels, score, mp))
+        logits = logits_of(exact_rows(X), exact_rows(rows))
+        value = float(class_score(logits, true, n_labels, score, mp))
 
     def range_of() -> tuple[float, float]:
         rng = np.random.default_rng(0)
+        found = [value]
         with mp.workdps(DIGITS):
-            moved = []
             for _ in range(WIGGLES):
-                of_X, of_rows = wiggles(rng, [X, rows])
-                moved.append(logits_of(exact_rows(X, of_X), exact_rows(rows, of_rows)))
-            worst, best = (
-                float(class_score(_shifted(exact, moved, true, sign), true, n_labels, score, mp))
-                for sign in (-1, 1)
-            )
-        return min(value, worst, best), max(value, worst, best)
+                moved = logits_of(*map(exact_rows, neighbours_of(rng, [X, rows])))
+                found.append(float(class_score(moved, true, n_labels, score, mp)))
+        largest = max(abs(one - value) for one in found)
+        return value - largest, value + largest
 
     return Truth(value, range_of)
-
-
-def _shifted(exact: Matrix, moved: Sequence[Matrix], true: Sequence[int], sign: int) -> Matrix:
-    """Move the logits of true classes up, and of others down, by what rounding may change."""
-    shifted = []
-    for r, row in enumerate(exact):
-        finite = [k for k, logit in enumerate(row) if mp.isfinite(logit)]
-        # Constants of a row do not matter, so changes are those of differences to its first class.
-        first = finite[0]
-        new = list(row)
-        for k in finite:
-            own = row[k] - row[first]
-            change = max(abs(one[r][k] - one[r][first] - own) for one in moved)
-            new[k] = row[k] + sign * (1 if k == true[r] else -1) * OPERATIONS * change
-        shifted.append(new)
-    return shifted
 
 
 ValueOf = Callable[[Matrix, Matrix, Sequence[Any], Sequence[Any]], Any]
 
 
 def true_value(
-    X: FloatArray,
-    y: FloatArray,
-    rows: FloatArray,
-    targets: FloatArray,
-    value_of: ValueOf,
-    operations: float = OPERATIONS,
+    X: FloatArray, y: FloatArray, rows: FloatArray, targets: FloatArray, value_of: ValueOf
 ) -> Truth:
-    """Return the exact value of a regression or of neighbours.
-
-    Inputs are moved by as many units in the last place as `operations`. Values that jump, such as
-    accuracies, need several moved inputs to be seen to jump, and moves as large as the rounding
-    errors of distances.
-    """
+    """Return the exact value of a regression or of neighbours."""
+    of = (y, targets)
     with mp.workdps(DIGITS):
-        columns = [[mp.mpf(float(t)) for t in column] for column in (y, targets)]
+        columns = (exact_rows(t[None])[0] for t in of)
         value = float(value_of(exact_rows(X), exact_rows(rows), *columns))
 
     def range_of() -> tuple[float, float]:
         rng = np.random.default_rng(0)
-        change = 0.0
+        largest = 0.0
         with mp.workdps(DIGITS):
-            for large in (1.0, 1.0, operations, operations, operations, operations):
-                of_X, of_rows = wiggles(rng, [X, rows])
+            for _ in range(WIGGLES):
+                X_and_rows = map(exact_rows, neighbours_of(rng, [X, rows]))
                 # No rule asks whether targets are equal, so they move one by one.
-                of_y, of_targets = (rng.uniform(-1, 1, size=(len(t), 1)) for t in (y, targets))
-                moved = value_of(
-                    exact_rows(X, large * of_X),
-                    exact_rows(rows, large * of_rows),
-                    [row[0] for row in exact_rows(y[:, None], large * of_y)],
-                    [row[0] for row in exact_rows(targets[:, None], large * of_targets)],
-                )
-                change = max(change, abs(float(moved) - value) * operations / large)
-        return value - change, value + change
+                columns = (exact_rows(_next(t, rng.integers(-1, 2, len(t)))[None])[0] for t in of)
+                moved = value_of(*X_and_rows, *columns)
+                largest = max(largest, abs(float(moved) - value))
+        return value - largest, value + largest
 
     return Truth(value, range_of)

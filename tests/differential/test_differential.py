@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 import shapband as sb
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.seeds import Seeds
-from tests.differential import classifiers, run
+from tests.differential import classifiers, run, valuations
 from tests.differential.cases import classes_case
 from tests.differential.exact import exact_rows
 from tests.differential.families import FAMILIES
@@ -31,6 +32,7 @@ FEW = {
     "networks": 5,
     "additive": 20,
     "solvers": 20,
+    "valuations": 10,
 }
 
 
@@ -71,7 +73,21 @@ FOUND = {
         947: "a weak penalty on nearly dependent features",
         1625: "a weak penalty on scales far apart",
     },
-    "logistic": {55: "records 1e9 deviations away", 78: "a feature constant in a coalition"},
+    "logistic": {
+        55: "records 1e9 deviations away",
+        78: "a feature constant in a coalition",
+        1123: "a duplicate feature with a weak penalty",
+    },
+    "discriminant": {
+        278: "a small difference between two classes that are far from the first",
+        1258: "nearly dependent features, whose products hold half of their digits",
+        1525: "records that differ by far less than the validation rows",
+        26191: "class means that are rounded, far from the validation rows",
+    },
+    "naive Bayes": {
+        5490: "a tie that depended on the units of the features",
+        4742: "a small difference between two classes, with a feature that a third one has",
+    },
 }
 
 
@@ -111,6 +127,13 @@ def test_a_wrong_value_is_found_out():
     assert verdict(0.6, 0.5, exact) == "ours wrong"
     assert verdict(math.nan, 0.5, exact) == "ours wrong"
     assert verdict(0.6, 0.5, Truth(0.5, lambda: (0.3, 0.7))) == "ill-posed"
+
+
+def test_a_wrong_valuation_is_found_out(monkeypatch):
+    right = valuations.GAMES[0]
+    wrong = replace(right, score=lambda *records: right.score(*records) + 1e-6)
+    monkeypatch.setattr(valuations, "GAMES", (wrong,))
+    assert valuations.played(0)[0] == "ours wrong"
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

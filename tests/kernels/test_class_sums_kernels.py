@@ -58,7 +58,7 @@ def test_linear_discriminants(features, classes, score):
     if score == 2 and classes != 2:
         pytest.skip("AUC is for two labels")
     given, asked = records(features, features, classes)
-    shape = (2 * (classes + features), 1 + features)
+    shape = (3 * classes + 2 * features, 1 + features)
     one, other = (
         summarised(kernels.class_scatter, given, shape)
         for kernels in (plain_discriminant, compiled_discriminant)

@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 import shapband as sb
 from shapband.records.batch import Batch
 from shapband.report.page import page_of
-from shapband.sampling.targets import one_label
+from shapband.sampling.targets import odd_labels, one_label
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 LABELS = np.repeat(["red", "green", "blue"], 20)
@@ -75,3 +76,53 @@ def test_an_unfinished_run_tells_of_one_class(tmp_path):
             providers(frames=False), sb.FunctionUtility(failing), run=tmp_path / "run", **options
         )
     assert sb.load(tmp_path / "run").valuation.one_label == ("only red",)
+
+
+@pytest.mark.parametrize(
+    ("targets", "validated", "told"),
+    [
+        (([-1, 1], [0, 1], [0, 1]), [0, 1], [("a", "-1", "0")]),
+        (([-1.0, 1.0], [0, 1]), [0.0, 1.0], [("a", "-1", "0")]),
+        ((["n", "yes"], ["no", "yes"]), ["no", "yes"], [("a", "'n'", "'no'")]),
+        (([-1, 1], [0, 1], [0, 1]), [-1, 0, 1], []),  # a validation row has it
+        (([-1, 1], [0, 1], [-1, 0, 1]), [0, 1], []),  # another provider has it
+        (([-1, 0, 1], [0, 1]), [0, 1], []),  # a third class
+        (([1, 1], [0, 1]), [0, 1], []),  # one class alone
+        (([-1, 1], [0, 1], [1, 1]), [0, 1], []),  # not all others have what it lacks
+        (([-1, 1], None), [0, 1], []),  # nobody to compare with
+        (([-1, 1], [0, 1]), None, []),  # quantities
+    ],
+)
+def test_those_with_other_names_of_labels_are_told(targets, validated, told):
+    assert list(odd_labels("abc"[: len(targets)], of(*targets), validated)) == told
+
+
+def clinics():
+    rng = np.random.default_rng(0)
+    rows = {name: rng.normal(size=(40, 2)) for name in ("east", "west", "north")}
+    zero = {"east": -1, "west": 0, "north": 0}
+    return [
+        sb.Provider(name, sb.ArraySource(X, np.where(X[:, 0] > 0, 1, zero[name])))
+        for name, X in rows.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    "utility",
+    [
+        sb.LogisticUtility(X, (X[:, 0] > 0).astype(int)),
+        sb.NeighborUtility(X, (X[:, 0] > 0).astype(int), task="classification"),
+        sb.NetworkUtility(X, (X[:, 0] > 0).astype(int), hidden=(2,), max_iter=2),
+        sb.EstimatorUtility(GaussianNB(), X, (X[:, 0] > 0).astype(int), score="accuracy", failed=0),
+    ],
+)
+def test_the_result_tells_of_other_names_of_labels(utility, tmp_path):
+    options = {"sampling": sb.Fresh(6), "n_games": 4, "seed": 0}
+    valuation = sb.value(clinics(), utility, run=tmp_path / "run", **options)
+    told = "labels: 'east' has -1 where the others have 0"
+    assert told in str(valuation)
+    assert "&#x27;east&#x27; has -1 where" in page_of(valuation).replace("&#39;", "&#x27;")
+    assert sb.Valuation.from_json(valuation.to_json()).odd_labels == valuation.odd_labels
+    assert sb.load(tmp_path / "run").valuation.odd_labels == (("east", "-1", "0"),)
+    others = sb.value(clinics()[1:], utility, **options)
+    assert "where the others have" not in str(others)

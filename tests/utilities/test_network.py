@@ -246,3 +246,17 @@ def test_training_equals_scipy_where_records_contradict_each_other(seed):
     assert iterations == found.nit
     assert value == pytest.approx(found.fun, rel=1e-8)
     np.testing.assert_allclose(weights, found.x, rtol=0, atol=1e-6)
+
+
+def test_a_large_constant_feature_counts_as_a_constant_zero():
+    rng = np.random.default_rng(0)
+    X, rows = rng.normal(size=(7, 2)), rng.normal(size=(30, 2))
+    y, labels = X[:, 0] > 0, rows[:, 0] > 0
+
+    def valued(constant):
+        wide, of_rows = (np.column_stack([A, np.full(len(A), constant)]) for A in (X, rows))
+        utility = sb.NetworkUtility(of_rows, labels.astype(int), hidden=(3,), max_iter=8)
+        return utility.evaluate([utility.summarise(sb.Batch(wide, y.astype(int)))], [1])[0]
+
+    # The mean of seven such numbers is rounded by 2e7, which would be left as the feature.
+    assert valued(-9.98588395e22) == valued(0.0) > 0.7

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from typing import Any
 
 from shapband._typing import BoolArray
 from shapband.access.access import CONCURRENCY, TIMEOUT
@@ -22,7 +23,6 @@ from shapband.sampling.base import Sampling
 from shapband.sampling.blocks import Blocks
 from shapband.sampling.design import Design
 from shapband.sampling.participation import Participation, who_is_present
-from shapband.sampling.shared import Shared
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
 from shapband.solvers.default import default_group_solver, default_solver
@@ -104,10 +104,8 @@ class Arguments:
         }
         return setup | {word: reason for word, reason in reasons.items() if reason}
 
-    def completed(
-        self, design: Design, shared: tuple[Shared, ...] = (), one_label: tuple[str, ...] = ()
-    ) -> Design:
-        """Complete the design that the sampling began, with what is known about the records."""
+    def completed(self, design: Design, **known: Any) -> Design:
+        """Complete the design that the sampling began, with what is `known` about the records."""
         estimand = design.estimand
         if self.participation is not None:
             estimand = f"{estimand}, {self.participation.estimand}"
@@ -118,8 +116,7 @@ class Arguments:
             averaged=self.averaging.averages,
             grouping=self.grouping,
             setup=self.setup,
-            shared_records=shared,
-            one_label=one_label,
+            **known,
         )
 
 

@@ -31,7 +31,7 @@ from shapband.records.batch import Batch
 from shapband.sampling.base import Realisation
 from shapband.sampling.design import Design
 from shapband.sampling.distinct import REMEDY, format_repeats
-from shapband.sampling.targets import one_label
+from shapband.sampling.targets import odd_labels, one_label
 from shapband.solvers.base import Solution
 from shapband.valuation.valuation import Stopped, Valuation
 
@@ -106,7 +106,12 @@ def play(
         _warn_of_repeats(realisation.design)
         stocks = known_stocks(given, realisation)
         shared = find_copies(given, realisation.design, stocks)
-        design = given.completed(realisation.design, shared, one_label(given.names, stocks))
+        design = given.completed(
+            realisation.design,
+            shared_records=shared,
+            one_label=one_label(given.names, stocks),
+            odd_labels=odd_labels(given.names, stocks, given.utility.labels),
+        )
         access.ask_only(design.present)
         prepared = realisation, design, stocks
         session = _Session(given, prepared, access, journal, workers, started)

@@ -19,6 +19,7 @@ from shapband.indices import SHAPLEY
 from shapband.records.draws import BlockRows, Choice, RandomRows, Stream
 from shapband.sampling.participation import Participation, who_is_present
 from shapband.sampling.shared import Shared
+from shapband.sampling.targets import OddLabel
 from shapband.seeds import Seeds
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Design:
         their own
     one_label : providers whose records all have the same target, such as one class, unless all
         records have it
+    odd_labels : providers with a label of their own instead of one that all others have
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Design:
     distinct_records: FloatArray | None = None
     shared_records: tuple[Shared, ...] = ()
     one_label: tuple[str, ...] = ()
+    odd_labels: tuple[OddLabel, ...] = ()
 
     @staticmethod
     def of(access: Access, draw_sizes: IntArray, estimand: str) -> Design:

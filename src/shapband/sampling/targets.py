@@ -1,13 +1,34 @@
-"""Providers whose records all have one target: a class alone teaches a model little."""
+"""What the targets of providers tell: those of one class alone, and labels of other names.
+
+A class alone teaches a model little. Labels -1 and 1 at one provider and 0 and 1 at all others
+share a label, so that every model is fitted, to three classes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shapband._typing import AnyArray
+from shapband.checks import written
 from shapband.records.batch import Batch
+
+
+class OddLabel(NamedTuple):
+    """A label of one provider alone, which may be another name of one that it lacks.
+
+    Attributes
+    ----------
+    name : the provider
+    own : a label that neither another provider nor a validation row has, as text
+    others : a label that all others and the validation rows have, and this provider has not
+    """
+
+    name: str
+    own: str
+    others: str
 
 
 def one_label(names: Sequence[str], stocks: Sequence[Batch | None]) -> tuple[str, ...]:
@@ -34,3 +55,50 @@ def one_label(names: Sequence[str], stocks: Sequence[Batch | None]) -> tuple[str
 
 def _all_equal(y: AnyArray) -> bool:
     return bool(np.all(y == y[:1]))
+
+
+def odd_labels(
+    names: Sequence[str], stocks: Sequence[Batch | None], validated: Iterable[Any] | None
+) -> tuple[OddLabel, ...]:
+    """Name the providers that have a label of their own instead of one that all others have.
+
+    Parameters
+    ----------
+    names : the providers
+    stocks : their records, or None where they are not known
+    validated : labels of the validation rows, or None if targets are no labels
+
+    Examples
+    --------
+    >>> X = np.zeros((2, 1))
+    >>> stocks = [Batch(X, np.array([-1, 1])), Batch(X, np.array([0, 1]))]
+    >>> odd_labels(["east", "west"], stocks, [0, 1])
+    (OddLabel(name='east', own='-1', others='0'),)
+    """
+    if validated is None:
+        return ()
+    known = {
+        name: set(np.asarray(stock.y).tolist())
+        for name, stock in zip(names, stocks, strict=True)
+        if stock is not None and len(stock.y)
+    }
+    found = []
+    for name, mine in known.items():
+        others = [labels for other, labels in known.items() if other != name]
+        everywhere = set(validated).intersection(*others) - mine
+        alone = mine.difference(set(validated), *others)
+        if others and everywhere and alone:
+            found.append(OddLabel(name, _smallest(alone), _smallest(everywhere)))
+    return tuple(found)
+
+
+def format_odd_labels(odd: Sequence[OddLabel]) -> str:
+    """Say who has which label where the others have which; "" for nobody."""
+    told = [f"{written(one.name)} has {one.own} where the others have {one.others}" for one in odd]
+    return f"labels: {', '.join(told)}" if told else ""
+
+
+def _smallest(labels: set[Any]) -> str:
+    """The first of some labels as text; whole numbers without a fraction."""
+    first = min(labels, key=lambda label: (isinstance(label, str), label))
+    return written(int(first) if isinstance(first, float) and first.is_integer() else first)

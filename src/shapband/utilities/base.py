@@ -121,6 +121,11 @@ class Utility(WithFacts, ABC):
                 with concerning(f"provider {provider.name!r}"):
                     self.check_batch(source.records)
 
+    @property
+    def labels(self) -> Sequence[Any] | None:
+        """Labels of the validation rows, or None if targets are no labels or are not known."""
+        return None
+
     def restricted(self, places: Sequence[int]) -> Utility:  # noqa: ARG002
         """Return the utility of games in which only the providers at these places take part.
 

@@ -64,7 +64,7 @@ class GaussianNBUtility(ClassSumsUtility):
                 f"GaussianNBUtility: var_smoothing must be positive; received {var_smoothing!r}"
             )
         super().__init__(X_val, y_val, score, empty)
-        self._units = _units(self._scale)
+        self._units = _units(self._scale, 1.0 / self._units_of_rows[1])
         self._about = facts(
             self._rows_of, score=score, var_smoothing=self._smoothing, empty=self.empty
         )
@@ -92,16 +92,16 @@ class GaussianNBUtility(ClassSumsUtility):
         return scores
 
 
-def _units(scale: FloatArray) -> FloatArray:
-    """Squared deviations (d,) of the validation rows, in units of the largest.
+def _units(scale: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Squared units (d,) of the features, in that of the largest.
 
     Only ratios of variances matter, and a power of two changes no bit of them.
     """
-    relative = np.ldexp(scale, -int(np.frexp(scale.max())[1]))
-    if relative.min() < 1.0 / FARTHEST:
+    power = -int(np.frexp(scale.max())[1])
+    if np.ldexp(deviation, power).min() < 1.0 / FARTHEST:
         raise InvalidInput(
-            f"GaussianNBUtility: X_val: the deviations of features {int(scale.argmin())} and "
-            f"{int(scale.argmax())} differ by a factor beyond {FARTHEST:g}, so var_smoothing "
+            f"GaussianNBUtility: X_val: the deviations of features {int(deviation.argmin())} and "
+            f"{int(deviation.argmax())} differ by a factor beyond {FARTHEST:g}, so var_smoothing "
             "cannot be added to both: pass them in other units"
         )
-    return np.square(relative)
+    return np.square(np.ldexp(scale, power))

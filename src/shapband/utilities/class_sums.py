@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,7 +37,9 @@ _TOO_FAR = (
 class ClassSumsUtility(MergeableUtility):
     """A coalition is worth the score of a classifier made from sums over its records.
 
-    Records are standardised by the validation rows, so that sums lose few digits.
+    Records are standardised by the validation rows, so that sums lose few digits. The numbers used
+    for it have few digits themselves, so that records that differ by far less than the validation
+    rows still differ by as much afterwards.
     """
 
     schema: Schema
@@ -52,8 +55,11 @@ class ClassSumsUtility(MergeableUtility):
         dummy = baseline_score(self._codes, score)
         self.empty, self.baseline = check_empty(empty, score, dummy, owner)
         X = validation.X
-        mean, self._scale = standard_units(X, owner)
-        self._centre = mean, 1.0 / self._scale
+        mean, deviation = standard_units(X, owner)
+        self._units_of_rows = mean, 1.0 / deviation
+        varies = np.ptp(X, axis=0) > 0
+        nearest, self._scale = _few_digits(mean, deviation)
+        self._centre = np.where(varies, nearest, X[0]), 1.0 / self._scale
         filled = -(-X.shape[1] // _AT_ONCE) * _AT_ONCE
         self._columns = np.zeros((filled, len(X)))
         self._columns[: X.shape[1]] = ((X - self._centre[0]) * self._centre[1]).T
@@ -74,8 +80,13 @@ class ClassSumsUtility(MergeableUtility):
     def _scores(self, games: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
         """Scores of coalitions given as rows of members; any number without records."""
 
+    @property
+    def labels(self) -> list[Any]:
+        labels: list[Any] = self._labels.tolist()
+        return labels
+
     def check_batch(self, batch: Batch) -> None:
-        check_distances(batch.numeric(), *self._centre)
+        check_distances(batch.numeric(), *self._units_of_rows)
         self._known(batch.y)
 
     def summarise(self, batch: Batch) -> FloatArray:
@@ -129,3 +140,12 @@ class ClassSumsUtility(MergeableUtility):
                 "validate on all labels"
             )
         return codes.astype(np.int64)
+
+
+def _few_digits(mean: FloatArray, deviation: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return origins near the means, and a power of two below each deviation.
+
+    An origin is 0, about which floats are densest, or else a multiple of the power of two.
+    """
+    scale = np.ldexp(0.5, np.frexp(deviation)[1])
+    return np.where(np.abs(mean) < 2 * deviation, 0.0, np.rint(mean / scale) * scale), scale

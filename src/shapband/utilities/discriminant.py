@@ -65,7 +65,7 @@ class LDAUtility(ClassSumsUtility):
     @property
     def _shape(self) -> tuple[int, int]:
         features = len(self._scale)
-        return 2 * (len(self._labels) + features), 1 + features
+        return 3 * len(self._labels) + 2 * features, 1 + features
 
     def _write(
         self, X: FloatArray, codes: IntArray, rows: IntArray, summaries: FloatArray, place: int

@@ -144,6 +144,12 @@ class EstimatorUtility(RecordsUtility):
         if is_classifier(self.estimator):
             warn_of_lone_labels(providers, self._validation.y)
 
+    @property
+    def labels(self) -> list[Any] | None:
+        from sklearn.base import is_classifier
+
+        return list(set(self._validation.y.tolist())) if is_classifier(self.estimator) else None
+
     def check_batch(self, batch: Batch) -> None:
         self._check_library(batch.schema)
         check_kinds(batch, self._validation, columns=self._takes_all_columns)

@@ -117,6 +117,11 @@ class LogisticUtility(Utility):
             embed=None if embed is None else name_of(embed),
         )
 
+    @property
+    def labels(self) -> list[Any]:
+        labels: list[Any] = self._labels.tolist()
+        return labels
+
     def check(self, providers: Sequence[Provider]) -> None:
         super().check(providers)
         warn_of_lone_labels(providers, self._labels)

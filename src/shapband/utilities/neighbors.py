@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,10 +41,12 @@ class NeighborUtility(MergeableUtility):
     For every validation row a provider's summary lists its k nearest records; a coalition's
     neighbours are the nearest of its members' lists, so nothing is fitted again. Records
     at equal distance are ordered by their target, smallest first, which makes the result
-    independent of the order of records and providers. Coalitions with fewer than k records use
-    all they have. The time grows with k, also beyond the size of a draw. Differences between
-    features that are below 1e-154 of the largest number in `X_val` count as 0, because their
-    squares vanish; features beyond 1e151 of it are refused.
+    independent of the order of records and providers. Where many records are at equal distance, as
+    with features of few possible values, predictions of quantities are therefore too low, and R² is
+    below that of scikit-learn, which takes records by their order. Coalitions with fewer than k
+    records use all they have. The time grows with k, also beyond the size of a draw. Differences
+    between features that are below 1e-154 of the largest number in `X_val` count as 0, because
+    their squares vanish; features beyond 1e151 of it are refused.
 
     Parameters
     ----------
@@ -122,6 +124,10 @@ class NeighborUtility(MergeableUtility):
     @property
     def exact_up_to(self) -> int:
         return 15 if self._k == 1 else 11
+
+    @property
+    def labels(self) -> list[Any] | None:
+        return None if self._labels is None else self._labels.tolist()
 
     def check_batch(self, batch: Batch) -> None:
         self._scaled(batch.numeric(), "the records")

@@ -157,6 +157,8 @@ def check_design(design: Design) -> None:
         raise ValueError("a number of distinct records is out of bounds")
     if not all(name in names for name in design.one_label):
         raise ValueError("one_label names an unknown provider")
+    if not all(one.name in names for one in design.odd_labels):
+        raise ValueError("odd_labels name an unknown provider")
     for pair in design.shared_records:
         if pair.one not in names or pair.other not in names:
             raise ValueError("records are shared by others than its providers")

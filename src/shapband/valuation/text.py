@@ -19,6 +19,7 @@ from shapband.estimate.shapes import Shape, games_to_be_constant
 from shapband.indices import SHAPLEY
 from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.shared import format_shared
+from shapband.sampling.targets import format_odd_labels
 
 if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
@@ -255,6 +256,9 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
     shared = format_shared(valuation.shared_records)
     if shared:
         found.append((f"{shared}: a copy takes value from what it was copied from",))
+    odd = format_odd_labels(valuation.odd_labels)
+    if odd:
+        found.append((odd, "a model takes them for a class of their own: use the same labels"))
     found.extend((line,) for line in _shape_caveats(valuation))
     variance = valuation.variance
     if valuation.groups is not None:

@@ -18,6 +18,7 @@ from shapband.estimate.grouped import GroupEstimate
 from shapband.sampling.design import Design
 from shapband.sampling.distinct import repeated
 from shapband.sampling.shared import Shared
+from shapband.sampling.targets import OddLabel
 from shapband.valuation import several, spread
 from shapband.valuation.groups import Groups, moment_columns
 from shapband.valuation.text import valuation_html, valuation_text
@@ -152,6 +153,15 @@ class Valuation:
     def one_label(self) -> tuple[str, ...]:
         """Providers whose records all have the same target, unless all records have it."""
         return self.design.one_label
+
+    @property
+    def odd_labels(self) -> tuple[OddLabel, ...]:
+        """Providers with a label of their own instead of one that all others have, with both.
+
+        Found where `shared_records` are, for classifiers whose utility knows the labels of the
+        validation rows.
+        """
+        return self.design.odd_labels
 
     @property
     def target(self) -> str:

@@ -15,9 +15,10 @@ import math
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.class_scores import score_of, score_room
+from shapband.kernels.compiled.class_scores import BRIER, LOG_LOSS, score_of, score_room
 from shapband.kernels.compiled.lanes import OPTIONS
 
+LARGE = 1e4  # logits beyond which differences have errors of more than 1e-12
 LOST = 1e-4  # variance over mean square below which sums have lost more than four digits
 
 
@@ -109,8 +110,12 @@ def _rows(summaries, inside, of_game, columns, codes, score, units, smoothing, r
         for c in range(classes):
             constants[c] = _class_model(total[c], c, units, extra, members, centres[c], weights[c])
         _leave_out_common(constants, centres, weights)
+        # Relative to the first class, so that units of features change no logit.
+        constants -= constants[np.argmax(constants > -np.inf)]
         for c in range(classes):
             _add_class(columns, centres[c], weights[c], constants[c], logits[c])
+        if score in (LOG_LOSS, BRIER):
+            _sharpen(columns, constants, centres, weights, logits)
         scores[r] = score_of(logits, codes, classes, score, room)
     return scores
 
@@ -211,6 +216,33 @@ def _add_class(columns, centre, weight, constant, logits):
             columns[f], columns[f + 1], columns[f + 2], columns[f + 3],
             centre[f : f + 4], weight[f : f + 4], logits,
         )  # fmt: skip
+
+
+@njit(**OPTIONS)
+def _sharpen(columns, constants, centres, weights, logits):
+    """Write logits relative to the best one of a row, where all of them are large.
+
+    Features that are alike in the best classes, but not in all, make such logits, and their small
+    differences would be lost. Scores that are not smooth in the logits count them as ties.
+    """
+    classes, rows = logits.shape
+    for r in range(rows):
+        best = 0
+        for c in range(1, classes):
+            if logits[c, r] > logits[best, r]:
+                best = c
+        if logits[best, r] > -LARGE:
+            continue
+        for c in range(classes):
+            if c == best or constants[c] == -np.inf:
+                continue
+            logit = constants[c] - constants[best]
+            for f in range(columns.shape[0]):
+                x, own, other = columns[f, r], centres[c, f], centres[best, f]
+                logit -= weights[c, f] * (other - own) * ((x - own) + (x - other))
+                logit -= (weights[c, f] - weights[best, f]) * (x - other) ** 2
+            logits[c, r] = logit
+        logits[best, r] = 0.0
 
 
 @njit(**OPTIONS)

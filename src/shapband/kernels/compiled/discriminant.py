@@ -1,16 +1,18 @@
 """Linear discriminant analysis of coalitions of providers, from sums over their records.
 
-A provider is summarised by an array (2 (C + d), 1 + d): first the number and the sum of the
+A provider is summarised by an array (3 C + 2 d, 1 + d): first the number and the sum of the
 standardised records of each of C classes, then the lower triangle of the products of all records,
-after a column of zeros; then the provider's own class means, and the lower triangle of its scatter
-about them, both after such a column. The sums of a coalition add up to class means and to the
-scatter within classes, which is scaled to unit diagonal. A Cholesky factor solves for the
-directions. Nearly dependent features are left to eigenvalues, of which the small ones are dropped,
-as by scikit-learn's solver "svd".
+after a column of zeros; then one record of each class, the provider's own class means relative to
+it, and the triangular factor L of its scatter L L' about them, all after such a column. The sums of
+a coalition add up to class means and to the scatter within classes, which is scaled to unit
+diagonal. A Cholesky factor solves for the directions.
 
-*Lost digits.* The scatter of values far from zero is a small difference of large sums. If that of a
-feature is less than `LOST` of its squares, its row is merged from the scatter about the providers'
-own means, which loses no digits: W = sum_i W_i + sum_ci n_ci (m_ci - m_c) (m_ci - m_c)'.
+*Lost digits.* The scatter of values far from zero is a small difference of large sums, and products
+hold half the digits of nearly dependent features. `_from_sums` bounds the error of the logits. If
+it is more than `SHARP`, the factor is made from those of the providers and from the differences of
+their means instead, by reflections, which lose no digits: L L' = sum_i L_i L_i' + sum_ci n_ci
+(m_ci - m_c) (m_ci - m_c)'. Its small singular values are dropped, as by scikit-learn's solver
+"svd".
 """
 
 import math
@@ -18,23 +20,25 @@ import math
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.bayes import standardise
-from shapband.kernels.compiled.class_scores import score_of, score_room
+from shapband.kernels.compiled.class_scores import BRIER, LOG_LOSS, score_of, score_room
 from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.triangles import reduce_to_triangle
 
-LOST = 1e-4  # scatter over squares below which sums have lost more than four digits
-ROUNDING = 1e-30  # scatter over squares of numbers that differ in their last digit only
-CLEAR_PIVOT = 1e-6  # with pivots above it, no eigenvalue is small
+SHARP = 1e-10  # largest error of logits for which sums are good enough
+OPERATIONS = 16.0  # rounding errors that count in an entry of the scatter
+EPS = float(np.finfo(np.float64).eps)
+CLEAR_PIVOT = 1e-6  # with squared pivots above it, no singular value is small
+CLEAR_OWN = 1e-2  # with pivots above it, products hold all digits of a factor but two
 SMALLEST = 1e-4  # singular values of standardised rows that are dropped, as by scikit-learn
 
 
 @njit(**OPTIONS)
 def class_scatter(X, codes, rows, mean, inv_scale, summaries, provider):
-    """Write a provider's summaries of the records rows (g, size) into (g, n, 2 (C + d), 1 + d)."""
+    """Write a provider's summaries of the records rows (g, size) into (g, n, 3 C + 2 d, 1 + d)."""
     d = X.shape[1]
-    classes = summaries.shape[2] // 2 - d
+    classes = (summaries.shape[2] - 2 * d) // 3
     z = np.empty(d)
-    Z, shift = np.empty((rows.shape[1], d)), np.empty((classes, d))
+    about, shift = np.empty((rows.shape[1], d)), np.empty((classes, d))
     for g in range(rows.shape[0]):
         summary = summaries[g, provider]
         summary[:] = 0.0
@@ -47,28 +51,58 @@ def class_scatter(X, codes, rows, mean, inv_scale, summaries, provider):
                 products = summary[classes + f]
                 for e in range(f + 1):
                     products[1 + e] += z[f] * z[e]
-        standardise(X, rows[g], mean, inv_scale, Z)
-        _own_scatter(Z, codes, rows[g], shift, summary[:classes, 0], summary[classes + d :])
+        last = _last_of_classes(codes, rows[g], classes)
+        _centre(X, codes, rows[g], inv_scale, last, summary[:classes, 0], shift, about)
+        for c in range(classes):
+            if last[c] >= 0:
+                summary[classes + d + c, 1:] = (X[last[c]] - mean) * inv_scale
+        summary[2 * classes + d : 3 * classes + d, 1:] = shift
+        _own_factor(about, summary[3 * classes + d :, 1:])
 
 
 @njit(**OPTIONS)
-def _own_scatter(Z, codes, rows, shift, counts, summary):
-    """Write the means of each class, and the scatter of all classes about them."""
-    classes, d = shift.shape
-    # Means are relative to the last record, so that the mean of equal numbers is that number.
-    for r in range(rows.size):
-        summary[codes[rows[r]], 1:] = Z[r]
+def _last_of_classes(codes, rows, classes):
+    """The last record (classes,) of each class; -1 for none."""
+    last = np.full(classes, -1)
+    for row in rows:
+        last[codes[row]] = row
+    return last
+
+
+@njit(**OPTIONS)
+def _centre(X, codes, rows, inv_scale, last, counts, shift, about):
+    """Write the records about their class means, and these relative to the last records.
+
+    Differences of neighbouring floats are exact, and those of equal ones are 0.
+    """
     shift[:] = 0.0
     for r in range(rows.size):
-        shift[codes[rows[r]]] += Z[r] - summary[codes[rows[r]], 1:]
-    for c in range(classes):
+        c = codes[rows[r]]
+        about[r] = (X[rows[r]] - X[last[c]]) * inv_scale
+        shift[c] += about[r]
+    for c in range(counts.size):
         if counts[c] > 0.0:
-            summary[c, 1:] += shift[c] / counts[c]
+            shift[c] /= counts[c]
     for r in range(rows.size):
-        mean = summary[codes[rows[r]], 1:]
+        about[r] -= shift[codes[rows[r]]]
+
+
+@njit(**OPTIONS)
+def _own_factor(about, factor):
+    """Write the triangular factor (d, d) of the scatter of the records about their means."""
+    d = about.shape[1]
+    for row in about:
         for f in range(d):
             for e in range(f + 1):
-                summary[classes + f, 1 + e] += (Z[r, f] - mean[f]) * (Z[r, e] - mean[e])
+                factor[f, e] += row[f] * row[e]
+    if _cholesky(factor) > CLEAR_OWN:
+        return
+    reduced = about.T.copy()
+    reduce_to_triangle(reduced)
+    factor[:] = 0.0
+    for f in range(d):
+        held = min(f + 1, reduced.shape[1])
+        factor[f, :held] = reduced[f, :held]
 
 
 def discriminant_rows(summaries, inside, of_game, columns, codes, score):
@@ -88,10 +122,13 @@ def discriminant_rows(summaries, inside, of_game, columns, codes, score):
 @njit(**OPTIONS)
 def _rows(summaries, inside, of_game, columns, codes, score, room):
     d = summaries.shape[3] - 1
-    classes = summaries.shape[2] // 2 - d
+    classes = (summaries.shape[2] - 2 * d) // 3
     total = np.empty((classes + d, 1 + d))
     means, slopes = np.empty((classes, d)), np.zeros((classes, columns.shape[0]))
     logits = np.empty((classes, columns.shape[1]))
+    farthest = np.empty(d)
+    for f in range(d):
+        farthest[f] = np.abs(columns[f]).max()
     scores = np.empty(inside.shape[0])
     for r in range(inside.shape[0]):
         total[:] = 0.0
@@ -105,19 +142,19 @@ def _rows(summaries, inside, of_game, columns, codes, score, room):
         scores[r] = np.nan
         if not np.isfinite(total).all():
             continue
-        spread = _within(total, means, summaries[of_game[r]], inside[r])
-        _directions(counts, means, total[classes:, 1:], spread, slopes)
-        _write_logits(counts, means, columns, slopes, logits)
+        if _from_sums(total, means, farthest, slopes):
+            _write_logits(counts, means, columns, slopes, _first(counts), logits)
+        else:
+            members = summaries[of_game[r]], inside[r]
+            smooth = score in (LOG_LOSS, BRIER)
+            _from_factors(members, counts, means, columns, farthest, smooth, slopes, logits)
         scores[r] = score_of(logits, codes, classes, score, room)
     return scores
 
 
 @njit(**OPTIONS)
-def _within(total, means, summaries, inside):
-    """Write class means, and correlations within classes over the products; deviations (d,).
-
-    A feature that is constant in all classes has the deviation 0.
-    """
+def _from_sums(total, means, farthest, slopes):
+    """Write class means and slopes of the logits; return whether they are accurate."""
     classes, d = means.shape
     scatter = total[classes:, 1:]
     count = total[:classes, 0].sum()
@@ -126,86 +163,203 @@ def _within(total, means, summaries, inside):
         held = total[c, 0]
         for f in range(d):
             means[c, f] = total[c, 1 + f] / held if held > 0.0 else 0.0
-    lost = np.zeros(d, np.bool_)
+    left = 1.0  # smallest part of a feature's squares that is scatter
     for f in range(d):
         for c in range(classes):
             sum_f = total[c, 1 + f]
             for e in range(f + 1):
                 scatter[f, e] -= sum_f * means[c, e]
-        lost[f] = not scatter[f, f] > LOST * squares[f]
-    if lost.any():
-        _merge(summaries, inside, total[:classes, 0], lost, means, scatter)
-    for f in range(d):
-        constant = not scatter[f, f] > ROUNDING * squares[f]
-        spread[f] = 0.0 if constant else math.sqrt(scatter[f, f] / count)
+        if not scatter[f, f] > EPS * squares[f]:
+            return False
+        left = min(left, scatter[f, f] / squares[f])
+        spread[f] = math.sqrt(scatter[f, f] / count)
     for f in range(d):
         for e in range(f):
-            both = spread[f] * spread[e] * count
-            scatter[f, e] = scatter[f, e] / both if both > 0.0 else 0.0
-        scatter[f, f] = 1.0  # for a constant feature too: its right-hand side is zero
-    return spread
+            scatter[f, e] /= spread[f] * spread[e] * count
+        scatter[f, f] = 1.0
+    pivot = _cholesky(scatter)
+    if not pivot > CLEAR_PIVOT:
+        return False
+    _directions(total[:classes, 0], means, spread, scatter, slopes)
+    return OPERATIONS * EPS / (left * pivot) * _reach(means, farthest, slopes) < SHARP
 
 
 @njit(**OPTIONS)
-def _merge(summaries, inside, counts, lost, means, scatter):
-    """Write means and scatter of the lost features from the providers' own means and scatter."""
+def _reach(means, farthest, slopes):
+    """Largest sum of the sizes of the terms of a logit."""
     classes, d = means.shape
-    seen, gap = np.zeros(classes), np.empty(d)
-    origin, merged, about = np.zeros((classes, d)), np.zeros((classes, d)), np.zeros((d, d))
+    largest = 0.0
+    for c in range(classes):
+        terms = 0.0
+        for f in range(d):
+            far = farthest[f]
+            for other in range(classes):
+                far = max(far, abs(means[other, f]))
+            terms += 2.0 * abs(slopes[c, f]) * far
+        largest = max(largest, terms)
+    return largest
+
+
+@njit(**OPTIONS)
+def _from_factors(members, counts, means, columns, farthest, smooth, slopes, logits):
+    """Write the logits, from the providers' own means and factors.
+
+    A feature that is constant in all classes does not count. Scores that are smooth in the logits
+    need small differences of large ones; others count such differences as ties. If the first class
+    is far away, the others have large logits relative to it, so that smooth scores use logits
+    relative to the best class of a row.
+    """
+    origins, offsets = _merged_means(members, counts, means.shape[1])
+    means[:] = origins + offsets
+    stacked = _stacked(members, origins, offsets)
+    vary = _rows_that_are_not_zero(stacked)
+    reduced = stacked[vary]
+    reduce_to_triangle(reduced)
+    factor, spread = np.zeros((vary.size, vary.size)), np.empty(vary.size)
+    for f in range(vary.size):
+        held = min(f + 1, reduced.shape[1])
+        largest = np.abs(reduced[f, :held]).max()
+        row = reduced[f, :held] / largest
+        length = math.sqrt((row * row).sum())
+        factor[f, :held] = row / length
+        spread[f] = largest * length / math.sqrt(counts.sum())
+    whitener = _whitener(factor)
+    first = _first(counts)
+    _white_slopes(counts, origins, offsets, vary, spread, whitener, first, slopes)
+    _write_logits(counts, means, columns, slopes, first, logits)
+    if smooth and (counts > 0.0).sum() > 2 and EPS * _reach(means, farthest, slopes) > SHARP:
+        best = _best(logits)
+        relative = np.empty(logits.shape)
+        for c in range(counts.size):
+            if np.any(best == c):
+                _white_slopes(counts, origins, offsets, vary, spread, whitener, c, slopes)
+                _write_logits(counts, means, columns, slopes, c, relative)
+                _copy_rows(best == c, relative, logits)
+
+
+@njit(**OPTIONS)
+def _best(logits):
+    """The class with the highest logit in every row."""
+    best = np.empty(logits.shape[1], np.int64)
+    for r in range(best.size):
+        best[r] = logits[:, r].argmax()
+    return best
+
+
+@njit(**OPTIONS)
+def _copy_rows(chosen, new, logits):
+    for r in range(chosen.size):
+        if chosen[r]:
+            logits[:, r] = new[:, r]
+
+
+@njit(**OPTIONS)
+def _rows_that_are_not_zero(matrix):
+    found = np.zeros(matrix.shape[0], np.bool_)
+    for f in range(matrix.shape[0]):
+        found[f] = np.any(matrix[f] != 0.0)
+    return np.flatnonzero(found)
+
+
+@njit(**OPTIONS)
+def _merged_means(members, counts, d):
+    """Class means of a coalition, as a record of each class and the offsets of the means from it.
+
+    Records may be far away from zero in units of their differences, which a sum would round.
+    """
+    summaries, inside = members
+    classes = counts.size
+    seen = np.zeros(classes)
+    origins, offsets = np.zeros((classes, d)), np.zeros((classes, d))
     for i in range(inside.shape[0]):
         for c in range(classes):
             held = summaries[i, c, 0] if inside[i] else 0.0
             if held > 0.0:
-                own = summaries[i, classes + d + c, 1:]
-                # Relative to the first mean, so that equal means merge without rounding.
                 if seen[c] == 0.0:
-                    origin[c] = own
-                merged[c] += held / counts[c] * (own - origin[c])
+                    origins[c] = summaries[i, classes + d + c, 1:]
+                offsets[c] += held / counts[c] * _offset(summaries[i], origins[c], c)
                 seen[c] += held
-    merged += origin
-    for i in range(inside.shape[0]):
-        if not inside[i]:
-            continue
-        about += summaries[i, 2 * classes + d :, 1:]
-        for c in range(classes):
-            held = summaries[i, c, 0]
-            if held > 0.0:
-                gap[:] = summaries[i, classes + d + c, 1:] - merged[c]
-                for f in range(d):
-                    for e in range(f + 1):
-                        about[f, e] += held * gap[f] * gap[e]
-    for f in range(d):
-        if lost[f]:
-            means[:, f] = merged[:, f]
-        for e in range(f + 1):
-            if lost[f] or lost[e]:
-                scatter[f, e] = about[f, e]
+    return origins, offsets
 
 
 @njit(**OPTIONS)
-def _directions(counts, means, scatter, spread, slopes):
-    """Slopes of the logits of the classes that have records, minus those of the first one."""
-    classes, d = means.shape
+def _offset(summary, origin, c):
+    """The mean of a provider's class c relative to a record."""
+    d = summary.shape[1] - 1
+    classes = (summary.shape[0] - 2 * d) // 3
+    return (summary[classes + d + c, 1:] - origin) + summary[2 * classes + d + c, 1:]
+
+
+@njit(**OPTIONS)
+def _stacked(members, origins, offsets):
+    """The factors of all members, and the differences of their class means, side by side."""
+    summaries, inside = members
+    classes, d = origins.shape
+    columns = 0
+    for i in range(inside.shape[0]):
+        columns += (d + classes) * inside[i]
+    stacked = np.zeros((d, columns))
+    first = 0
+    for i in range(inside.shape[0]):
+        if not inside[i]:
+            continue
+        stacked[:, first : first + d] = summaries[i, 3 * classes + d :, 1:]
+        for c in range(classes):
+            held = summaries[i, c, 0]
+            if held > 0.0:
+                gap = _offset(summaries[i], origins[c], c) - offsets[c]
+                stacked[:, first + d + c] = math.sqrt(held) * gap
+        first += d + classes
+    return stacked
+
+
+@njit(**OPTIONS)
+def _directions(counts, means, spread, factor, slopes):
+    """Slopes of the logits of the classes that have records, minus those of the first one.
+
+    They solve L L' x = s with the factor L of the correlations, for the standardised difference s
+    of the class means.
+    """
     first = _first(counts)
     slopes[:] = 0.0
-    factor = scatter.copy()
-    clear = _cholesky(factor)
-    inverse = factor if clear else _pseudo_inverse(scatter)
-    shift = np.empty(d)
-    for c in range(first + 1, classes):
-        if counts[c] == 0.0:
-            continue
-        for f in range(d):
-            gap = means[c, f] - means[first, f]
-            shift[f] = gap / spread[f] if spread[f] > 0.0 else 0.0
-        direction = shift
-        if clear:
+    for c in range(first + 1, counts.size):
+        if counts[c] > 0.0:
+            direction = (means[c] - means[first]) / spread
             _solve(factor, direction)
-        else:
-            direction = _times(inverse, shift)
-        for f in range(d):
-            if spread[f] > 0.0:
-                slopes[c, f] = direction[f] / spread[f]
+            slopes[c, : spread.size] = direction / spread
+
+
+@njit(**OPTIONS)
+def _whitener(factor):
+    """Rows W for which W' W is the inverse of L L' without directions of small singular values."""
+    d = factor.shape[0]
+    if d == 0 or np.diag(factor).min() ** 2 > CLEAR_PIVOT:
+        inverse = np.eye(d)
+        for i in range(d):
+            for k in range(i):
+                inverse[i] -= factor[i, k] * inverse[k]
+            inverse[i] /= factor[i, i]
+        return inverse
+    vectors, singular, _ = np.linalg.svd(factor)
+    kept = np.flatnonzero(singular > SMALLEST)
+    rows = np.empty((kept.size, d))
+    for k in range(kept.size):
+        rows[k] = vectors[:, kept[k]] / singular[kept[k]]
+    return rows
+
+
+@njit(**OPTIONS)
+def _white_slopes(counts, origins, offsets, vary, spread, whitener, base, slopes):
+    """Slopes of the logits of the classes that have records, minus those of the class base."""
+    slopes[:] = 0.0
+    for c in range(counts.size):
+        if counts[c] > 0.0 and c != base:
+            gap = (origins[c] - origins[base]) + (offsets[c] - offsets[base])
+            shift = gap[vary] / spread
+            for row in whitener:
+                part = (row * shift).sum()
+                for k in range(vary.size):
+                    slopes[c, vary[k]] += part * row[k] / spread[k]
 
 
 @njit(**OPTIONS)
@@ -219,20 +373,26 @@ def _first(counts):
 
 @njit(**OPTIONS)
 def _cholesky(matrix):
-    """Factor the lower triangle in place; return whether all pivots are clearly positive."""
+    """Factor the lower triangle in place; return the smallest pivot over its diagonal entry.
+
+    The matrix is left unfinished if a pivot is not positive.
+    """
     d = matrix.shape[0]
+    smallest = 1.0
     for j in range(d):
+        whole = matrix[j, j]
         for i in range(j, d):
             total = matrix[i, j]
             for k in range(j):
                 total -= matrix[i, k] * matrix[j, k]
             if i == j:
-                if not total > CLEAR_PIVOT:
-                    return False
+                if not total > 0.0:
+                    return 0.0
+                smallest = min(smallest, total / whole)
                 matrix[j, j] = math.sqrt(total)
             else:
                 matrix[i, j] = total / matrix[j, j]
-    return True
+    return smallest
 
 
 @njit(**OPTIONS)
@@ -250,51 +410,18 @@ def _solve(factor, x):
 
 
 @njit(**OPTIONS)
-def _pseudo_inverse(scatter):
-    """Inverse of the lower triangle without small eigenvalues.
-
-    Eigenvalues are squared singular values of standardised rows.
-    """
-    d = scatter.shape[0]
-    full = np.empty((d, d))
-    for i in range(d):
-        for j in range(i + 1):
-            full[i, j] = full[j, i] = scatter[i, j]
-    eigenvalues, vectors = np.linalg.eigh(full)
-    inverse = np.zeros((d, d))
-    for k in range(d):
-        if eigenvalues[k] > SMALLEST**2:
-            for i in range(d):
-                part = vectors[i, k] / eigenvalues[k]
-                for j in range(d):
-                    inverse[i, j] += part * vectors[j, k]
-    return inverse
-
-
-@njit(**OPTIONS)
-def _times(matrix, x):
-    d = x.size
-    product = np.zeros(d)
-    for i in range(d):
-        for j in range(d):
-            product[i] += matrix[i, j] * x[j]
-    return product
-
-
-@njit(**OPTIONS)
-def _write_logits(counts, means, columns, slopes, logits):
-    """Logits of all classes, minus those of the first class that has records."""
+def _write_logits(counts, means, columns, slopes, base, logits):
+    """Logits of all classes, minus those of the class base, which has records."""
     classes, d = means.shape
-    first = _first(counts)
     for c in range(classes):
         if counts[c] == 0.0:
             logits[c] = -np.inf
             continue
-        constant = math.log(counts[c] / counts[first])
+        constant = math.log(counts[c] / counts[base])
         for f in range(d):
-            constant -= 0.5 * (means[c, f] + means[first, f]) * slopes[c, f]
+            constant -= 0.5 * (means[c, f] + means[base, f]) * slopes[c, f]
         logits[c] = constant
-        if c != first:
+        if c != base:
             for f in range(0, columns.shape[0], 4):
                 _add_features(
                     columns[f], columns[f + 1], columns[f + 2], columns[f + 3],

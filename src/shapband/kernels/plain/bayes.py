@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.kernels.plain.class_scores import class_scores
+from shapband.kernels.plain.class_scores import BRIER, LOG_LOSS, class_scores
 
+LARGE = 1e4  # logits beyond which differences have errors of more than 1e-12
 LOST = 1e-4  # variance over mean square below which sums have lost more than four digits
 
 
@@ -59,18 +60,20 @@ def bayes_rows(
             continue
         scores[r] = np.nan
         if np.isfinite(members[..., : 1 + 2 * len(units)]).all():
-            logits = _logits(members, columns[: len(units)], units, smoothing)
+            smooth = score in (LOG_LOSS, BRIER)
+            logits = _logits(members, columns[: len(units)], units, smoothing, smooth)
             if logits is not None:
                 scores[r] = class_scores(logits[None], codes, summaries.shape[2], score)[0]
     return scores
 
 
 def _logits(
-    members: FloatArray, columns: FloatArray, units: FloatArray, smoothing: float
+    members: FloatArray, columns: FloatArray, units: FloatArray, smoothing: float, smooth: bool
 ) -> FloatArray | None:
     """Logits (C, n_val) of a coalition with the summaries members (n, C, 1 + 4 d).
 
-    None if the largest variance overflows.
+    None if the largest variance overflows. Scores that are smooth in the logits need small
+    differences of large ones; others count such differences as ties.
     """
     with np.errstate(over="ignore"):
         extra = smoothing * (_moments(members)[1] * units).max()
@@ -79,7 +82,8 @@ def _logits(
     logits = np.full((members.shape[1], columns.shape[1]), -np.inf)
     counts = members[:, :, 0].sum(axis=0)
     held = np.flatnonzero(counts)
-    logits[held] = np.log(counts[held])[:, None]
+    # Relative to the first class, so that units of features change no logit.
+    logits[held] = np.log(counts[held] / counts[held[0]])[:, None]
     if extra == 0:  # all records are equal, and the features count for nothing
         return logits
     moments = [_moments(members[:, c : c + 1]) for c in held]
@@ -88,14 +92,25 @@ def _logits(
         variances = np.array([variance + extra / units for _, variance in moments])
     # An infinite variance is the same in all classes, and no distance counts beside it.
     finite = np.isfinite(variances).all(axis=0)
-    logits[held] -= 0.5 * np.log(variances[:, finite]).sum(axis=1)[:, None]
+    logits[held] -= 0.5 * np.log(variances[:, finite] / variances[0, finite]).sum(axis=1)[:, None]
     # A feature with the same moments in all classes changes all logits of a row alike.
     common = (means == means[0]).all(axis=0) & (variances == variances[0]).all(axis=0)
     kept = finite & ~common
-    for c, mean, variance in zip(held, means[:, kept], variances[:, kept], strict=True):
+    constants, means, variances = logits[held], means[:, kept], variances[:, kept]
+    for c, mean, variance in zip(held, means, variances, strict=True):
         far = (columns[kept] - mean[:, None]) ** 2
         logits[c] -= (0.5 * far / variance[:, None]).sum(axis=0)
+    for r in np.flatnonzero(logits.max(axis=0) <= -LARGE) if smooth else ():
+        best = logits[held, r].argmax()
+        own = columns[kept, r] - means, 0.5 / variances
+        logits[held, r] = constants[:, r] - constants[best, r] - _farther(*own, best)
     return logits
+
+
+def _farther(gaps: FloatArray, weights: FloatArray, best: int) -> FloatArray:
+    """Weighted squares of gaps (C, d) minus those of the best class, without a cancellation."""
+    squares = weights * (gaps - gaps[best]) * (gaps + gaps[best])
+    return np.asarray((squares + (weights - weights[best]) * gaps[best] ** 2).sum(axis=1))
 
 
 def _moments(members: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -175,8 +175,10 @@ def fit(
             terms = np.abs(penalty.T) @ np.abs(penalty @ beta.ravel())
             rounding = EPS * ((np.abs(errors).T @ np.abs(Z)).ravel() + terms)
             spread = inverse @ (inverse.T * rounding)  # a square root of its covariance
-            deviation = np.sqrt((spread**2).sum(axis=1)).reshape(free, p)
-            noise = (np.abs(rows) @ deviation.T / size[len(Z) :]).max()
+            # That of logits, not of coefficients: errors of dependent features cancel in them.
+            of_rows = rows @ spread.reshape(free, p, -1)
+            deviation = np.sqrt((of_rows**2).sum(axis=2)).T
+            noise = (deviation / size[len(Z) :]).max()
             return beta if noise <= NOISE else found
     return found
 

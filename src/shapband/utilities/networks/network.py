@@ -107,6 +107,11 @@ class NetworkUtility(Utility):
             empty=self.empty,
         )
 
+    @property
+    def labels(self) -> list[Any]:
+        labels: list[Any] = self._labels.tolist()
+        return labels
+
     def check_batch(self, batch: Batch) -> None:
         if batch.is_frame:
             batch.numeric()
@@ -162,8 +167,12 @@ def _check_hidden(hidden: Any) -> tuple[int, ...]:
 
 
 def _mean_and_variance(X: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of features."""
-    mean = count @ X / count.sum()
+    """Mean and variance of features.
+
+    Means are relative to the first record, so that the mean of equal numbers is that number: a
+    rounded mean would leave the rounding error of a large constant as a feature.
+    """
+    mean = X[0] + count @ (X - X[0]) / count.sum()
     return mean, count @ (X - mean) ** 2 / count.sum()
 
 
