@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband import kernels
-from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
+from shapband.solvers.blend import shares
+from shapband.solvers.drift import Drift
 from shapband.solvers.exact import MAX_PROVIDERS, Exact
 from shapband.solvers.overlap import (
     FEWEST_PROVIDERS,
@@ -35,6 +37,7 @@ _LEAST_SPREAD = 0.01
 _ROUNDING = 1e-14  # share of the variance of the values that is left by rounding alone
 # How exactly the surrogate is fitted, in variances of a value in the pilot, of a residual later.
 _PILOT_TOLERANCE, _TOLERANCE = 1e-8, 1e-5
+_TRIAL_TOLERANCE = 1e-3  # and if it is only compared with the other surrogate
 _MOSTLY = 0.99  # a size of which more is unseen is as good as infinite
 
 
@@ -191,9 +194,8 @@ class _Game:
         # the prior of ridge regression. Few evaluations per provider need it, because a surrogate
         # has two slopes for each provider. With more, it made the bias of values larger.
         ridge = (n if self._sizes.few else _UNIQUE**0.5) ** 2 / self._range**2
-        residuals, slopes, means = self._fit(sample, values, ridge, _TOLERANCE)
-        curves = _by_size(slopes), means
-        correction = self._correction(values, residuals, *curves)
+        curves = self._blend(values, ridge)
+        correction = self._correction(values, *curves)
         if correction is None:
             phi, noise = self._estimate(values[2 * n :], *curves)
         else:
@@ -201,26 +203,55 @@ class _Game:
         whole = phi + self._enumerated(empty / self._unit)
         return whole * self._unit, noise * self._unit**2
 
+    def _blend(self, values: FloatArray, ridge: float) -> tuple[FloatArray, FloatArray]:
+        """Slopes (n_folds, n + 1, n) and means (n_folds, n + 1) of the first two surrogates."""
+        rows, of_size, folds = self._rows(self.sample)
+        expected = self._sizes.expected_variances(values[: 2 * self._sizes.n])
+        drift = Drift(rows, of_size, values, np.sqrt(expected))
+
+        def around_curve(left_out: BoolArray) -> FloatArray:
+            without = np.where(left_out, 0, -1)
+            fitted: tuple[FloatArray, FloatArray, FloatArray] = kernels.load("strata").cross_fit(
+                rows, of_size, values, self._weights, without, 1, ridge, _TRIAL_TOLERANCE
+            )
+            return fitted[0]
+
+        def around_drift(left_out: BoolArray) -> FloatArray:
+            return _residuals(rows, of_size, values, *drift.fitted_to(~left_out))
+
+        share = shares(around_curve, around_drift, folds, _FOLDS, self._importance[of_size])
+        _, curve, means = self._fit(self.sample, values, ridge, _TOLERANCE)
+        slopes = _by_size(curve)
+        for fold in range(_FOLDS):
+            other = drift.fitted_to(folds != fold)
+            slopes[fold] += share[fold] * (other[0] - slopes[fold])
+            means[fold] += share[fold] * (other[1] - means[fold])
+        return slopes, means
+
+    @property
+    def _importance(self) -> FloatArray:
+        """(n + 1,) what the square of a residual of each size adds to the noise, up to a factor."""
+        counts = np.maximum(np.bincount(self.sample.sizes, minlength=self._sizes.n + 1), 1)
+        return np.asarray(self._sizes.weights * self._unseen / counts**2)
+
     def _correction(
-        self, values: FloatArray, residuals: FloatArray, slopes: FloatArray, means: FloatArray
+        self, values: FloatArray, slopes: FloatArray, means: FloatArray
     ) -> Correction | None:
         """What the surrogate of overlaps adds to the learning curves, if that is worth its time."""
         n, sample = self._sizes.n, self.sample
         if not FEWEST_PROVIDERS <= n <= MOST_PROVIDERS or len(sample.rows) > MOST_EVALUATIONS:
             return None
         rows, of_size, folds = self._rows(sample)
-        spreads = [
-            np.sqrt(_smooth(np.maximum(squares, self._least_variance)))
-            for squares in (
-                _mean_by_size(residuals[other] ** 2, of_size[other], n)
-                for other in (folds != fold for fold in range(_FOLDS))
-            )
-        ]
+        # Around the surrogate without a fold, and without its rows: what corrects a surrogate must
+        # not change it.
+        spreads = []
+        for fold, other in enumerate(folds != fold for fold in range(_FOLDS)):
+            found = rows[other], of_size[other], values[other]
+            squares = _residuals(*found, slopes[fold], means[fold]) ** 2
+            by_size = _mean_by_size(squares, of_size[other], n)
+            spreads.append(np.sqrt(_smooth(np.maximum(by_size, self._least_variance))))
         overlap = Overlap(Explained(rows, of_size, values, folds, slopes, means, np.array(spreads)))
-        # What the square of a residual adds to the noise, up to a factor.
-        counts = np.maximum(np.bincount(of_size, minlength=n + 1), 1)
-        weights = self._sizes.weights * self._unseen / counts**2
-        if not overlap.is_worth_it(weights[of_size]):
+        if not overlap.is_worth_it(self._importance[of_size]):
             return None
         return overlap.correction(self._unseen[of_size] < _MOSTLY)
 
@@ -274,6 +305,14 @@ class _Game:
         others = joins[n - 1] * without.sum() - (joins[n - 1] + leaves[n - 1]) * without
         whole = joins[n] * self._known[2 * n] - leaves[0] * empty
         return np.asarray((ones + others) / n + whole)
+
+
+def _residuals(
+    rows: MemberArray, of_size: IntArray, values: FloatArray, slopes: FloatArray, means: FloatArray
+) -> FloatArray:
+    """Residuals around a surrogate with slopes (n + 1, n) and means (n + 1,) by size."""
+    members = np.einsum("ri,ri->r", rows, slopes[of_size])
+    return np.asarray(values - means[of_size] - members)
 
 
 def _mean_by_size(values: FloatArray, of_size: IntArray, n: int) -> FloatArray:

@@ -1,0 +1,46 @@
+"""How much of one surrogate and how much of another: by how well they predict what they did not see.
+
+A share is needed for each fold, and it must not depend on the values of that fold: they correct the
+blend. So the surrogates are fitted without two folds, one of which is predicted to find the share
+for the other. The folds stand in a ring, and every fold is left out with each of its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from shapband._typing import BoolArray, FloatArray, IntArray
+
+Residuals = Callable[[BoolArray], FloatArray]  # of all rows, from a fit without some of them
+
+
+def shares(
+    first: Residuals, second: Residuals, folds: IntArray, n_folds: int, weights: FloatArray
+) -> FloatArray:
+    """Share of the second surrogate for each fold, between 0 and 1, by least squares: (n_folds,).
+
+    Parameters
+    ----------
+    folds : (n_rows,) at least 3 different ones; -1 for rows that are never left out
+    weights : (n_rows,) of squared residuals
+
+    Examples
+    --------
+    >>> folds = np.arange(8) % 4
+    >>> wrong, right = (lambda _: np.ones(8)), (lambda _: np.zeros(8))
+    >>> shares(wrong, right, folds, 4, np.ones(8)).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    products, squares = np.zeros(n_folds), np.zeros(n_folds)
+    for fold in range(n_folds):
+        pair = fold, (fold + 1) % n_folds
+        left_out = (folds == pair[0]) | (folds == pair[1])
+        one = first(left_out)
+        change = one - second(left_out)
+        for found, predicted in (pair, pair[::-1]):
+            at = folds == predicted
+            products[found] += weights[at] @ (one[at] * change[at])
+            squares[found] += weights[at] @ change[at] ** 2
+    return np.clip(products / np.where(squares > 0, squares, 1.0), 0.0, 1.0)
