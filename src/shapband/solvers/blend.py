@@ -1,8 +1,9 @@
-"""How much of one surrogate and how much of another: by how well they predict what they did not see.
+"""How much of one surrogate and how much of another: by how well they predict other folds.
 
 A share is needed for each fold, and it must not depend on the values of that fold: they correct the
 blend. So the surrogates are fitted without two folds, one of which is predicted to find the share
-for the other. The folds stand in a ring, and every fold is left out with each of its neighbours.
+for the other. Every fold is left out with two others, those at a distance of three. Coalitions of a
+size are in folds that follow each other, so some of them are left if there are two or three.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from shapband._typing import BoolArray, FloatArray, IntArray
+
+FOLDS_APART = 3  # two folds that are left out together
 
 Residuals = Callable[[BoolArray], FloatArray]  # of all rows, from a fit without some of them
 
@@ -23,7 +26,8 @@ def shares(
 
     Parameters
     ----------
-    folds : (n_rows,) at least 3 different ones; -1 for rows that are never left out
+    folds : (n_rows,) from 0 to n_folds - 1; -1 for rows that are never left out
+    n_folds : 4, or more than 6
     weights : (n_rows,) of squared residuals
 
     Examples
@@ -35,7 +39,7 @@ def shares(
     """
     products, squares = np.zeros(n_folds), np.zeros(n_folds)
     for fold in range(n_folds):
-        pair = fold, (fold + 1) % n_folds
+        pair = fold, (fold + FOLDS_APART) % n_folds
         left_out = (folds == pair[0]) | (folds == pair[1])
         one = first(left_out)
         change = one - second(left_out)

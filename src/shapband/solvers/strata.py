@@ -12,7 +12,7 @@ from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
-from shapband.solvers.blend import shares
+from shapband.solvers.blend import FOLDS_APART, shares
 from shapband.solvers.drift import Drift
 from shapband.solvers.exact import MAX_PROVIDERS, Exact
 from shapband.solvers.overlap import (
@@ -25,7 +25,9 @@ from shapband.solvers.overlap import (
 )
 from shapband.solvers.sizes import Sample, Sizes
 
-_FOLDS = 4
+# Left out of the fits in turn. With few evaluations a curve that is fitted to half of them says
+# nothing about one that is fitted to most; the pilot then has no more than two pairs of a size.
+_FOLDS, _FOLDS_OF_FEW, _FOLDS_OF_PILOT = 4, 8, 2
 _UNIQUE = 1e-6  # ridge of the pilot, over the squared range of the values: makes the fit unique
 # Smallest spread of a size in the fit, relative to the range of the values. A pilot of 4 to 16
 # equal values does not show that all coalitions of a size are worth the same. Without this bound
@@ -148,6 +150,10 @@ class _Game:
         self._known = known / self._unit  # of the enumerated coalitions, then of the pilot
         self._range = spread / self._unit
         self._least_variance = (_LEAST_SPREAD * self._range) ** 2
+        # Spreads that the surrogates of drift and of overlaps take for granted. They follow from
+        # the enumerated sizes, because what corrects a surrogate must not change it.
+        self._expected = np.sqrt(sizes.expected_variances(self._known[: 2 * sizes.n]))
+        self._n_folds = _FOLDS_OF_FEW if sizes.few else _FOLDS
 
     def draw(self, seed: np.uint64) -> None:
         """Estimate from the pilot how much values vary around the surrogate, and draw the rest."""
@@ -157,7 +163,8 @@ class _Game:
         self._spreads = self._sizes.spreads(around[: 2 * n], around[2 * n :])
         # The sum of a size's members is constant, so the fit is unique up to that only.
         ridge = _UNIQUE / self._range**2
-        residuals, _, _ = self._fit(self.pilot, values, ridge, _PILOT_TOLERANCE)
+        n_folds = _FOLDS_OF_PILOT if self._sizes.few else _FOLDS
+        residuals, _, _ = self._fit(self.pilot, values, n_folds, ridge, _PILOT_TOLERANCE)
         # Where values of the pilot vary and the surrogate predicts them, as in additive games,
         # smaller residuals are to be expected in all sizes.
         self._least_variance *= _share_left(around[2 * n :], residuals[2 * n :])
@@ -165,21 +172,30 @@ class _Game:
         self.sample = self._sizes.sample(self.pilot, self._spreads, values[: 2 * n], seed)
 
     def _fit(
-        self, sample: Sample, values: FloatArray, ridge: float, tolerance: float
+        self, sample: Sample, values: FloatArray, n_folds: int, ridge: float, tolerance: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Residuals of the enumerated and the sampled coalitions, and the learning curves."""
-        rows, of_size, folds = self._rows(sample)
+        rows, of_size, folds = self._rows(sample, n_folds)
         fitted: tuple[FloatArray, FloatArray, FloatArray] = kernels.load("strata").cross_fit(
-            rows, of_size, values, self._weights, folds, _FOLDS, ridge, tolerance
+            rows, of_size, values, self._weights, folds, n_folds, ridge, tolerance
         )
         return fitted
 
-    def _rows(self, sample: Sample) -> tuple[MemberArray, IntArray, IntArray]:
+    def _rows(self, sample: Sample, n_folds: int) -> tuple[MemberArray, IntArray, IntArray]:
         """Coalitions of one, of all but one, and of the sample: rows, sizes and folds."""
         n = self._sizes.n
         rows = np.concatenate([self._sizes.enumerated[: 2 * n], sample.rows])
         of_size = np.concatenate([np.repeat([1, n - 1], n), sample.sizes])
-        return rows, of_size, np.concatenate([np.full(2 * n, -1), sample.units % _FOLDS])
+        return rows, of_size, np.concatenate([np.full(2 * n, -1), self._folds(sample, n_folds)])
+
+    def _folds(self, sample: Sample, n_folds: int) -> IntArray:
+        """Fold of each sampled coalition, the same for both of a pair.
+
+        Neighbouring sizes begin with different folds, so that all have as many coalitions even if
+        sizes have fewer than there are folds.
+        """
+        smaller = np.minimum(sample.sizes, self._sizes.n - sample.sizes)
+        return np.asarray((sample.units + FOLDS_APART * smaller) % n_folds)
 
     @property
     def _weights(self) -> FloatArray:
@@ -188,7 +204,7 @@ class _Game:
 
     def solved(self, more: FloatArray, empty: float) -> tuple[FloatArray, FloatArray]:
         """Values and noise, given the values of the coalitions that were drawn after the pilot."""
-        sample, n = self.sample, self._sizes.n
+        n = self._sizes.n
         values = np.concatenate([np.delete(self._known, 2 * n), more / self._unit])
         # If n providers share the range of the values, their slopes are about range / n. This is
         # the prior of ridge regression. Few evaluations per provider need it, because a surrogate
@@ -205,9 +221,8 @@ class _Game:
 
     def _blend(self, values: FloatArray, ridge: float) -> tuple[FloatArray, FloatArray]:
         """Slopes (n_folds, n + 1, n) and means (n_folds, n + 1) of the first two surrogates."""
-        rows, of_size, folds = self._rows(self.sample)
-        expected = self._sizes.expected_variances(values[: 2 * self._sizes.n])
-        drift = Drift(rows, of_size, values, np.sqrt(expected))
+        rows, of_size, folds = self._rows(self.sample, self._n_folds)
+        drift = Drift(rows, of_size, values, self._expected)
 
         def around_curve(left_out: BoolArray) -> FloatArray:
             without = np.where(left_out, 0, -1)
@@ -219,10 +234,10 @@ class _Game:
         def around_drift(left_out: BoolArray) -> FloatArray:
             return _residuals(rows, of_size, values, *drift.fitted_to(~left_out))
 
-        share = shares(around_curve, around_drift, folds, _FOLDS, self._importance[of_size])
-        _, curve, means = self._fit(self.sample, values, ridge, _TOLERANCE)
+        share = shares(around_curve, around_drift, folds, self._n_folds, self._importance[of_size])
+        _, curve, means = self._fit(self.sample, values, self._n_folds, ridge, _TOLERANCE)
         slopes = _by_size(curve)
-        for fold in range(_FOLDS):
+        for fold in range(self._n_folds):
             other = drift.fitted_to(folds != fold)
             slopes[fold] += share[fold] * (other[0] - slopes[fold])
             means[fold] += share[fold] * (other[1] - means[fold])
@@ -241,16 +256,8 @@ class _Game:
         n, sample = self._sizes.n, self.sample
         if not FEWEST_PROVIDERS <= n <= MOST_PROVIDERS or len(sample.rows) > MOST_EVALUATIONS:
             return None
-        rows, of_size, folds = self._rows(sample)
-        # Around the surrogate without a fold, and without its rows: what corrects a surrogate must
-        # not change it.
-        spreads = []
-        for fold, other in enumerate(folds != fold for fold in range(_FOLDS)):
-            found = rows[other], of_size[other], values[other]
-            squares = _residuals(*found, slopes[fold], means[fold]) ** 2
-            by_size = _mean_by_size(squares, of_size[other], n)
-            spreads.append(np.sqrt(_smooth(np.maximum(by_size, self._least_variance))))
-        overlap = Overlap(Explained(rows, of_size, values, folds, slopes, means, np.array(spreads)))
+        rows, of_size, folds = self._rows(sample, self._n_folds)
+        overlap = Overlap(Explained(rows, of_size, values, folds, slopes, means, self._expected))
         if not overlap.is_worth_it(self._importance[of_size]):
             return None
         return overlap.correction(self._unseen[of_size] < _MOSTLY)
@@ -286,7 +293,7 @@ class _Game:
             sample.rows,
             sample.sizes,
             values,
-            sample.units % _FOLDS,
+            self._folds(sample, self._n_folds),
             sample.mates,
             slopes,
             means,
@@ -334,11 +341,3 @@ def _by_size(slopes: FloatArray) -> FloatArray:
     """Slopes (n_folds, n + 1, n) of the learning curves (n_folds, 2, n) within each size."""
     sizes = np.maximum(np.arange(slopes.shape[2] + 1), 1)
     return np.asarray(slopes[:, None, 0] + 2.0 / sizes[:, None] * slopes[:, None, 1])
-
-
-def _smooth(squares: FloatArray) -> FloatArray:
-    """Geometric means of each sampled size and its neighbours; the others take the nearest one."""
-    logs = np.log(squares[2:-2])
-    padded = np.concatenate([logs[:1], logs, logs[-1:]])
-    smooth = (padded[:-2] + padded[1:-1] + padded[2:]) / 3.0
-    return np.asarray(np.exp(np.pad(smooth, 2, mode="edge")))

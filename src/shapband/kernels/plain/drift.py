@@ -23,9 +23,7 @@ def fit(
     n = inside.shape[1]
     all_sizes = np.arange(n + 1)
     apart = np.abs(all_sizes[:, None] - all_sizes)
-    levels, slopes = (
-        prior * ratio**apart for prior, ratio in zip(priors, ratios, strict=True)
-    )
+    levels, slopes = (prior * ratio**apart for prior, ratio in zip(priors, ratios, strict=True))
     centred = inside - sizes[:, None] / n
     of_pairs = np.ix_(sizes, sizes)
     covariance = levels[of_pairs] + slopes[of_pairs] * (centred @ centred.T)
