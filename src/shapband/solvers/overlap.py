@@ -84,7 +84,6 @@ class Correction:
 
 @dataclass(frozen=True, eq=False)
 class _Regression:
-    fold: int  # that it was fitted without
     used: IntArray  # rows that it was fitted to
     coefficients: FloatArray
 
@@ -134,7 +133,7 @@ class Overlap:
         rows, used = self._explained, np.concatenate([self._always, used])
         scaled = rows.residuals(fold, used) / rows.spreads[rows.sizes[used]]
         found = kernels.load("overlap").fit(self._masks[used], rows.sizes[used], scaled, _NOISE)
-        return _Regression(fold, used, found)
+        return _Regression(used, found)
 
     def _predict(self, regression: _Regression, at: IntArray) -> FloatArray:
         used, sizes = regression.used, self._explained.sizes
