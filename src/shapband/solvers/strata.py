@@ -1,4 +1,4 @@
-"""Coalitions stratified by size, with surrogates of the learning curve and of overlaps."""
+"""Coalitions stratified by size, with surrogates of learning curves, of drift and of overlaps."""
 
 from __future__ import annotations
 
@@ -54,12 +54,14 @@ class Strata(Solver):
     1. A pilot of a few coalitions of each size, with their complements.
     2. The rest of the evaluations goes to the sizes where the values are expected to vary most, in
        pairs of complements if the pilot says that their errors cancel.
-    3. A surrogate, v(S) ≈ c_s + Σ (a_i + b_i / s) over the members i of S, is fitted to three
-       quarters of the coalitions and corrected by the mean residuals of the last, in turns. With 8
-       to 64 providers and up to 10,000 coalitions, a second surrogate is fitted to the residuals
-       of the first, if a trial on a part of them leaves less than 0.8 of their squares: kernel
-       ridge regression on the overlap of coalitions (common members over all members), which
-       learns who replaces whom.
+    3. Two surrogates are fitted to most of the coalitions, and corrected by the mean residuals of
+       the others, in turns: a learning curve, v(S) ≈ c_s + Σ (a_i + b_i / s) over the members i of
+       S, and slopes that drift with the size, which are kept near zero where little is known. How
+       much each of them counts follows from how well it predicts coalitions that neither it nor
+       the correction has seen. With 8 to 64 providers and up to 10,000 coalitions, a third
+       surrogate is fitted to the residuals, if a trial on a part of them leaves less than 0.8 of
+       their squares: kernel ridge regression on the overlap of coalitions (common members over all
+       members), which learns who replaces whom.
 
     The correction makes the values unbiased whatever the surrogates are worth, and the residuals,
     which the surrogates were not fitted to, give the solver's noise. How many coalitions a size
@@ -252,7 +254,7 @@ class _Game:
     def _correction(
         self, values: FloatArray, slopes: FloatArray, means: FloatArray
     ) -> Correction | None:
-        """What the surrogate of overlaps adds to the learning curves, if that is worth its time."""
+        """What the surrogate of overlaps adds to the first two, if that is worth its time."""
         n, sample = self._sizes.n, self.sample
         if not FEWEST_PROVIDERS <= n <= MOST_PROVIDERS or len(sample.rows) > MOST_EVALUATIONS:
             return None
@@ -271,9 +273,9 @@ class _Game:
     def _corrected(
         self, values: FloatArray, correction: Correction, slopes: FloatArray, means: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Values and noise with both surrogates.
+        """Values and noise with all surrogates.
 
-        The linear part of the correction is added to the learning curves. The rest of it counts
+        The linear part of the correction is added to the first two. The rest of it counts
         nothing in the values by itself, so it is subtracted from the values of the coalitions. As
         in the kernel, the rests of the folds are moved towards their mean in a size that was seen.
         """
