@@ -43,8 +43,10 @@ def shares(
         left_out = (folds == pair[0]) | (folds == pair[1])
         one = first(left_out)
         change = one - second(left_out)
+        weighted = weights * change
         for found, predicted in (pair, pair[::-1]):
             at = folds == predicted
-            products[found] += weights[at] @ (one[at] * change[at])
-            squares[found] += weights[at] @ change[at] ** 2
+            # Not `@`, whose last bits may depend on the number of threads.
+            products[found] += (weighted * one)[at].sum()
+            squares[found] += (weighted * change)[at].sum()
     return np.clip(products / np.where(squares > 0, squares, 1.0), 0.0, 1.0)

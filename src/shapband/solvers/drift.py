@@ -52,7 +52,8 @@ class Drift:
         sizes, values = self._sizes[rows], self._values[rows]
         spreads = self._spreads[sizes]
         # The surrogate of values that are all larger by a number must be larger by that number.
-        level = np.average(values, weights=spreads**-2)
+        weights = spreads**-2.0
+        level = (weights * values).sum() / weights.sum()
         levels, slopes = kernels.load("drift").fit(
             self._inside[rows],
             sizes,
