@@ -41,3 +41,10 @@ def test_slopes_of_a_size_sum_to_zero():
     _, slopes = compiled.fit(*arguments(9), 1e-3)
     np.testing.assert_allclose(slopes.sum(axis=1), 0.0, atol=1e-12)
     assert np.abs(slopes).max() > 0.1
+
+
+def test_a_rough_fit_has_the_same_digits_in_every_unit():
+    """Seen without preconditioning by the levels: slopes that differ in the fourth digit."""
+    inside, sizes, values, *rest = arguments(10, rows=300)
+    one, other = (compiled.fit(inside, sizes, unit * values, *rest, 1e-3)[1] for unit in (1, 1e30))
+    np.testing.assert_allclose(other / 1e30, one, rtol=0, atol=1e-12)
