@@ -47,8 +47,8 @@ def _curves(inside, sizes, coefficients, priors, ratios, levels, slopes):
 def _without_levels(sizes, counts, prior, ratio, left, out):
     """Solve the equations of a function of the size alone, which precondition the others.
 
-    Out = left less, for each size, the level that is most likely if there are no slopes. The inverse
-    of the covariance of the levels has three diagonals, so elimination takes one pass.
+    Out = left less, for each size, the level that is most likely if there are no slopes. The
+    inverse of the covariance of the levels has three diagonals, so elimination takes one pass.
     """
     n = counts.size - 1
     scale = 1.0 / (prior * (1.0 - ratio * ratio))
