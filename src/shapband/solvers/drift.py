@@ -19,8 +19,8 @@ from shapband import kernels
 from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
 
 # Variances of what is to be explained over that of the noise: of levels, and of the sum of all
-# members' slopes in half of the providers. With 4 for the levels, errors were up to 6 % larger, with
-# 0.5 and 8 for the slopes up to 21 and 11 % in voting games.
+# members' slopes in half of the providers. With 4 for the levels, errors were up to 6 % larger,
+# with 0.5 and 8 for the slopes up to 21 and 11 % in voting games.
 _LEVELS, _SLOPES = 2.0, 2.0
 _LEVEL_REACH, _SLOPE_REACH = 0.3, 0.5  # shares of the providers
 _TOLERANCE = 1e-3  # squares of what is left of the equations, relative to those of the values
