@@ -68,9 +68,9 @@ def test_neighbours_are_valued_without_bias_and_with_honest_noise(n_evaluations,
 
 
 @pytest.mark.parametrize(
-    ("game", "limit"), [(neighbours, 0.75), (pairs_only, 0.4)], ids=["neighbours", "pairs"]
+    ("game", "limit"), [(neighbours, 0.75), (pairs_only, 0.6)], ids=["neighbours", "pairs"]
 )
-def test_the_error_is_a_part_of_that_of_the_learning_curve_alone(game, limit, never):
+def test_the_error_is_a_part_of_that_of_the_first_two_surrogates_alone(game, limit, never):
     with_overlap, _ = errors(game(), 400, games=40)
     never()
     without, _ = errors(game(), 400, games=40)
@@ -78,7 +78,7 @@ def test_the_error_is_a_part_of_that_of_the_learning_curve_alone(game, limit, ne
 
 
 def test_pairs_are_valued_to_a_few_per_cent(never):
-    """Seen: 0.033 of the spread of the values, and 0.1 with the learning curve alone."""
+    """Below 0.05 of the spread of the values, and above that without the overlaps."""
     table = pairs_only()
     limit = 0.05 * index_values(table[None], sb.Shapley()).std()
     assert np.sqrt((errors(table, 400, games=40)[0] ** 2).mean()) < limit

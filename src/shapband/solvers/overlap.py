@@ -46,8 +46,8 @@ class Explained:
     values : (n_rows,) their values
     folds : (n_rows,) their folds; -1 for those that all surrogates are fitted to
     slopes, means : (n_folds, n + 1, n) and (n_folds, n + 1), the curve without each fold, by size
-    spreads : (n_folds, n + 1) root mean square of the residuals of each size, without each fold:
-        a surrogate must not depend on the coalitions that it is corrected by
+    spreads : (n + 1,) expected spreads of the values of each size, up to a factor, from other
+        coalitions than those in folds: a surrogate must not depend on what it is corrected by
     """
 
     inside: MemberArray
@@ -84,7 +84,6 @@ class Correction:
 
 @dataclass(frozen=True, eq=False)
 class _Regression:
-    fold: int  # that it was fitted without
     used: IntArray  # rows that it was fitted to
     coefficients: FloatArray
 
@@ -132,16 +131,16 @@ class Overlap:
 
     def _regression(self, fold: int, used: IntArray) -> _Regression:
         rows, used = self._explained, np.concatenate([self._always, used])
-        scaled = rows.residuals(fold, used) / rows.spreads[fold, rows.sizes[used]]
+        scaled = rows.residuals(fold, used) / rows.spreads[rows.sizes[used]]
         found = kernels.load("overlap").fit(self._masks[used], rows.sizes[used], scaled, _NOISE)
-        return _Regression(fold, used, found)
+        return _Regression(used, found)
 
     def _predict(self, regression: _Regression, at: IntArray) -> FloatArray:
         used, sizes = regression.used, self._explained.sizes
         scaled = kernels.load("overlap").predict(
             self._masks[at], sizes[at], self._masks[used], sizes[used], regression.coefficients
         )
-        return np.asarray(scaled * self._explained.spreads[regression.fold, sizes[at]])
+        return np.asarray(scaled * self._explained.spreads[sizes[at]])
 
     def _linear(self, regression: _Regression) -> tuple[FloatArray, FloatArray]:
         """Slopes (n + 1, n) and means (n + 1,) of the linear part within each size."""
@@ -150,8 +149,7 @@ class Overlap:
         weighted = of_size * regression.coefficients[:, None]
         means, slopes = linear_part(self._n)
         by_size = slopes @ (weighted.T @ rows.inside[used])
-        spreads = rows.spreads[regression.fold]
-        return spreads[:, None] * by_size, spreads * (means @ weighted.sum(axis=0))
+        return rows.spreads[:, None] * by_size, rows.spreads * (means @ weighted.sum(axis=0))
 
 
 def _masks(inside: MemberArray) -> NDArray[np.uint64]:

@@ -82,6 +82,7 @@ class Sizes:
         room = int(self.capacities[2]) // (2 if n == 4 else 1)
         self._pairs = min(max(_FEWEST_PAIRS, min(_MOST_PAIRS, fair)), room)
         self.few = self._pairs == _FEWEST_PAIRS
+        self._beside = _beside(1 + len(self._halves), max(1, _SMOOTHED // (2 * self._pairs)))
         q, s = index.size_weights(n), np.arange(1, n + 1)
         self.joins = np.concatenate([[0.0], n * q / s])
         self.leaves = np.concatenate([n * q / s[::-1], [0.0]])
@@ -106,7 +107,8 @@ class Sizes:
         """Estimate from the residuals how much values vary around the surrogate.
 
         The spread of a sampled size comes from its neighbours alone, because its own pilot may miss
-        a rare value. With its own spread, errors in voting games were 8 % smaller to 12 % larger.
+        a rare value, which would then lose its weight. With its own spread, the values were biased:
+        two of ten providers decide, 200 evaluations, 1,000 games, z scores of 5.4 instead of 2.5.
 
         Parameters
         ----------
@@ -114,40 +116,40 @@ class Sizes:
         pilot : residuals of the pilot
         """
         n = self.n
-        pairs = [enumerated.reshape(2, n).T, *pilot.reshape(len(self._halves), self._pairs, 2)]
-        squares = np.array([(one**2).mean(axis=0) for one in pairs])
+        pilot = pilot.reshape(len(self._halves), self._pairs, 2)
+        enumerated = enumerated.reshape(2, n).T[None]
+        squares = np.concatenate([(one**2).mean(axis=1) for one in (enumerated, pilot)])
         if n % 2 == 0:
             squares[-1] = squares[-1].mean()  # both of a pair are of one size
         low, high = self._from_neighbours(squares).T
         variances = np.ones(n + 1)
         variances[1 : 1 + len(low)] = low
         variances[n - len(high) : n] = high[::-1]
-        differences = np.array([[self._paired_term(one, at + 1)] for at, one in enumerate(pairs)])
-        return Spreads(variances, self._from_neighbours(differences)[:, 0])
+        terms = [self._paired_terms(enumerated, np.ones(1, dtype=np.int64))]
+        terms.append(self._paired_terms(pilot, self._halves))
+        return Spreads(variances, self._from_neighbours(np.concatenate(terms)[:, None])[:, 0])
 
-    def _paired_term(self, pairs: FloatArray, size: int) -> float:
+    def _paired_terms(self, pairs: FloatArray, sizes: IntArray) -> FloatArray:
         """Mean square of what pairs of complements add to the values, over that of residuals of 1.
 
         Parameters
         ----------
-        pairs : (n_pairs, 2) residuals of coalitions of a size and of their complements
+        pairs : (n_sizes, n_pairs, 2) residuals of coalitions of each size and of their complements
         """
-        n, rest = self.n, self.n - size
-        inside = self.joins[size] * pairs[:, 0] - self.leaves[rest] * pairs[:, 1]
-        outside = self.joins[rest] * pairs[:, 1] - self.leaves[size] * pairs[:, 0]
-        terms = size * inside**2 + (n - size) * outside**2
-        weight = self.weights[size] + self.weights[rest]
-        return float(terms.mean() / weight) if weight > 0 else 0.0
+        rest, s = self.n - sizes, sizes[:, None]
+        small, large = pairs[:, :, 0], pairs[:, :, 1]
+        inside = self.joins[s] * small - self.leaves[self.n - s] * large
+        outside = self.joins[self.n - s] * large - self.leaves[s] * small
+        terms = (s * inside**2 + (self.n - s) * outside**2).mean(axis=1)
+        weights = self.weights[sizes] + self.weights[rest]
+        return np.asarray(np.where(weights > 0, terms / np.where(weights > 0, weights, 1.0), 0.0))
 
     def _from_neighbours(self, by_half: FloatArray) -> FloatArray:
         """Replace all but the first row by the geometric mean of the rows beside it."""
         logs = np.log(np.maximum(by_half, _LEAST_SPREAD * by_half.max() + 1e-300))
-        width = max(1, _SMOOTHED // (2 * self._pairs))
-        found = by_half.copy()
-        for at in range(1, len(by_half)):
-            near = [k for k in range(at - width, at + width + 1) if 0 <= k < len(logs) and k != at]
-            found[at] = np.exp(logs[near].mean(axis=0))
-        return found
+        found = np.exp(self._beside @ logs)
+        found[0] = by_half[0]
+        return np.asarray(found)
 
     def sample(
         self, pilot: Sample, spreads: Spreads, enumerated: FloatArray, seed: np.uint64
@@ -164,7 +166,9 @@ class Sizes:
         enumerated : (2n,) values of all coalitions of one provider, then of all but one
         """
         there = np.bincount(pilot.sizes, minlength=self.n + 1)
-        more = self._counts(self._expected_variances(enumerated), there) - there
+        # With few evaluations all sizes count alike: that was better in voting games.
+        variances = np.ones(self.n + 1) if self.few else self.expected_variances(enumerated)
+        more = self._counts(variances, there) - there
         paired = self._pairs_help(spreads)
         parts, mates, units = [pilot.rows], [pilot.mates], [pilot.units]
         at = len(pilot.rows)
@@ -189,16 +193,19 @@ class Sizes:
                 at += int(count)
         return Sample.of(np.concatenate(parts), np.concatenate(mates), np.concatenate(units))
 
-    def _expected_variances(self, enumerated: FloatArray) -> FloatArray:
+    def expected_variances(self, enumerated: FloatArray) -> FloatArray:
         """Variance of the values of each size, up to a factor: (n + 1,).
 
         It is a power of the size, like that of learning curves, through the variances of the values
-        of one provider and of all but one. With few evaluations all sizes count alike: that was
-        better in voting games.
+        of one provider and of all but one.
+
+        Parameters
+        ----------
+        enumerated : (2n,) values of all coalitions of one provider, then of all but one
         """
         variances = enumerated.reshape(2, self.n).var(axis=1)
         # Values that differ by rounding alone say nothing about the sizes between.
-        if self.few or variances.max() <= (_ROUNDING * np.abs(enumerated).max()) ** 2:
+        if variances.max() <= (_ROUNDING * np.abs(enumerated).max()) ** 2:
             return np.ones(self.n + 1)
         low, high = np.log(np.maximum(variances, _LEAST_RATIO * variances.max()))
         place = np.log(np.maximum(np.arange(self.n + 1), 1)) / np.log(self.n - 1)
@@ -238,6 +245,13 @@ class Sizes:
         self, rows: MemberArray, start: int, size: int, *, paired: bool, seed: np.uint64
     ) -> None:
         kernels.load("strata").draw_rows(rows, start, size, paired, seed, self._marks)
+
+
+def _beside(count: int, width: int) -> FloatArray:
+    """Matrix that takes the mean of up to `width` neighbours on each side of every row."""
+    apart = np.abs(np.arange(count)[:, None] - np.arange(count))
+    near = (apart > 0) & (apart <= width)
+    return np.asarray(near / near.sum(axis=1, keepdims=True))
 
 
 def _capacity(n: int, size: int) -> float:

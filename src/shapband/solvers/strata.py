@@ -1,4 +1,4 @@
-"""Coalitions stratified by size, with surrogates of the learning curve and of overlaps."""
+"""Coalitions stratified by size, with surrogates of learning curves, of drift and of overlaps."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband import kernels
-from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
+from shapband.solvers.blend import FOLDS_APART, shares
+from shapband.solvers.drift import Drift
 from shapband.solvers.exact import MAX_PROVIDERS, Exact
 from shapband.solvers.overlap import (
     FEWEST_PROVIDERS,
@@ -23,7 +25,9 @@ from shapband.solvers.overlap import (
 )
 from shapband.solvers.sizes import Sample, Sizes
 
-_FOLDS = 4
+# Left out of the fits in turn. With few evaluations a curve that is fitted to half of them says
+# nothing about one that is fitted to most; the pilot then has no more than two pairs of a size.
+_FOLDS, _FOLDS_OF_FEW, _FOLDS_OF_PILOT = 4, 8, 2
 _UNIQUE = 1e-6  # ridge of the pilot, over the squared range of the values: makes the fit unique
 # Smallest spread of a size in the fit, relative to the range of the values. A pilot of 4 to 16
 # equal values does not show that all coalitions of a size are worth the same. Without this bound
@@ -35,6 +39,7 @@ _LEAST_SPREAD = 0.01
 _ROUNDING = 1e-14  # share of the variance of the values that is left by rounding alone
 # How exactly the surrogate is fitted, in variances of a value in the pilot, of a residual later.
 _PILOT_TOLERANCE, _TOLERANCE = 1e-8, 1e-5
+_TRIAL_TOLERANCE = 1e-3  # and if it is only compared with the other surrogate
 _MOSTLY = 0.99  # a size of which more is unseen is as good as infinite
 
 
@@ -49,12 +54,14 @@ class Strata(Solver):
     1. A pilot of a few coalitions of each size, with their complements.
     2. The rest of the evaluations goes to the sizes where the values are expected to vary most, in
        pairs of complements if the pilot says that their errors cancel.
-    3. A surrogate, v(S) ≈ c_s + Σ (a_i + b_i / s) over the members i of S, is fitted to three
-       quarters of the coalitions and corrected by the mean residuals of the last, in turns. With 8
-       to 64 providers and up to 10,000 coalitions, a second surrogate is fitted to the residuals
-       of the first, if a trial on a part of them leaves less than 0.8 of their squares: kernel
-       ridge regression on the overlap of coalitions (common members over all members), which
-       learns who replaces whom.
+    3. Two surrogates are fitted to most of the coalitions, and corrected by the mean residuals of
+       the others, in turns: a learning curve, v(S) ≈ c_s + Σ (a_i + b_i / s) over the members i of
+       S, and slopes that drift with the size, which are kept near zero where little is known. How
+       much each of them counts follows from how well it predicts coalitions that neither it nor
+       the correction has seen. With 8 to 64 providers and up to 10,000 coalitions, a third
+       surrogate is fitted to the residuals, if a trial on a part of them leaves less than 0.8 of
+       their squares: kernel ridge regression on the overlap of coalitions (common members over all
+       members), which learns who replaces whom.
 
     The correction makes the values unbiased whatever the surrogates are worth, and the residuals,
     which the surrogates were not fitted to, give the solver's noise. How many coalitions a size
@@ -145,6 +152,10 @@ class _Game:
         self._known = known / self._unit  # of the enumerated coalitions, then of the pilot
         self._range = spread / self._unit
         self._least_variance = (_LEAST_SPREAD * self._range) ** 2
+        # Spreads that the surrogates of drift and of overlaps take for granted. They follow from
+        # the enumerated sizes, because what corrects a surrogate must not change it.
+        self._expected = np.sqrt(sizes.expected_variances(self._known[: 2 * sizes.n]))
+        self._n_folds = _FOLDS_OF_FEW if sizes.few else _FOLDS
 
     def draw(self, seed: np.uint64) -> None:
         """Estimate from the pilot how much values vary around the surrogate, and draw the rest."""
@@ -154,7 +165,8 @@ class _Game:
         self._spreads = self._sizes.spreads(around[: 2 * n], around[2 * n :])
         # The sum of a size's members is constant, so the fit is unique up to that only.
         ridge = _UNIQUE / self._range**2
-        residuals, _, _ = self._fit(self.pilot, values, ridge, _PILOT_TOLERANCE)
+        n_folds = _FOLDS_OF_PILOT if self._sizes.few else _FOLDS
+        residuals, _, _ = self._fit(self.pilot, values, n_folds, ridge, _PILOT_TOLERANCE)
         # Where values of the pilot vary and the surrogate predicts them, as in additive games,
         # smaller residuals are to be expected in all sizes.
         self._least_variance *= _share_left(around[2 * n :], residuals[2 * n :])
@@ -162,21 +174,30 @@ class _Game:
         self.sample = self._sizes.sample(self.pilot, self._spreads, values[: 2 * n], seed)
 
     def _fit(
-        self, sample: Sample, values: FloatArray, ridge: float, tolerance: float
+        self, sample: Sample, values: FloatArray, n_folds: int, ridge: float, tolerance: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Residuals of the enumerated and the sampled coalitions, and the learning curves."""
-        rows, of_size, folds = self._rows(sample)
+        rows, of_size, folds = self._rows(sample, n_folds)
         fitted: tuple[FloatArray, FloatArray, FloatArray] = kernels.load("strata").cross_fit(
-            rows, of_size, values, self._weights, folds, _FOLDS, ridge, tolerance
+            rows, of_size, values, self._weights, folds, n_folds, ridge, tolerance
         )
         return fitted
 
-    def _rows(self, sample: Sample) -> tuple[MemberArray, IntArray, IntArray]:
+    def _rows(self, sample: Sample, n_folds: int) -> tuple[MemberArray, IntArray, IntArray]:
         """Coalitions of one, of all but one, and of the sample: rows, sizes and folds."""
         n = self._sizes.n
         rows = np.concatenate([self._sizes.enumerated[: 2 * n], sample.rows])
         of_size = np.concatenate([np.repeat([1, n - 1], n), sample.sizes])
-        return rows, of_size, np.concatenate([np.full(2 * n, -1), sample.units % _FOLDS])
+        return rows, of_size, np.concatenate([np.full(2 * n, -1), self._folds(sample, n_folds)])
+
+    def _folds(self, sample: Sample, n_folds: int) -> IntArray:
+        """Fold of each sampled coalition, the same for both of a pair.
+
+        Neighbouring sizes begin with different folds, so that all have as many coalitions even if
+        sizes have fewer than there are folds.
+        """
+        smaller = np.minimum(sample.sizes, self._sizes.n - sample.sizes)
+        return np.asarray((sample.units + FOLDS_APART * smaller) % n_folds)
 
     @property
     def _weights(self) -> FloatArray:
@@ -185,15 +206,14 @@ class _Game:
 
     def solved(self, more: FloatArray, empty: float) -> tuple[FloatArray, FloatArray]:
         """Values and noise, given the values of the coalitions that were drawn after the pilot."""
-        sample, n = self.sample, self._sizes.n
+        n = self._sizes.n
         values = np.concatenate([np.delete(self._known, 2 * n), more / self._unit])
         # If n providers share the range of the values, their slopes are about range / n. This is
         # the prior of ridge regression. Few evaluations per provider need it, because a surrogate
         # has two slopes for each provider. With more, it made the bias of values larger.
         ridge = (n if self._sizes.few else _UNIQUE**0.5) ** 2 / self._range**2
-        residuals, slopes, means = self._fit(sample, values, ridge, _TOLERANCE)
-        curves = _by_size(slopes), means
-        correction = self._correction(values, residuals, *curves)
+        curves = self._blend(values, ridge)
+        correction = self._correction(values, *curves)
         if correction is None:
             phi, noise = self._estimate(values[2 * n :], *curves)
         else:
@@ -201,26 +221,46 @@ class _Game:
         whole = phi + self._enumerated(empty / self._unit)
         return whole * self._unit, noise * self._unit**2
 
+    def _blend(self, values: FloatArray, ridge: float) -> tuple[FloatArray, FloatArray]:
+        """Slopes (n_folds, n + 1, n) and means (n_folds, n + 1) of the first two surrogates."""
+        rows, of_size, folds = self._rows(self.sample, self._n_folds)
+        drift = Drift(rows, of_size, values, self._expected)
+
+        def around_curve(left_out: BoolArray) -> FloatArray:
+            without = np.where(left_out, 0, -1)
+            fitted: tuple[FloatArray, FloatArray, FloatArray] = kernels.load("strata").cross_fit(
+                rows, of_size, values, self._weights, without, 1, ridge, _TRIAL_TOLERANCE
+            )
+            return fitted[0]
+
+        def around_drift(left_out: BoolArray) -> FloatArray:
+            return _residuals(rows, of_size, values, *drift.fitted_to(~left_out))
+
+        share = shares(around_curve, around_drift, folds, self._n_folds, self._importance[of_size])
+        _, curve, means = self._fit(self.sample, values, self._n_folds, ridge, _TOLERANCE)
+        slopes = _by_size(curve)
+        for fold in range(self._n_folds):
+            other = drift.fitted_to(folds != fold)
+            slopes[fold] += share[fold] * (other[0] - slopes[fold])
+            means[fold] += share[fold] * (other[1] - means[fold])
+        return slopes, means
+
+    @property
+    def _importance(self) -> FloatArray:
+        """(n + 1,) what the square of a residual of each size adds to the noise, up to a factor."""
+        counts = np.maximum(np.bincount(self.sample.sizes, minlength=self._sizes.n + 1), 1)
+        return np.asarray(self._sizes.weights * self._unseen / counts**2)
+
     def _correction(
-        self, values: FloatArray, residuals: FloatArray, slopes: FloatArray, means: FloatArray
+        self, values: FloatArray, slopes: FloatArray, means: FloatArray
     ) -> Correction | None:
-        """What the surrogate of overlaps adds to the learning curves, if that is worth its time."""
+        """What the surrogate of overlaps adds to the first two, if that is worth its time."""
         n, sample = self._sizes.n, self.sample
         if not FEWEST_PROVIDERS <= n <= MOST_PROVIDERS or len(sample.rows) > MOST_EVALUATIONS:
             return None
-        rows, of_size, folds = self._rows(sample)
-        spreads = [
-            np.sqrt(_smooth(np.maximum(squares, self._least_variance)))
-            for squares in (
-                _mean_by_size(residuals[other] ** 2, of_size[other], n)
-                for other in (folds != fold for fold in range(_FOLDS))
-            )
-        ]
-        overlap = Overlap(Explained(rows, of_size, values, folds, slopes, means, np.array(spreads)))
-        # What the square of a residual adds to the noise, up to a factor.
-        counts = np.maximum(np.bincount(of_size, minlength=n + 1), 1)
-        weights = self._sizes.weights * self._unseen / counts**2
-        if not overlap.is_worth_it(weights[of_size]):
+        rows, of_size, folds = self._rows(sample, self._n_folds)
+        overlap = Overlap(Explained(rows, of_size, values, folds, slopes, means, self._expected))
+        if not overlap.is_worth_it(self._importance[of_size]):
             return None
         return overlap.correction(self._unseen[of_size] < _MOSTLY)
 
@@ -233,9 +273,9 @@ class _Game:
     def _corrected(
         self, values: FloatArray, correction: Correction, slopes: FloatArray, means: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Values and noise with both surrogates.
+        """Values and noise with all surrogates.
 
-        The linear part of the correction is added to the learning curves. The rest of it counts
+        The linear part of the correction is added to the first two. The rest of it counts
         nothing in the values by itself, so it is subtracted from the values of the coalitions. As
         in the kernel, the rests of the folds are moved towards their mean in a size that was seen.
         """
@@ -255,7 +295,7 @@ class _Game:
             sample.rows,
             sample.sizes,
             values,
-            sample.units % _FOLDS,
+            self._folds(sample, self._n_folds),
             sample.mates,
             slopes,
             means,
@@ -274,6 +314,14 @@ class _Game:
         others = joins[n - 1] * without.sum() - (joins[n - 1] + leaves[n - 1]) * without
         whole = joins[n] * self._known[2 * n] - leaves[0] * empty
         return np.asarray((ones + others) / n + whole)
+
+
+def _residuals(
+    rows: MemberArray, of_size: IntArray, values: FloatArray, slopes: FloatArray, means: FloatArray
+) -> FloatArray:
+    """Residuals around a surrogate with slopes (n + 1, n) and means (n + 1,) by size."""
+    members = np.einsum("ri,ri->r", rows, slopes[of_size])
+    return np.asarray(values - means[of_size] - members)
 
 
 def _mean_by_size(values: FloatArray, of_size: IntArray, n: int) -> FloatArray:
@@ -295,11 +343,3 @@ def _by_size(slopes: FloatArray) -> FloatArray:
     """Slopes (n_folds, n + 1, n) of the learning curves (n_folds, 2, n) within each size."""
     sizes = np.maximum(np.arange(slopes.shape[2] + 1), 1)
     return np.asarray(slopes[:, None, 0] + 2.0 / sizes[:, None] * slopes[:, None, 1])
-
-
-def _smooth(squares: FloatArray) -> FloatArray:
-    """Geometric means of each sampled size and its neighbours; the others take the nearest one."""
-    logs = np.log(squares[2:-2])
-    padded = np.concatenate([logs[:1], logs, logs[-1:]])
-    smooth = (padded[:-2] + padded[1:-1] + padded[2:]) / 3.0
-    return np.asarray(np.exp(np.pad(smooth, 2, mode="edge")))

@@ -1,0 +1,128 @@
+"""The inner loops of slopes that drift with the size of a coalition: see `solvers/drift.py`."""
+
+import numpy as np
+from numba import njit
+
+from shapband.kernels.compiled.lanes import OPTIONS
+
+_MOST_STEPS = 60  # of conjugate gradients; any surrogate leaves the estimate unbiased
+
+
+@njit(**OPTIONS)
+def _decay_along_sizes(array, ratio):
+    """Replace array[s] by the sum over t of ratio^|s - t| × array[t], in two passes."""
+    sizes, n = array.shape
+    after = np.zeros(n)
+    before = np.zeros((sizes, n))
+    for s in range(1, sizes):
+        for i in range(n):
+            before[s, i] = ratio * (before[s - 1, i] + array[s - 1, i])
+    for s in range(sizes - 1, -1, -1):
+        for i in range(n):
+            own = array[s, i]
+            array[s, i] = own + before[s, i] + after[i]
+            after[i] = ratio * (after[i] + own)
+
+
+@njit(**OPTIONS)
+def _curves(inside, sizes, coefficients, priors, ratios, levels, slopes):
+    """Levels (n + 1, 1) and slopes (n + 1, n) of the function with these coefficients."""
+    rows, n = inside.shape
+    levels[:] = 0.0
+    slopes[:] = 0.0
+    for r in range(rows):
+        s = sizes[r]
+        levels[s, 0] += coefficients[r]
+        for i in range(n):
+            slopes[s, i] += inside[r, i] * coefficients[r]
+    for s in range(n + 1):
+        for i in range(n):
+            slopes[s, i] = priors[1] * (slopes[s, i] - levels[s, 0] * s / n)
+        levels[s, 0] *= priors[0]
+    _decay_along_sizes(levels, ratios[0])
+    _decay_along_sizes(slopes, ratios[1])
+
+
+@njit(**OPTIONS)
+def _without_levels(sizes, counts, prior, ratio, left, out):
+    """Solve the equations of a function of the size alone, which precondition the others.
+
+    Out = left less, for each size, the level that is most likely if there are no slopes. The
+    inverse of the covariance of the levels has three diagonals, so elimination takes one pass.
+    """
+    n = counts.size - 1
+    scale = 1.0 / (prior * (1.0 - ratio * ratio))
+    levels, beside = np.zeros(n + 1), np.zeros(n + 1)
+    for r in range(left.size):
+        levels[sizes[r]] += left[r]
+    for s in range(n + 1):
+        diagonal = counts[s] + scale * (1.0 if s == 0 or s == n else 1.0 + ratio * ratio)
+        if s > 0:
+            diagonal += scale * ratio * beside[s - 1]
+            levels[s] += scale * ratio * levels[s - 1]
+        levels[s] /= diagonal
+        beside[s] = -scale * ratio / diagonal
+    for s in range(n - 1, -1, -1):
+        levels[s] -= beside[s] * levels[s + 1]
+    for r in range(left.size):
+        out[r] = left[r] - levels[sizes[r]]
+
+
+@njit(**OPTIONS)
+def fit(inside, sizes, values, priors, ratios, tolerance):
+    """Levels (n + 1,) and slopes (n + 1, n) that are most likely with noise of a variance of 1.
+
+    They are found by conjugate gradients for the coefficients of the rows. The levels precondition
+    them: without that, rounding errors in the level of all values, which is much larger than the
+    rest, would grow until they change the fifth digit. A fit ends when the squares of what is left
+    of the equations are below `tolerance` times those of the values.
+
+    Parameters
+    ----------
+    inside : (n_rows, n) coalitions as floats
+    priors : variance of a level, and of a slope
+    ratios : correlations of the levels and of the slopes of two sizes that differ by one
+    """
+    rows, n = inside.shape
+    levels, slopes = np.zeros((n + 1, 1)), np.zeros((n + 1, n))
+    counts = np.zeros(n + 1)
+    for r in range(rows):
+        counts[sizes[r]] += 1.0
+    coefficients, left, image = np.zeros(rows), values.copy(), np.empty(rows)
+    improved = np.empty(rows)
+    _without_levels(sizes, counts, priors[0], ratios[0], left, improved)
+    search = improved.copy()
+    old = _dot(left, improved)
+    enough = tolerance * old
+    for _ in range(_MOST_STEPS):
+        if old <= enough:
+            break
+        _curves(inside, sizes, search, priors, ratios, levels, slopes)
+        for r in range(rows):
+            image[r] = search[r] + levels[sizes[r], 0] + _dot(inside[r], slopes[sizes[r]])
+        length = old / _dot(search, image)
+        for r in range(rows):
+            coefficients[r] += length * search[r]
+            left[r] -= length * image[r]
+        _without_levels(sizes, counts, priors[0], ratios[0], left, improved)
+        new = _dot(left, improved)
+        for r in range(rows):
+            search[r] = improved[r] + new / old * search[r]
+        old = new
+    _curves(inside, sizes, coefficients, priors, ratios, levels, slopes)
+    return levels[:, 0].copy(), slopes
+
+
+@njit(**OPTIONS)
+def _dot(a, b):
+    """Sum of products in four parts, in an order that no compiler changes."""
+    w = x = y = z = 0.0
+    whole = a.size - a.size % 4
+    for i in range(0, whole, 4):
+        w += a[i] * b[i]
+        x += a[i + 1] * b[i + 1]
+        y += a[i + 2] * b[i + 2]
+        z += a[i + 3] * b[i + 3]
+    for i in range(whole, a.size):
+        w += a[i] * b[i]
+    return (w + x) + (y + z)
