@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.conftest import linear_providers
+from tests.reference import influence as plain
 
 import shapband as sb
 from shapband.access.access import Access
 from shapband.estimate.estimator import Estimator
 from shapband.estimate.influence import InfluenceFold
 from shapband.kernels.compiled import influence as compiled
-from shapband.kernels.plain import influence as plain
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solution
 

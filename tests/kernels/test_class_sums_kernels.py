@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from tests.reference import bayes as plain_bayes
+from tests.reference import discriminant as plain_discriminant
 
 from shapband.kernels.compiled import bayes as compiled_bayes
 from shapband.kernels.compiled import discriminant as compiled_discriminant
-from shapband.kernels.plain import bayes as plain_bayes
-from shapband.kernels.plain import discriminant as plain_discriminant
 
 
 def records(seed, features, classes):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.reference import drift as plain
 
 from shapband.kernels.compiled import drift as compiled
-from shapband.kernels.plain import drift as plain
 
 
 def arguments(n, rows=150):

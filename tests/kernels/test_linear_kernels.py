@@ -2,6 +2,11 @@
 
 import numpy as np
 import pytest
+from tests.reference import exact_fits as plain_exact_fits
+from tests.reference import exact_sums as plain_exact_sums
+from tests.reference import least_norm as plain_least_norm
+from tests.reference import linear as plain
+from tests.reference import shuffle as plain_shuffle
 
 from benchmarks import operations
 from shapband.kernels.compiled import exact_fits as compiled_exact_fits
@@ -9,11 +14,6 @@ from shapband.kernels.compiled import exact_sums as compiled_exact_sums
 from shapband.kernels.compiled import least_norm as compiled_least_norm
 from shapband.kernels.compiled import linear as compiled
 from shapband.kernels.compiled import shuffle as compiled_shuffle
-from shapband.kernels.plain import exact_fits as plain_exact_fits
-from shapband.kernels.plain import exact_sums as plain_exact_sums
-from shapband.kernels.plain import least_norm as plain_least_norm
-from shapband.kernels.plain import linear as plain
-from shapband.kernels.plain import shuffle as plain_shuffle
 from shapband.kernels.walks import first_occurrences
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from shapband.kernels.careful import class_scores as plain_scores
+from shapband.kernels.careful import logistic as plain
 from shapband.kernels.compiled import class_scores as compiled_scores
 from shapband.kernels.compiled import logistic as compiled
-from shapband.kernels.plain import class_scores as plain_scores
-from shapband.kernels.plain import logistic as plain
 from shapband.kernels.walks import first_occurrences
 
 SCORES = ["accuracy", "log loss", "AUC", "Brier"]

@@ -6,14 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from tests.reference import neighbor_lists as plain_lists
+from tests.reference import neighbor_sets as plain_sets
+from tests.reference import neighbors as plain_losses
 
 from shapband.coalitions import mask_rows
 from shapband.kernels.compiled import neighbor_lists as compiled_lists
 from shapband.kernels.compiled import neighbor_sets as compiled_sets
 from shapband.kernels.compiled import neighbors as compiled_losses
-from shapband.kernels.plain import neighbor_lists as plain_lists
-from shapband.kernels.plain import neighbor_sets as plain_sets
-from shapband.kernels.plain import neighbors as plain_losses
 
 
 def room(lists, losses):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.reference import network as plain
 
 from shapband.kernels.compiled import network as compiled
-from shapband.kernels.plain import network as plain
 
 
 @pytest.mark.parametrize("units", [[3, 5, 1], [3, 5, 3], [1, 4, 2, 6, 4], [7, 1, 1]])

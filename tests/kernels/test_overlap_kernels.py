@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.reference import overlap as plain
 
 from shapband.kernels.compiled import overlap as compiled
-from shapband.kernels.plain import overlap as plain
 
 
 def coalitions(count, n, seed=0):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.reference import presence as plain
 
 from shapband.kernels.compiled import presence as compiled
-from shapband.kernels.plain import presence as plain
 from shapband.solvers.presence import presence_chances
 
 BOTH = pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])

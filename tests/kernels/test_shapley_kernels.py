@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.reference import shapley as plain
 
 from shapband.kernels.compiled import shapley as compiled
-from shapband.kernels.plain import shapley as plain
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 10, 13])

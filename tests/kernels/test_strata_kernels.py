@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from tests.reference import strata as plain
 
 from shapband.coalitions import set_marks
 from shapband.indices import Banzhaf, Shapley
 from shapband.kernels.compiled import strata as compiled
-from shapband.kernels.plain import strata as plain
 from shapband.solvers.sizes import Sizes
 
 SEED = np.uint64(123456789012345678)

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from tests.reference import walks as plain
 
 import shapband as sb
 from shapband.coalitions import prefix_masks, set_marks
 from shapband.games import Games
 from shapband.kernels.compiled import walks as compiled
-from shapband.kernels.plain import walks as plain
 from shapband.seeds import Seeds
 from shapband.solvers.balanced import williams_square
 from shapband.solvers.permutation import random_orders

@@ -5,12 +5,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
+from tests.reference import neighbor_sets as plain_sets
 
 import shapband as sb
+from shapband.kernels.careful import class_scores as plain
 from shapband.kernels.compiled import class_scores as compiled
 from shapband.kernels.compiled import neighbor_sets as compiled_sets
-from shapband.kernels.plain import class_scores as plain
-from shapband.kernels.plain import neighbor_sets as plain_sets
 from shapband.records.batch import Batch
 from shapband.utilities.classification import CLASS_SCORES
 from shapband.utilities.networks.training import predicted

@@ -14,7 +14,7 @@ from shapband._typing import FloatArray, IntArray, MemberArray, Positive
 from shapband.checks import check_number
 from shapband.coalitions import mask_rows, row_masks
 from shapband.errors import InvalidInput
-from shapband.kernels.plain import logistic as careful
+from shapband.kernels.careful import logistic as careful
 from shapband.providers import Provider
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws

@@ -1,4 +1,4 @@
-"""Scores of classifiers from their logits, as `shapband.kernels.plain.class_scores` defines them.
+"""Scores of classifiers from their logits, as `shapband.kernels.careful.class_scores` defines them.
 
 *Log loss.* The sum of the logarithms of factors is the logarithm of their product, so a logarithm
 is needed only once the product is large.

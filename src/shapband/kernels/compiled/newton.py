@@ -19,7 +19,7 @@ step for which this is below `TOLERANCE`; so the result does not depend on the s
 *Uncertain fits.* If classes are separable and the penalty is weak, all probabilities are close to 0
 or 1, the Hessian is small beside the features, and rounding errors of the gradient, which is a sum
 of differences p - 1, change the logits. Such a fit is given up, and left to the slower one in
-`shapband.kernels.plain.logistic`.
+`shapband.kernels.careful.logistic`.
 """
 
 import math

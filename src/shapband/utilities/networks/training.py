@@ -17,7 +17,7 @@ import numpy as np
 
 from shapband import kernels
 from shapband._typing import FloatArray, IntArray
-from shapband.kernels.plain.class_scores import predicted
+from shapband.kernels.careful.class_scores import predicted
 from shapband.utilities.networks.line_search import LONGEST, LineSearch, Point
 
 _MEMORY = 10  # steps that are remembered

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.kernels.plain.class_scores import BRIER, LOG_LOSS, class_scores
+from shapband.kernels.careful.class_scores import BRIER, LOG_LOSS, class_scores
 
 SMALLEST = 1e-4  # singular values of standardised rows that are dropped, as by scikit-learn
 

@@ -1,4 +1,4 @@
-"""SHAPBAND_COMPILED=0 values with the plain kernels alone, and gets the same values."""
+"""Valuations with the readable kernels in place of the compiled ones have the same values."""
 
 import json
 import os
@@ -10,7 +10,12 @@ import numpy as np
 
 ROOT = Path(__file__).parent.parent.parent
 SCRIPT = """
-import json, sys
+import importlib, json, sys
+from shapband import kernels
+
+if sys.argv[1] == "reference":
+    kernels.load = lambda name: importlib.import_module(f"tests.reference.{name}")
+
 import numpy as np, shapband as sb
 from tests.conftest import linear_providers
 
@@ -27,11 +32,10 @@ print(json.dumps([games, "numba" in sys.modules]))
 """
 
 
-def valued(compiled):
+def valued(which):
     done = subprocess.run(  # noqa: S603  our own script
-        [sys.executable, "-c", SCRIPT],
-        env=os.environ
-        | {"SHAPBAND_COMPILED": compiled, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        [sys.executable, "-c", SCRIPT, which],
+        env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
         capture_output=True,
         text=True,
         check=True,
@@ -39,8 +43,8 @@ def valued(compiled):
     return json.loads(done.stdout)
 
 
-def test_the_plain_kernels_give_the_same_valuations():
-    plain, plain_numba = valued("0")
-    compiled, compiled_numba = valued("1")
+def test_the_readable_kernels_give_the_same_valuations():
+    plain, plain_numba = valued("reference")
+    compiled, compiled_numba = valued("compiled")
     np.testing.assert_allclose(plain, compiled, rtol=0, atol=1e-9)
     assert (plain_numba, compiled_numba) == (False, True)

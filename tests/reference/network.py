@@ -20,7 +20,7 @@ def forward(
     weights: FloatArray,
     units: IntArray,
     X: FloatArray,
-    activations: FloatArray,  # noqa: ARG001  NumPy makes room of its own
+    activations: FloatArray,
 ) -> FloatArray:
     """Return the outputs of the last layer, which are not rectified: (n_rows, n_outputs)."""
     return _outputs(_layers(weights, units), X)[-1]
@@ -33,8 +33,8 @@ def loss_and_gradient(
     target: IntArray,
     count: FloatArray,
     alpha: float,
-    activations: FloatArray,  # noqa: ARG001  NumPy makes room of its own
-    deltas: FloatArray,  # noqa: ARG001
+    activations: FloatArray,
+    deltas: FloatArray,
     gradient: FloatArray,
 ) -> float:
     """Return the mean log loss with its L2 penalty, and write the gradient."""

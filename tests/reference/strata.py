@@ -27,7 +27,7 @@ def draw_rows(
     size: int,
     paired: bool,
     seed: np.uint64,
-    marks: NDArray[np.uint64],  # noqa: ARG001  sets of members need no marks
+    marks: NDArray[np.uint64],
 ) -> None:
     """Fill rows[start:] with random coalitions of a size, all distinct from each other.
 
@@ -63,7 +63,7 @@ def cross_fit(
     folds: IntArray,
     n_folds: int,
     ridge: float,
-    tolerance: float,  # noqa: ARG001  solved directly
+    tolerance: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Fit the surrogate without each fold in turn; see the compiled kernel."""
     n = inside.shape[1]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.kernels.plain.class_scores import class_scores
+from shapband.kernels.careful.class_scores import class_scores
 
 TOLERANCE = 1e-14  # of the squared change of a logit, relative to logits above 1
 MOST_STEPS = 2000  # logits grow by about 1 in a step, up to 700 at the least penalty

