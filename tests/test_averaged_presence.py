@@ -7,7 +7,7 @@ import pytest
 
 import shapband as sb
 from shapband.engine import arguments as checked
-from shapband.engine.averaging import Averaging
+from shapband.engine.shortcuts import Averaging
 from shapband.errors import InvalidInput
 from shapband.market.planning.bill import foresee
 from shapband.seeds import Seeds

@@ -139,3 +139,17 @@ def printable(text: str) -> str:
         char.encode("unicode_escape").decode() if unicodedata.category(char) in UNSAFE else char
         for char in text
     )
+
+
+def check_level(level: float) -> float:
+    """Check a confidence level."""
+    if not 0 < check_number("level", level) < 1:
+        raise InvalidInput(
+            f"level must lie strictly between 0 and 1, such as 0.95; received {level!r}"
+        )
+    return level
+
+
+def upper_tail(level: float) -> float:
+    """Probability below the upper end of a two-sided interval."""
+    return (1 + check_level(level)) / 2

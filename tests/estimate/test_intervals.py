@@ -4,7 +4,7 @@ from scipy import stats
 
 import shapband as sb
 from shapband.estimate import intervals
-from shapband.estimate.decompose import variance_of_variance
+from shapband.estimate.variance import variance_of_variance
 
 
 def test_student_s_interval_is_scipy_s():

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import shapband as sb
-from shapband.estimate.decompose import fourth_moment
 from shapband.estimate.estimator import Estimator
 from shapband.estimate.moments import Moments, moments_of_games
+from shapband.estimate.variance import fourth_moment
 from shapband.solvers.base import Solution
 
 SUMS = ("mean", "m2", "m3", "m4", "noise", "noise_m2", "cross_11", "cross_21")

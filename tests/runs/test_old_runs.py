@@ -11,7 +11,7 @@ import pytest
 import shapband as sb
 from shapband.app.config.config import Config
 from shapband.codec import decode
-from shapband.engine.averaging import AVERAGED
+from shapband.engine.shortcuts import AVERAGED
 from shapband.errors import RunError, VersionsChanged
 from shapband.grouping import Grouping
 from shapband.runs import database

@@ -11,8 +11,14 @@ from shapband._typing import BoolArray
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_number, check_whole, error_line, written
-from shapband.engine.averaging import AVERAGED, DRAWN, EVERYBODY, Averaging, choose_averaging
-from shapband.engine.certain import why_certain
+from shapband.engine.shortcuts import (
+    AVERAGED,
+    DRAWN,
+    EVERYBODY,
+    Averaging,
+    choose_averaging,
+    why_certain,
+)
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.estimate.stopping import StoppingRule
 from shapband.grouping import Grouping

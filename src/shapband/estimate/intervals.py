@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray
+from shapband.checks import upper_tail
 from shapband.estimate import variance
 from shapband.estimate.estimate import Estimate
-from shapband.estimate.levels import upper_tail
 
 
 def expectation_interval(estimate: Estimate, level: float) -> FloatArray:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray
+from shapband.checks import check_level
 from shapband.errors import InvalidInput
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.intervals import expectation_interval
-from shapband.estimate.levels import check_level
 from shapband.estimate.simulate import (
     critical_value,
     difference_variances,

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.estimate import decompose
 from shapband.estimate.averaged import Averaged
 from shapband.estimate.pools import PoolErrors
 from shapband.estimate.presence import PresenceMoments
@@ -123,7 +122,8 @@ class Moments:
     def _per_freedom(self, sums: FloatArray) -> FloatArray:
         if self.certain and self.n_games == 1:
             return np.zeros_like(sums)  # another game would have the same values
-        return decompose.raw_variance(sums, self.n_games, self.n_groups)
+        freedom = self.n_games - self.n_groups
+        return sums / freedom if freedom > 0 else np.full_like(sums, np.nan)  # Eq. (7)
 
     @property
     def correlation(self) -> FloatArray | None:

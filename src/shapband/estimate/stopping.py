@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.checks import check_number
+from shapband.checks import check_level, check_number
 from shapband.errors import InvalidInput
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.intervals import lasting_half_widths
-from shapband.estimate.levels import check_level
 from shapband.estimate.sequences import difference_half_widths, sequence_half_widths
 
 _JUDGED_FROM = 200  # games from which on the errors that last are known well enough

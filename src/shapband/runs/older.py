@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shapband.engine.arguments import Arguments
-from shapband.engine.averaging import AVERAGED
+from shapband.engine.shortcuts import AVERAGED
 from shapband.errors import RunError
 from shapband.solvers.strata import Strata
 from shapband.utilities.class_sums import ClassSumsUtility

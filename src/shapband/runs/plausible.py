@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shapband.checks import one_line
-from shapband.engine.averaging import AVERAGED
+from shapband.engine.shortcuts import AVERAGED
 from shapband.errors import InvalidInput, RunDamaged
 from shapband.runs import database
 from shapband.sampling.design import Design

@@ -11,8 +11,8 @@ from typing import Any
 
 from shapband.access.held import HeldPurchases
 from shapband.engine.arguments import Arguments
-from shapband.engine.averaging import AVERAGED, DRAWN
 from shapband.engine.play import Watch, play
+from shapband.engine.shortcuts import AVERAGED, DRAWN
 from shapband.engine.workers.base import Workers
 from shapband.errors import BudgetExceeded, InvalidInput, RunDamaged, RunError, VersionsChanged
 from shapband.indices import SHAPLEY

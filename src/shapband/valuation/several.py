@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray
-from shapband.checks import check_whole, printable, written
+from shapband.checks import check_level, check_whole, printable, written
 from shapband.errors import InvalidInput
 from shapband.estimate import joint
 from shapband.estimate.estimate import Estimate
-from shapband.estimate.levels import check_level
 from shapband.valuation.text import table_lines
 
 if TYPE_CHECKING:

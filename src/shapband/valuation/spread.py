@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.checks import check_number, printable
+from shapband.checks import check_level, check_number, printable
 from shapband.errors import InvalidInput
 from shapband.estimate import tails
 from shapband.estimate.estimate import Estimate
-from shapband.estimate.levels import check_level
 from shapband.valuation.text import table_lines, with_digits
 
 if TYPE_CHECKING:

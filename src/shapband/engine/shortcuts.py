@@ -1,4 +1,4 @@
-"""Whether a valuation averages over who is present, or draws it in every game."""
+"""Where fewer games do: all games are equal by design, or are averaged over who is present."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shapband.indices import SHAPLEY, Index
+from shapband.providers import Provider
 from shapband.sampling.base import Sampling
 from shapband.sampling.independent import Independent
 from shapband.sampling.participation import Participation
@@ -15,6 +16,7 @@ from shapband.sampling.pooled import Pooled
 from shapband.sampling.stratified import Stratified
 from shapband.solvers.base import Solver
 from shapband.solvers.exact import Exact
+from shapband.utilities.base import Utility
 
 # Averaging evaluates all coalitions of a game, of which those present have only some. It is worth
 # so many times their number: one average over who is present replaces about 5 games with a
@@ -84,4 +86,33 @@ def _against(
             f"all coalitions are {times:,.0f} times those of the providers present, more than "
             f"{_MOST}"
         )
+    return ""
+
+
+def why_certain(
+    providers: Sequence[Provider],
+    utility: Utility,
+    sampling: Sampling,
+    solver: Solver,
+    participation: Participation | None,
+) -> str:
+    """Return why all games are equal, or an empty string if anything in them is random.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> providers = [sb.Provider("north", sb.ArraySource([[1.0], [2.0]], [0.0, 1.0]))]
+    >>> given = sb.Exact(), None
+    >>> why_certain(providers, sb.AdditiveUtility(), sb.Fresh(2), *given)
+    'every draw is the whole stock of its provider'
+    >>> why_certain(providers, sb.AdditiveUtility(), sb.Fresh(1), *given)
+    ''
+    """
+    if participation is not None or not isinstance(solver, Exact):
+        return ""
+    if not utility.uses_records:
+        return "the utility does not depend on the records"
+    # A whole stock comes in another order in every game.
+    if utility.any_order and sampling.draws_whole_stocks(providers):
+        return "every draw is the whole stock of its provider"
     return ""
