@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shapband.estimate.errors import CAUSES
 from shapband.report.answer import Refused, attempt
 from shapband.report.charts import stacked_chart
 from shapband.report.convergence import convergence_chart, widths_of
@@ -89,11 +88,11 @@ def errors_section(valuation: Valuation) -> Section:
     error = without_rounding(frame["standard_error"].to_numpy(), valuation.expectation[order])
     table = Table(
         "Standard errors, and the share of their square by cause",
-        ("provider", "standard error", *CAUSES),
+        ("provider", "standard error", *parts),
         joined(
             names_of(frame.index),
             numbers(error, error),
-            *(percents(frame[cause], 0) for cause in CAUSES),
+            *(percents(frame[cause], 0) for cause in parts),
         ),
     )
     lines = [
@@ -102,10 +101,10 @@ def errors_section(valuation: Valuation) -> Section:
     ]
     chart, legend, notes = None, [], []
     if len(causes) > 1:
-        bars = {cause: frame[cause].tolist() for cause in CAUSES}
+        bars = {cause: frame[cause].tolist() for cause in parts}
         words = "Stacked bars: shares of the squared standard error by cause."
         chart = stacked_chart(list(frame.index), bars, words, "share of the squared error")
-        legend = [(f"part{at}", cause) for at, cause in enumerate(CAUSES) if cause in causes]
+        legend = [(f"part{at}", cause) for at, cause in enumerate(parts) if cause in causes]
         notes = said(left_out(len(frame)))
     if causes:
         lines.append(_by_cause(valuation.estimate))
