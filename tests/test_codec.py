@@ -21,6 +21,7 @@ from shapband.estimate.pools import PoolErrors
 from shapband.estimate.presence import PresenceMoments
 from shapband.grouping import Grouping
 from shapband.sampling.shared import Shared
+from shapband.sampling.targets import OddLabel
 
 Floats = FloatArray  # the same type by another name
 
@@ -151,6 +152,7 @@ def test_a_design_with_all_parts_is_the_same():
         distinct_records=np.array([np.nan, 3.5]),
         shared_records=(Shared("north", "süd\n", 3, 4, ("column 'x'",), 0.01, 2.0),),
         one_label=("north",),
+        odd_labels=(OddLabel("east", "-1", "0"),),
     )
     assert {field.name for field in fields(design)} - {"participation"} == {
         field.name

@@ -118,7 +118,7 @@ def played(number: int) -> tuple[str, float]:
         (valuation.expectation, values.mean(axis=0)),
         (valuation.raw_variance, values.var(axis=0, ddof=1)),
     ]
-    if valuation.target_code != "sources" or valuation.pool_sizes is None:
+    if valuation.estimand_code != "sources" or valuation.pool_sizes is None:
         # Draws from pools that stand for the sources have a variance between pools besides.
         pairs.append((valuation.variance, values.var(axis=0, ddof=1)))
     largest = max(
