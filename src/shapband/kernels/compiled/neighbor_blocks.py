@@ -8,8 +8,16 @@ into the first-level cache.
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.lane_functions import divide, subtract
-from shapband.kernels.compiled.lanes import LANES, lane_sum, load, multiply_add, pointer, splat
+from shapband.kernels.compiled.lanes import (
+    LANES,
+    divide,
+    lane_sum,
+    load,
+    multiply_add,
+    pointer,
+    splat,
+    subtract,
+)
 
 OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
