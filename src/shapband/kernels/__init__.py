@@ -1,9 +1,22 @@
 """Inner loops: functions of arrays that return arrays and do not check their arguments.
 
-`compiled` holds the kernels, and `load` returns one of its modules. Each has a readable twin in
-NumPy in `tests/reference`; both give identical rows, and the same values to 1e-10 if a game is well
-posed. `careful` holds slow fits in NumPy for coalitions whose digits the compiled kernels would
-lose. To step through a kernel in a debugger, set numba's ``NUMBA_DISABLE_JIT=1``.
+`compiled` holds the kernels, and `load` returns one of its modules. Each of these has a readable
+twin in NumPy in `tests/reference`; both give identical rows, and the same values to 1e-10 if a game
+is well posed. `careful` holds slow fits in NumPy for coalitions whose digits the compiled kernels
+would lose. To step through a valuation in a debugger, have `load` return the twins, as
+`tests/kernels/test_readable_kernels.py` does.
+
+The other modules of `compiled` are parts of those that are loaded:
+
+- of `linear`: `linear_sums` of products, `linear_blocks` of coalitions that are solved at once, and
+  `linear_doubts` about rounding, which `least_norm` shares;
+- of `exact_fits` and `exact_sums`: numbers of 32 digits in `double_double`; the fit's
+  `exact_equations` and their `exact_solutions`;
+- of `neighbors` and `neighbor_sets`: `neighbor_blocks` of validation points, and
+  `nearest_neighbor` for k = 1;
+- of `discriminant`: `discriminant_sums` of a provider, and factors in `triangles`;
+- of `logistic`: `newton`, with `logistic_derivatives`;
+- of many: vectors of `lanes`, and `products` of columns.
 """
 
 from __future__ import annotations

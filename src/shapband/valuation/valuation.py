@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from shapband.sampling.shared import Shared
 from shapband.sampling.targets import OddLabel
 from shapband.valuation import several, spread
 from shapband.valuation.groups import Groups, moment_columns
+from shapband.valuation.old_names import OldNames
 from shapband.valuation.text import valuation_html, valuation_text
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from shapband.market.paying.payouts import Payouts
     from shapband.report.plots import Plots
 
-_Value = TypeVar("_Value")
 StopCode = Literal["n_games", "budget", "rule", "pools", "interrupted", "unfinished"]
 
 
@@ -41,7 +40,7 @@ class Stopped(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Valuation:
+class Valuation(OldNames):
     """The moments of every provider's value, and how they were obtained.
 
     With groups of providers the values are Owen values, which add up to the values of the groups.
@@ -162,21 +161,6 @@ class Valuation:
         validation rows.
         """
         return self.design.odd_labels
-
-    @property
-    def target(self) -> str:
-        """The old name of `estimand`."""
-        return _renamed("target", "estimand", self.estimand)
-
-    @property
-    def target_code(self) -> str:
-        """The old name of `estimand_code`."""
-        return _renamed("target_code", "estimand_code", self.estimand_code)
-
-    @property
-    def one_target(self) -> tuple[str, ...]:
-        """The old name of `one_label`."""
-        return _renamed("one_target", "one_label", self.one_label)
 
     @property
     def groups(self) -> Groups | None:
@@ -398,9 +382,3 @@ class Valuation:
     def _repr_html_(self) -> str:
         """Show the table in a notebook."""
         return valuation_html(self)
-
-
-def _renamed(old: str, new: str, value: _Value) -> _Value:
-    """Give a value by its old name, with a warning; version 0.3 drops the old names."""
-    warnings.warn(f"Valuation.{old} is now called {new}", DeprecationWarning, stacklevel=3)
-    return value

@@ -13,24 +13,22 @@ import math
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.lane_functions import (
-    divide,
-    exponential,
-    larger,
-    smaller,
-    subtract,
-)
 from shapband.kernels.compiled.lanes import (
     LANES,
     OPTIONS,
     add,
+    divide,
+    exponential,
     lane_sum,
+    larger,
     load,
     multiply,
     multiply_add,
     pointer,
+    smaller,
     splat,
     store,
+    subtract,
 )
 
 ACCURACY, LOG_LOSS, AUC, BRIER = range(4)

@@ -1,18 +1,13 @@
 """Linear discriminant analysis of coalitions of providers, from sums over their records.
 
-A provider is summarised by an array (3 C + 2 d, 1 + d): first the number and the sum of the
-standardised records of each of C classes, then the lower triangle of the products of all records,
-after a column of zeros; then one record of each class, the provider's own class means relative to
-it, and the triangular factor L of its scatter L L' about them, all after such a column. The sums of
-a coalition add up to class means and to the scatter within classes, which is scaled to unit
-diagonal. A Cholesky factor solves for the directions.
+The sums of a coalition (see `discriminant_sums`) add up to class means and to the scatter within
+classes, which is scaled to unit diagonal. A Cholesky factor solves for the directions.
 
 *Lost digits.* The scatter of values far from zero is a small difference of large sums, and products
 hold half the digits of nearly dependent features. `_from_sums` bounds the error of the logits. If
 it is more than `SHARP`, the factor is made from those of the providers and from the differences of
-their means instead, by reflections, which lose no digits: L L' = sum_i L_i L_i' + sum_ci n_ci
-(m_ci - m_c) (m_ci - m_c)'. Its small singular values are dropped, as by scikit-learn's solver
-"svd".
+their means instead, by reflections, which lose no digits. Its small singular values are dropped, as
+by scikit-learn's solver "svd".
 """
 
 import math
@@ -21,88 +16,17 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.class_scores import BRIER, LOG_LOSS, score_of, score_room
+from shapband.kernels.compiled.discriminant_sums import class_scatter, merged_means, stacked
 from shapband.kernels.compiled.lanes import OPTIONS
-from shapband.kernels.compiled.triangles import reduce_to_triangle
+from shapband.kernels.compiled.triangles import cholesky, reduce_to_triangle, solve
+
+__all__ = ["class_scatter", "discriminant_rows"]
 
 SHARP = 1e-10  # largest error of logits for which sums are good enough
 OPERATIONS = 16.0  # rounding errors that count in an entry of the scatter
 EPS = float(np.finfo(np.float64).eps)
 CLEAR_PIVOT = 1e-6  # with squared pivots above it, no singular value is small
-CLEAR_OWN = 1e-2  # with pivots above it, products hold all digits of a factor but two
 SMALLEST = 1e-4  # singular values of standardised rows that are dropped, as by scikit-learn
-
-
-@njit(**OPTIONS)
-def class_scatter(X, codes, rows, mean, inv_scale, summaries, provider):
-    """Write a provider's summaries of the records rows (g, size) into (g, n, 3 C + 2 d, 1 + d)."""
-    d = X.shape[1]
-    classes = (summaries.shape[2] - 2 * d) // 3
-    z = np.empty(d)
-    about, shift = np.empty((rows.shape[1], d)), np.empty((classes, d))
-    for g in range(rows.shape[0]):
-        summary = summaries[g, provider]
-        summary[:] = 0.0
-        for row in rows[g]:
-            sums = summary[codes[row]]
-            sums[0] += 1.0
-            for f in range(d):
-                z[f] = (X[row, f] - mean[f]) * inv_scale[f]
-                sums[1 + f] += z[f]
-                products = summary[classes + f]
-                for e in range(f + 1):
-                    products[1 + e] += z[f] * z[e]
-        last = _last_of_classes(codes, rows[g], classes)
-        _centre(X, codes, rows[g], inv_scale, last, summary[:classes, 0], shift, about)
-        for c in range(classes):
-            if last[c] >= 0:
-                summary[classes + d + c, 1:] = (X[last[c]] - mean) * inv_scale
-        summary[2 * classes + d : 3 * classes + d, 1:] = shift
-        _own_factor(about, summary[3 * classes + d :, 1:])
-
-
-@njit(**OPTIONS)
-def _last_of_classes(codes, rows, classes):
-    """The last record (classes,) of each class; -1 for none."""
-    last = np.full(classes, -1)
-    for row in rows:
-        last[codes[row]] = row
-    return last
-
-
-@njit(**OPTIONS)
-def _centre(X, codes, rows, inv_scale, last, counts, shift, about):
-    """Write the records about their class means, and these relative to the last records.
-
-    Differences of neighbouring floats are exact, and those of equal ones are 0.
-    """
-    shift[:] = 0.0
-    for r in range(rows.size):
-        c = codes[rows[r]]
-        about[r] = (X[rows[r]] - X[last[c]]) * inv_scale
-        shift[c] += about[r]
-    for c in range(counts.size):
-        if counts[c] > 0.0:
-            shift[c] /= counts[c]
-    for r in range(rows.size):
-        about[r] -= shift[codes[rows[r]]]
-
-
-@njit(**OPTIONS)
-def _own_factor(about, factor):
-    """Write the triangular factor (d, d) of the scatter of the records about their means."""
-    d = about.shape[1]
-    for row in about:
-        for f in range(d):
-            for e in range(f + 1):
-                factor[f, e] += row[f] * row[e]
-    if _cholesky(factor) > CLEAR_OWN:
-        return
-    reduced = about.T.copy()
-    reduce_to_triangle(reduced)
-    factor[:] = 0.0
-    for f in range(d):
-        held = min(f + 1, reduced.shape[1])
-        factor[f, :held] = reduced[f, :held]
 
 
 def discriminant_rows(summaries, inside, of_game, columns, codes, score):
@@ -177,7 +101,7 @@ def _from_sums(total, means, farthest, slopes):
         for e in range(f):
             scatter[f, e] /= spread[f] * spread[e] * count
         scatter[f, f] = 1.0
-    pivot = _cholesky(scatter)
+    pivot = cholesky(scatter)
     if not pivot > CLEAR_PIVOT:
         return False
     _directions(total[:classes, 0], means, spread, scatter, slopes)
@@ -209,11 +133,11 @@ def _from_factors(members, counts, means, columns, farthest, smooth, slopes, log
     is far away, the others have large logits relative to it, so that smooth scores use logits
     relative to the best class of a row.
     """
-    origins, offsets = _merged_means(members, counts, means.shape[1])
+    origins, offsets = merged_means(members, counts, means.shape[1])
     means[:] = origins + offsets
-    stacked = _stacked(members, origins, offsets)
-    vary = _rows_that_are_not_zero(stacked)
-    reduced = stacked[vary]
+    parts = stacked(members, origins, offsets)
+    vary = _rows_that_are_not_zero(parts)
+    reduced = parts[vary]
     reduce_to_triangle(reduced)
     factor, spread = np.zeros((vary.size, vary.size)), np.empty(vary.size)
     for f in range(vary.size):
@@ -262,58 +186,6 @@ def _rows_that_are_not_zero(matrix):
 
 
 @njit(**OPTIONS)
-def _merged_means(members, counts, d):
-    """Class means of a coalition, as a record of each class and the offsets of the means from it.
-
-    Records may be far away from zero in units of their differences, which a sum would round.
-    """
-    summaries, inside = members
-    classes = counts.size
-    seen = np.zeros(classes)
-    origins, offsets = np.zeros((classes, d)), np.zeros((classes, d))
-    for i in range(inside.shape[0]):
-        for c in range(classes):
-            held = summaries[i, c, 0] if inside[i] else 0.0
-            if held > 0.0:
-                if seen[c] == 0.0:
-                    origins[c] = summaries[i, classes + d + c, 1:]
-                offsets[c] += held / counts[c] * _offset(summaries[i], origins[c], c)
-                seen[c] += held
-    return origins, offsets
-
-
-@njit(**OPTIONS)
-def _offset(summary, origin, c):
-    """The mean of a provider's class c relative to a record."""
-    d = summary.shape[1] - 1
-    classes = (summary.shape[0] - 2 * d) // 3
-    return (summary[classes + d + c, 1:] - origin) + summary[2 * classes + d + c, 1:]
-
-
-@njit(**OPTIONS)
-def _stacked(members, origins, offsets):
-    """The factors of all members, and the differences of their class means, side by side."""
-    summaries, inside = members
-    classes, d = origins.shape
-    columns = 0
-    for i in range(inside.shape[0]):
-        columns += (d + classes) * inside[i]
-    stacked = np.zeros((d, columns))
-    first = 0
-    for i in range(inside.shape[0]):
-        if not inside[i]:
-            continue
-        stacked[:, first : first + d] = summaries[i, 3 * classes + d :, 1:]
-        for c in range(classes):
-            held = summaries[i, c, 0]
-            if held > 0.0:
-                gap = _offset(summaries[i], origins[c], c) - offsets[c]
-                stacked[:, first + d + c] = math.sqrt(held) * gap
-        first += d + classes
-    return stacked
-
-
-@njit(**OPTIONS)
 def _directions(counts, means, spread, factor, slopes):
     """Slopes of the logits of the classes that have records, minus those of the first one.
 
@@ -325,7 +197,7 @@ def _directions(counts, means, spread, factor, slopes):
     for c in range(first + 1, counts.size):
         if counts[c] > 0.0:
             direction = (means[c] - means[first]) / spread
-            _solve(factor, direction)
+            solve(factor, direction)
             slopes[c, : spread.size] = direction / spread
 
 
@@ -369,44 +241,6 @@ def _first(counts):
     while counts[c] == 0.0:
         c += 1
     return c
-
-
-@njit(**OPTIONS)
-def _cholesky(matrix):
-    """Factor the lower triangle in place; return the smallest pivot over its diagonal entry.
-
-    The matrix is left unfinished if a pivot is not positive.
-    """
-    d = matrix.shape[0]
-    smallest = 1.0
-    for j in range(d):
-        whole = matrix[j, j]
-        for i in range(j, d):
-            total = matrix[i, j]
-            for k in range(j):
-                total -= matrix[i, k] * matrix[j, k]
-            if i == j:
-                if not total > 0.0:
-                    return 0.0
-                smallest = min(smallest, total / whole)
-                matrix[j, j] = math.sqrt(total)
-            else:
-                matrix[i, j] = total / matrix[j, j]
-    return smallest
-
-
-@njit(**OPTIONS)
-def _solve(factor, x):
-    """Solve with a Cholesky factor, in place."""
-    d = x.size
-    for i in range(d):
-        for k in range(i):
-            x[i] -= factor[i, k] * x[k]
-        x[i] /= factor[i, i]
-    for i in range(d - 1, -1, -1):
-        x[i] /= factor[i, i]
-        for k in range(i):
-            x[k] -= factor[i, k] * x[i]
 
 
 @njit(**OPTIONS)

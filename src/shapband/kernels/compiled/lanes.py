@@ -3,10 +3,9 @@
 numba has no such type, so a minimal one is defined here; LLVM maps it to the registers of the
 processor. Only `lane_sum` mixes lanes, so the bits of a result do not depend on the lane that
 computed it, and NaN in one lane does not affect the others.
-
-numba's cache on disk checks only the file of the compiled function: after a change of this file,
-delete the caches of the kernels that import it.
 """
+
+import math
 
 from llvmlite import ir
 from numba import types
@@ -26,7 +25,17 @@ OPTIONS = {
 }
 
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+_BITS = ir.VectorType(ir.IntType(64), LANES)
 _CONTRACT = ("contract",)
+
+# Of the exponential function.
+_LARGEST = 708.0  # exponentials of larger numbers overflow
+_ROUND = 1.5 * 2.0**52  # added to a number, it leaves the nearest integer in the lowest bits
+_LN2_HIGH = (
+    6.93147180369123816490e-01  # its last bits are zero, so products with integers are exact
+)
+_LN2_LOW = 1.90821492927058770002e-10
+_TAYLOR = [1.0 / math.factorial(k) for k in range(13, -1, -1)]
 
 
 class LanesType(types.Type):
@@ -59,6 +68,18 @@ def _splat(builder, scalar):
     single = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), scalar, first)
     lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
     return builder.shuffle_vector(single, single, lanes)
+
+
+def _fused(builder, total, a, b):
+    return builder.fadd(total, builder.fmul(a, b, flags=_CONTRACT), flags=_CONTRACT)
+
+
+def _larger(builder, a, b):
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+def _smaller(builder, a, b):
+    return builder.select(builder.fcmp_ordered("<", a, b), a, b)
 
 
 @intrinsic
@@ -132,6 +153,16 @@ def add(typingctx, a, b):
 
 
 @intrinsic
+def subtract(typingctx, a, b):
+    """A - b, lane by lane."""
+
+    def codegen(context, builder, signature, args):
+        return builder.fsub(*args)
+
+    return LANES_TYPE(LANES_TYPE, LANES_TYPE), codegen
+
+
+@intrinsic
 def multiply(typingctx, a, b):
     """A * b, lane by lane."""
 
@@ -142,12 +173,21 @@ def multiply(typingctx, a, b):
 
 
 @intrinsic
+def divide(typingctx, a, b):
+    """A / b, lane by lane."""
+
+    def codegen(context, builder, signature, args):
+        return builder.fdiv(*args)
+
+    return LANES_TYPE(LANES_TYPE, LANES_TYPE), codegen
+
+
+@intrinsic
 def multiply_add(typingctx, total, a, b):
     """Total + a * b, lane by lane, fused where the processor can."""
 
     def codegen(context, builder, signature, args):
-        product = builder.fmul(args[1], args[2], flags=_CONTRACT)
-        return builder.fadd(args[0], product, flags=_CONTRACT)
+        return _fused(builder, *args)
 
     return LANES_TYPE(LANES_TYPE, LANES_TYPE, LANES_TYPE), codegen
 
@@ -164,6 +204,26 @@ def multiply_subtract(typingctx, total, a, b):
 
 
 @intrinsic
+def larger(typingctx, a, b):
+    """The larger of a and b, lane by lane."""
+
+    def codegen(context, builder, signature, args):
+        return _larger(builder, *args)
+
+    return LANES_TYPE(LANES_TYPE, LANES_TYPE), codegen
+
+
+@intrinsic
+def smaller(typingctx, a, b):
+    """The smaller of a and b, lane by lane."""
+
+    def codegen(context, builder, signature, args):
+        return _smaller(builder, *args)
+
+    return LANES_TYPE(LANES_TYPE, LANES_TYPE), codegen
+
+
+@intrinsic
 def pivot_inverse(typingctx, pivot, diagonal):
     """1 / pivot in the lanes where pivot > PIVOT_TOL * diagonal, NaN in the others."""
 
@@ -174,6 +234,29 @@ def pivot_inverse(typingctx, pivot, diagonal):
         return builder.select(accepted, inverse, _constant(float("nan")))
 
     return LANES_TYPE(LANES_TYPE, LANES_TYPE), codegen
+
+
+@intrinsic
+def exponential(typingctx, x):
+    """Exp(x), lane by lane, to 2e-16; numbers beyond ±708 count as ±708.
+
+    With n the integer nearest to x / log 2 and r = x - n log 2, exp(x) = 2**n exp(r). A Taylor
+    series gives exp(r), since |r| < 0.35, and adding n to the exponent's bits multiplies by 2**n.
+    """
+
+    def codegen(context, builder, signature, args):
+        x = _smaller(builder, _larger(builder, args[0], _constant(-_LARGEST)), _constant(_LARGEST))
+        shifted = _fused(builder, _constant(_ROUND), x, _constant(1.0 / math.log(2.0)))
+        n = builder.fsub(shifted, _constant(_ROUND))
+        r = _fused(builder, x, n, _constant(-_LN2_HIGH))
+        r = _fused(builder, r, n, _constant(-_LN2_LOW))
+        series = _constant(_TAYLOR[0])
+        for coefficient in _TAYLOR[1:]:
+            series = _fused(builder, _constant(coefficient), series, r)
+        exponent = builder.shl(builder.bitcast(shifted, _BITS), ir.Constant(_BITS, [52] * LANES))
+        return builder.bitcast(builder.add(builder.bitcast(series, _BITS), exponent), _VECTOR)
+
+    return LANES_TYPE(LANES_TYPE), codegen
 
 
 @intrinsic

@@ -21,7 +21,7 @@ the error is NaN.
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.linear import ROUNDED, SAFETY, WANTED, irregular
+from shapband.kernels.compiled.linear_doubts import ROUNDED, SAFETY, WANTED, irregular
 
 # Sums may be regrouped into vector lanes, in the same way at every call.
 _OPTIONS = {

@@ -8,17 +8,14 @@ and those of the features, keep the fillers out of all sums.
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.lane_functions import (
-    divide,
-    exponential,
-    larger,
-    subtract,
-)
 from shapband.kernels.compiled.lanes import (
     LANES,
     OPTIONS,
     add,
+    divide,
+    exponential,
     lane_sum,
+    larger,
     load,
     multiply,
     multiply_add,
@@ -26,6 +23,7 @@ from shapband.kernels.compiled.lanes import (
     pointer,
     splat,
     store,
+    subtract,
 )
 from shapband.kernels.compiled.products import add_products
 

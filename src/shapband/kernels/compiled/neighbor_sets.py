@@ -11,12 +11,12 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from shapband.kernels.compiled.class_scores import TIE
-from shapband.kernels.compiled.neighbors import (
-    _OPTIONS,
-    _block_width,
-    _rank_records,
-    _records_held,
+from shapband.kernels.compiled.neighbor_blocks import (
+    OPTIONS,
+    block_width,
     loss_of,
+    rank_records,
+    records_held,
 )
 
 _WORD = 64
@@ -57,12 +57,12 @@ def neighbor_losses(summaries, inside, of_game, y_val, classify, k, weighted):
     return loss
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _losses(summary, inside, y_val, classify, k, weighted):
     """Mean losses of coalitions of one game."""
     n, _, length, m = summary.shape
-    held = _records_held(summary)
-    width = _block_width(m)
+    held = records_held(summary)
+    width = block_width(m)
     ranks = np.empty((n * length, width), np.int32)
     targets, factors = np.zeros((width, n * length + 1)), np.zeros((width, n * length))
     words = (n * length + _WORD - 1) // _WORD
@@ -71,7 +71,7 @@ def _losses(summary, inside, y_val, classify, k, weighted):
     loss = np.zeros(inside.shape[0])
     for start in range(0, m, width):
         truth = y_val[start : start + width]
-        _rank_records(summary, start, truth.size, ranks, targets)
+        rank_records(summary, start, truth.size, ranks, targets)
         _fill_sets(summary, start, truth.size, held, ranks, sets, factors)
         labels = _different(targets, truth.size) if classify else np.zeros(0)
         voters = _voters(targets, truth.size, labels, words)
@@ -98,7 +98,7 @@ def _losses(summary, inside, y_val, classify, k, weighted):
     return loss
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _fill_sets(summary, start, block, held, ranks, sets, factors):
     """Write the ranks of every provider's records as bits, and the inverse distances by rank."""
     n, _, length, _ = summary.shape
@@ -111,7 +111,7 @@ def _fill_sets(summary, start, block, held, ranks, sets, factors):
                 factors[p, rank] = 1.0 / np.sqrt(summary[i, 0, r, start + p])
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _different(targets, block):
     """The different labels of a block, in ascending order."""
     labels, count = np.empty(16), 0
@@ -128,7 +128,7 @@ def _different(targets, block):
     return np.sort(labels[:count])
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _voters(targets, block, labels, words):
     """The sets of ranks with each label: (block, n_labels, words)."""
     voters = np.zeros((block, labels.size, words), np.uint64)
@@ -140,7 +140,7 @@ def _voters(targets, block, labels, words):
     return voters
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _unite(sets, inside, held, union):
     """Write the union of the members' sets; return the number of their records."""
     found = 0
@@ -153,13 +153,13 @@ def _unite(sets, inside, held, union):
     return found
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _add_set(own, union):
     for w in range(union.size):
         union[w] |= own[w]
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _keep_lowest(words, count):
     """Remove all but the lowest bits; return how many words hold them."""
     for w in range(words.size):
@@ -174,7 +174,7 @@ def _keep_lowest(words, count):
     return words.size
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _sum(words, targets, near):
     """Sum of the targets of the ranks in a set, in pairs as in `neighbors`."""
     count = 0
@@ -190,7 +190,7 @@ def _sum(words, targets, near):
     return total + near[count - 1] if count % 2 else total
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _weighted_mean(words, targets, factors):
     """Mean of the targets of a set by inverse distance; records at distance 0 decide alone."""
     total, weights = 0.0, 0.0
@@ -208,7 +208,7 @@ def _weighted_mean(words, targets, factors):
     return total / weights
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _vote(words, voters, labels):
     """Label with the most votes in a set, the smallest of several."""
     best, most = 0, -1
@@ -221,7 +221,7 @@ def _vote(words, voters, labels):
     return labels[best]
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _weighted_vote(words, voters, factors, labels, votes):
     """Label with the largest sum of inverse distances, the smallest of several.
 
@@ -247,7 +247,7 @@ def _weighted_vote(words, voters, factors, labels, votes):
     return labels[best]
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 def _decided(words, factors):
     """Whether the nearest record of a set is at distance 0."""
     for w in range(words.size):

@@ -27,24 +27,22 @@ import math
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.lane_functions import (
-    exponential,
-    larger,
-    smaller,
-    subtract,
-)
 from shapband.kernels.compiled.lanes import (
     LANES,
     OPTIONS,
     add,
     broadcast,
+    exponential,
     lane_sum,
+    larger,
     load,
     multiply,
     multiply_add,
     pointer,
+    smaller,
     splat,
     store,
+    subtract,
 )
 from shapband.kernels.compiled.logistic_derivatives import CHUNK, derivatives
 

@@ -1,7 +1,4 @@
-"""Products of columns of numbers, by blocks of two by two that stay in the registers.
-
-After a change of this file, delete the caches of the kernels that import it (see `lanes`).
-"""
+"""Products of columns of numbers, by blocks of two by two that stay in the registers."""
 
 from numba import njit
 

@@ -1,7 +1,7 @@
-"""The triangular factor of a matrix by Householder reflections.
+"""Triangular factors of small matrices: Cholesky's method, and Householder reflections.
 
-L L' = A A' for a matrix A with a feature in each row, without the products of A A', which would
-hold half of the digits of nearly dependent features.
+Cholesky's method needs the products A A', which hold half of the digits of nearly dependent
+features. Reflections find L L' = A A' for a matrix A with a feature in each row without them.
 """
 
 import math
@@ -10,6 +10,44 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import OPTIONS
+
+
+@njit(**OPTIONS)
+def cholesky(matrix):
+    """Factor the lower triangle in place; return the smallest pivot over its diagonal entry.
+
+    The matrix is left unfinished if a pivot is not positive.
+    """
+    d = matrix.shape[0]
+    smallest = 1.0
+    for j in range(d):
+        whole = matrix[j, j]
+        for i in range(j, d):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= matrix[i, k] * matrix[j, k]
+            if i == j:
+                if not total > 0.0:
+                    return 0.0
+                smallest = min(smallest, total / whole)
+                matrix[j, j] = math.sqrt(total)
+            else:
+                matrix[i, j] = total / matrix[j, j]
+    return smallest
+
+
+@njit(**OPTIONS)
+def solve(factor, x):
+    """Solve with a Cholesky factor, in place."""
+    d = x.size
+    for i in range(d):
+        for k in range(i):
+            x[i] -= factor[i, k] * x[k]
+        x[i] /= factor[i, i]
+    for i in range(d - 1, -1, -1):
+        x[i] /= factor[i, i]
+        for k in range(i):
+            x[k] -= factor[i, k] * x[i]
 
 
 @njit(**OPTIONS)

@@ -1,0 +1,145 @@
+"""What discriminant analysis needs of a provider's records, and how coalitions merge it.
+
+A provider is summarised by an array (3 C + 2 d, 1 + d): first the number and the sum of the
+standardised records of each of C classes, then the lower triangle of the products of all records,
+after a column of zeros; then one record of each class, the provider's own class means relative to
+it, and the triangular factor L of its scatter L L' about them, all after such a column. The first
+C + d rows of a coalition are the sums of those of its members. The others are merged without a loss
+of digits: with n_ci records of member i in class c, and their mean m_ci,
+L L' = sum_i L_i L_i' + sum_ci n_ci (m_ci - m_c) (m_ci - m_c)'.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.triangles import cholesky, reduce_to_triangle
+
+CLEAR_OWN = 1e-2  # with pivots above it, products hold all digits of a factor but two
+
+
+@njit(**OPTIONS)
+def class_scatter(X, codes, rows, mean, inv_scale, summaries, provider):
+    """Write a provider's summaries of the records rows (g, size) into (g, n, 3 C + 2 d, 1 + d)."""
+    d = X.shape[1]
+    classes = (summaries.shape[2] - 2 * d) // 3
+    z = np.empty(d)
+    about, shift = np.empty((rows.shape[1], d)), np.empty((classes, d))
+    for g in range(rows.shape[0]):
+        summary = summaries[g, provider]
+        summary[:] = 0.0
+        for row in rows[g]:
+            sums = summary[codes[row]]
+            sums[0] += 1.0
+            for f in range(d):
+                z[f] = (X[row, f] - mean[f]) * inv_scale[f]
+                sums[1 + f] += z[f]
+                products = summary[classes + f]
+                for e in range(f + 1):
+                    products[1 + e] += z[f] * z[e]
+        last = _last_of_classes(codes, rows[g], classes)
+        _centre(X, codes, rows[g], inv_scale, last, summary[:classes, 0], shift, about)
+        for c in range(classes):
+            if last[c] >= 0:
+                summary[classes + d + c, 1:] = (X[last[c]] - mean) * inv_scale
+        summary[2 * classes + d : 3 * classes + d, 1:] = shift
+        _own_factor(about, summary[3 * classes + d :, 1:])
+
+
+@njit(**OPTIONS)
+def _last_of_classes(codes, rows, classes):
+    """The last record (classes,) of each class; -1 for none."""
+    last = np.full(classes, -1)
+    for row in rows:
+        last[codes[row]] = row
+    return last
+
+
+@njit(**OPTIONS)
+def _centre(X, codes, rows, inv_scale, last, counts, shift, about):
+    """Write the records about their class means, and these relative to the last records.
+
+    Differences of neighbouring floats are exact, and those of equal ones are 0.
+    """
+    shift[:] = 0.0
+    for r in range(rows.size):
+        c = codes[rows[r]]
+        about[r] = (X[rows[r]] - X[last[c]]) * inv_scale
+        shift[c] += about[r]
+    for c in range(counts.size):
+        if counts[c] > 0.0:
+            shift[c] /= counts[c]
+    for r in range(rows.size):
+        about[r] -= shift[codes[rows[r]]]
+
+
+@njit(**OPTIONS)
+def _own_factor(about, factor):
+    """Write the triangular factor (d, d) of the scatter of the records about their means."""
+    d = about.shape[1]
+    for row in about:
+        for f in range(d):
+            for e in range(f + 1):
+                factor[f, e] += row[f] * row[e]
+    if cholesky(factor) > CLEAR_OWN:
+        return
+    reduced = about.T.copy()
+    reduce_to_triangle(reduced)
+    factor[:] = 0.0
+    for f in range(d):
+        held = min(f + 1, reduced.shape[1])
+        factor[f, :held] = reduced[f, :held]
+
+
+@njit(**OPTIONS)
+def merged_means(members, counts, d):
+    """Class means of a coalition, as a record of each class and the offsets of the means from it.
+
+    Records may be far away from zero in units of their differences, which a sum would round.
+    """
+    summaries, inside = members
+    classes = counts.size
+    seen = np.zeros(classes)
+    origins, offsets = np.zeros((classes, d)), np.zeros((classes, d))
+    for i in range(inside.shape[0]):
+        for c in range(classes):
+            held = summaries[i, c, 0] if inside[i] else 0.0
+            if held > 0.0:
+                if seen[c] == 0.0:
+                    origins[c] = summaries[i, classes + d + c, 1:]
+                offsets[c] += held / counts[c] * _offset(summaries[i], origins[c], c)
+                seen[c] += held
+    return origins, offsets
+
+
+@njit(**OPTIONS)
+def _offset(summary, origin, c):
+    """The mean of a provider's class c relative to a record."""
+    d = summary.shape[1] - 1
+    classes = (summary.shape[0] - 2 * d) // 3
+    return (summary[classes + d + c, 1:] - origin) + summary[2 * classes + d + c, 1:]
+
+
+@njit(**OPTIONS)
+def stacked(members, origins, offsets):
+    """The factors of all members, and the differences of their class means, side by side."""
+    summaries, inside = members
+    classes, d = origins.shape
+    columns = 0
+    for i in range(inside.shape[0]):
+        columns += (d + classes) * inside[i]
+    parts = np.zeros((d, columns))
+    first = 0
+    for i in range(inside.shape[0]):
+        if not inside[i]:
+            continue
+        parts[:, first : first + d] = summaries[i, 3 * classes + d :, 1:]
+        for c in range(classes):
+            held = summaries[i, c, 0]
+            if held > 0.0:
+                gap = _offset(summaries[i], origins[c], c) - offsets[c]
+                parts[:, first + d + c] = math.sqrt(held) * gap
+        first += d + classes
+    return parts
