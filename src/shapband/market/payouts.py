@@ -139,7 +139,7 @@ def _units(name: str, amount: Amount, decimals: int, currency: str) -> int:
 
 
 def _notes(valuation: Valuation, weights: Weights, currency: str) -> Iterator[str]:
-    """What to look at before paying."""
+    """What to check before paying."""
     if not is_known(currency):
         yield f"{currency} is not a currency of ISO 4217; it is taken to have 2 decimals"
     below = some_names(valuation.names, weights.estimate <= 0)
@@ -154,8 +154,8 @@ def _notes(valuation: Valuation, weights: Weights, currency: str) -> Iterator[st
     if shared:
         yield f"{shared}: a copy is paid for what it was copied from"
     if valuation.failures:
-        yield f"{valuation.failures:,} coalitions could not be evaluated and have a value in place"
+        yield f"{valuation.failures:,} coalitions could not be evaluated; failed= gave their value"
     if valuation.stopped_code == "unfinished":
         yield "the run is not finished: these are the amounts so far"
     if valuation.index != repr(SHAPLEY):
-        yield f"the values are those of the index {valuation.index}, not Shapley values"
+        yield f"the values are values of the index {valuation.index}, not Shapley values"
