@@ -64,7 +64,7 @@ def _version_of(source: Source) -> str | None:
         version: object = source.version
     except Exception as cause:
         raise SourceError(
-            f"{type(source).__name__} cannot tell its version ({error_line(cause)})"
+            f"{type(source).__name__} cannot give its version ({error_line(cause)})"
         ) from cause
     if version is None:
         return None

@@ -65,14 +65,14 @@ def check_same_bits(run: Path, versions: Mapping[str, str], given: Arguments) ->
 
 
 def _change(given: Arguments) -> str:
-    """What changed in the results of this given, or nothing."""
+    """What changed in the results for these arguments; empty if nothing did."""
     if isinstance(given.solver, Strata):
         return "Strata computes other values"
     if isinstance(given.utility, LinearUtility):
-        return "the last digits of LinearUtility are others"
+        return "the last digits of LinearUtility are different"
     if isinstance(given.utility, _COMPILED):
         name = type(given.utility).__name__
-        return f"{name} treats ties of scores, and digits that rounding takes, differently"
+        return f"{name} treats ties of scores, and digits lost to rounding, differently"
     if given.utility.training:
         return "models with an unset random_state get one from the seed"
     return ""
