@@ -113,8 +113,8 @@ def lasting_causes(moments: Moments) -> dict[str, LastingCause]:
     """The causes of these games that more games do not lower."""
     found = {}
     if moments.pools is not None:
-        # The degrees of freedom of a few games are those of the games; more games raise them to
-        # the most that pools have, unless the pools are smaller still.
+        # With few games, the number of games limits the degrees of freedom; more games raise them
+        # to FREEDOM, unless the sizes of the pools limit them further.
         freedom, few = moments.pools.freedom, moments.n_games - moments.n_groups
         most = np.where(freedom < few, freedom, FREEDOM)
         found["pools"] = LastingCause(moments.pools.variance, freedom, most)

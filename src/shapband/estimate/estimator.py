@@ -123,7 +123,7 @@ class _Fold:
 
 
 def _averaged(moments: Moments, rates: FloatArray) -> Moments:
-    """Take the sums of noise for those of the variance over who is present."""
+    """Move the sums that were kept as noise to the variance over who is present."""
     found = Averaged(rates, moments.noise, moments.noise_m2, moments.cross_21)
     sums = ("noise", "noise_m2", "cross_11", "cross_21")
     none: Any = {name: np.zeros_like(moments.mean) for name in sums}

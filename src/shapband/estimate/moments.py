@@ -17,7 +17,7 @@ from shapband.estimate.averaged import Averaged
 from shapband.estimate.pools import PoolErrors
 from shapband.estimate.presence import PresenceMoments
 
-MANY = 500  # providers up to which covariances are kept: 2 MB
+MANY = 500  # with more providers covariances are not kept; up to here they take 2 MB
 FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
 
 

@@ -2,7 +2,7 @@
 
 Rules are checked after fixed numbers of games, in game order. So every rule except `Seconds`
 stops at the same game for any number of workers. Looking often does not make a rule less
-reliable: the half widths are those of a confidence sequence (`sequences`).
+reliable: the half widths belong to a confidence sequence (`sequences`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from shapband.estimate.intervals import lasting_half_widths
 from shapband.estimate.levels import check_level
 from shapband.estimate.sequences import difference_half_widths, sequence_half_widths
 
-_JUDGED_FROM = 200  # games from which on the errors that last are known well enough
-_LASTING_SHARE = 0.9  # of the allowed half width that they may use; the rest is for the games
+_JUDGED_FROM = 200  # lasting errors are known well enough after this many games
+_LASTING_SHARE = 0.9  # lasting errors may use this share of the half width, games need the rest
 
 
 class StoppingRule(ABC):

@@ -25,9 +25,10 @@ from shapband.estimate.shapes import Shape
 def variance_standard_error(moments: Moments) -> FloatArray:
     """Standard error of the variance: (n,).
 
-    The exact finite-sample variance of the raw variance, plus that of the mean noise, minus
-    twice their covariance; and plus those of the mean variance over who is present, if values
-    are averages over that.
+    Its square is the exact finite-sample variance of the raw variance, plus the variance of the
+    mean noise, minus twice their covariance. If values are averages over who is present, the
+    variance of the mean variance over who is present, and twice its covariance with the raw
+    variance, are added. With pools, the variance over the choice of the pools is added too.
     """
     if moments.certain and moments.n_games == 1:
         return np.zeros_like(moments.mean)
@@ -136,13 +137,13 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
     freedom = 2 / np.maximum(games + 2 * pools.square, 1e-12)
     whole = raw + pools.hidden
     tail = upper_tail(level)
-    # With hardly any degree of freedom the upper end is infinite.
+    # With degrees of freedom near 0 the quantile is 0 and the upper end is infinite.
     with np.errstate(divide="ignore", invalid="ignore"):
         return whole * freedom / chdtri(freedom, 1 - tail), whole * freedom / chdtri(freedom, tail)
 
 
 def kurtosis(moments: Moments) -> FloatArray:
-    """Kurtosis of the values: the plain one, or with groups that of the corrected moments.
+    """Kurtosis of the values: the plain one, or with groups from the corrected moments.
 
     The plain kurtosis is too small in few games, and the interval holds its level with it: the
     correction adds noise to the width, which costs more coverage than the bias.

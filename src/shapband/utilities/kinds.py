@@ -82,7 +82,7 @@ def differences(batch: Batch, rows: Batch) -> Iterator[tuple[str, str]]:
         other = [kind for kind in found if kind not in known]
         if known and other:
             told, own = _described({kind: found[kind] for kind in other}), _described(known)
-            yield where, f"{where} hold{_s(where)} {told}, but those of the validation rows {own}"
+            yield where, f"{where} hold{_s(where)} {told}, but in the validation rows {own}"
 
 
 def not_numbers(rows: Batch) -> str:

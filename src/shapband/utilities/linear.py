@@ -194,7 +194,7 @@ class LinearUtility(MergeableUtility):
     def summarise_games(self, draws: Sequence[Draws]) -> GameSummaries:
         """Return the summaries of consecutive games.
 
-        They are `GramGames`, or nested lists if those of some providers are records.
+        They are `GramGames`, or nested lists if the summaries of some providers are records.
         """
         features = [self._embed.features(drawn.batch) for drawn in draws]
         if not any(self._keeps(drawn.choice.size) for drawn in draws):

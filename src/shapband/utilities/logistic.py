@@ -53,7 +53,7 @@ class LogisticUtility(Utility):
     Parameters
     ----------
     X_val : (n_rows, n_features) validation rows
-    y_val : (n_rows,) validation labels: whole numbers or texts
+    y_val : (n_rows,) validation labels: integers or strings
     C : inverse strength of the penalty, as in scikit-learn
     score : "accuracy", "neg_log_loss", "neg_brier_score" or, if `y_val` has two labels, "roc_auc":
         the scorers of scikit-learn
