@@ -29,17 +29,17 @@ CLASSIFIERS = pytest.mark.parametrize(
 
 @CLASSIFIERS
 def test_texts_are_not_numbers(make):
-    with pytest.raises(InvalidInput, match="labels are texts, but those of y_val are numbers"):
+    with pytest.raises(InvalidInput, match="labels are strings, but the labels in y_val are numbers"):
         make(X, NUMBERS).summarise(Batch(X, TEXTS))
-    with pytest.raises(InvalidInput, match="labels are numbers, but those of y_val are texts"):
+    with pytest.raises(InvalidInput, match="labels are numbers, but the labels in y_val are strings"):
         make(X, TEXTS).summarise(Batch(X, NUMBERS))
 
 
 @CLASSIFIERS
 def test_labels_are_no_quantities(make):
-    with pytest.raises(InvalidInput, match=r"y_val must be whole numbers or texts; received 0\.5"):
+    with pytest.raises(InvalidInput, match=r"y_val must be integers or strings; received 0\.5"):
         make(X, NUMBERS + 0.5)
-    with pytest.raises(InvalidInput, match=r"labels must be whole numbers or texts; received 0\.5"):
+    with pytest.raises(InvalidInput, match=r"labels must be integers or strings; received 0\.5"):
         make(X, NUMBERS).summarise(Batch(X, NUMBERS + 0.5))
 
 

@@ -222,8 +222,8 @@ class _Session:
         if self.estimator.n_games >= self._given.least_games:
             return self._met(rule)
         raise SourceError(
-            f"{late} after {self.estimator.n_games} games, but a variance needs two: allow more "
-            f"than {rule.time_limit:g} seconds"
+            f"{late}, with {self.estimator.n_games} of the two games that a variance needs: allow "
+            f"more than {rule.time_limit:g} seconds"
         ) from late
 
     def _stage(self, games: range) -> Generator[None, None, None]:

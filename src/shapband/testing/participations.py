@@ -93,8 +93,8 @@ def _check_rates(
         f"{sorted(found)} were, and received {sorted(counts)}",
     )
     # The variance of the mean of a chain with correlations r, r^2, ... is (1 + r) / (1 - r) times
-    # that of independent games. A recorded presence is not random: its mean may differ from the
-    # rate by a part of one round.
+    # the variance for independent games. A recorded presence is not random: its mean may differ
+    # from the rate by a part of one round.
     chain = (1 + kept) / np.maximum(1 - kept, 1e-9)
     error = np.sqrt(rates * (1 - rates) * chain / _GAMES)
     away = np.abs(present.mean(axis=0) - rates)

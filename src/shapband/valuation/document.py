@@ -192,7 +192,7 @@ def _check_shapes(record: Any, n: int) -> None:
         part = getattr(record, one.name)
         shape = (n, n) if one.name in pairs else (n,)
         if isinstance(part, np.ndarray) and part.shape != shape:
-            raise ValueError(f"its {one.name} are not one for each provider")
+            raise ValueError(f"{one.name} must have one number for each provider or pair")
 
 
 def _check_bounds(numbers: Iterable[float], what: str) -> None:

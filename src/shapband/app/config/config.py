@@ -196,7 +196,7 @@ class Config(tables.Table):
         return Built(given, self._workers(utility))
 
     def _all_parts(self, base: Path) -> dict[str, Any]:
-        """The parts of ours, and those that are imported or read from a file."""
+        """The library's own parts, and the parts that are imported or read from a file."""
         parts = dict(self._parts)
         for key, wanted in _PARTS.items():
             table = getattr(self, key)
