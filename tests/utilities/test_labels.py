@@ -29,9 +29,9 @@ CLASSIFIERS = pytest.mark.parametrize(
 
 @CLASSIFIERS
 def test_texts_are_not_numbers(make):
-    with pytest.raises(InvalidInput, match="labels are strings, but the labels in y_val are numbers"):
+    with pytest.raises(InvalidInput, match="are strings, but the labels in y_val are numbers"):
         make(X, NUMBERS).summarise(Batch(X, TEXTS))
-    with pytest.raises(InvalidInput, match="labels are numbers, but the labels in y_val are strings"):
+    with pytest.raises(InvalidInput, match="are numbers, but the labels in y_val are strings"):
         make(X, TEXTS).summarise(Batch(X, NUMBERS))
 
 
