@@ -319,7 +319,7 @@ def test_moments_of_groups_are_those_of_the_groups():
     grouped, plain = run(in_groups()), run(linear_providers()[0])
     wrong = grouped.group_estimate._replace(estimate=plain.estimate)
     for valuation, said in (
-        (replace(grouped, group_estimate=wrong), "one for each"),
+        (replace(grouped, group_estimate=wrong), "one number for each"),
         (replace(grouped, group_estimate=None), "if and only if it has groups"),
         (redesigned(grouped, grouping=None), "if and only if it has groups"),
     ):

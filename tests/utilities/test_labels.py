@@ -57,7 +57,7 @@ def test_the_type_of_numbers_does_not_matter(make, kind):
 def test_integers_that_floats_cannot_tell_apart_are_refused(make, first):
     """They would become one label, which every model predicts."""
     labels = np.array([first + int(number) for number in NUMBERS])
-    with pytest.raises(InvalidInput, match=r"y_val holds integers beyond 2\*\*53.* as texts"):
+    with pytest.raises(InvalidInput, match=r"y_val holds integers beyond 2\*\*53.* as strings"):
         make(X, labels)
     with pytest.raises(InvalidInput, match=r"ArraySource: y holds integers beyond 2\*\*53"):
         sb.ArraySource(X, labels)

@@ -70,7 +70,7 @@ def test_what_is_written_is_read_again(valuations, name):
 
 @pytest.mark.parametrize("path", OLDER, ids=lambda path: path.stem)
 def test_format_3_is_read_with_all_its_numbers(valuations, path):
-    """The text is the one that the version that wrote the document printed."""
+    """The text is what the version that wrote the document printed, in the words of this one."""
     found = older(path.stem)
     assert found["document"]["format"] == 3
     valuation = sb.Valuation.from_json(json.dumps(found["document"]))
@@ -94,10 +94,10 @@ def test_the_groups_of_format_3_are_read():
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        (["x"], "there must be one label of a group for each provider"),
-        (["x", "x", "", ""], "there must be one label of a group for each provider"),
+        (["x"], "groups must have one label for each provider"),
+        (["x", "x", "", ""], "groups must have one label for each provider"),
         (["", "", ""], "if and only if it has groups"),
-        (["x", "y", ""], "one for each provider"),
+        (["x", "y", ""], "one number for each provider"),
         ([1, 1, ""], "another kind"),
     ],
 )
@@ -172,7 +172,7 @@ def test_sums_must_be_one_for_each_provider(valuations, name):
     def cut(document):
         document["moments"][name].pop()
 
-    with pytest.raises(InvalidInput, match=f"its {name} are not one for each provider"):
+    with pytest.raises(InvalidInput, match=f"{name} must have one number for each provider"):
         sb.Valuation.from_json(altered(valuations["groups"], cut))
 
 
@@ -186,7 +186,7 @@ def test_parts_of_the_sums_must_be_one_for_each_provider(valuations, part, key):
     def cut(document):
         document["moments"][part][key].pop()
 
-    with pytest.raises(InvalidInput, match=f"its {key} are not one for each provider"):
+    with pytest.raises(InvalidInput, match=f"{key} must have one number for each provider"):
         sb.Valuation.from_json(altered(valuations[name], cut))
 
 

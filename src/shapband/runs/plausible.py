@@ -64,7 +64,7 @@ def check_manifest(manifest: Mapping[str, Any]) -> None:
         raise ValueError("there must be at least one provider, and all names must differ")
     groups = manifest.get("groups")
     if groups is not None and (len(groups) != len(names) or not any(groups)):
-        raise ValueError("there must be one label of a group for each provider")
+        raise ValueError("groups must have one label for each provider")
 
 
 def is_averaged(manifest: Mapping[str, Any]) -> bool:
