@@ -69,7 +69,7 @@ def value(
         result does not depend on them either
     budget : what may be asked of the sources in all
     stop : ends the valuation before `n_games` when it is met, such as
-        ``Precision(absolute=0.01) | Seconds(600)``; looked at every 32 games, and `Seconds` after
+        ``Precision(absolute=0.01) | Seconds(600)``; checked every 32 games, and `Seconds` after
         every chunk
     participation : who takes part in a game: `Independent`, `Cohort`, `MarkovChain` or `Trace`;
         None is everybody in every game. An absent provider is worth 0, and its source not asked.

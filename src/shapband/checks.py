@@ -24,7 +24,7 @@ MOST = 10**12  # largest count accepted; larger ones are mistakes and would over
 
 @contextmanager
 def concerning(what: str) -> Iterator[None]:
-    """Let an InvalidInput begin with what it concerns."""
+    """Put the name of what is checked before the message of an InvalidInput raised inside."""
     try:
         yield
     except InvalidInput as cause:

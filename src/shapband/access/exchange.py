@@ -33,7 +33,7 @@ _AHEAD = 1  # requests that may wait at a source while it answers as many as it 
 _NOT_MADE = "the request was not made, because the valuation was stopped"
 _TIME_IS_UP = "the time limit of the stopping rule was reached"
 _LONGEST_WAIT = 1.0  # most seconds between two checks for overdue requests
-_SHORTEST_WAIT = 0.01
+_SHORTEST_WAIT = 0.01  # least seconds to wait for an answer, so that waiting is no busy loop
 # After the first answer, wait a little for more answers: waking up takes longer than handling one.
 # Meanwhile the sources answer the request that is allowed ahead.
 _PAUSE = 0.05  # length of this wait, as a share of the time that a request took
@@ -91,7 +91,7 @@ class Exchange:
         self._deadline = deadline
         self._ready = deque(one for one in self.deliveries if one.waits)
         self._ready_here = deque(one for one in self.deliveries if not one.waits)
-        self._next_look = 0.0  # when overdue requests are looked for again
+        self._next_look = 0.0  # time of the next check for overdue requests
         self._open = 0  # requests that are allowed and not yet answered
         self._slots = 0  # requests that a source may be answering now
         self._answers: SimpleQueue[_Answer] = SimpleQueue()
@@ -253,7 +253,7 @@ class Exchange:
                 self._ready.append(delivery)
 
     def _patience(self) -> float:
-        """Seconds to wait for an answer before the clock is looked at."""
+        """Seconds to wait for an answer before the time limits are checked."""
         now = time.monotonic()
         left = [when - now for when in (self._deadline, self._deadline + _GRACE) if when > now]
         return max(_SHORTEST_WAIT, min(_LONGEST_WAIT, self._timeout / 4, *left))

@@ -268,7 +268,7 @@ class _Session:
         return max(1, min(self._chunk, int(_CHUNK_SECONDS / max(pace, 1e-9))))
 
     def _tasks(self, games: range, size: int) -> Generator[Chunk | MixedChunk, None, None]:
-        """The chunks of a stage. They end early if the time is up before all records are there."""
+        """The chunks of a stage. They end early if the time is up before all records arrived."""
         chunks = self._chunks(games, size)
         if self._access.fetches_ahead:
             chunks = fetched_ahead(chunks, self._access)

@@ -47,8 +47,8 @@ def paired_difference(
 ) -> Statistic:
     """Mean of differences game by game: `apart` has one row per game and one column per provider.
 
-    A pool is taken to move the difference, relative to its spread over games, no more than it
-    moves the values of the valuation in which it moves them more.
+    A pool moves the values of the two valuations by some multiple of their spread over games. It is
+    assumed to move the difference by no more than the larger of the two multiples.
     """
     found = Estimate.of(apart, per_shuffle=first.moments.group)
     moments, freedom = found.moments, found.errors.freedom

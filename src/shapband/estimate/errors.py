@@ -43,12 +43,12 @@ class Errors:
 
     Attributes
     ----------
-    by_cause : for each of `CAUSES` its part, (n,); NaN if the solver's noise is not known
+    by_cause : the part (n,) of each of `CAUSES`; NaN if the solver's noise is not known
     total : (n,) the square of the standard error; known even if the solver's noise is not
     shrinking : (n,) the parts of games and solver, which more games lower
     lasting : the causes that more games do not lower
     freedom : (n,) degrees of freedom of Student's quantile for the whole error
-    looked_freedom : the same for an error of the games that is looked at again and again
+    looked_freedom : the same for an error of the games that is checked repeatedly
     correlation : (n, n) of the errors, or None if it was not kept
     """
 

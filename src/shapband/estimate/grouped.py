@@ -26,10 +26,10 @@ class GroupEstimate(NamedTuple):
 
     Attributes
     ----------
-    estimate : of the groups alone
-    whole : of the providers, then of the groups, without covariances. Intervals of groups come from
-        it, because how large the rounding is, and whether anything in a game is random, is seen
-        from all of its values
+    estimate : estimate of the groups alone
+    whole : estimate of the providers, then of the groups, without covariances. Intervals of groups
+        come from it, because all values of a game show how large the rounding is, and whether
+        anything is random
     """
 
     estimate: Estimate

@@ -42,7 +42,7 @@ class Moments:
     pools : what the choice of the pools adds to the errors, or None without pools
     presence : moments of the games in which each provider takes part, or None if all do in all
     averaged : the variance over who is present, if x is an average over that; else None
-    certain : whether all games are equal by design, so that equal values are no luck
+    certain : whether all games are equal by design, so that equal values are not due to chance
     """
 
     n_games: int

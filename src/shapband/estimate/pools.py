@@ -23,7 +23,7 @@ from shapband.estimate.influence import Influence, largest_shares, scales
 from shapband.sampling.design import Design
 
 FREEDOM = 25.0  # bounds the degrees of freedom, because the share of the pools is itself uncertain
-_LEAST_SHARE = 0.02
+_LEAST_SHARE = 0.02  # a pool is assumed to cause at least this share, because 0 is never certain
 _NOISE_SHARE = 0.05  # smaller shares count as this in the formula for the noise of a share
 _CORRELATION_FLOOR, _CORRELATION_SPREAD = 0.02, 0.5
 

@@ -11,11 +11,11 @@ from shapband._typing import FloatArray
 from shapband.seeds import Seeds
 
 _DRAWS = 20_000  # with this many draws the level of an interval is off by about 0.0015
-_LEAST_DRAWS = 2_000
+_LEAST_DRAWS = 2_000  # draws for many comparisons, where `_WORK` would allow fewer
 _DRAWS_OF_SPREAD = 4_000  # with this many draws a standard deviation is off by about 1 %
 _WORK = 20_000_000  # at most this many numbers are drawn for one critical value: about a second
 _DEGENERATE = 1e-10  # a variance of a difference below this share of its terms' is only rounding
-_MOST_FREEDOM = 1e9
+_MOST_FREEDOM = 1e9  # stands for infinite degrees of freedom, which quantiles cannot use
 _RARE = 1e-3  # share of variance estimates so small that any comparison may be the largest
 
 

@@ -67,9 +67,9 @@ class StoppingRule(ABC):
 class Precision(StoppingRule):
     """Stop when every expectation is known well enough.
 
-    The intervals that are checked may be looked at after every game: each of them holds the
-    expectation at all looks together with probability `level`. They are about 1.6 times as wide
-    as the interval of the valuation, which holds at a number of games chosen beforehand.
+    The rule uses intervals that may be checked after every game: with probability `level`, each of
+    them holds the expectation at all checks together. They are about 1.6 times as wide as the
+    interval of the valuation, which holds at a number of games chosen beforehand.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class Seconds(StoppingRule):
     """Stop after a time limit. Only this rule depends on the speed of the machine.
 
     The time of a run is the sum over its sessions, without the pauses between them. The clock is
-    looked at after every chunk of games. When the time is up no further request is made, and
+    checked after every chunk of games. When the time is up no further request is made, and
     requests to sources that wait are given up after one more second.
 
     Examples

@@ -73,8 +73,8 @@ def variance_interval(moments: Moments, level: float) -> FloatArray:
 def _averaged_interval(moments: Moments, averaged: Averaged, level: float) -> FloatArray:
     """Interval for the variance of averages over who is present, plus the mean variance over that.
 
-    The errors of both parts are taken to be correlated as squared deviations are with the
-    variance over who is present, from game to game.
+    The errors of both parts are assumed to have the correlation that squared deviations and the
+    variance over who is present have across games.
     """
     from scipy.special import stdtrit
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
 
 _LOOKS = 40  # convergence is shown at this many numbers of games
-_LEAST_GAMES = 4
+_LEAST_GAMES = 4  # with fewer games, there is nothing to draw over games
 _NEAR = 0.55  # an axis begins at 0 if the smallest value is below this share of the largest
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

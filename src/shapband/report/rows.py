@@ -119,6 +119,6 @@ def _mark_break(ax: Axes) -> None:
 
 
 def _short(name: str) -> str:
-    """A name that cannot be taken for mathematics, cut if it is long."""
+    """A name without characters that matplotlib reads as mathematics, cut if it is long."""
     safe = printable(name).replace("$", r"\$")
     return safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"

@@ -19,10 +19,10 @@ _ALL_SHOWN = 60  # a chart with more rows shows only the first and the last ones
 _FIRST, _LAST = 25, 10
 _TOP = 6  # pixels above the first row
 _AXIS = 46  # pixels below the last row: tick labels, and what is measured
-_MOST_TICKS = 5
+_MOST_TICKS = 5  # most ticks on an axis of ranks or on a logarithmic axis
 _CHARACTERS = 40  # this many characters of tick labels, gaps included, fit on a telephone's screen
 _PITCHES = {12: 28, 25: 23}  # most rows → pixels of a row; style.css has the same for names
-_LEAST_PITCH = 19
+_LEAST_PITCH = 19  # pixels of a row in charts with more rows than that
 _ELLIPSIS = "…"
 
 

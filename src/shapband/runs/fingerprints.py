@@ -45,7 +45,7 @@ def fingerprint(source: Source) -> str:
 
 
 def is_unchecked(mark: str) -> bool:
-    """Whether a fingerprint says nothing of the records."""
+    """Whether a fingerprint does not depend on the records, because no version is stated."""
     return mark.endswith(_UNCHECKED)
 
 

@@ -1,6 +1,6 @@
 """Runs of older versions, whose games this version may compute with other bits.
 
-A run is of one version: its games are averaged, and must not be of two kinds. So an unfinished run
+The games of a run are averaged, so all of them must be computed in the same way. An unfinished run
 is refused if this version computes its games differently.
 """
 
@@ -58,7 +58,7 @@ def check_same_bits(run: Path, versions: Mapping[str, str], given: Arguments) ->
     if is_older(before) and change:
         raise RunError(
             f"the run {run} was begun with shapband {before}, and since version 0.2.0 {change}: "
-            "its games would be of two kinds. Finish it with the version that began it (pip "
+            "old and new games must not be mixed. Finish it with the version that began it (pip "
             f"install shapband=={before}), or begin a new run in another directory, which asks "
             "the sources again"
         )

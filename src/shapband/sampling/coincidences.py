@@ -56,7 +56,7 @@ class Kinds(NamedTuple):
         return Kinds(keys // n_owners, keys % n_owners, counts, sizes)
 
     def held(self, times: int) -> IntArray:
-        """(n,) kinds that each owner has so often."""
+        """(n,) number of kinds of records that each owner has this many times."""
         n = len(self.sizes)
         several = self.times > 1
         if times == 1:

@@ -49,8 +49,8 @@ def expected_distinct(stock: Batch, draw: int, *, replace: bool) -> float:
     """Mean number of different records in a random draw from a stock.
 
     A record of which the stock of N holds c copies is missing from a draw of b with the probability
-    (1 - c/N)^b, or C(N-c, b) / C(N, b) without replacement. Of a large stock some rows are looked
-    at, evenly spaced, as if the others were like them.
+    (1 - c/N)^b, or C(N-c, b) / C(N, b) without replacement. For a large stock, the number is
+    computed from some evenly spaced rows, as if all rows were like them.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def _copies(batch: Batch) -> IntArray:
 def record_hashes(batch: Batch) -> NDArray[np.uint64]:
     """A hash of every record, the same for equal records of any batch: (n_records,).
 
-    Of a large stock some rows are looked at, evenly spaced.
+    Only some evenly spaced rows of a large stock are hashed.
     """
     if len(batch) > _LOOKED_AT:
         batch = batch.take(np.linspace(0, len(batch) - 1, _LOOKED_AT).astype(np.int64))

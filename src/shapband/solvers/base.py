@@ -95,7 +95,7 @@ class Solver(ABC):
         )
 
     def for_size(self, n_providers: int) -> Solver:  # noqa: ARG002
-        """Return the solver for games in which so many of the providers take part."""
+        """Return the solver for games in which this many of the providers take part."""
         return self
 
     @abstractmethod

@@ -75,7 +75,7 @@ def few_records_mse(
 
 
 def _alike(records: FloatArray, centre: Centre) -> bool:
-    """Whether features vary on similar scales, near the validation rows, or not at all."""
+    """Whether all features that vary have similar scales and lie near the validation rows."""
     X = records[:, :-1]
     spread = np.ptp(X, axis=0)
     varies = spread > 0

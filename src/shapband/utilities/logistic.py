@@ -33,7 +33,7 @@ from shapband.utilities.scores import Empty, check_empty
 
 _OWNER = "LogisticUtility"
 _UNCERTAIN = (
-    "the penalty is so weak beside the features that rounding errors decide the fit: rescale the "
+    "the penalty is so weak, relative to the features, that rounding decides the fit: rescale the "
     "features, for example with embed=StandardScaler().fit(X_val), or pass a smaller C"
 )
 _LANES = 8  # records are stored in vectors of this many

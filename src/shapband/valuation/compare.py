@@ -20,7 +20,7 @@ from shapband.estimate.joint import Statistic, two_sided_p
 from shapband.valuation.text import REASONS
 from shapband.valuation.valuation import Valuation
 
-LEVEL = 0.95
+LEVEL = 0.95  # a difference is beyond chance if its adjusted p-value is below 1 - LEVEL
 
 
 @dataclass(frozen=True, eq=False)

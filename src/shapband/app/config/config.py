@@ -148,7 +148,7 @@ class Config(tables.Table):
         except ValidationError as error:
             raise InvalidInput(format_error(error)) from None
         config._text = text
-        # Parts of ours need no data, so their settings are checked by making them here.
+        # The library's own parts need no data, so they are made here to check their settings.
         config._parts = {key: make_part(getattr(config, key), key) for key in _PARTS}
         return config
 

@@ -240,7 +240,7 @@ class TraceTable(Table):
 
 
 class RulesTable(Table):
-    """Stopping rules, looked at every 32 games; the time, after every chunk of games."""
+    """Stopping rules, checked every 32 games; the time is checked after every chunk of games."""
 
     absolute: Above | None = Field(
         None, description="Largest half width of an interval for an expectation."

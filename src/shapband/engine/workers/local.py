@@ -27,9 +27,9 @@ _SMALL_TASK = 0.002  # sending a task that takes fewer seconds costs more than i
 class LocalWorkers(Workers):
     """Threads for jobs that release the interpreter lock, processes for those that do not.
 
-    Threads are there at once. Processes are used if enough work is left: less if they are up from
-    an earlier valuation, more if they must be started. Until a process is ready, this one
-    does the tasks, so starting processes keeps nobody waiting.
+    Threads are used at once. Processes are used if enough work is left: less work is enough for
+    processes of an earlier valuation, which need not be started. Until a process is ready, the
+    calling process does the tasks, so starting processes delays no task.
 
     Parameters
     ----------

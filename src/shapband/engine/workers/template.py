@@ -192,8 +192,8 @@ def _end_all() -> None:
         one.end()
 
 
-# Called before multiprocessing's own function, which would wait for the process: the last one to
-# be registered is called first.
+# Functions registered last are called first. So this one ends the process before multiprocessing's
+# own function would wait for it.
 atexit.register(_end_all)
 # A fork of this process must not talk to the template of its parent.
 os.register_at_fork(after_in_child=_current.clear)

@@ -74,7 +74,7 @@ class Payouts:
         return pd.DataFrame(columns, index=pd.Index(valuation.names, name="provider"))
 
     def statement(self, name: str) -> str:
-        """Return the text for one provider, with nothing of the others in it."""
+        """Return the statement for one provider, which shows nothing about other providers."""
         valuation = self.valuation
         if name not in self.amounts:
             raise InvalidInput(

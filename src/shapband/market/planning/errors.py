@@ -71,7 +71,7 @@ class ErrorModel:
     shared : (n,) F, or 0 where the pilot's pools do not separate it from S and H
     kurtosis : (n,) of the values
     square : (n,) relative variance of the variance over the choice of the pools, times their size
-    noise : for every family of solvers the works of its probes and their noise
+    noise : for every family of solvers, the amounts of work of its probes and their noise
     """
 
     n_sample: int
@@ -191,7 +191,8 @@ class ErrorModel:
 def _shrunk(variances: FloatArray, errors: FloatArray) -> FloatArray:
     """Shrink the variances of single providers to their mean, by how uncertain they are.
 
-    The worst provider is looked for, and the largest of several uncertain numbers is too large.
+    A plan reports the worst provider, and the largest of several uncertain numbers is biased
+    upwards.
     """
     n, mean = len(variances), variances.mean()
     noise = float(np.nan_to_num(errors**2).mean())
@@ -202,10 +203,10 @@ def _shrunk(variances: FloatArray, errors: FloatArray) -> FloatArray:
 
 
 def _noise_of(pilot: Pilot, family: Family) -> tuple[FloatArray, FloatArray]:
-    """Works of a family's probes, ascending, and the variance of the noise of each: (k,), (k, n).
+    """Amounts of work of a family's probes, ascending (k,), and their noise variances (k, n).
 
-    The probes have few games, so only the mean over the providers is taken from them, and the
-    providers' shares of it from all probes.
+    A probe has few games, so only the mean over the providers is estimated from it; the shares of
+    single providers are estimated from all probes together.
     """
     probes = sorted((o for o in pilot.probes if o.family == family), key=lambda one: one.work)
     found = np.nan_to_num(np.array([one.noise.mean(axis=0) for one in probes]))

@@ -49,14 +49,14 @@ _SECONDS = 3.0  # the pilot takes this long if there is no time limit
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """What was bought and found.
+    """What the pilot bought and found.
 
     Attributes
     ----------
     arguments : the arguments of the pilot's games
-    stocks : (n,) records that each source has, infinite for those without end
+    stocks : (n,) records that each source has; infinite if it generates records
     pool_sizes : (n,) records in the pilot's pools, or None if it has fresh draws
-    estimate : from the games of the least noisy solver for its time
+    estimate : estimate from the games of the solver that shows the variance best for its time
     probes : what every family of solvers did
     fold_seconds, pool_fold_seconds : time to add a game to the sums, without and with pools
     requests : how long the sources take to answer

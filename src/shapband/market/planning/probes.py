@@ -58,7 +58,7 @@ class Bench:
     ----------
     given : the arguments of the pilot's games
     realisation : gives their draws
-    access : to the sources
+    access : access to the sources
     """
 
     def __init__(self, given: Arguments, realisation: Realisation, access: Access) -> None:
@@ -79,7 +79,7 @@ class Bench:
         self, family: Family, work: int, least: int, most: int, seconds: float,
         watch: Watch | None = None,
     ) -> Probe:  # fmt: skip
-        """Solve games until the time is up, at least and at most so many."""
+        """Solve games until the time is up, within the least and the largest number of games."""
         solver = family.make(work)
         given = replace(self.given, solver=solver, n_games=most)
         job = Job.of(given, self.realisation)

@@ -27,7 +27,7 @@ class Method:
 
     Attributes
     ----------
-    name : of the kind
+    name : name of the kind
     n_sample : records in a draw
     make : makes the sampling with pools of some size
     pooled : whether there are pools

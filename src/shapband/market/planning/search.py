@@ -225,7 +225,7 @@ class Search:
         return sizes
 
     def _games(self, method: Method, n_pool: int, family: Family, work: int) -> int:
-        """Games to play, or 0 if there is no number that serves."""
+        """Games to play, or 0 if no number of games keeps the limits and reaches the error."""
         group = method.per_shuffle(n_pool, self._pilot.stocks) or 1
         least = _SHUFFLES * group if group > 1 else 2
         most = self._most_games(method, n_pool, family, work)

@@ -27,7 +27,7 @@ class TimeModel:
 
     Attributes
     ----------
-    pilot : whose pace is used
+    pilot : the pilot that measured how long games take
     n_sample : records in a draw
     n_jobs : workers that solve games at the same time
     """

@@ -30,7 +30,7 @@ class Family:
 
     Attributes
     ----------
-    name : of the kind
+    name : name of the kind
     make : makes the solver that does some amount of work
     works : the amounts to try for a number of providers, ascending
     noisy : whether there is any noise
