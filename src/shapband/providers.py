@@ -325,7 +325,7 @@ def _check_answers(provider: Provider) -> None:
 
 
 def _with_own_records(provider: Provider) -> Provider:
-    """Take in the records that a custom source shows, once; games use them in its place."""
+    """Copy the `records` of a custom source once, so that games need not ask the source."""
     source = provider.source
     if not isinstance(source, FiniteSource) or isinstance(source, MemorySource):
         return provider

@@ -116,8 +116,8 @@ class Access:
     def ask_only(self, present: Callable[[range], BoolArray]) -> None:
         """Ask from now on only those who take part in a game.
 
-        Called once the records that all games share are bought, of everybody. `present` says who
-        takes part in consecutive games: (n_games, n).
+        This is called after the pools are bought, which need records of all providers. `present`
+        says who takes part in consecutive games: (n_games, n).
         """
         self._present = present
 
@@ -260,7 +260,7 @@ class Access:
         """Check that a provider's features are the same as before and as everybody's features."""
         before = self._seen.setdefault(name, schema)
         if schema is before is self._schema:
-            return  # as nearly all answers
+            return  # the usual case
         expected = self._schema or schema
         if schema != before:
             raise SourceError(f"the source gave {schema} after it had given {before}")

@@ -40,8 +40,8 @@ class Estimator:
     def add(self, solution: Solution) -> None:
         """Add the next games, as they were solved.
 
-        Averages over who is present have no noise, so the variance over that takes its place in
-        the sums; `estimate` separates the two.
+        Averages over who is present have no noise. The variance over who is present takes its place
+        in the sums; `estimate` separates the two.
         """
         values, noise = solution.values, solution.noise
         if self._design.averaged and solution.presence_variance is not None:

@@ -20,9 +20,9 @@ games share shuffles, the two games of a pair come from different shuffles, to b
 k² S (S - 1) such pairs from S shuffles of k games take the place of G (G - 2).
 
 A provider's pool can act only on games in which the provider takes part, so its influence is taken
-from these, with their own number and variance; the value of k is taken about its mean in presence,
-and is 0 if k is absent. The influence counts with the square of the rate q_i of these games, and is
-expressed as a share of q_k² times the variance of k's value if k is present.
+from these games, with their number and variance; the value of k is taken relative to its mean in
+presence, and is 0 if k is absent. The influence counts with the square of the rate q_i of these
+games, and is expressed as a share of q_k² times the variance of k's value if k is present.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class Moments:
     group_m2 : (n,) sum over games of the squared deviation of their group's mean from x̄
     products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
     pools : what the choice of the pools adds to the errors, or None without pools
-    presence : moments of the games in which each provider takes part, or None if all do in all
-    averaged : the variance over who is present, if x is an average over that; else None
+    presence : moments of the games in which each provider takes part; None if nobody is ever absent
+    averaged : the variance over who is present, if x is an average over who is present; else None
     certain : whether all games are equal by design, so that equal values are not due to chance
     """
 
@@ -101,8 +101,8 @@ class Moments:
     def variance(self) -> FloatArray:
         """(n,) estimate of Var(φ), solver noise removed; a small variance may come out negative.
 
-        With draws without replacement from pools it includes the variance between pools, and with
-        averages over who is present the variance over that.
+        With draws without replacement from pools, it includes the variance between pools. If values
+        are averages over who is present, it includes the variance over who is present.
         """
         shown = self.raw_variance - self.noise
         if self.averaged is not None:

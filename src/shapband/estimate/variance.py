@@ -6,7 +6,8 @@ covers too rarely here, except with degrees of freedom that follow from the kurt
 pools have.
 Where solver noise is removed, the intervals of the raw variance and of the noise are combined by
 the method of variance estimates recovery (Zou and Donner 2008, Statistics in Medicine 27,
-1693-1702). Averages over who is present have the mean variance over that added.
+1693-1702). If values are averages over who is present, the mean variance over who is present is
+added.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def variance_interval(moments: Moments, level: float) -> FloatArray:
 
 
 def _averaged_interval(moments: Moments, averaged: Averaged, level: float) -> FloatArray:
-    """Interval for the variance of averages over who is present, plus the mean variance over that.
+    """Interval for the variance if values are averages over who is present.
 
     The errors of both parts are assumed to have the correlation that squared deviations and the
     variance over who is present have across games.
@@ -176,7 +177,7 @@ def _noise_correlation(moments: Moments) -> FloatArray:
 
 def _presence_correlation(moments: Moments, averaged: Averaged) -> FloatArray:
     """Correlation over games of the squared deviation with the variance over who is present."""
-    # Both are squares, so the product of their sums of squares might overflow.
+    # Take roots first: the product of two sums of fourth powers might overflow.
     scale = np.sqrt(_square_spread(moments)) * np.sqrt(averaged.m2)
     return _correlation(averaged.cross_21, scale)
 

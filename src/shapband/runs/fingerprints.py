@@ -50,7 +50,7 @@ def is_unchecked(mark: str) -> bool:
 
 
 def is_same_data(before: str, now: str) -> bool:
-    """Whether a source may be the one of an earlier fingerprint.
+    """Whether a source may hold the data of an earlier fingerprint.
 
     A version that was not stated before cannot be compared with the one that is stated now.
     """

@@ -110,7 +110,7 @@ class Design:
 
     @property
     def rates(self) -> FloatArray | None:
-        """(n,) probabilities to take part, if values are averaged over that; else None."""
+        """(n,) probabilities to take part, if values are averaged over who does; else None."""
         if self.participation is None or not self.averaged:
             return None
         return self.participation.rates(self.names)

@@ -87,9 +87,9 @@ class Participation(ABC):
         """How the providers take part, to follow the description of the draws."""
 
     def settings(self) -> dict[str, Any]:
-        """Return the arguments of the constructor, from which a run makes a class of the library.
+        """Return the constructor's arguments, with which a stored participation is made again.
 
-        Classes of the user's own need none: they are not imported when a run is read.
+        Only the library's classes need them: classes of the user are not imported to read a run.
         """
         return {}
 

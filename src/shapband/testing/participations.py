@@ -14,7 +14,7 @@ from shapband.testing.rules import accepts, check_repr, during, require
 
 _GAMES = 2_000
 _CHUNK = 7
-_ERRORS = 5.0  # standard errors; by chance one of 1.7 million providers is further away
+_ERRORS = 5.0  # allowed standard errors; by chance 1 of 1.7 million providers is further away
 
 
 def check_participation(

@@ -50,7 +50,7 @@ def found_fault(
 
 
 def _other_types(batch: Batch, rows: Batch) -> str:
-    """Name the first column whose type is not the one of the validation rows."""
+    """Name the first column whose type differs from its type in the validation rows."""
     if not (batch.is_frame and rows.is_frame):
         return ""
     types = dict(zip(*rows.layout, strict=True))

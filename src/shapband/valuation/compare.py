@@ -133,8 +133,8 @@ def holm(p_values: FloatArray) -> FloatArray:
 def _paired_games(first: Valuation, second: Valuation) -> int:
     """Number of games to compare one by one: all games of the shorter valuation, or 0.
 
-    It is 0 if the games do not belong together, as games without any chance do not, or if not all
-    of them were kept.
+    It is 0 if the games do not share their draws, if nothing in them is random, or if the values of
+    some of them were not kept.
     """
     same = (
         first.seed == second.seed
