@@ -143,7 +143,7 @@ def test_processes_give_the_same_bits():
         ({"solver": sb.Permutation(5)}, "Permutation does not evaluate all coalitions"),
         (
             {"index": sb.Banzhaf(), "solver": sb.Exact()},
-            "only the values of Shapley() can be averaged over, not those of Banzhaf()",
+            "only Shapley values can be averaged over presence, not values of Banzhaf()",
         ),
     ],
 )
@@ -159,14 +159,15 @@ def test_otherwise_presence_is_drawn_and_the_result_says_why(arguments, reason):
 
 
 def test_it_is_drawn_if_hardly_anybody_takes_part():
-    """All 2**10 coalitions are 1.96**10 / 1.02**10 times those of the ones present."""
+    """All 2**10 coalitions are (2 / 1.3)**10 times as many as the coalitions of those present."""
     providers = gaussian_providers(np.ones(10), np.ones(10))
     given = {"sampling": sb.Pooled(20, 5), "solver": sb.Exact(), "n_games": 4, "seed": 0}
     for p, way in ((0.5, "averaged over"), (0.3, "drawn")):
         law = sb.Independent(p)
         found = sb.value(providers, sb.AdditiveUtility(), participation=law, **given)
         assert found.setup["presence"].startswith(way)
-    assert "all coalitions are 74 times those of the providers present, more than 32" in str(found)
+    assert "all coalitions are 74 times as many as the coalitions of the providers" in str(found)
+    assert "present, more than 32 times" in str(found)
 
 
 def test_the_result_says_that_presence_was_averaged_over():
@@ -175,7 +176,7 @@ def test_the_result_says_that_presence_was_averaged_over():
     text = str(valuation)
     assert "presence: averaged over, because pools have records of everybody" in text
     assert "% from the provider's own presence, " in text
-    assert "% from that of the others, " in text
+    assert "% from the presence of the others, " in text
     assert text.count("averaged over") == 1
     assert "takes part" in valuation._repr_html_()
     columns = valuation.participation.columns.tolist()

@@ -165,6 +165,6 @@ class Mute(sb.sources.base.FiniteSource):
 @pytest.mark.parametrize("question", ["size", "schema"])
 def test_a_source_that_cannot_tell_about_itself_is_named(question):
     providers = [sb.Provider("north", Mute(question))]
-    said = rf"provider 'north': .* cannot tell its {question} \(ConnectionError: no route\)"
+    said = rf"provider 'north': .* cannot give its {question} \(ConnectionError: no route\)"
     with pytest.raises(SourceError, match=said):
         sb.value(providers, sb.AdditiveUtility(), sampling=sb.Fresh(2), n_games=2)

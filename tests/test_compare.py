@@ -177,8 +177,8 @@ def test_other_draw_sizes_are_warned_of():
 def test_shared_seeds_and_unknown_errors_of_pools_are_told():
     one = valued(0, sampling=sb.Pooled(20, 5))
     old = with_moments(one, pools=None)
-    assert any("not of the pools" in note for note in compare(old, valued(1)).notes)
-    assert not any("not of the pools" in note for note in compare(one, valued(1)).notes)
+    assert any("not the choice of pools" in note for note in compare(old, valued(1)).notes)
+    assert not any("not the choice of pools" in note for note in compare(one, valued(1)).notes)
     other = compare(valued(0), valued(0, sampling=sb.Fresh(6)))
     assert any("may share draws" in note for note in other.notes)
     assert compare(valued(0), valued(1)).notes == ()

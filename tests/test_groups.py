@@ -308,10 +308,10 @@ def test_a_result_must_have_the_groups_of_its_run():
     check_valuation(grouped, {"providers": names, "groups": labels})
     check_valuation(plain, {"providers": names})  # of a run that knows of no groups
     for valuation, groups in ((grouped, None), (plain, labels), (grouped, labels[::-1])):
-        with pytest.raises(ValueError, match="its groups are not those of the run"):
+        with pytest.raises(ValueError, match="the valuation has other groups than the run"):
             check_valuation(valuation, {"providers": names, "groups": groups})
     without = redesigned(grouped, grouping=None)
-    with pytest.raises(ValueError, match="its groups are not those of the run"):
+    with pytest.raises(ValueError, match="the valuation has other groups than the run"):
         check_valuation(without, {"providers": names, "groups": labels})
 
 
@@ -319,9 +319,9 @@ def test_moments_of_groups_are_those_of_the_groups():
     grouped, plain = run(in_groups()), run(linear_providers()[0])
     wrong = grouped.group_estimate._replace(estimate=plain.estimate)
     for valuation, said in (
-        (replace(grouped, group_estimate=wrong), "one for each"),
-        (replace(grouped, group_estimate=None), "if and only if there are groups"),
-        (redesigned(grouped, grouping=None), "if and only if there are groups"),
+        (replace(grouped, group_estimate=wrong), "one number for each"),
+        (replace(grouped, group_estimate=None), "if and only if it has groups"),
+        (redesigned(grouped, grouping=None), "if and only if it has groups"),
     ):
         with pytest.raises(InvalidInput, match=said):
             sb.Valuation.from_json(valuation.to_json())

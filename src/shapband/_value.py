@@ -63,13 +63,13 @@ def value(
     n_games : games to play, at least 2, or 1 if all games are equal by design; a budget may end the
         valuation sooner
     seed : a whole number that repeats the valuation bit for bit; None takes one from the
-        operating system, and the valuation tells it
+        operating system, and the valuation reports it
     n_jobs : workers on this machine; the result does not depend on it
     workers : the workers of a cluster, `DaskWorkers` or `RayWorkers`, in place of `n_jobs`; the
         result does not depend on them either
     budget : what may be asked of the sources in all
     stop : ends the valuation before `n_games` when it is met, such as
-        ``Precision(absolute=0.01) | Seconds(600)``; looked at every 32 games, and `Seconds` after
+        ``Precision(absolute=0.01) | Seconds(600)``; checked every 32 games, and `Seconds` after
         every chunk
     participation : who takes part in a game: `Independent`, `Cohort`, `MarkovChain` or `Trace`;
         None is everybody in every game. An absent provider is worth 0, and its source not asked.
@@ -93,7 +93,7 @@ def value(
     Returns
     -------
     The moments of every provider's value, and what they cost in access and work. In a notebook or a
-    Python shell Ctrl-C gives those of the games so far.
+    Python shell Ctrl-C returns the moments over the games so far.
 
     Examples
     --------

@@ -15,16 +15,16 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 
-_LISTED = 12  # known words that an error lists
-_LONGEST_TEXT = 4_000  # characters kept of another library's error message
-censors: list[Callable[[str], str]] = []  # applied to a text before it is cut
+_LISTED = 12  # an error lists at most this many known words
+_LONGEST_TEXT = 4_000  # another library's error message is cut to this many characters
+censors: list[Callable[[str], str]] = []  # applied to a message before it is cut
 UNSAFE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # control, format, private, surrogate, separators
 MOST = 10**12  # largest count accepted; larger ones are mistakes and would overflow
 
 
 @contextmanager
 def concerning(what: str) -> Iterator[None]:
-    """Let an InvalidInput begin with what it concerns."""
+    """Put the name of what is checked before the message of an InvalidInput raised inside."""
     try:
         yield
     except InvalidInput as cause:
@@ -75,7 +75,7 @@ def check_row(name: str, numbers: ArrayLike) -> FloatArray:
 
 
 def described(thing: object) -> str:
-    """Return the type of an object as text, with shape and dtype if it is an array."""
+    """Return the type of an object as a string, with shape and dtype if it is an array."""
     if isinstance(thing, np.ndarray):
         return f"an array of shape {thing.shape} and dtype {thing.dtype}"
     return f"a {type(thing).__name__}" + (f" of {len(thing)}" if isinstance(thing, tuple) else "")
@@ -97,7 +97,7 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def one_line(text: object) -> str:
-    r"""Reduce a text, such as another library's error, to one line that is safe to print.
+    r"""Reduce a string, such as another library's error, to one line that is safe to print.
 
     Examples
     --------
@@ -106,15 +106,15 @@ def one_line(text: object) -> str:
     """
     try:
         words = str(text)
-    except Exception:  # noqa: BLE001  an error of the user's whose own text fails
-        words = f"a {type(text).__name__} without a text"
+    except Exception:  # noqa: BLE001  the user's own error, whose `str` fails
+        words = f"a {type(text).__name__} without a message"
     for censor in censors:
         words = censor(words)
     return printable(" ".join(words[:_LONGEST_TEXT].split()))
 
 
 def error_line(error: BaseException | None) -> str:
-    """Return the kind and the text of an error in one line: ``ValueError: too long``."""
+    """Return the kind and the message of an error in one line: ``ValueError: too long``."""
     kind, text = type(error).__name__, one_line(error)
     return f"{kind}: {text}" if text else kind
 

@@ -23,7 +23,7 @@ _TABLE_PROVIDERS = 20
 # How many times as long a chosen coalition takes as one in a table of all of them, if the utility
 # is mergeable: about 4 with least squares, more with nearest neighbours.
 _CHEAP = 4
-_AT_ONCE = 4096  # coalitions evaluated in one call, so that what a utility makes of them fits
+_AT_ONCE = 4096  # most coalitions evaluated in one call, which bounds the memory of a utility
 _LARGEST = 1e75  # largest value accepted; its fourth power, used in the moments, is finite
 _Coalitions: TypeAlias = Callable[[int], Iterable[int]]  # game's position -> its coalitions
 
@@ -92,7 +92,7 @@ class Games:
         """
         n_games, n_iter, n = orders.shape
         if self.utility.mergeable and n <= _TABLE_PROVIDERS and 2**n <= n_iter * n:
-            # All 2**n coalitions are no more than those along the permutations.
+            # There are no more coalitions in all (2**n) than along the permutations.
             masks = np.cumsum(np.int64(1) << orders, axis=2)
             found = np.take_along_axis(self.table()[:, None, :], masks, axis=2)
             return found, n_games * (2**n - 1)
@@ -158,7 +158,7 @@ class Games:
     def _asked(
         self, method: str, shape: tuple[int, ...], coalitions: _Coalitions, *arguments: AnyArray
     ) -> FloatArray:
-        """Have the utility evaluate coalitions; `shape` is that of their values."""
+        """Have the utility evaluate coalitions; `shape` is the expected shape of the values."""
         try:
             values = getattr(self.utility, method)(self._placed, *arguments)
         except MemoryError:

@@ -16,7 +16,7 @@ from shapband._typing import FloatArray, Positive
 from shapband.checks import check_number, described, error_line, written
 from shapband.errors import InvalidInput
 
-_TOLERANCE = 1e-9  # how far the sum of probabilities may be from 1
+_TOLERANCE = 1e-9  # the sum of probabilities may differ from 1 by this much
 
 
 class Index(ABC):
@@ -61,7 +61,7 @@ class Shapley(Index):
 class Banzhaf(Index):
     """The Banzhaf value: all coalitions count equally, so sizes near n / 2 count most.
 
-    Noise in the coalition values changes its ranking of providers less than that of other indices
+    Noise in the coalition values changes the ranking of providers less than with other indices
     (Wang and Jia 2023, Data Banzhaf).
 
     Examples

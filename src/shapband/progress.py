@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PATIENCE = 1.0  # seconds before the bar appears if `wanted` is None
 _LINES = 5.0  # seconds between two plain lines
 _FRAMES = 0.2  # seconds between two updates of the bar
-_CELLS = 30  # characters of the bar in a notebook
+_CELLS = 30  # length of the bar in a notebook, in characters
 _LEVEL = 0.95
 
 
@@ -38,7 +38,7 @@ def progress_display(wanted: bool | None) -> AbstractContextManager[Watch]:
 
 
 class Pace:
-    """Describes progress; the speed is that of the games since the first call."""
+    """Describes progress; the speed is measured over the games since the first call."""
 
     def __init__(self) -> None:
         self._from: tuple[float, int] | None = None

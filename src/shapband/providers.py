@@ -58,7 +58,7 @@ class Provider:
 class Group:
     """Providers that take part as one player, such as the hospitals of one operator.
 
-    The group joins a coalition as a whole, so its value is that of one player. The members share
+    The group joins a coalition as a whole, so it is valued like one player. The members share
     it by Owen values (Owen 1977): the mean of their marginal contributions over all orders in
     which the members of every group stand together.
 
@@ -312,7 +312,7 @@ def _check_answers(provider: Provider) -> None:
             getattr(source, question)
         except Exception as cause:
             raise SourceError(
-                f"{whose} source cannot tell its {question} ({error_line(cause)})"
+                f"{whose} source cannot give its {question} ({error_line(cause)})"
             ) from cause
     if not (source.schema is None or isinstance(source.schema, Schema)):
         raise InvalidInput(
@@ -325,7 +325,7 @@ def _check_answers(provider: Provider) -> None:
 
 
 def _with_own_records(provider: Provider) -> Provider:
-    """Take in the records that a custom source shows, once; games use them in its place."""
+    """Copy the `records` of a custom source once, so that games need not ask the source."""
     source = provider.source
     if not isinstance(source, FiniteSource) or isinstance(source, MemorySource):
         return provider

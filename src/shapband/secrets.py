@@ -23,8 +23,8 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 from shapband.checks import censors, printable
 from shapband.errors import InvalidInput
 
-_SHORTEST = 4  # characters; hiding shorter values would make the text unreadable
-_SHORTEST_LINE = 8  # the same for one line of several, and for a secret that was cut off
+_SHORTEST = 4  # shorter values are not hidden, because that would make messages unreadable
+_SHORTEST_LINE = 8  # the same limit for one line of several, and for a secret that was cut off
 _DEEPEST, _MOST_ITEMS = 4, 100  # how far the attributes of a source are followed
 _NAMES = (
     r"passwords?|passwd|passphrase|pwd|secrets?|tokens?|credentials?|api_?-?keys?|"
@@ -85,7 +85,7 @@ def learn(thing: object) -> None:
 
 
 def hide(text: str) -> str:
-    """Replace every secret in a text by asterisks, in all its forms.
+    """Replace every secret in a string by asterisks, in all its forms.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def _held(thing: object) -> Iterator[tuple[str, object]]:
 
 
 def _without_beginning(text: str, secret: str) -> str:
-    """Replace beginnings of a secret, where a text was cut off, and what matches after them."""
+    """Replace beginnings of a secret, where a string was cut off, and what matches after them."""
     lead = secret[:_SHORTEST_LINE]
     if len(secret) <= _SHORTEST_LINE or "://" in secret[: 2 * _SHORTEST_LINE]:
         return text  # the beginning of a URL is no secret; its password has forms of its own
@@ -207,7 +207,7 @@ def _without_beginning(text: str, secret: str) -> str:
 
 
 def _forms(secret: str) -> set[str]:
-    """The forms in which a secret may appear in a text."""
+    """The forms in which a secret may appear in a string."""
     lines = (line.strip() for line in secret.splitlines())
     forms = {secret, *(line for line in lines if len(line) >= _SHORTEST_LINE)}
     for _ in range(2):  # an error may quote another one that quotes the secret

@@ -1,12 +1,12 @@
 """The paper's closed forms of both moments, its allocation rule and its corrections.
 
-Both moments of the Shapley value follow from those of the utilities (`closed_form`), and for the
-additive game from those of the records (`additive_gaussian`). `allocate` is the allocation rule of
-Algorithm 4. The two corrections scale the pooled variance of an additive game to a common target:
-a bootstrap from a pool of m records has the pool's own variance, whose expectation is (m - 1) / m
-times that of the source; and a mean over k records has 1 / k of the variance of one record. Both
-factors are exact for additive games only. `participation_matrix` and `random_participation` are
-those of providers that take part independently with known probabilities.
+Both moments of the Shapley value follow from the moments of the utilities (`closed_form`), and for
+the additive game from the moments of the records (`additive_gaussian`). `allocate` is the
+allocation rule of Algorithm 4. The two corrections scale the pooled variance of an additive game to
+a common target: a bootstrap from a pool of m records has the pool's own variance, whose expectation
+is (m - 1) / m times the variance of the source; and a mean over k records has 1 / k of the variance
+of one record. Both factors are exact for additive games only. `participation_matrix` and
+`random_participation` are for providers that take part independently with known probabilities.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def shapley_matrix(n: int) -> FloatArray:
 
 
 def closed_form(means: ArrayLike, covariance: ArrayLike) -> ClosedForm:
-    """Return expectation and covariance of φ from those of the utilities (Propositions 1 and 2).
+    """Return expectation and covariance of φ from moments of utilities (Propositions 1 and 2).
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def random_participation(values: ArrayLike, probabilities: ArrayLike) -> ClosedF
     """Return both moments of the Shapley values of a game whose providers take part at random.
 
     Both follow from all 2**n sets of those who take part, with the code that valuations use to
-    average over them. The expectation is also that of `participation_matrix`.
+    average over them. `participation_matrix` gives the same expectation.
 
     Parameters
     ----------

@@ -131,9 +131,8 @@ def test_too_few_games_at_the_limit_are_an_error(hanging, answers):
             hanging(answers), utility, sampling=sb.Fresh(4), n_games=9, seed=0, stop=sb.Seconds(0.2)
         )
     assert str(raised.value) == (
-        "provider 'slow': no answer when the time limit of the stopping rule was reached, and "
-        f"{answers} of the two games that a variance needs were finished: allow more than "
-        "0.2 seconds"
+        "provider 'slow': no answer when the time limit of the stopping rule was reached, with "
+        f"{answers} of the two games that a variance needs: allow more than 0.2 seconds"
     )
 
 

@@ -346,7 +346,7 @@ def test_payouts_are_shown_to_the_cent(valuation):
     column = read(valuation, payouts=paid).column("Payouts in EUR", "EUR")
     assert {name: Decimal(column[name]) for name in valuation.names} == paid.amounts
     assert column["all"] == "1,000.01"
-    with pytest.raises(InvalidInput, match="payouts must be those of this valuation"):
+    with pytest.raises(InvalidInput, match="payouts must be made from this valuation"):
         page_of(made_up(9, 200, seed=1), payouts=paid)
 
 

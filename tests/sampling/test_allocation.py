@@ -92,7 +92,7 @@ def test_when_only_the_lowest_are_left_they_share_the_rest():
 
 def test_an_infeasible_cap_is_a_clear_error():
     said = (
-        "the cap of 50 records a provider (alpha=0.5 of n_pool=100) is below n_boot=60, so the "
+        "the cap of 50 records per provider (alpha=0.5 of n_pool=100) is below n_boot=60, so the "
         "total cannot be allocated: raise alpha or n_pool, or lower n_boot"
     )
     with pytest.raises(sb.errors.InvalidInput, match=f"^{re.escape(said)}$"):

@@ -29,8 +29,8 @@ RULES = {
     (sb.Blocks, "n_sample"): f"1{DRAW}",
     (sb.Pooled, "n_boot"): f"1{DRAW}",
     (sb.Stratified, "n_boot"): f"1{MEAN}",
-    (sb.Pooled, "n_pool"): "2 (one record tells nothing)",
-    (sb.Stratified, "n_pool"): "2 (one record tells nothing)",
+    (sb.Pooled, "n_pool"): "2 (one record has no variance)",
+    (sb.Stratified, "n_pool"): "2 (one record has no variance)",
 }
 
 

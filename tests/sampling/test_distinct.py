@@ -265,5 +265,5 @@ def test_counts_that_cannot_be_are_found_in_a_run(count):
         check_valuation(
             redesigned(found, distinct_records=np.array([count, 3.0])), {"providers": found.names}
         )
-    with pytest.raises(ValueError, match="one for each provider"):
+    with pytest.raises(ValueError, match="one number for each provider"):
         check_valuation(redesigned(found, distinct_records=np.ones(3)), manifest)

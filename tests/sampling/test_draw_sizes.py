@@ -239,7 +239,7 @@ def test_draws_that_do_not_fit_are_refused_with_the_size_that_does():
         "records): lower n_sample, give sizes by provider name, or leave the provider out"
     )
     assert refused(sb.Pooled(80, 0.4, replace=False).check, providers=providers()) == (
-        "Pooled: n_pool=80 must hold two draws of every provider, and those of 'north' have "
+        "Pooled: n_pool=80 must hold two draws of every provider, and a draw of 'north' has "
         "n_boot=0.4 (60 records): raise n_pool to 120, or lower n_boot"
     )
     sb.Pooled(120, 0.4, replace=False).check(providers())

@@ -70,7 +70,7 @@ def test_the_result_says_what_was_chosen_and_why():
 def test_exact_solving_ends_at_20_providers(n, coalitions):
     sb.Exact().check(20)
     said = (
-        f"Exact: {n} providers have {coalitions} coalitions a game, too many to evaluate (the "
+        f"Exact: {n} providers have {coalitions} coalitions per game, too many to evaluate (the "
         "limit is 20 providers): use Strata, BalancedPermutation or Permutation"
     )
     with pytest.raises(InvalidInput, match=f"^{re.escape(said)}$"):

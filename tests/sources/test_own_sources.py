@@ -99,7 +99,7 @@ def test_a_size_of_numpy_will_do():
 def test_a_missing_size_is_named():
     source = Squares(40)
     del source.size
-    with pytest.raises(SourceError, match=r"'p0'.* cannot tell its size \(AttributeError.*'size'"):
+    with pytest.raises(SourceError, match=r"'p0'.* cannot give its size \(AttributeError.*'size'"):
         value(source)
 
 

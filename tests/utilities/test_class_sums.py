@@ -180,7 +180,7 @@ def test_what_is_refused(kind, model):
     X = np.arange(6.0).reshape(3, 2)
     with pytest.raises(sb.errors.InvalidInput, match="score must be one of"):
         kind(X, [0, 1, 1], "r2")
-    with pytest.raises(sb.errors.InvalidInput, match="whole numbers or texts"):
+    with pytest.raises(sb.errors.InvalidInput, match="integers or strings"):
         kind(X, [0.5, 1, 1])
     utility = kind(X, [0, 1, 1])
     with pytest.raises(sb.errors.InvalidInput, match=r"label 2.0 does not occur in y_val"):

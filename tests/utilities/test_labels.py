@@ -29,17 +29,17 @@ CLASSIFIERS = pytest.mark.parametrize(
 
 @CLASSIFIERS
 def test_texts_are_not_numbers(make):
-    with pytest.raises(InvalidInput, match="labels are texts, but those of y_val are numbers"):
+    with pytest.raises(InvalidInput, match="are strings, but the labels in y_val are numbers"):
         make(X, NUMBERS).summarise(Batch(X, TEXTS))
-    with pytest.raises(InvalidInput, match="labels are numbers, but those of y_val are texts"):
+    with pytest.raises(InvalidInput, match="are numbers, but the labels in y_val are strings"):
         make(X, TEXTS).summarise(Batch(X, NUMBERS))
 
 
 @CLASSIFIERS
 def test_labels_are_no_quantities(make):
-    with pytest.raises(InvalidInput, match=r"y_val must be whole numbers or texts; received 0\.5"):
+    with pytest.raises(InvalidInput, match=r"y_val must be integers or strings; received 0\.5"):
         make(X, NUMBERS + 0.5)
-    with pytest.raises(InvalidInput, match=r"labels must be whole numbers or texts; received 0\.5"):
+    with pytest.raises(InvalidInput, match=r"labels must be integers or strings; received 0\.5"):
         make(X, NUMBERS).summarise(Batch(X, NUMBERS + 0.5))
 
 
@@ -57,7 +57,7 @@ def test_the_type_of_numbers_does_not_matter(make, kind):
 def test_integers_that_floats_cannot_tell_apart_are_refused(make, first):
     """They would become one label, which every model predicts."""
     labels = np.array([first + int(number) for number in NUMBERS])
-    with pytest.raises(InvalidInput, match=r"y_val holds integers beyond 2\*\*53.* as texts"):
+    with pytest.raises(InvalidInput, match=r"y_val holds integers beyond 2\*\*53.* as strings"):
         make(X, labels)
     with pytest.raises(InvalidInput, match=r"ArraySource: y holds integers beyond 2\*\*53"):
         sb.ArraySource(X, labels)

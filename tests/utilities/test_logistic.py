@@ -277,7 +277,7 @@ X, Y = np.arange(6.0).reshape(-1, 1), np.array([0, 1, 0, 1, 1, 0])
         ({"score": "r2"}, "score must be one of accuracy"),
         ({"score": "roc_auc", "y_val": [0, 1, 2, 0, 1, 2]}, "two labels in y_val; received 3"),
         ({"score": "roc_auc", "y_val": [1] * 6}, "two labels in y_val; received 1"),
-        ({"y_val": [0.5, 1, 0, 1, 0, 1]}, "whole numbers or texts; received 0.5"),
+        ({"y_val": [0.5, 1, 0, 1, 0, 1]}, "integers or strings; received 0.5"),
         ({"empty": "nothing"}, "empty must be a finite number"),
         ({"embed": StandardScaler}, "embed must be a fitted transformer"),
         ({"embed": StandardScaler()}, "embed cannot transform the rows .NotFittedError"),
@@ -290,7 +290,7 @@ def test_bad_arguments(arguments, message):
 
 @pytest.mark.parametrize(
     ("y", "message"),
-    [([0.5, 1.0], "whole numbers or texts; received 0.5"), (["a", "b"], "labels are texts")],
+    [([0.5, 1.0], "integers or strings; received 0.5"), (["a", "b"], "labels are strings")],
 )
 def test_bad_labels_of_a_provider(y, message):
     provider = sb.Provider("north", sb.ArraySource(X[:2], y))

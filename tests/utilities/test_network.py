@@ -199,7 +199,7 @@ def test_values_that_cannot_be_used_are_refused():
     X, y = np.arange(8.0).reshape(4, 2), [0, 1, 0, 1]
     with pytest.raises(InvalidInput, match="X_val"):
         sb.NetworkUtility([[np.nan, 1.0]], [0])
-    with pytest.raises(InvalidInput, match=r"whole numbers or texts; received 0\.5"):
+    with pytest.raises(InvalidInput, match=r"integers or strings; received 0\.5"):
         sb.NetworkUtility(X, [0.0, 0.5, 1.0, 1.0])
     for name, wrong in [
         ("hidden", ()), ("hidden", (0,)), ("hidden", 5), ("hidden", "ab"), ("alpha", -1.0),

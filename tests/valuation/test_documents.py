@@ -70,7 +70,7 @@ def test_what_is_written_is_read_again(valuations, name):
 
 @pytest.mark.parametrize("path", OLDER, ids=lambda path: path.stem)
 def test_format_3_is_read_with_all_its_numbers(valuations, path):
-    """The text is the one that the version that wrote the document printed."""
+    """The text is what the version that wrote the document printed, in the words of this one."""
     found = older(path.stem)
     assert found["document"]["format"] == 3
     valuation = sb.Valuation.from_json(json.dumps(found["document"]))
@@ -94,10 +94,10 @@ def test_the_groups_of_format_3_are_read():
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        (["x"], "its labels of groups are not one for each provider"),
-        (["x", "x", "", ""], "its labels of groups are not one for each provider"),
-        (["", "", ""], "if and only if there are groups"),
-        (["x", "y", ""], "one for each provider"),
+        (["x"], "groups must have one label for each provider"),
+        (["x", "x", "", ""], "groups must have one label for each provider"),
+        (["", "", ""], "if and only if it has groups"),
+        (["x", "y", ""], "one number for each provider"),
         ([1, 1, ""], "another kind"),
     ],
 )
@@ -172,7 +172,7 @@ def test_sums_must_be_one_for_each_provider(valuations, name):
     def cut(document):
         document["moments"][name].pop()
 
-    with pytest.raises(InvalidInput, match=f"its {name} are not one for each provider"):
+    with pytest.raises(InvalidInput, match=f"{name} must have one number for each provider"):
         sb.Valuation.from_json(altered(valuations["groups"], cut))
 
 
@@ -186,25 +186,25 @@ def test_parts_of_the_sums_must_be_one_for_each_provider(valuations, part, key):
     def cut(document):
         document["moments"][part][key].pop()
 
-    with pytest.raises(InvalidInput, match=f"its {key} are not one for each provider"):
+    with pytest.raises(InvalidInput, match=f"{key} must have one number for each provider"):
         sb.Valuation.from_json(altered(valuations[name], cut))
 
 
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
-        (("design", "names"), ["a", "a", "b"], "with the same names"),
-        (("design", "names"), [], "not one for each provider"),
-        (("design", "seed"), -1, "its seed is below 0"),
-        (("design", "draw_sizes"), [3, 3], "its numbers are not one for each provider"),
-        (("design", "pool_sizes"), [3, 3], "its numbers are not one for each provider"),
-        (("design", "unseen"), [0.5], "its numbers are not one for each provider"),
+        (("design", "names"), ["a", "a", "b"], "all names must differ"),
+        (("design", "names"), [], "one number for each provider"),
+        (("design", "seed"), -1, "the seed must be at least 0"),
+        (("design", "draw_sizes"), [3, 3], "each size must have one number for each provider"),
+        (("design", "pool_sizes"), [3, 3], "each size must have one number for each provider"),
+        (("design", "unseen"), [0.5], "each size must have one number for each provider"),
         (("design", "distinct_records"), [0.0, 1.0, 1.0], "a number of distinct records is out"),
         (("design", "one_label"), ["west"], "one_label names an unknown provider"),
-        (("design", "grouping", "members"), [[]], "its groups have no members"),
-        (("design", "grouping", "members"), [[0, 3]], "its groups are not of its providers"),
-        (("design", "grouping", "members"), [[0, 0]], "its groups are not of its providers"),
-        (("design", "grouping", "members"), [[0, -1]], "its groups are not of its providers"),
+        (("design", "grouping", "members"), [[]], "every group must have a name and members"),
+        (("design", "grouping", "members"), [[0, 3]], "groups must consist of different"),
+        (("design", "grouping", "members"), [[0, 0]], "groups must consist of different"),
+        (("design", "grouping", "members"), [[0, -1]], "groups must consist of different"),
         (("design", "participation"), {"kind": "odd"}, "odd"),
         (("moments", "n_games"), 1, "a count is no number, or out of bounds"),
         (("moments", "n_groups"), 0, "a count is no number, or out of bounds"),
@@ -214,10 +214,10 @@ def test_parts_of_the_sums_must_be_one_for_each_provider(valuations, part, key):
         (("failures",), 2**63, "a count is no number, or out of bounds"),
         (("seconds",), None, "an amount is no number, or out of bounds"),
         (("access", "by_provider", "north", "records"), -1, "a count is no number"),
-        (("access", "by_provider"), {}, "its access is not one for each provider"),
+        (("access", "by_provider"), {}, "access must have one entry for each provider"),
         (("games",), [[0.0, 1.0]], "cannot reshape"),
         (("stopped_code",), "odd", "stopped_code must be one of n_games, budget"),
-        (("group_moments",), None, "if and only if there are groups"),
+        (("group_moments",), None, "if and only if it has groups"),
         (("other",), 1, "'other' is missing, unknown or of another kind"),
     ],
 )  # fmt: skip

@@ -27,8 +27,8 @@ from shapband.sources.base import FiniteSource
 
 _Answer = tuple[Draws, Usage]
 _NOTHING = Batch(np.empty((0, 0)), np.empty(0))  # of a provider that is absent from all games
-CONCURRENCY = 256  # requests at the same time
-TIMEOUT = 600.0  # seconds that a request may take
+CONCURRENCY = 256  # default for the most requests at the same time
+TIMEOUT = 600.0  # default for the most seconds that a request may take
 
 
 class Access:
@@ -116,8 +116,8 @@ class Access:
     def ask_only(self, present: Callable[[range], BoolArray]) -> None:
         """Ask from now on only those who take part in a game.
 
-        Called once the records that all games share are bought, of everybody. `present` says who
-        takes part in consecutive games: (n_games, n).
+        This is called after the pools are bought, which need records of all providers. `present`
+        says who takes part in consecutive games: (n_games, n).
         """
         self._present = present
 
@@ -257,10 +257,10 @@ class Access:
         return Draws(records, order.choice(source)), usage
 
     def _check_schema(self, name: str, schema: Schema) -> None:
-        """Check that a provider's features are the same as before and as those of all providers."""
+        """Check that a provider's features are the same as before and as everybody's features."""
         before = self._seen.setdefault(name, schema)
         if schema is before is self._schema:
-            return  # as nearly all answers
+            return  # the usual case
         expected = self._schema or schema
         if schema != before:
             raise SourceError(f"the source gave {schema} after it had given {before}")
@@ -286,7 +286,7 @@ def _common(one: GameNumbers, other: GameNumbers) -> GameNumbers:
 
 
 def _alike(order: Order) -> Iterable[GameNumbers]:
-    """The games of an order in parts that other providers may share.
+    """Cut the games of an order into parts that the orders of other providers may have too.
 
     If a provider misses some games, every game is a part of its own, so that the ledger has one
     entry for all who take part in a game, and not one for each of them.

@@ -45,7 +45,7 @@ def check_answer(answer: object, size: int) -> Batch:
 def _plain_batch(X: Any, y: Any, size: int) -> Batch | None:
     """Copy the usual answer, finite floats of the right shape; None for every other.
 
-    The checks of the others take three times as long, which many small requests feel.
+    The checks of other answers take three times as long, which slows down many small requests.
     """
     if not (type(X) is type(y) is np.ndarray and X.dtype is y.dtype is _FLOATS):
         return None

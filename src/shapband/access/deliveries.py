@@ -28,8 +28,8 @@ class Order:
     ----------
     provider, purpose : address the draws
     games : the games of the order; a pool that is bought in several requests has one for each
-    due : those of the games in which the provider takes part
-    unpaid : those of them that were not bought before
+    due : the games of the order in which the provider takes part
+    unpaid : the games of `due` whose draws were not bought before
     size : records in a draw
     seeds : the random streams
     before : records in the parts of a pool before this one
@@ -109,7 +109,7 @@ class Delivery:
 
     @property
     def slots(self) -> int:
-        """Requests under way, at most; those beyond wait for one of them."""
+        """Most requests under way at the same time; further ones wait until one has ended."""
         return min(len(self.asked), self.at_once)
 
     @property

@@ -29,16 +29,16 @@ from shapband.errors import RunError, ShapbandError, SourceError
 from shapband.records.batch import Batch, Schema
 from shapband.sources.base import UnusableAnswer
 
-_AHEAD = 1  # requests that a source is allowed beyond those that it answers at the same time
+_AHEAD = 1  # requests that may wait at a source while it answers as many as it can at once
 _NOT_MADE = "the request was not made, because the valuation was stopped"
 _TIME_IS_UP = "the time limit of the stopping rule was reached"
-_LONGEST_WAIT = 1.0  # seconds after which overdue requests are looked for
-_SHORTEST_WAIT = 0.01
-# More answers are waited for after the first, since waking up for each would take longer than
-# what is done with it. The sources go on meanwhile with the request that is allowed ahead.
-_PAUSE = 0.05  # part of the time that a request took
-_LONGEST_PAUSE = 0.001  # seconds
-_OPEN = nullcontext()  # the gate of a source that belongs to one provider
+_LONGEST_WAIT = 1.0  # most seconds between two checks for overdue requests
+_SHORTEST_WAIT = 0.01  # least seconds to wait for an answer, so that waiting is no busy loop
+# After the first answer, wait a little for more answers: waking up takes longer than handling one.
+# Meanwhile the sources answer the request that is allowed ahead.
+_PAUSE = 0.05  # length of this wait, as a share of the time that a request took
+_LONGEST_PAUSE = 0.001  # most seconds of this wait
+_OPEN = nullcontext()  # used in place of a semaphore if only one provider has the source
 _GRACE = 1.0  # seconds after the deadline in which a request under way may be answered
 
 
@@ -91,9 +91,9 @@ class Exchange:
         self._deadline = deadline
         self._ready = deque(one for one in self.deliveries if one.waits)
         self._ready_here = deque(one for one in self.deliveries if not one.waits)
-        self._next_look = 0.0  # when overdue requests are looked for again
+        self._next_look = 0.0  # time of the next check for overdue requests
         self._open = 0  # requests that are allowed and not yet answered
-        self._slots = 0  # those of them that a source may be answering
+        self._slots = 0  # requests that a source may be answering now
         self._answers: SimpleQueue[_Answer] = SimpleQueue()
         self._events: list[Event] = []
         self._failures: dict[Delivery, BaseException] = {}
@@ -191,7 +191,7 @@ class Exchange:
         return True
 
     def _has_rows(self, delivery: Delivery, game: int) -> bool:
-        """Have the rows computed, in this thread: calling a kernel from many at once is slow."""
+        """Compute the rows in this thread, because calling a kernel from many threads is slow."""
         try:
             _ = delivery.rows
         except Exception as cause:  # noqa: BLE001  raised by `run`
@@ -204,7 +204,7 @@ class Exchange:
         return self._stopped.is_set() or self._is_late()
 
     def _serve(self, delivery: Delivery) -> None:
-        """Make the requests that are allowed. How each ended is never lost."""
+        """Make the requests that are allowed, and report the outcome of each in any case."""
         while not self._ends() and (game := delivery.begin()) is not None:
             with self._gates.get(id(delivery.order.provider.source), _OPEN):
                 answer, seconds = self._answer(delivery, game)
@@ -253,7 +253,7 @@ class Exchange:
                 self._ready.append(delivery)
 
     def _patience(self) -> float:
-        """Seconds to wait for an answer before the clock is looked at."""
+        """Seconds to wait for an answer before the time limits are checked."""
         now = time.monotonic()
         left = [when - now for when in (self._deadline, self._deadline + _GRACE) if when > now]
         return max(_SHORTEST_WAIT, min(_LONGEST_WAIT, self._timeout / 4, *left))
@@ -346,7 +346,7 @@ def _reason(cause: BaseException) -> str:
 
 
 def _gates(orders: Sequence[Order]) -> dict[int, threading.Semaphore]:
-    """Let a source that several providers share answer no more requests than it can at once.
+    """Limit the requests to a source that several providers share to what it answers at once.
 
     Sources are keyed by their `id`, because one of the user's own need not be hashable.
     """

@@ -1,6 +1,6 @@
-"""Purchases held in memory, such as those of a pilot, so that a valuation need not buy them again.
+"""Purchases held in memory, such as a pilot's, so that a valuation need not buy them again.
 
-A valuation that is given them finds its first draws, or the first records of its pools, paid for.
+They are the first draws of the valuation, or the first records of its pools.
 """
 
 from __future__ import annotations

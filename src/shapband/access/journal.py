@@ -64,7 +64,7 @@ class PurchaseJournal(ABC):
 
     @abstractmethod
     def usage(self) -> Mapping[str, Usage]:
-        """Requests, records and seconds so far, by provider, those of refused answers included."""
+        """Requests, records and seconds so far, by provider, including refused answers."""
 
     def refused_cost(self) -> Cost:
         """Requests and records of the answers so far that could not be used."""

@@ -1,4 +1,4 @@
-"""Warns of requests that cannot be given up: those of the thread that called the library."""
+"""Warns about slow requests that cannot be given up, because the calling thread makes them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from shapband.access.deliveries import Delivery
 from shapband.errors import SlowSource
 
-_LONGEST_PAUSE = 1.0  # seconds between two looks
-_LOOKS = 4  # in the time that a request may take
+_LONGEST_PAUSE = 1.0  # most seconds between two checks for slow requests
+_LOOKS = 4  # number of checks in the time that a request may take
 
 
 @contextmanager

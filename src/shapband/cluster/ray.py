@@ -9,7 +9,7 @@ from shapband.engine.workers.base import Job
 from shapband.engine.workers.remote import JOB, RemoteWorkers, ShippedJob, perform, seal
 from shapband.errors import InvalidInput, WorkerError
 
-_RETRIES = 3  # workers that a task may lose before it fails
+_RETRIES = 3  # a task may lose this many workers before it fails
 
 
 class RayWorkers(RemoteWorkers):

@@ -60,7 +60,7 @@ class Arguments:
 
     @property
     def least_games(self) -> int:
-        """Number of games that tell both moments: one if all are equal, else two."""
+        """Fewest games from which both moments can be estimated: one if all are equal, else two."""
         return 1 if self.certain else 2
 
     @property
@@ -87,11 +87,12 @@ class Arguments:
 
     @property
     def setup(self) -> dict[str, str]:
-        """Utility, value of the empty coalition, index, sampling and solver as text.
+        """Utility, value of the empty coalition, index, sampling and solver as strings.
 
-        "presence" says whether it was averaged over or drawn, and why; "chosen" is the reason for
-        the solver, if the user named none, and "utility_chosen" that for the utility, if
-        `utility_for` made it. "training" says what is random in the fit of a model.
+        "presence" says whether presence was averaged over or drawn, and why. "chosen" is the
+        reason why the library chose the solver, if the user named none. "utility_chosen" is the
+        reason for the utility, if `utility_for` made it. "training" says what is random in the
+        fit of a model.
         """
         source = " (a dummy model)" if self.utility.baseline else ""
         setup = {
@@ -146,8 +147,8 @@ def check_arguments(
 ) -> Arguments:
     """Check all arguments of a valuation before any source is asked, and fill in the defaults.
 
-    The arguments are those of `value`; `locate` returns a context that adds the position of
-    an argument, such as the key in a configuration file, to its errors.
+    The arguments are the same as in `value`; `locate` returns a context that adds the position
+    of an argument, such as the key in a configuration file, to its errors.
     """
     with locate("providers"):
         checked, grouping = check_providers(providers)
@@ -225,7 +226,7 @@ def _check_grouped(
     index: Index,
     participation: Participation | None,
 ) -> None:
-    """Refuse with groups what their Owen values, or their moments, are not defined for here."""
+    """Refuse arguments for which Owen values of groups, or their moments, are not implemented."""
     if max(players) > 1 and index != SHAPLEY:
         raise InvalidInput(
             f"index: groups share their Shapley value among their members; received {index!r}: "
@@ -297,7 +298,7 @@ def _check_any_index(solver: Solver, index: Index) -> None:
 
 
 def _check_utility(utility: Utility, providers: Sequence[Provider]) -> None:
-    """Check what a utility tells of itself, and let it check the providers."""
+    """Check the attributes of a utility, and let it check the providers."""
     owner = type(utility).__name__
     check_number(f"{owner}.empty", utility.empty)
     check_whole(f"{owner}.failures", utility.failures, 0)

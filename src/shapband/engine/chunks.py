@@ -26,13 +26,11 @@ from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver, check_solution
 from shapband.utilities.base import GameSummaries, Utility
 
-_NEAR_FLOATS = 250_000  # best size of a chunk, in numbers: 2 MB, which fit into the caches
-_MOST_FLOATS = 8_000_000  # largest size, unless a single game holds more
+_NEAR_FLOATS = 250_000  # numbers in a chunk of the best size: 2 MB, which fit into the caches
+_MOST_FLOATS = 8_000_000  # numbers in the largest chunk, unless a single game holds more
 _FEW_GAMES = 128  # with fewer games per chunk, the overhead per provider and chunk dominates
 _SHARED_GAMES = 64  # fewest games in a chunk for another worker, unless memory limits it
-_DISTANT_TURNS = (
-    8  # requests, one after the other, that a chunk waits for: a run can be stopped soon
-)
+_DISTANT_TURNS = 8  # a chunk waits for at most 8 consecutive requests, so that runs stop soon
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,17 +13,17 @@ from shapband.errors import EvaluationError
 from shapband.records.batch import Batch, concat
 from shapband.solvers.base import Solution
 
-_RECORDS = 200  # of each provider in the trial of all together, unless games have more
-_LABELS = 100  # of each provider that are surely in the trial
-_GAMES = 8  # whose draws are tried if not all records are known
+_RECORDS = 200  # a trial uses this many records of each provider, or as many as a game has
+_LABELS = 100  # a trial has records with up to this many different labels of each provider
+_GAMES = 8  # the draws of this many games are tried if not all records are known
 
 
 class FaultFinder:
     """Tries all providers together once coalitions have failed, and names the fault.
 
     The trial uses records of each provider that are in memory or in pools, with each of its labels.
-    If those of some provider are not known, it uses the draws of the first games. Draws may have
-    one target by chance, which many models cannot be fitted to, so that is no fault.
+    If the records of some provider are not known, it uses the draws of the first games. A draw may
+    have a single target by chance. Many models cannot be fitted to it, but that is no fault.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class FaultFinder:
             yield solution
 
     def _try(self) -> None:
-        """Look for a fault after a failure that was given a value: once, or with new draws."""
+        """Look for a fault, once, after `failed=` gave a value and enough records are known."""
         if self._done:
             return
         seen = sum(len(kept.indices) for kept in self._chunks)

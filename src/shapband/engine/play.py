@@ -35,11 +35,11 @@ from shapband.sampling.targets import odd_labels, one_label
 from shapband.solvers.base import Solution
 from shapband.valuation.valuation import Stopped, Valuation
 
-_KEPT_VALUES = 5_000_000  # per-game values kept unless the user says otherwise: 40 MB
-_LOOK = 32  # games between two checks of a stopping rule
-_CHUNK_SECONDS = 0.25  # seconds that a chunk may take before a time limit is looked at
-_COUNTED = 1024  # games whose cost is counted at once
-_ALL_FAILED = 100  # evaluations after which a valuation ends if all of them failed
+_KEPT_VALUES = 5_000_000  # per-game values that are kept, unless the user says otherwise: 40 MB
+_LOOK = 32  # a stopping rule is checked after every 32 games
+_CHUNK_SECONDS = 0.25  # with a time limit, a chunk should take at most this many seconds
+_COUNTED = 1024  # the cost of this many games is counted in one array, to limit its size
+_ALL_FAILED = 100  # a valuation ends if its first 100 evaluations or more have all failed
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +210,7 @@ class _Session:
         return Stopped("rule", f"{rule!r} was met before {self._given.n_games:,}")
 
     def _time_is_up(self, rule: StoppingRule) -> bool:
-        """Whether the time limit is reached, with games enough for a variance and not with all."""
+        """Whether the time limit ends the games early, with enough of them for a variance."""
         done = self.estimator.n_games
         return (
             self._given.least_games <= done < self._n_games
@@ -222,8 +222,8 @@ class _Session:
         if self.estimator.n_games >= self._given.least_games:
             return self._met(rule)
         raise SourceError(
-            f"{late}, and {self.estimator.n_games} of the two games that a variance needs were "
-            f"finished: allow more than {rule.time_limit:g} seconds"
+            f"{late}, with {self.estimator.n_games} of the two games that a variance needs: allow "
+            f"more than {rule.time_limit:g} seconds"
         ) from late
 
     def _stage(self, games: range) -> Generator[None, None, None]:
@@ -268,7 +268,7 @@ class _Session:
         return max(1, min(self._chunk, int(_CHUNK_SECONDS / max(pace, 1e-9))))
 
     def _tasks(self, games: range, size: int) -> Generator[Chunk | MixedChunk, None, None]:
-        """The chunks of a stage. They end early if the time is up before all records are there."""
+        """The chunks of a stage. They end early if the time is up before all records arrived."""
         chunks = self._chunks(games, size)
         if self._access.fetches_ahead:
             chunks = fetched_ahead(chunks, self._access)
@@ -288,7 +288,7 @@ class _Session:
 
     @property
     def usable(self) -> bool:
-        """Whether there are games enough for a variance, and all sums are those of the same."""
+        """Whether there are enough games for a variance, and no game is only partly added."""
         return self.estimator.n_games >= self._given.least_games and not self._taking
 
     def _take(self, solution: Solution) -> None:

@@ -18,16 +18,16 @@ from shapband.solvers.base import Solver
 from shapband.solvers.exact import Exact
 from shapband.utilities.base import Utility
 
-# Averaging evaluates all coalitions of a game, of which those present have only some. It is worth
-# so many times their number: one average over who is present replaces about 5 games with a
-# probability of 0.8 to be present, and about 20 with one of 0.5, if the values vary by a quarter
-# from draw to draw.
+# Averaging evaluates all coalitions, drawing only the coalitions of the providers present. More
+# work than this, as a multiple of drawing, does not pay: one average over who is present replaces
+# about 5 games if providers are present with probability 0.8, and about 20 games if they are
+# present with probability 0.5, when the values vary by a quarter from draw to draw.
 _MOST = 32
-AVERAGED, DRAWN = "averaged over", "drawn in every game"  # how presence enters, in texts and runs
+AVERAGED, DRAWN = "averaged over", "drawn in every game"  # words for messages and stored runs
 
 
 class Averaging(NamedTuple):
-    """Whether to average over who is present, and why; the reason is empty if all always are."""
+    """Whether to average over who is present, and why; no reason if everybody always is."""
 
     averages: bool
     reason: str
@@ -43,7 +43,7 @@ def choose_averaging(
     index: Index,
     names: Sequence[str],
 ) -> Averaging:
-    """Average if all that is needed is at hand: everybody's records and all coalitions' values.
+    """Average if every game has the records of all providers and the values of all coalitions.
 
     Examples
     --------
@@ -71,20 +71,20 @@ def _against(
     index: Index,
     names: Sequence[str],
 ) -> str:
-    """Why presence is drawn, or an empty text. Subclasses may behave differently."""
+    """Why presence is drawn, or an empty string. Subclasses may behave differently."""
     if type(participation) is not Independent:
         return f"{type(participation).__name__} is not Independent"
     if type(sampling) not in (Pooled, Stratified):
         return f"{type(sampling).__name__} asks only those who take part"
     if index != SHAPLEY:
-        return f"only the values of Shapley() can be averaged over, not those of {index!r}"
+        return f"only Shapley values can be averaged over presence, not values of {index!r}"
     if type(solver) is not Exact:
         return f"{type(solver).__name__} does not evaluate all coalitions"
     times = float(np.prod(2 / (1 + participation.rates(names))))
     if times > _MOST:
         return (
-            f"all coalitions are {times:,.0f} times those of the providers present, more than "
-            f"{_MOST}"
+            f"all coalitions are {times:,.0f} times as many as the coalitions of the providers "
+            f"present, more than {_MOST} times"
         )
     return ""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Averaged:
-    """What the variances over who is present tell, for every provider.
+    """Sums over games of the variance over who is present, for every provider.
 
     Attributes
     ----------
@@ -50,8 +50,8 @@ def games_part(averaged: Averaged, n_games: int) -> FloatArray:
 def pools_part(averaged: Averaged, moments: Moments) -> FloatArray:
     """Variance of the error of `mean` over the choice of the pools: (n,).
 
-    It is taken to be the same share of the variance across games as that of the expectation: u
-    is p (1 - p) / p² x² in the additive game, which the pools move as they move x.
+    The pools are assumed to cause the same share of the variance of u across games as of the
+    variance of x: in the additive game u is p (1 - p) / p² x², so the pools move both alike.
     """
     if moments.pools is None:
         return np.zeros_like(averaged.mean)

@@ -10,7 +10,7 @@ import numpy as np
 
 from shapband._typing import FloatArray
 
-_NEAR = 1e-4  # games times (1 - ρ) up to which ρ counts as 1, because differences would cancel
+_NEAR = 1e-4  # ρ counts as 1 if games × (1 - ρ) is not above this, where differences would cancel
 
 
 def variance_of_rate(p: FloatArray, rho: FloatArray, n_games: int) -> FloatArray:

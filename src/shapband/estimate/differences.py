@@ -20,8 +20,8 @@ Rows = tuple[Sequence[int], Sequence[int]]
 def may_be_paired(first: Estimate, second: Estimate) -> bool:
     """Whether games that share their draws can be compared one by one.
 
-    They cannot if their errors are not those of independent games, or shuffles, with a random
-    presence, nor if there is no chance in them.
+    They can if games, or shuffles, are independent and presence is random, and if anything in
+    the games is random at all.
     """
     both = (first.moments, second.moments)
     depend = any(one.presence is not None and one.presence.of_mean is not None for one in both)
@@ -34,7 +34,7 @@ def without_pools_error(estimate: Estimate) -> bool:
 
 
 def independent_difference(first: Estimate, second: Estimate, rows: Rows) -> Statistic:
-    """Expectations of the second minus those of the first, if both are independent."""
+    """Expectations of the second minus expectations of the first, if both are independent."""
     pair = list(zip((first, second), map(list, rows), strict=True))
     errors = [one.standard_error[at] for one, at in pair]
     freedom = [usable_freedom(one.errors.freedom[at]) for one, at in pair]
@@ -47,8 +47,8 @@ def paired_difference(
 ) -> Statistic:
     """Mean of differences game by game: `apart` has one row per game and one column per provider.
 
-    A pool is taken to move the difference, relative to its spread over games, no more than it
-    moves the values of the valuation in which it moves them more.
+    A pool moves the values of the two valuations by some multiple of their spread over games. It is
+    assumed to move the difference by no more than the larger of the two multiples.
     """
     found = Estimate.of(apart, per_shuffle=first.moments.group)
     moments, freedom = found.moments, found.errors.freedom

@@ -43,12 +43,12 @@ class Errors:
 
     Attributes
     ----------
-    by_cause : for each of `CAUSES` its part, (n,); NaN if the solver's noise is not known
+    by_cause : the part (n,) of each of `CAUSES`; NaN if the solver's noise is not known
     total : (n,) the square of the standard error; known even if the solver's noise is not
     shrinking : (n,) the parts of games and solver, which more games lower
     lasting : the causes that more games do not lower
     freedom : (n,) degrees of freedom of Student's quantile for the whole error
-    looked_freedom : the same for an error of the games that is looked at again and again
+    looked_freedom : the same for an error of the games that is checked repeatedly
     correlation : (n, n) of the errors, or None if it was not kept
     """
 
@@ -113,8 +113,8 @@ def lasting_causes(moments: Moments) -> dict[str, LastingCause]:
     """The causes of these games that more games do not lower."""
     found = {}
     if moments.pools is not None:
-        # The degrees of freedom of a few games are those of the games; more games raise them to
-        # the most that pools have, unless the pools are smaller still.
+        # With few games, the number of games limits the degrees of freedom; more games raise them
+        # to FREEDOM, unless the sizes of the pools limit them further.
         freedom, few = moments.pools.freedom, moments.n_games - moments.n_groups
         most = np.where(freedom < few, freedom, FREEDOM)
         found["pools"] = LastingCause(moments.pools.variance, freedom, most)

@@ -1,6 +1,6 @@
 """The estimate: both moments of every value, and the errors of their estimates by cause.
 
-Intervals, statements about several providers, stopping rules, plans, texts, reports and payouts are
+Intervals, statements about several providers, stopping rules, plans, reports and payouts are
 made from an `Estimate`. How games depend on each other (shuffles, pools, who takes part) is known
 where it is made, in this package, and nowhere else.
 """
@@ -122,12 +122,12 @@ class Estimate:
 
     @property
     def takes_part_at_random(self) -> bool:
-        """Whether the games were those of a participation."""
+        """Whether the valuation had a participation."""
         return self.moments.presence is not None or self.moments.averaged is not None
 
     @property
     def shows_single_games(self) -> bool:
-        """Whether values are those of single games, and not averages over who is present."""
+        """Whether values belong to single games, and are not averages over who is present."""
         return self.moments.averaged is None
 
     @property

@@ -40,8 +40,8 @@ class Estimator:
     def add(self, solution: Solution) -> None:
         """Add the next games, as they were solved.
 
-        Averages over who is present have no noise, so the variance over that takes its place in
-        the sums; `estimate` separates the two.
+        Averages over who is present have no noise. The variance over who is present takes its place
+        in the sums; `estimate` separates the two.
         """
         values, noise = solution.values, solution.noise
         if self._design.averaged and solution.presence_variance is not None:
@@ -123,7 +123,7 @@ class _Fold:
 
 
 def _averaged(moments: Moments, rates: FloatArray) -> Moments:
-    """Take the sums of noise for those of the variance over who is present."""
+    """Move the sums that were kept as noise to the variance over who is present."""
     found = Averaged(rates, moments.noise, moments.noise_m2, moments.cross_21)
     sums = ("noise", "noise_m2", "cross_11", "cross_21")
     none: Any = {name: np.zeros_like(moments.mean) for name in sums}

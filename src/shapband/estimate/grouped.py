@@ -1,9 +1,9 @@
 """Moments of groups of providers: in every game a group is worth the sum of its members' values.
 
-The sums over games are those of the group's own values, so its variance has the covariances of its
-members in it, and the solver's noise is that of the sum. What the pools add to its error follows
-from what they add to the errors of its members, with the correlations of their values, as in all
-other statements about several providers.
+The sums over games are computed from the group's own values. So the variance of a group includes
+the covariances of its members, and its solver noise is the noise of the sum. What the pools add to
+the error of a group follows from what they add to the errors of its members and from the
+correlations of their values, as in all other statements about several providers.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class GroupEstimate(NamedTuple):
 
     Attributes
     ----------
-    estimate : of the groups alone
-    whole : of the providers, then of the groups, without covariances. Intervals of groups come from
-        it, because how large the rounding is, and whether anything in a game is random, is seen
-        from all of its values
+    estimate : estimate of the groups alone
+    whole : estimate of the providers, then of the groups, without covariances. Intervals of groups
+        come from it, because all values of a game show how large the rounding is, and whether
+        anything is random
     """
 
     estimate: Estimate
@@ -37,7 +37,7 @@ class GroupEstimate(NamedTuple):
 
 
 def of_groups(grouping: Grouping, groups: Moments, providers: Moments) -> GroupEstimate:
-    """Estimate the groups' values from their sums over games and those of the providers."""
+    """Estimate the groups' values from the sums over games of groups and of providers."""
     if providers.pools is not None:
         groups = replace(groups, pools=_pool_errors(groups, providers, grouping))
     return from_moments(groups, providers)
@@ -50,7 +50,7 @@ def from_moments(groups: Moments, providers: Moments) -> GroupEstimate:
 
 
 def _together(providers: Moments, groups: Moments) -> Moments:
-    """Moments of the providers, then those of the groups, without covariances."""
+    """Moments of the providers, then moments of the groups, without covariances."""
     pools = None
     if providers.pools is not None and groups.pools is not None:
         pools = PoolErrors(**_joined(providers.pools, groups.pools))
@@ -76,7 +76,7 @@ def _pool_errors(moments: Moments, providers: Moments, grouping: Grouping) -> Po
     members = [list(places) for places in grouping.members]
 
     def of_sums(variance: FloatArray) -> FloatArray:
-        """Variance of the sum of the members' errors, given that of each."""
+        """Variance of the sum of the members' errors, given the variance of each."""
         errors = [np.sqrt(variance[places]) for places in members]
         if correlation is None:  # the sum bounds the error for any correlation
             return np.array([error.sum() ** 2 for error in errors])

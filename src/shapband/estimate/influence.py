@@ -1,12 +1,12 @@
 """The influence of every pool on every value, from which records the games used.
 
-Games from one pool share its records, so their mean differs from that of the population by an
-error that more games do not lower. A record that many high games used, and few low ones, has an
-influence on the value; the influences of all records of a pool tell how much another pool would
-have changed the mean. This is the infinitesimal jackknife for resampled data (Efron 2014, Journal
-of the American Statistical Association 109, 991-1007; Wager, Hastie and Efron 2014, Journal of
-Machine Learning Research 15, 1625-1651), with pairs of different games only, so that the noise of
-single games does not add to it.
+Games from one pool share its records, so their mean differs from the population's mean by an error
+that more games do not lower. A record has an influence on the value if more games with high values
+used it than games with low values; the influences of all records of a pool show how much another
+pool would have changed the mean. This is the infinitesimal jackknife for resampled data (Efron
+2014, Journal of the American Statistical Association 109, 991-1007; Wager, Hastie and Efron 2014,
+Journal of Machine Learning Research 15, 1625-1651), with pairs of different games only, so that
+the noise of single games does not add to it.
 
 The influence of provider i's pool on the value of k, as a share of the variance of k's value:
 
@@ -16,13 +16,13 @@ with y_gk the value of k in game g minus its mean, and V_k its variance. D_gij i
 used record j of provider i and -p if not; p is the probability of that. Repeats of a record count
 once, because some models ignore them. m is the size of the pool, h the draw divided by it. Without
 repeats and with draws of different sizes, a_ik is also divided by the scale of its pool. Where
-games share shuffles, pairs are taken from different shuffles, because those of one are dependent;
+games share shuffles, the two games of a pair come from different shuffles, to be independent;
 k² S (S - 1) such pairs from S shuffles of k games take the place of G (G - 2).
 
 A provider's pool can act only on games in which the provider takes part, so its influence is taken
-from these, with their own number and variance; the value of k is taken about its mean in presence,
-and is 0 if k is absent. The influence counts with the square of the rate q_i of these games, and is
-expressed as a share of q_k² times the variance of k's value if k is present.
+from these games, with their number and variance; the value of k is taken relative to its mean in
+presence, and is 0 if k is absent. The influence counts with the square of the rate q_i of these
+games, and is expressed as a share of q_k² times the variance of k's value if k is present.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from shapband.sampling.design import Design
 # Numbers kept for every pooled record, beside two for its own provider: in single precision, and
 # with two counts, this makes 64 bytes.
 _GROUPS = 12
-_MANY = 500  # providers up to which every pool has a share of its own in every value
+_MANY = 500  # with more providers, the share of every pool in every value is not kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,7 @@ class InfluenceFold:
         """Shares of the variance of every column that are due to one pool."""
         games, m = pool.games, len(pool.counts)
         if self._pairs_of(games) <= 0:
-            # Too few games to tell: the whole of the own value, and nothing of the others.
+            # Too few games for an estimate: assume that only the own pool moves the value.
             return np.array([1.0, *np.zeros(pool.totals.shape[1] - 1)])
         factor = self._factor(m, size, p, games)
         total, _, used, used_square, distinct = pool.totals[:5]
@@ -194,7 +194,7 @@ class InfluenceFold:
         sums = pool.sums[:, :2].astype(np.float64)
         centre = one**2 - variance
         deviations = sums[:, 1] - 2 * one * sums[:, 0] + centre * pool.counts
-        # The number of distinct records hardly varies, so its mean serves.
+        # Use the mean number of distinct records for all games, because it varies little.
         alone = ((1 - 2 * p) * pool.totals[4, 0] / games + m * p * p) * (games - 1) * spread
         if k > 1:
             plain, cross, square = pool.totals[8, 0], pool.totals[9, 0], pool.totals[8, 1]
@@ -210,12 +210,12 @@ class InfluenceFold:
 
 
 def scales(design: Design) -> FloatArray:
-    """(n,) the largest share that each pool can have, divided by the mean of these.
+    """(n,) the largest share that each pool can have, relative to the mean over the pools.
 
     A draw of a fraction h without repeats varies by only 1 - h of what fresh draws would, so the
-    share of its pool may be 1 / (1 - h). Shares are divided by their scale, so that those of draws
-    of different sizes can be compared. With draws of one size the scale is 1, also if pools differ:
-    the levels in docs/coverage.md were measured so.
+    share of its pool may be 1 / (1 - h). Shares are divided by this scale, so that shares for
+    different draw sizes can be compared. With draws of one size the scale is 1, also if pools
+    differ, because the levels in docs/coverage.md were measured in this way.
     """
     if design.repeats or len(set(design.draw_sizes)) == 1:
         return np.ones(len(design.names))

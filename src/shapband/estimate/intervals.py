@@ -19,7 +19,7 @@ from shapband.estimate.estimate import Estimate
 def expectation_interval(estimate: Estimate, level: float) -> FloatArray:
     """Interval for the expectation: (n, 2).
 
-    It is unbounded for a value that never changed, in too few games to call it constant.
+    It is unbounded for a value that never changed if there are too few games to call it constant.
     """
     from scipy.special import stdtrit
 

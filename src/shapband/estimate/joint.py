@@ -24,7 +24,7 @@ from shapband.estimate.simulate import (
     usable_freedom,
 )
 
-_ROUNDING = 16 * np.finfo(np.float64).eps  # relative error of a mean of equal numbers, at most
+_ROUNDING = 16 * np.finfo(np.float64).eps  # bound on the relative error of a mean of equal numbers
 
 
 class Statistic(NamedTuple):
@@ -36,7 +36,7 @@ class Statistic(NamedTuple):
 
 
 def difference(estimate: Estimate, a: int, b: int) -> Statistic:
-    """Expectation of provider a minus that of provider b, with its error.
+    """Expectation of provider a minus expectation of provider b, with its error.
 
     Where covariances are not kept, the sum of both standard errors bounds the error for any
     correlation.
@@ -136,9 +136,9 @@ def probability_of_top(estimate: Estimate, k: int) -> FloatArray:
 def shares(estimate: Estimate, level: float) -> tuple[Statistic, FloatArray]:
     """Shares of the total with standard errors, and their intervals (n, 2).
 
-    The errors are those of the delta method. The intervals are Fieller's (1954, Journal of the
-    Royal Statistical Society B 16, 175-185), which hold for a ratio of correlated normal
-    estimates also if the total is not known well.
+    The standard errors come from the delta method. The intervals are Fieller's (1954, Journal of
+    the Royal Statistical Society B 16, 175-185), which hold for a ratio of correlated normal
+    estimates even if the total is uncertain.
     """
     covariance = known_covariance(estimate, "shares")
     freedom = np.asarray(_smallest_freedom(estimate))

@@ -16,7 +16,7 @@ from shapband.estimate.averaged import Averaged
 from shapband.estimate.pools import PoolErrors
 from shapband.estimate.presence import PresenceMoments
 
-MANY = 500  # providers up to which covariances are kept: 2 MB
+MANY = 500  # with more providers covariances are not kept; up to here they take 2 MB
 FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
 
 
@@ -39,9 +39,9 @@ class Moments:
     group_m2 : (n,) sum over games of the squared deviation of their group's mean from x̄
     products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
     pools : what the choice of the pools adds to the errors, or None without pools
-    presence : moments of the games in which each provider takes part, or None if all do in all
-    averaged : the variance over who is present, if x is an average over that; else None
-    certain : whether all games are equal by design, so that equal values are no luck
+    presence : moments of the games in which each provider takes part; None if nobody is ever absent
+    averaged : the variance over who is present, if x is an average over who is present; else None
+    certain : whether all games are equal by design, so that equal values are not due to chance
     """
 
     n_games: int
@@ -100,8 +100,8 @@ class Moments:
     def variance(self) -> FloatArray:
         """(n,) estimate of Var(φ), solver noise removed; a small variance may come out negative.
 
-        With draws without replacement from pools it includes the variance between pools, and with
-        averages over who is present the variance over that.
+        With draws without replacement from pools, it includes the variance between pools. If values
+        are averages over who is present, it includes the variance over who is present.
         """
         shown = self.raw_variance - self.noise
         if self.averaged is not None:

@@ -13,8 +13,8 @@ def participation_parts(moments: Moments, squared_error: FloatArray) -> dict[str
     """Rate, moments if present, and the variance by its causes: (n,) each, by name.
 
     Without a participation everybody is present in all games. Averages over who is present also
-    have the parts of the law of total variance, given the draws of a game. `squared_error` is that
-    of the expectations.
+    have the parts of the law of total variance, given the draws of a game. `squared_error` is the
+    squared error of the expectations.
     """
     if moments.averaged is not None:
         return _averaged_parts(moments, moments.averaged, squared_error)

@@ -50,7 +50,7 @@ class PoolFold:
             return _of_all_games(found, moments)
         if influence.pairs > 0:
             return pool_errors(spread_of(moments), influence.influence(), self._design)
-        # The error of a single shuffle has that of the pools in it.
+        # The error of a single shuffle includes the error of the pools.
         return None if moments.group else bound_errors(spread_of(moments), self._design)
 
     def _add_waiting(self, centre: tuple[FloatArray, FloatArray]) -> None:
@@ -140,10 +140,10 @@ def _spread_if_present(moments: Moments) -> Spread:
 
 
 def _of_all_games(found: PoolErrors, moments: Moments) -> PoolErrors:
-    """Turn the errors of the variance in presence to those of the variance over all games.
+    """Convert errors of the variance in presence to errors of the variance over all games.
 
-    The variance over all games is q V + q (1 - q) μ², with V and μ those in presence, and a pool
-    moves both of them. Both errors are added, as if they were perfectly correlated.
+    The variance over all games is q V + q (1 - q) μ², with V and μ the variance and the expectation
+    in presence. A pool moves V and μ. Both errors are added, as if perfectly correlated.
     """
     presence = moments.presence
     assert presence is not None  # noqa: S101  for the type checker

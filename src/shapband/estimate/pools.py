@@ -3,8 +3,8 @@
 The variance of a mean over the choice of the pools is a share of the variance across games, times
 the fraction of the pool that a game uses. The shares found by `influence` are unbiased but noisy,
 so they are combined over providers, in two steps. First the level that all providers have in
-common: a posterior over the share of a provider's own pool and that of the others, on a grid of
-what is possible (neither is negative, and together they cannot exceed a bound). Then the
+common: a posterior over the share of a provider's own pool and the share of all other pools, on a
+grid of what is possible (neither is negative, and together they cannot exceed a bound). Then the
 deviations of single providers from the level, shrunk by their noise.
 
 The prior, the limits and the degrees of freedom were chosen on simulated and real games and
@@ -22,9 +22,9 @@ from shapband._typing import FloatArray
 from shapband.estimate.influence import Influence, largest_shares, scales
 from shapband.sampling.design import Design
 
-FREEDOM = 25.0  # most degrees of freedom: the share of the pools is itself uncertain
-_LEAST_SHARE = 0.02
-_NOISE_SHARE = 0.05  # least share in the formula of the noise of a share
+FREEDOM = 25.0  # bounds the degrees of freedom, because the share of the pools is itself uncertain
+_LEAST_SHARE = 0.02  # a pool is assumed to cause at least this share, because 0 is never certain
+_NOISE_SHARE = 0.05  # smaller shares count as this in the formula for the noise of a share
 _CORRELATION_FLOOR, _CORRELATION_SPREAD = 0.02, 0.5
 
 
@@ -78,11 +78,11 @@ def pool_errors(spread: Spread, influence: Influence, design: Design) -> PoolErr
     share = _shares(influence, level, sizes, spread.n_games)
     reach = _reach(influence, level, sizes, spread.n_games)
     between = base * reach * share
-    # A draw without replacement from a random pool is one from the source, so what its variance
-    # lacks within one pool is the variance between pools. The bootstrap has no such relation, and
-    # within a shuffle nothing is lacking.
+    # A draw without replacement from a random pool is distributed like a draw from the source. So
+    # its variance is the variance within one pool plus the variance between pools, and the games
+    # show only the first. A bootstrap has no such relation, and a shuffle shows the whole variance.
     shows_all = design.replace or design.per_shuffle is not None
-    # One standard error more than found, because too narrow an interval is the worse mistake.
+    # Add one standard error: an interval that is too narrow is worse than one that is too wide.
     found_square = influence.square.mean() + np.sqrt(sizes.noise.mean() / n)
     square_share = np.clip(found_square / level.own, 0.0, sizes.top)
     pools, unseen = np.asarray(design.pool_sizes), np.asarray(design.unseen)
@@ -247,7 +247,7 @@ def _fit(
 
 
 def _fit_correlation(correlation: float, n: int, n_games: float) -> FloatArray:
-    """Log likelihood of the correlation of values, which tells of pools that move two of them.
+    """Log likelihood of the correlation of values, which shows pools that move two values.
 
     A mean squared correlation beyond 4 · own · rest / (n - 1) cannot come from so few shared
     pools. It says nothing where it is lower.

@@ -6,8 +6,8 @@ z = B (x - μ), whose expectation is 0 whether or not the provider is present. S
 
     Var(x) = p (1 - p) μ² + p Var(x | present),
 
-where the first part is due to the provider's own participation; the second is that of the data and
-of who else takes part.
+where the first part is due to the provider's own participation; the second is due to the data and
+to who else takes part.
 
 The games of a chain of presence depend on each other. The chains are known and independent, so the
 autocorrelation of B is ρ^k at a distance of k games, with ρ its persistence, and it is uncorrelated
@@ -40,12 +40,12 @@ from shapband.estimate.dependence import (
 from shapband.sampling.design import Design
 from shapband.sampling.participation import Participation
 
-_MANY = 500  # providers up to which correlations are kept
+_MANY = 500  # with more providers, correlations are not kept
 
 
 @dataclass(frozen=True, eq=False)
 class PresenceMoments:
-    """What the games in which each provider was present tell.
+    """Moments of each provider's value over the games in which it was present.
 
     Attributes
     ----------
@@ -55,11 +55,11 @@ class PresenceMoments:
     noise : (n,) mean noise variance of the solver in these games
     of_present : (n,) variance of the error of `mean` over the choice of games
     of_mean : (n,) variance of the error of the expectation over the choice of games, or None if
-        it is that of independent games
+        the games are independent
     freedom : (n,) degrees of freedom of `of_mean`, or None
     square : (n,) factor by which dependence raises the variance of the variance, or None
-    correlation : (n, n) correlation of the errors of the expectations, or None if it is that of
-        the values
+    correlation : (n, n) correlation of the errors of the expectations, or None if it equals the
+        correlation of the values
     """
 
     count: FloatArray
@@ -267,7 +267,7 @@ class _Pairs:
 
 
 class _Sums:
-    """Sums over games for every provider: (n,) each. Numbers are those of `_Pairs`.
+    """Sums over games for every provider: (n,) each, with x and b as in `_Pairs`.
 
     count, first, second, noise : sums of b, x, x² and of the solver's noise in presence
     lag_x, lag_bx, lag_b : sums of products of consecutive games

@@ -10,7 +10,7 @@ games. It needs no horizon: from 320 to 10,000 games it is 1.55 to 1.7 times as 
 95 % interval. A Pocock boundary for at most 2,000 (10,000) games is 1.43 (1.52) times as wide, but
 misses lognormal values with a scale of 0.8 in 10 % of runs, this sequence in 4 % (6 %).
 
-An error that does not shrink with games, such as that of the pools, does not become larger by
+An error that does not shrink with games, such as the error of the pools, does not become larger by
 looking often. It has a fixed quantile, and is added in quadrature.
 """
 
@@ -22,7 +22,7 @@ from shapband._typing import FloatArray, IntArray
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.intervals import lasting_half_widths
 
-_TIGHTEST = 500  # games at which the sequence is narrowest relative to a fixed interval
+_TIGHTEST = 500  # number of games at which the sequence is narrowest relative to a fixed interval
 
 
 def mixture_boundary(n_games: int, alpha: float, tightest: int = _TIGHTEST) -> float:

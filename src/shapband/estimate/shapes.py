@@ -15,11 +15,11 @@ import numpy as np
 from shapband._typing import BoolArray, FloatArray
 from shapband.estimate.moments import Moments
 
-_ULPS = 8  # rounding of an expectation, in units of the last place of the sum of all values
-_SAME = 1e-8  # relative difference up to which the kurtosis is that of two values
-_RARE = 0.1  # probability of an event that must not stay unseen
-_VERY_SKEWED = 0.5  # skewness over the root of the number of games, and
-_SKEWED = 1.75  # the least skewness, which few normal values have by chance
+_ULPS = 8  # assumed rounding of an expectation, in units in the last place of the sum of values
+_SAME = 1e-8  # values are two-valued if their kurtosis is 1 + skewness² to this relative error
+_RARE = 0.1  # constant values must exclude an event of this probability
+_VERY_SKEWED = 0.5  # values are too skewed if skewness / √games is above this and the skewness
+_SKEWED = 1.75  # is above this, which few normal values reach by chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ def _skewness(moments: Moments) -> FloatArray:
 
 
 def two_values(moments: Moments) -> TwoValues:
-    """Find the providers whose values take only two numbers. Two games do not tell."""
+    """Find the providers whose values take only two numbers; this needs three games."""
     n = max(moments.n_games, 1)
     skew = _plain_skewness(moments)
     square = np.where(moments.m2 > 0, moments.m2, 1.0)
@@ -161,7 +161,7 @@ def two_values(moments: Moments) -> TwoValues:
     found = np.abs(kurtosis - skew**2 - 1) <= _SAME * kurtosis
     found &= ~never_changed(moments) & (moments.m2 > 0) & (n > 2) & (moments.group is None)
     if moments.presence is not None and moments.presence.of_mean is not None:
-        found &= False  # the interval is that of independent games with a random presence
+        found &= False  # their interval holds for independent games with a random presence only
     spread = np.sqrt(moments.m2 / n / np.maximum(share * (1 - share), 1 / n**2))
     return TwoValues(found, moments.mean - share * spread, spread, count)
 

@@ -10,13 +10,13 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.seeds import Seeds
 
-_DRAWS = 20_000  # the level of an interval is then off by about 0.0015
-_LEAST_DRAWS = 2_000
-_DRAWS_OF_SPREAD = 4_000  # a standard deviation is then off by about 1 %
-_WORK = 20_000_000  # numbers drawn for one critical value: about a second
-_DEGENERATE = 1e-10  # variance of a difference, over that of its terms, that is only rounding
-_MOST_FREEDOM = 1e9
-_RARE = 1e-3  # part of the estimates that are so small that any comparison may decide
+_DRAWS = 20_000  # with this many draws the level of an interval is off by about 0.0015
+_LEAST_DRAWS = 2_000  # draws for many comparisons, where `_WORK` would allow fewer
+_DRAWS_OF_SPREAD = 4_000  # with this many draws a standard deviation is off by about 1 %
+_WORK = 20_000_000  # at most this many numbers are drawn for one critical value: about a second
+_DEGENERATE = 1e-10  # a variance of a difference below this share of its terms' is only rounding
+_MOST_FREEDOM = 1e9  # stands for infinite degrees of freedom, which quantiles cannot use
+_RARE = 1e-3  # share of variance estimates so small that any comparison may be the largest
 
 
 def student_errors(covariance: FloatArray, freedom: float) -> FloatArray:
@@ -148,7 +148,7 @@ def _largest_of_many(
 
 
 def _between_bounds(largest: FloatArray, freedom: float, level: float, comparisons: int) -> float:
-    """Quantile of the simulated maxima, between those of one and of independent comparisons."""
+    """Quantile of the maxima, clipped to the values for one and for independent comparisons."""
     bounds = sidak_value(freedom, level, 1), sidak_value(freedom, level, comparisons)
     return float(np.clip(np.quantile(largest, level), *bounds))
 
@@ -156,8 +156,8 @@ def _between_bounds(largest: FloatArray, freedom: float, level: float, compariso
 def _normal(covariance: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
     """Draw normal errors; the covariance may be singular: (count, n).
 
-    The matrix that is decomposed is that of the correlations, so that small errors are not lost
-    beside large ones.
+    The matrix of the correlations is decomposed, so that small errors are not lost beside large
+    ones.
     """
     scale = np.sqrt(np.diag(covariance))
     safe = np.where(scale > 0, scale, 1.0)

@@ -2,7 +2,7 @@
 
 Rules are checked after fixed numbers of games, in game order. So every rule except `Seconds`
 stops at the same game for any number of workers. Looking often does not make a rule less
-reliable: the half widths are those of a confidence sequence (`sequences`).
+reliable: the half widths belong to a confidence sequence (`sequences`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from shapband.estimate.estimate import Estimate
 from shapband.estimate.intervals import lasting_half_widths
 from shapband.estimate.sequences import difference_half_widths, sequence_half_widths
 
-_JUDGED_FROM = 200  # games from which on the errors that last are known well enough
-_LASTING_SHARE = 0.9  # of the allowed half width that they may use; the rest is for the games
+_JUDGED_FROM = 200  # lasting errors are known well enough after this many games
+_LASTING_SHARE = 0.9  # lasting errors may use this share of the half width, games need the rest
 
 
 class StoppingRule(ABC):
@@ -66,9 +66,9 @@ class StoppingRule(ABC):
 class Precision(StoppingRule):
     """Stop when every expectation is known well enough.
 
-    The intervals that are checked may be looked at after every game: each of them holds the
-    expectation at all looks together with probability `level`. They are about 1.6 times as wide
-    as the interval of the valuation, which holds at a number of games chosen beforehand.
+    The rule uses intervals that may be checked after every game: with probability `level`, each of
+    them holds the expectation at all checks together. They are about 1.6 times as wide as the
+    interval of the valuation, which holds at a number of games chosen beforehand.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class Seconds(StoppingRule):
     """Stop after a time limit. Only this rule depends on the speed of the machine.
 
     The time of a run is the sum over its sessions, without the pauses between them. The clock is
-    looked at after every chunk of games. When the time is up no further request is made, and
+    checked after every chunk of games. When the time is up no further request is made, and
     requests to sources that wait are given up after one more second.
 
     Examples

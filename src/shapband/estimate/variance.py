@@ -6,7 +6,8 @@ covers too rarely here, except with degrees of freedom that follow from the kurt
 pools have.
 Where solver noise is removed, the intervals of the raw variance and of the noise are combined by
 the method of variance estimates recovery (Zou and Donner 2008, Statistics in Medicine 27,
-1693-1702). Averages over who is present have the mean variance over that added.
+1693-1702). If values are averages over who is present, the mean variance over who is present is
+added.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from shapband.estimate.shapes import Shape
 def variance_standard_error(moments: Moments) -> FloatArray:
     """Standard error of the variance: (n,).
 
-    The exact finite-sample variance of the raw variance, plus that of the mean noise, minus
-    twice their covariance; and plus those of the mean variance over who is present, if values
-    are averages over that.
+    Its square is the exact finite-sample variance of the raw variance, plus the variance of the
+    mean noise, minus twice their covariance. If values are averages over who is present, the
+    variance of the mean variance over who is present, and twice its covariance with the raw
+    variance, are added. With pools, the variance over the choice of the pools is added too.
     """
     if moments.certain and moments.n_games == 1:
         return np.zeros_like(moments.mean)
@@ -69,10 +71,10 @@ def variance_interval(moments: Moments, level: float) -> FloatArray:
 
 
 def _averaged_interval(moments: Moments, averaged: Averaged, level: float) -> FloatArray:
-    """Interval for the variance of averages over who is present, plus the mean variance over that.
+    """Interval for the variance if values are averages over who is present.
 
-    The errors of both parts are taken to be correlated as squared deviations are with the
-    variance over who is present, from game to game.
+    The errors of both parts are assumed to have the correlation that squared deviations and the
+    variance over who is present have across games.
     """
     from scipy.special import stdtrit
 
@@ -135,13 +137,13 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
     freedom = 2 / np.maximum(games + 2 * pools.square, 1e-12)
     whole = raw + pools.hidden
     tail = upper_tail(level)
-    # With hardly any degree of freedom the upper end is infinite.
+    # With degrees of freedom near 0 the quantile is 0 and the upper end is infinite.
     with np.errstate(divide="ignore", invalid="ignore"):
         return whole * freedom / chdtri(freedom, 1 - tail), whole * freedom / chdtri(freedom, tail)
 
 
 def kurtosis(moments: Moments) -> FloatArray:
-    """Kurtosis of the values: the plain one, or with groups that of the corrected moments.
+    """Kurtosis of the values: the plain one, or with groups from the corrected moments.
 
     The plain kurtosis is too small in few games, and the interval holds its level with it: the
     correction adds noise to the width, which costs more coverage than the bias.
@@ -174,7 +176,7 @@ def _noise_correlation(moments: Moments) -> FloatArray:
 
 def _presence_correlation(moments: Moments, averaged: Averaged) -> FloatArray:
     """Correlation over games of the squared deviation with the variance over who is present."""
-    # Both are squares, so the product of their sums of squares might overflow.
+    # Take roots first: the product of two sums of fourth powers might overflow.
     scale = np.sqrt(_square_spread(moments)) * np.sqrt(averaged.m2)
     return _correlation(averaged.cross_21, scale)
 

@@ -48,7 +48,7 @@ def payouts(
     Parameters
     ----------
     valuation : the values
-    amount : what is divided: a Decimal, a text, a whole number, or a float as it is printed
+    amount : what is divided: a Decimal, a string, an integer, or a float as it is printed
     currency : its code in ISO 4217, which sets the decimals: 2 for EUR, 0 for JPY, 3 for KWD;
         with any other three letters they are 2, and a note says so
     policy : what the payments are proportional to
@@ -139,9 +139,9 @@ def _units(name: str, amount: Amount, decimals: int, currency: str) -> int:
 
 
 def _notes(valuation: Valuation, weights: Weights, currency: str) -> Iterator[str]:
-    """What to look at before paying."""
+    """What to check before paying."""
     if not is_known(currency):
-        yield f"{currency} is not a currency of ISO 4217; it is taken to have 2 decimals"
+        yield f"{currency} is not a currency of ISO 4217; it is assumed to have 2 decimals"
     below = some_names(valuation.names, weights.estimate <= 0)
     if below:
         yield f"not above zero, which counts as zero, since nobody pays in: {below}"
@@ -154,8 +154,8 @@ def _notes(valuation: Valuation, weights: Weights, currency: str) -> Iterator[st
     if shared:
         yield f"{shared}: a copy is paid for what it was copied from"
     if valuation.failures:
-        yield f"{valuation.failures:,} coalitions could not be evaluated and have a value in place"
+        yield f"{valuation.failures:,} coalitions could not be evaluated; failed= gave their value"
     if valuation.stopped_code == "unfinished":
         yield "the run is not finished: these are the amounts so far"
     if valuation.index != repr(SHAPLEY):
-        yield f"the values are those of the index {valuation.index}, not Shapley values"
+        yield f"the values are values of the index {valuation.index}, not Shapley values"

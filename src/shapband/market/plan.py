@@ -1,4 +1,4 @@
-"""plan(): its given and their documentation."""
+"""plan(): its arguments and their documentation."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def concat_numbers(batches: Sequence[Batch]) -> Batch | None:
 
 
 def _joined_targets(targets: Sequence[AnyArray]) -> AnyArray:
-    """Join targets of one kind; NumPy would write numbers as text where they meet labels."""
+    """Join targets of one kind; NumPy would turn numbers into strings where they meet labels."""
     if len({y.dtype.kind for y in targets}) > 1:
         raise InvalidInput(
             "the targets are numbers in some records and strings in others: pass one or the other "

@@ -20,7 +20,7 @@ from shapband.errors import InvalidInput
 
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 _MISSING = {"NoneType", "NAType", "NaTType", "MaskedConstant"}
-_LARGEST_EXACT = 2**53  # floats hold all integers up to it
+_LARGEST_EXACT = 2**53  # all integers up to this are exact as floats
 NOT_FINITE = "holds missing, NaN or infinite values"
 
 
@@ -77,7 +77,7 @@ def floats_of(cells: AnyArray, where: str) -> FloatArray:
 
 
 def check_exact(cells: AnyArray, where: str) -> None:
-    """Refuse integers that floats cannot tell apart: two labels would become one."""
+    """Refuse integers beyond 2**53, of which two may be the same float: labels would merge."""
     if cells.dtype.kind in "iu":
         beyond = bool(((cells > _LARGEST_EXACT) | (cells < -_LARGEST_EXACT)).any())
     else:
@@ -86,7 +86,7 @@ def check_exact(cells: AnyArray, where: str) -> None:
     if beyond:
         raise InvalidInput(
             f"{where} holds integers beyond 2**53, which are not exact as floats: pass "
-            "labels as texts, and quantities as floats"
+            "labels as strings, and quantities as floats"
         )
 
 

@@ -161,6 +161,6 @@ def _too_large(where: str) -> InvalidInput:
 
 def _unknown(where: str, dtype: Any) -> InvalidInput:
     return InvalidInput(
-        f"{where} has the type {one_line(dtype)}, which is neither of numbers nor of strings or "
-        "categories: pass one of these"
+        f"{where} has the type {one_line(dtype)}, but must hold numbers, strings or categories: "
+        "convert it to one of these"
     )

@@ -27,7 +27,7 @@ _SAMPLINGS = {
     "Pooled": "a pool of records is bought from every provider once, and every game draws from the "
     "pools; the games share them, which adds an error that more games do not lower",
     "Stratified": "a pool of records is bought from every provider once; providers whose values "
-    "vary more give more records to a game, so the values are those of draws of these sizes",
+    "vary more give more records to a game, so the values refer to draws of these sizes",
     "Blocks": "a pool of records is bought from every provider once, shuffled and cut into draws "
     "that share no record, one for each game",
 }
@@ -53,7 +53,7 @@ def about(valuation: Valuation, payouts: Payouts | None, status: RunStatus | Non
 
 
 def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
-    """What to look at before the numbers are used."""
+    """What to check before the numbers are used."""
     alerts = [sentence(" ".join(_ended(lines))) for lines in caveats(valuation)]
     flags = np.array([name in valuation.one_label for name in valuation.names])
     alone = some_names(valuation.names, flags)
@@ -124,8 +124,8 @@ def method_section(valuation: Valuation) -> Section:
         facts.append(("Participation", f"{setup['participation']}: absent providers are worth 0."))
     facts += [
         ("Games", f"{valuation.n_games:,}; {valuation.stopped}."),
-        ("Intervals", "Each interval of an expectation holds at 95 %; those of the ranks hold at "
-                      "95 % for all providers together."),
+        ("Intervals", "Each interval of an expectation holds at 95 %; the intervals of the ranks "
+                      "hold at 95 % for all providers together."),
         ("Variance", "Solver noise is removed from it. An estimate may be negative by chance; it "
                      "is then shown as not known."),
         ("Seed", f"{valuation.seed}: the same seed gives the same valuation."),
@@ -134,7 +134,7 @@ def method_section(valuation: Valuation) -> Section:
 
 
 def origin_section(valuation: Valuation, status: RunStatus | None) -> Section:
-    """Versions and digests, from which others can check where the page comes from."""
+    """Versions and digests, so that a reader can check where the page comes from."""
     from shapband import __version__
 
     digest = hashlib.sha256(valuation.to_json().encode()).hexdigest()
@@ -149,7 +149,7 @@ def origin_section(valuation: Valuation, status: RunStatus | None) -> Section:
     return Section(
         "origin",
         "Where this page comes from",
-        lines=["The digest of the valuation is that of the text that its to_json() returns."],
+        lines=["The digest of the valuation is the SHA-256 of what its to_json() returns."],
         facts=facts,
         tables=tables,
     )
@@ -233,12 +233,12 @@ def _index_words(valuation: Valuation) -> str:
     if valuation.groups is not None:
         return (
             f"{valuation.index}, shared within groups as Owen values; all values of a game add up "
-            "to the value of everybody minus that of nobody."
+            "to the value of everybody minus the value of nobody."
         )
     if valuation.index == repr(SHAPLEY):
         return (
             "Shapley values: what a provider adds to a coalition, averaged over all orders of "
-            "joining; those of a game add up to the value of everybody minus that of nobody."
+            "joining; in each game they add up to the value of everybody minus the value of nobody."
         )
     return f"{valuation.index}: these values need not add up to the value of everybody."
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from shapband.valuation.valuation import Valuation
 
-_SURE = 0.95
-_UNLIKELY = 0.05
+_SURE = 0.95  # with at least this probability, the largest estimate is said to be the largest value
+_UNLIKELY = 0.05  # providers with a smaller probability to be the largest are not counted
 _Found = TypeVar("_Found")
 
 

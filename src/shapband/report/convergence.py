@@ -14,10 +14,10 @@ from shapband.report.tables import without_rounding
 if TYPE_CHECKING:
     import pandas as pd
 
-_HEIGHT = 260  # pixels of the plot
-_BELOW = 46  # for the axis of games
-_ABOVE = 44  # for the axis of records
-_EACH = 12  # providers; of more, only the narrowest, the median and the widest are drawn
+_HEIGHT = 260  # height of the plot, in pixels
+_BELOW = 46  # height of the axis of games, in pixels
+_ABOVE = 44  # height of the axis of records, in pixels
+_EACH = 12  # with more providers, only the narrowest, median and widest half widths are drawn
 
 
 class Widths(NamedTuple):

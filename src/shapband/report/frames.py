@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from shapband.valuation.groups import Groups
     from shapband.valuation.valuation import Valuation
 
-_LOOKS = 40  # numbers of games at which convergence is shown
-_LEAST_GAMES = 4
-_NEAR = 0.55  # an axis begins at 0 if the data begin below this part of their end
+_LOOKS = 40  # convergence is shown at this many numbers of games
+_LEAST_GAMES = 4  # with fewer games, there is nothing to draw over games
+_NEAR = 0.55  # an axis begins at 0 if the smallest value is below this share of the largest
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -35,7 +35,7 @@ def forest_frame(valuation: Valuation | Groups, level: float = 0.95) -> pd.DataF
 
 
 def ranks_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame:
-    """Rank with its interval, and the probability to be above the provider that comes next."""
+    """Rank with its interval, and the probability to be above the next provider."""
     ranks = valuation.ranks(level)
     order = _order(valuation)
     next_one = np.full(len(order), np.nan)
@@ -56,10 +56,10 @@ def distribution_frame(valuation: Valuation) -> pd.DataFrame:
 
 
 def convergence_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame:
-    """Expectation and half width after some numbers of games, one row for each and provider.
+    """Expectation and half width after some numbers of games, for every provider.
 
-    The half width after k games is made from the spread of these k games and from the part of
-    the pools as it is known at the end, so the last one is that of the valuation.
+    The half width after k games combines the spread over these k games with the final estimate
+    of the pools' error, so the last half width equals the half width of the valuation.
     """
     import pandas as pd
 
@@ -92,7 +92,7 @@ def errors_frame(valuation: Valuation) -> pd.DataFrame:
 
 
 def ends_of_axis(values: FloatArray) -> tuple[float, float]:
-    """Smallest and largest finite value, or zero if it is near enough to be on the axis.
+    """Ends of an axis: the smallest and largest finite value, or 0 instead of one that is near.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def _half_widths(
     low, high = valuation.interval(level).T
     with np.errstate(invalid="ignore", divide="ignore"):
         multiple = (high - low) / 2 / np.sqrt(errors.total)
-        # The spread of k games over that of all, and fewer games.
+        # The spread over k games relative to the spread over all games, and fewer games.
         spread = np.stack([games[:k].var(axis=0, ddof=1) for k in looks])
         larger = spread / spread[-1] * (valuation.n_games / looks)[:, None]
         square = errors.shrinking * larger + errors.remaining

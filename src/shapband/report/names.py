@@ -1,4 +1,4 @@
-"""Texts of others, such as names, made harmless for the page."""
+"""Strings from outside, such as names, made safe to show on the page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shapband.secrets import hide
 
 
 def shown(text: str) -> str:
-    """Hide secrets in a text, and escape its control and direction characters."""
+    """Hide secrets in a string, and escape its control and direction characters."""
     return hide(printable(text))
 
 

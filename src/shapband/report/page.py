@@ -42,7 +42,7 @@ def write_page(
     payouts: Payouts | None = None,
     status: RunStatus | None = None,
 ) -> None:
-    """Write the report of a valuation to a file; `status` is that of the run it is from."""
+    """Write the report of a valuation to a file; `status` describes its run, if it has one."""
     if not isinstance(path, str | os.PathLike):
         raise InvalidInput(f"report: path must be the name of a file; received {written(path)}")
     content = page_of(valuation, payouts=payouts, status=status).encode()
@@ -72,7 +72,7 @@ def page_of(
 
 
 def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[Section]:
-    """Make all sections that show results; `chances` are those to have the largest expectation."""
+    """Make all sections that show results; `chances` are the probabilities to be the largest."""
     sections = [values_section(valuation)]
     if valuation.groups is not None:
         sections.append(groups_section(valuation.groups))
@@ -114,7 +114,7 @@ def _environment() -> Environment:
 
 
 def _harmless(thing: Any) -> Any:
-    """Make every text that the template inserts safe to show; markup has been made so before."""
+    """Escape every string that the template inserts, except markup, which is already escaped."""
     return shown(thing) if isinstance(thing, str) and not isinstance(thing, Markup) else thing
 
 

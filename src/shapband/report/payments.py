@@ -50,7 +50,7 @@ def payouts_section(valuation: Valuation, payouts: Payouts) -> Section:
 
 
 def _with_chart(section: Section, payouts: Payouts, frame: pd.DataFrame) -> Section:
-    """Add bars for the shares, which are not defined if nothing is divided."""
+    """Add bars for the shares, unless the amount is 0, in which case shares are not defined."""
     n, whole = len(frame), _whole(payouts)
     legend = [("box", "share of the amount")]
     if np.isfinite(payouts.standard_error).any():
@@ -70,11 +70,11 @@ def _check(valuation: Valuation, payouts: Payouts) -> None:
     if paid.names != valuation.names or not np.array_equal(
         paid.expectation, valuation.expectation, equal_nan=True
     ):
-        raise InvalidInput("report: payouts must be those of this valuation")
+        raise InvalidInput("report: payouts must be made from this valuation")
 
 
 def _largest_first(payouts: Payouts) -> pd.DataFrame:
-    """Amounts, errors and shares, and the errors of the shares; NaN if nothing is divided."""
+    """Amounts, their errors, and shares with their errors; shares are NaN if the amount is 0."""
     frame = payouts.to_frame()
     whole = float(payouts.amount) or np.nan
     frame["share"] = [float(amount) / whole for amount in frame["amount"]]

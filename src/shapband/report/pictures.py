@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_FEW = 10  # providers whose single lines can be seen
-_HALF_RANK = 0.4  # so that an interval of one rank can be seen
-_NOTHING = 0.005  # a part of the error that is not drawn
+_FEW = 10  # up to this many providers, each has a line that can still be distinguished
+_HALF_RANK = 0.4  # bars extend this far beyond their ends, so that a single rank is visible
+_NOTHING = 0.005  # a cause is drawn if its share of some provider's squared error is larger
 
 
 def draw_forest(ax: Axes, frame: pd.DataFrame, level: float, x_label: str) -> None:

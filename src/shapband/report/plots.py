@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PICTURES = ("forest", "ranks", "convergence", "distribution", "variance_sources")
 FORMATS = (".png", ".svg", ".pdf")
-_FLAT = (9.0, 5.0)  # inches of a picture without rows
+_FLAT = (9.0, 5.0)  # width and height, in inches, of a picture without rows
 
 
 class Plots:
@@ -49,7 +49,7 @@ class Plots:
         return self.forest(ax)
 
     def forest(self, ax: Axes | None = None, *, level: float = 0.95, sort: bool = True) -> Axes:
-        """Draw each expectation with its error, and the spread of the value, apart."""
+        """Draw each expectation with its error, and separately the spread of the value."""
         ax = self._rows(ax)
         frame = self._sorted(frames.forest_frame(self._valuation, level), sort=sort)
         pictures.draw_forest(ax, frame, level, self._value_label)
@@ -152,7 +152,7 @@ def _check_name(picture: str) -> None:
 
 
 def _without_date(path: Path) -> dict[str, None]:
-    """Metadata that makes the same picture the same bytes."""
+    """Metadata without dates, so that the same picture gives the same bytes."""
     dates = {".svg": "Date", ".pdf": "CreationDate"}
     key = dates.get(path.suffix.lower())
     return {} if key is None else {key: None}

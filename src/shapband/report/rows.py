@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 INK, PALE, TEXT, HAIRLINE = "#14375e", "#b4cae1", "#333333", "#e6e6e6"
 CAUSES = {"games": "#4f81b8", "solver": "#e2a04a", "pools": "#1c6344"}
-_WIDTH = 9.0  # inches
-_EDGES = 1.5  # inches for the axis and the legend
+_WIDTH = 9.0  # width of a picture, in inches
+_EDGES = 1.5  # height for the axis and the legend together, in inches
 _ROW, _TALLEST = 0.34, 14.0
-_NAMED = 50  # rows that have room for a name
-_LEAST_MARKER = 4.0  # points, in the legend
-_LONGEST = 32  # characters of a name
+_NAMED = 50  # up to this many rows, every row has room for its name
+_LEAST_MARKER = 4.0  # smallest size of a marker in the legend, in points
+_LONGEST = 32  # longer names are cut to this many characters
 
 
 def figure_size(n_rows: int) -> tuple[float, float]:
@@ -84,7 +84,7 @@ def legend_above(ax: Axes) -> None:
         if legend.get_window_extent().width <= _room(ax):
             break
     for handle in legend.legend_handles:
-        if isinstance(handle, Line2D):  # points of many rows are too small to tell apart
+        if isinstance(handle, Line2D):  # the markers of many rows are too small for a legend
             handle.set_markersize(max(handle.get_markersize(), _LEAST_MARKER))
 
 
@@ -119,6 +119,6 @@ def _mark_break(ax: Axes) -> None:
 
 
 def _short(name: str) -> str:
-    """A name that cannot be taken for mathematics, cut if it is long."""
+    """A name without characters that matplotlib reads as mathematics, cut if it is long."""
     safe = printable(name).replace("$", r"\$")
     return safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"

@@ -15,14 +15,14 @@ from markupsafe import Markup
 
 from shapband.report.names import shown
 
-_ALL_SHOWN = 60  # rows; of more, a chart shows the first and the last
+_ALL_SHOWN = 60  # a chart with more rows shows only the first and the last ones
 _FIRST, _LAST = 25, 10
 _TOP = 6  # pixels above the first row
 _AXIS = 46  # pixels below the last row: tick labels, and what is measured
-_MOST_TICKS = 5
-_CHARACTERS = 40  # beside each other on an axis of a telephone
+_MOST_TICKS = 5  # most ticks on an axis of ranks or on a logarithmic axis
+_CHARACTERS = 40  # this many characters of tick labels, gaps included, fit on a telephone's screen
 _PITCHES = {12: 28, 25: 23}  # most rows → pixels of a row; style.css has the same for names
-_LEAST_PITCH = 19
+_LEAST_PITCH = 19  # pixels of a row in charts with more rows than that
 _ELLIPSIS = "…"
 
 
@@ -100,7 +100,7 @@ def _nice_step(least: float) -> float:
 
 
 def _linear_ticks(scale: Scale) -> list[Tick]:
-    """As many ticks as have room on a telephone."""
+    """As many ticks as fit on the screen of a telephone."""
     for most in (6, 5, 4, 3):
         ticks = _ticks_by(_nice_step((scale.high / 2 - scale.low / 2) / most * 2), scale)
         if sum(len(tick.text) + 2 for tick in ticks) <= _CHARACTERS:
@@ -191,7 +191,7 @@ def _text(attribute: str | float) -> str:
 
 
 def picture(parent: Element, height: float, words: str) -> Element:
-    """Begin a picture; `words` say what it shows to those who do not see it."""
+    """Begin a picture; `words` describe it for screen readers."""
     words = shown(words)
     return element(
         parent, "svg", class_="chart", width="100%", height=height, role="img", aria_label=words

@@ -12,9 +12,9 @@ from shapband._typing import FloatArray
 from shapband.report.names import named
 from shapband.valuation.text import with_digits
 
-_OPEN = 12  # rows of a table that is shown at once
-_PRINTED = 60  # rows of a table that is printed though it is closed
-_ROUNDING = 1e-12  # spread of equal numbers, over their size
+_OPEN = 12  # a table of at most this many rows is open when the page is loaded
+_PRINTED = 60  # a closed table with more rows is not printed on paper
+_ROUNDING = 1e-12  # a spread below this share of the numbers is rounding, and is shown as 0
 # Spaces as wide as a digit and as a point, so that points are below each other.
 _DIGIT_SPACE, _POINT_SPACE = "\u2007", "\u2008"
 NO_BREAK = "\u00a0"  # between a number and its unit

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
 
 _LEVEL = "95 %"
-_FEW = 6  # providers whose place among the first three says little
+_FEW = 6  # with this many providers or fewer, a place among the first three says little
 
 
 def values_section(valuation: Valuation) -> Section:
@@ -42,8 +42,8 @@ def values_section(valuation: Valuation) -> Section:
     notes = [left_out(len(frame)), broken_axis(frame)]
     if valuation.estimand_code == "pools":
         notes.append(
-            "The spread is that of draws that may repeat records of a pool. "
-            "Pooled(replace=False) gives that of draws from the sources."
+            "The spread is measured over draws that may repeat records of a pool. "
+            "Pooled(replace=False) estimates the spread over draws from the sources."
         )
     if np.isnan(frame["spread_low"]).any():
         notes.append("No band: the spread is not known yet; see the points to check.")

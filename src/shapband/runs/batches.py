@@ -1,7 +1,7 @@
 """Bought records as bytes and back, without pickle.
 
 The bytes are the length of a header, the header in JSON, and the arrays in a row. Columns of
-objects (texts, possibly with missing values) are lists in the header. A polars frame is stored in
+objects (strings, possibly with missing values) are lists in the header. A polars frame is stored in
 the IPC format of polars, which needs no other package; a pandas frame is stored column by column,
 with its index.
 """
@@ -53,7 +53,7 @@ def from_bytes(data: bytes) -> Batch:
 
 
 def _packed(header: _Header, arrays: Mapping[str, AnyArray]) -> bytes:
-    """Write a header and arrays of plain numbers, times or fixed-width texts."""
+    """Write a header and arrays of plain numbers, times or fixed-width strings."""
     plain = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
     header["arrays"] = {key: (array.dtype.str, array.shape) for key, array in plain.items()}
     text = json.dumps(header).encode()
@@ -110,7 +110,7 @@ def _plain(value: Any) -> Any:
     if not isinstance(value, _PLAIN):
         raise RunError(
             f"a run cannot store cells of the type {type(value).__name__}: turn them into "
-            "numbers, texts or a date column first"
+            "numbers, strings or a date column first"
         )
     return value
 

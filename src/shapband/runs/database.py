@@ -18,10 +18,10 @@ from shapband.runs.private import open_private
 
 NAME = "run.db"
 FORMAT = 3
-_OLDEST = 2  # has the same tables; its ledger knows no refused answers
+_OLDEST = 2  # oldest format that can be read: the same tables, without refused answers
 _MARK = 0x5348_4250  # "SHBP" marks the database of a run
-_PAGE = 32_768  # bytes; large pages write the values of games faster
-_ROWS = 512  # inserted by one statement; SQLite takes 32,766 values in one
+_PAGE = 32_768  # page size in bytes; with large pages the values of games are written faster
+_ROWS = 512  # rows that one statement inserts; SQLite takes at most 32,766 values in one
 _NEW = f"{NAME}.new"
 _MANIFEST = "CREATE TABLE manifest (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID"
 # SQLITE_ERROR: a table or column is missing. None: the error is not SQLite's own.
@@ -32,7 +32,7 @@ def create(run: Path, tables: Sequence[str], manifest: dict[str, str]) -> None:
     """Make the database of a new run, complete or not at all.
 
     The directory must be locked. `tables` are statements that create the tables besides the
-    manifest, and `manifest` holds JSON texts by key.
+    manifest, and `manifest` holds JSON strings by key.
     """
     if (run / NAME).exists():
         raise RunExists(f"{run} already holds a run: resume it, or choose another directory")
@@ -120,7 +120,7 @@ def insert(connection: sqlite3.Connection, table: str, rows: Sequence[Sequence[o
 
 
 def identity(run: Path) -> tuple[int, int] | None:
-    """What tells the database from another file of the same name, or None if it is gone."""
+    """What distinguishes the database from another file of the same name; None if it is gone."""
     try:
         found = os.stat(run / NAME)
     except FileNotFoundError:

@@ -45,12 +45,12 @@ def fingerprint(source: Source) -> str:
 
 
 def is_unchecked(mark: str) -> bool:
-    """Whether a fingerprint says nothing of the records."""
+    """Whether a fingerprint does not depend on the records, because no version is stated."""
     return mark.endswith(_UNCHECKED)
 
 
 def is_same_data(before: str, now: str) -> bool:
-    """Whether a source may be the one of an earlier fingerprint.
+    """Whether a source may hold the data of an earlier fingerprint.
 
     A version that was not stated before cannot be compared with the one that is stated now.
     """
@@ -64,7 +64,7 @@ def _version_of(source: Source) -> str | None:
         version: object = source.version
     except Exception as cause:
         raise SourceError(
-            f"{type(source).__name__} cannot tell its version ({error_line(cause)})"
+            f"{type(source).__name__} cannot give its version ({error_line(cause)})"
         ) from cause
     if version is None:
         return None

@@ -26,7 +26,7 @@ from shapband.errors import RunDamaged, RunError
 from shapband.runs import database
 
 Outcome = Literal["asked", "received", "refused", "taken", "failed", "solved", "noted", "finished"]
-Row: TypeAlias = tuple[Any, ...]  # an entry as it is hashed: its providers are one JSON text
+Row: TypeAlias = tuple[Any, ...]  # an entry as it is hashed: its providers are one JSON string
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Request:
     Attributes
     ----------
     providers, purpose, first_game : the address of the request
-    requests : how many to each provider, one a game from `first_game` on
+    requests : how many to each provider: one per game, from `first_game` on
     records : how many were asked of each provider, or received
     seconds : time until the answer
     outcome : ``asked`` before a distant source is asked, ``received`` when its records are
@@ -142,7 +142,7 @@ class Ledger:
     ) -> None:
         """Enter requests and write what belongs to them, in one transaction.
 
-        What can be had again without paying need not be `durable`: it may be lost by a power
+        What can be fetched again without paying need not be `durable`: it may be lost by a power
         loss, never by the end of the process.
         """
         with self.lock, database.errors(self._run):

@@ -14,7 +14,7 @@ from shapband.errors import RunError, RunLocked
 from shapband.runs.private import open_private
 
 NAME = "lock"
-_PATIENCE = 1.0  # seconds; readers hold the lock only for an instant
+_PATIENCE = 1.0  # seconds to wait for the lock, which readers hold only for an instant
 _PAUSE = 0.02
 
 
@@ -47,8 +47,8 @@ def is_locked(run: Path) -> bool:
 def can_lock(run: Path) -> bool:
     """Whether the file system locks ranges of files, as SQLite does; True if that is not known.
 
-    The lock file is tried and not the database, because closing a file releases all locks that
-    this process has on its ranges, also those of SQLite.
+    This locks the lock file, not the database, because closing a file releases all locks that
+    this process has on its ranges, including locks of SQLite.
     """
     try:
         handle = open_private(run / NAME, os.O_RDONLY)

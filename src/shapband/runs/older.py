@@ -1,6 +1,6 @@
 """Runs of older versions, whose games this version may compute with other bits.
 
-A run is of one version: its games are averaged, and must not be of two kinds. So an unfinished run
+The games of a run are averaged, so all of them must be computed in the same way. An unfinished run
 is refused if this version computes its games differently.
 """
 
@@ -58,21 +58,21 @@ def check_same_bits(run: Path, versions: Mapping[str, str], given: Arguments) ->
     if is_older(before) and change:
         raise RunError(
             f"the run {run} was begun with shapband {before}, and since version 0.2.0 {change}: "
-            "its games would be of two kinds. Finish it with the version that began it (pip "
+            "old and new games must not be mixed. Finish it with the version that began it (pip "
             f"install shapband=={before}), or begin a new run in another directory, which asks "
             "the sources again"
         )
 
 
 def _change(given: Arguments) -> str:
-    """What changed in the results of this given, or nothing."""
+    """What changed in the results for these arguments; empty if nothing did."""
     if isinstance(given.solver, Strata):
         return "Strata computes other values"
     if isinstance(given.utility, LinearUtility):
-        return "the last digits of LinearUtility are others"
+        return "the last digits of LinearUtility are different"
     if isinstance(given.utility, _COMPILED):
         name = type(given.utility).__name__
-        return f"{name} treats ties of scores, and digits that rounding takes, differently"
+        return f"{name} treats ties of scores, and digits lost to rounding, differently"
     if given.utility.training:
         return "models with an unset random_state get one from the seed"
     return ""

@@ -25,7 +25,7 @@ from shapband.valuation.valuation import Valuation
 _SURPRISES = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
-_MOST_POOLED = 10**8  # records of all pools, which a reader can still hold sums of
+_MOST_POOLED = 10**8  # more records in pools are refused, as their sums may exceed the memory
 _MANIFEST: dict[str, Any] = {
     "providers": list,
     "groups": list | None,
@@ -61,19 +61,19 @@ def check_manifest(manifest: Mapping[str, Any]) -> None:
     names = manifest["providers"]
     check_texts(names)
     if not 0 < len(names) == len(set(names)):
-        raise ValueError("providers without or with the same names")
+        raise ValueError("there must be at least one provider, and all names must differ")
     groups = manifest.get("groups")
     if groups is not None and (len(groups) != len(names) or not any(groups)):
-        raise ValueError("groups that are not of these providers")
+        raise ValueError("groups must have one label for each provider")
 
 
 def is_averaged(manifest: Mapping[str, Any]) -> bool:
-    """Whether the games are averages over who is present; those of older versions never are."""
+    """Whether the games are averages over who is present; games of older versions never are."""
     return bool(manifest.get("presence") == AVERAGED)
 
 
 def _is_of(value: Any, kind: Any) -> bool:
-    """Whether a value is of a kind; lists and dictionaries must hold texts."""
+    """Whether a value is of a kind; lists and dictionaries must hold strings."""
     if isinstance(value, dict | list):
         parts = value.values() if isinstance(value, dict) else value
         return isinstance(value, kind) and all(isinstance(part, str) for part in parts)
@@ -101,9 +101,9 @@ def check_valuation(valuation: Valuation, manifest: Mapping[str, Any]) -> None:
     """Raise ValueError unless a valuation is of the run and has the shapes that it must have."""
     names, groups = manifest["providers"], valuation.groups
     if valuation.names != tuple(names):
-        raise ValueError("its providers are not those of the run")
+        raise ValueError("the valuation has other providers than the run")
     if (None if groups is None else groups.labels) != manifest.get("groups"):
-        raise ValueError("its groups are not those of the run")
+        raise ValueError("the valuation has other groups than the run")
     document.check_valuation(valuation)
 
 
@@ -111,5 +111,5 @@ def check_texts(texts: Iterable[Any]) -> None:
     """Raise ValueError unless all are strings that can be written."""
     for text in texts:
         if not isinstance(text, str):
-            raise ValueError(f"a text is a {type(text).__name__}")
+            raise ValueError(f"a {type(text).__name__} is stored where a string is expected")
         text.encode()

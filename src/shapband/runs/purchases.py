@@ -34,10 +34,10 @@ TABLE = (
     "game INTEGER NOT NULL, part INTEGER NOT NULL, blob BLOB NOT NULL, "
     "UNIQUE (provider, purpose, game, part))"
 )
-_PART = 256_000_000  # bytes of an answer in one row; SQLite takes at most 1,000,000,000
-_RECORD_BYTES = 256  # guessed for the reserve until the first answer shows the real size
+_PART = 256_000_000  # most bytes of an answer in one row; SQLite takes at most 1,000,000,000
+_RECORD_BYTES = 256  # size of a record that the reserve assumes until the first answer
 _Address: TypeAlias = tuple[str, str, int]  # provider, purpose and game
-_LONGEST_REASON = 2_000  # characters of an error that the ledger keeps
+_LONGEST_REASON = 2_000  # the ledger keeps at most this many characters of an error
 # Only requests without received records reach the second subquery, so it needs no index.
 _COUNT_UNANSWERED = """
 SELECT COUNT(*) FROM ledger AS request
@@ -242,7 +242,7 @@ def _request(event: Event, records: int, seconds: float, outcome: Outcome, note:
 
 def _not_stored(bought: Sequence[Event], cause: Exception) -> RunError:
     first, *others = bought
-    more = f", and those of {len(others)} more requests," if others else ""
+    more = f", and the records of {len(others)} more requests," if others else ""
     return RunError(
         f"the records of provider {first.name!r} for {first.purpose} {first.game}{more} were "
         f"received but could not be stored, and resuming asks for them again ({one_line(cause)})"

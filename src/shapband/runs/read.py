@@ -39,11 +39,11 @@ class RunStatus:
     access : what was asked of the sources so far
     done : games played
     n_games : games asked for; a budget or a stopping rule may end the run before
-    valuation : the result; before the end that of the games so far, without their single
-        values, or None while there are fewer than two, or if a participation of your own says
-        who takes part
+    valuation : the result. Before the end, the result of the games so far, without the values of
+        single games; None if fewer than two games are done, or if a participation of your own
+        says who takes part
     unanswered : requests without an answer: under way, or cut off with the process that asked
-    digest : that of the last ledger entry, which depends on everything stored before it
+    digest : the digest of the last ledger entry, which depends on everything stored before it
     refused : answers that could not be used; their records are counted in `access`
 
     Examples
@@ -125,7 +125,7 @@ class Run:
 
     @property
     def valuation(self) -> Valuation | None:
-        """The result, or that of the games so far; None while there are fewer than two."""
+        """The result, or the result of the games so far; None before two games are done."""
         return self.status.valuation
 
     @property

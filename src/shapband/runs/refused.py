@@ -17,7 +17,7 @@ from shapband.errors import RunError
 from shapband.runs.ledger import Ledger, hash_of
 
 _NOT_STORED = "not stored"
-_LONGEST_REASON = 2_000  # characters of an error that the ledger keeps
+_LONGEST_REASON = 2_000  # the ledger keeps at most this many characters of an error
 # Few answers are refused, so that the subquery needs no index.
 _SELECT = """
 SELECT answer.providers, purpose, first_game, records, note, EXISTS (

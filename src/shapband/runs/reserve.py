@@ -8,7 +8,7 @@ from pathlib import Path
 from shapband.runs import database
 from shapband.runs.private import open_private
 
-_LEAST = 8_000_000  # bytes: the ledger and the manifest need room too
+_LEAST = 8_000_000  # bytes that are always set aside, for the ledger and the manifest
 
 
 class Reserve:

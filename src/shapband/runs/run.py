@@ -40,7 +40,7 @@ class StoredConfig:
     ----------
     text : the file as it was written; secrets are only named in it
     base : the folder that its relative paths start from
-    digest : that of the manifest which holds it, empty before there is one
+    digest : the digest of the manifest of the run; empty before the run is begun
     """
 
     text: str
@@ -58,8 +58,9 @@ def begin(
 ) -> Valuation:
     """Begin a run in a new or empty directory, and play it to its end.
 
-    `watch` is called with the progress after every chunk; `config` is the configuration that
-    they were read from, if they were; `held` was bought before and is stored first.
+    `watch` is called with the progress after every chunk; `config` is the configuration file
+    that describes the arguments, if there is one; `held` are records that were bought before,
+    and they are stored first.
     """
     existed, manifest = run.exists(), _manifest(given, config)
     try:
@@ -85,10 +86,10 @@ def resume(
     seed_given: bool = False,
     ask_again: bool = False,
 ) -> Valuation:
-    """Resume an interrupted run; of a finished one, give the result.
+    """Resume an interrupted run, or return the result of a finished one.
 
-    The arguments must be those of the run, with its seed if `seed_given`. If versions changed since
-    the run began, `warn` receives one line; by default it becomes a VersionsChanged warning.
+    The arguments must be the same as when the run began, also the seed if `seed_given`. If versions
+    changed since then, `warn` receives one line; by default it becomes a VersionsChanged warning.
     Requests whose answers were refused are made again only if `ask_again`.
     """
     with RunStore.open(run) as store:
@@ -203,7 +204,7 @@ def _way_of_presence(given: Arguments) -> str:
 
 
 def _players(given: Arguments) -> str:
-    """All providers by name, those of a group in brackets behind its name."""
+    """All providers by name; the members of a group are in brackets after the group's name."""
     names = [repr(name) for name in given.names]
     if given.grouping is not None:
         for group, places in zip(given.grouping.names, given.grouping.members, strict=True):
@@ -213,9 +214,9 @@ def _players(given: Arguments) -> str:
 
 
 def _check_same(store: RunStore, given: Arguments, *, seed_given: bool) -> None:
-    """Raise RunError, naming the first argument that is not that of the run."""
+    """Raise RunError if an argument differs from the run's, and name the first that does."""
     manifest = store.manifest
-    # Runs of versions that did not say so are of Shapley values of everybody.
+    # Runs of versions that did not store these arguments value everybody by the Shapley value.
     unsaid = {
         "index": repr(SHAPLEY),
         "participation": repr(None),
@@ -237,7 +238,7 @@ def _check_same(store: RunStore, given: Arguments, *, seed_given: bool) -> None:
 
 
 def _check_data(store: RunStore, data: Mapping[str, str]) -> None:
-    """Raise RunError if the records of a provider are not those that the run began with."""
+    """Raise RunError if the records of a provider changed since the run began."""
     before = store.manifest["arguments"]
     for what, found in data.items():
         if what in before and not is_same_data(before[what], found):
@@ -251,8 +252,8 @@ def _changed(store: RunStore, what: str, before: str, found: str) -> RunError:
     remedy = "use what the run was begun with, or begin a new run"
     if is_older(old) and what == _UTILITY:
         remedy += (
-            f", unless only their description changed since version {old}, which cannot be told: "
-            f"load({str(store.run)!r}) reads a finished run, and version {old} resumes it"
+            f". If only their description changed since version {old}, which cannot be detected, "
+            f"load({str(store.run)!r}) reads a finished run, and version {old} resumes this one"
         )
     return RunError(f"the {what} changed since the run {store.run} began{change}: {remedy}")
 

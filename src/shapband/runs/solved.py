@@ -196,7 +196,7 @@ class StoredGames(GameJournal):
 
 
 def _all_noise(solution: Solution) -> FloatArray:
-    """The noise of the providers, then that of groups and the variance over presence, if any."""
+    """The noise of providers, then the noise of groups and the variance over presence, if any."""
     further = (solution.group_noise, solution.presence_variance)
     return np.concatenate([solution.noise, *(one for one in further if one is not None)], axis=1)
 

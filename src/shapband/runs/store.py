@@ -197,7 +197,7 @@ class RunStore:
             self.ledger.verify_notes(notes)
             self._check_count("purchases", len(answers - {None}))
             self._check_count("games", chunks)
-            self.finished()  # its hash is that of the last entry
+            self.finished()  # raises unless the last entry holds the hash of the result
 
     def close(self) -> None:
         """Close the database once all requests under way are stored."""

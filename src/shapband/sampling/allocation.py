@@ -63,7 +63,7 @@ def allocation_bounds(n_pool: int, n_boot: int, alpha: float) -> tuple[int, int]
     cap = max(floor, math.floor(alpha * n_pool))
     if cap < n_boot:
         raise InvalidInput(
-            f"the cap of {cap} records a provider (alpha={alpha} of n_pool={n_pool}) is below "
+            f"the cap of {cap} records per provider (alpha={alpha} of n_pool={n_pool}) is below "
             f"n_boot={n_boot}, so the total cannot be allocated: raise alpha or n_pool, or lower "
             "n_boot"
         )

@@ -36,10 +36,10 @@ class Blocks(Sampling):
 
     Within one shuffle the games share no record, so they are independent draws from the
     population behind the pools, and their sample variance is an unbiased estimate of the
-    population's variance, unlike that of a bootstrap. When a shuffle is used up, the pools are
-    shuffled again; variances are taken within shuffles and averaged over them. More shuffles
-    reduce the noise of the shuffling, but not that of the pools; the standard errors include both.
-    One shuffle gives as many games as the pool that holds the fewest draws.
+    population's variance, unlike the sample variance of bootstrap draws. When a shuffle is used
+    up, the pools are shuffled again; variances are computed within shuffles and averaged over
+    them. More shuffles reduce the error of the shuffling, but not the error of the pools; the
+    standard errors include both. A shuffle gives as many games as its smallest pool holds draws.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ from shapband._typing import BoolArray, FloatArray, IntArray
 from shapband.sampling.columns import Hashes
 
 REPORTED = 1 / 3  # copied records beyond this share are reported; the wines repeat up to 30 %
-_ALL_PAIRS = 4  # owners of a kind of record up to which all pairs of them are counted
-_SELDOM = 0.1  # share of repeats at which records are said to repeat seldom by nature
+_ALL_PAIRS = 4  # if a kind of record has more owners, not all pairs of them are counted
+_SELDOM = 0.1  # records with at most this share of repeats count as seldom repeated by nature
 
 
 class Kinds(NamedTuple):
@@ -56,7 +56,7 @@ class Kinds(NamedTuple):
         return Kinds(keys // n_owners, keys % n_owners, counts, sizes)
 
     def held(self, times: int) -> IntArray:
-        """(n,) kinds that each owner has so often."""
+        """(n,) number of kinds of records that each owner has this many times."""
         n = len(self.sizes)
         several = self.times > 1
         if times == 1:

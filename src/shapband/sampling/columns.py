@@ -19,8 +19,8 @@ from shapband.sampling.distinct import to_words
 
 Hashes = NDArray[np.uint64]
 
-_SAMPLE = 50_000  # records, over all stocks, from which the kind of a column is found
-_LEAST = 20  # records of every stock in that sample, if it has as many
+_SAMPLE = 50_000  # the kind of a column is found from this many records of all stocks
+_LEAST = 20  # the sample has at least this many records of every stock that is large enough
 # A column of integers, words or dates is like an identifier if nine of ten values within a
 # provider are different; names, ages and codes repeat far more often.
 _NEARLY_UNIQUE = 0.9

@@ -90,17 +90,17 @@ class Design:
 
     @property
     def index(self) -> str:
-        """The index whose values these are, as text: ``Shapley()`` unless another was chosen."""
+        """The index of these values as a string: ``Shapley()`` unless another was chosen."""
         return self.setup.get("index", repr(SHAPLEY))
 
     @property
     def certain(self) -> bool:
-        """Whether all games are equal by design, so that equal values are no luck."""
+        """Whether all games are equal by design, so that equal values are not due to chance."""
         return "certain" in self.setup
 
     @property
     def least_games(self) -> int:
-        """Number of games that tell both moments: one if all are equal, else two."""
+        """Fewest games from which both moments can be estimated: one if all are equal, else two."""
         return 1 if self.certain else 2
 
     @property
@@ -110,7 +110,7 @@ class Design:
 
     @property
     def rates(self) -> FloatArray | None:
-        """(n,) probabilities to take part, if values are averaged over that; else None."""
+        """(n,) probabilities to take part, if values are averaged over who does; else None."""
         if self.participation is None or not self.averaged:
             return None
         return self.participation.rates(self.names)

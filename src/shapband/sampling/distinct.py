@@ -1,7 +1,7 @@
 """How many different records there are behind the draws, and whether they are too few.
 
 A draw with replacement from a small pool, or from a stock that was padded with copies, repeats
-records. It is valued like a draw of as many different records, so the result must tell.
+records. It is valued as if all its records were different, so the result reports repeats.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from shapband._typing import AnyArray, BoolArray, FloatArray, IntArray
 from shapband.checks import printable
 from shapband.records.batch import Batch
 
-_BLOCK = 4096  # rows hashed at once, which fit into the caches
+_BLOCK = 4096  # rows are hashed in blocks that fit into the caches
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two words have the same product
 _HALF = np.uint64(32)
-# More than a third of repeats is told. In real records without copies, such as the wines, equal
-# ones are up to 30 %; a stock that was copied once holds 50 %.
+# Repeats are reported if fewer than two thirds of the records are different. In real data without
+# copies, such as the wines, up to 30 % of the records repeat another; in a stock that was copied
+# once, 50 % do.
 _ENOUGH = 2 / 3
-_LOOKED_AT = 100_000  # records of a stock
-_DIGITS = 6  # of a mean number of records; the others are rounding
-_NAMED = 3  # providers that a text names
+_LOOKED_AT = 100_000  # at most this many records of a stock are compared
+_DIGITS = 6  # decimals of a mean number of records; further ones are rounding
+_NAMED = 3  # a message names at most this many providers
 REMEDY = (
     "they are valued as if all were different: ask for records without copies, or for fewer "
     "than there are different ones"
@@ -48,8 +49,8 @@ def expected_distinct(stock: Batch, draw: int, *, replace: bool) -> float:
     """Mean number of different records in a random draw from a stock.
 
     A record of which the stock of N holds c copies is missing from a draw of b with the probability
-    (1 - c/N)^b, or C(N-c, b) / C(N, b) without replacement. Of a large stock some rows are looked
-    at, evenly spaced, as if the others were like them.
+    (1 - c/N)^b, or C(N-c, b) / C(N, b) without replacement. For a large stock, the number is
+    computed from some evenly spaced rows, as if all rows were like them.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def _copies(batch: Batch) -> IntArray:
 def record_hashes(batch: Batch) -> NDArray[np.uint64]:
     """A hash of every record, the same for equal records of any batch: (n_records,).
 
-    Of a large stock some rows are looked at, evenly spaced.
+    Only some evenly spaced rows of a large stock are hashed.
     """
     if len(batch) > _LOOKED_AT:
         batch = batch.take(np.linspace(0, len(batch) - 1, _LOOKED_AT).astype(np.int64))

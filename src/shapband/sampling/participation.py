@@ -87,9 +87,9 @@ class Participation(ABC):
         """How the providers take part, to follow the description of the draws."""
 
     def settings(self) -> dict[str, Any]:
-        """Return the arguments of the constructor, from which a run makes a class of the library.
+        """Return the constructor's arguments, with which a stored participation is made again.
 
-        Classes of the user's own need none: they are not imported when a run is read.
+        Only the library's classes need them: classes of the user are not imported to read a run.
         """
         return {}
 
@@ -116,7 +116,7 @@ class Participation(ABC):
         ----------
         names : the providers
         n_rounds : number of rounds
-        seed : the rounds are those of the games of a valuation with this seed
+        seed : a valuation with this seed has the same presence in its games
         """
         import pandas as pd
 
@@ -192,7 +192,7 @@ def numbers_of(given: ByName, names: Sequence[str]) -> FloatArray:
 
 
 def plain(given: ByName) -> float | dict[str, float]:
-    """Return a setting as JSON can write it."""
+    """Return a setting in a form that JSON can hold."""
     if isinstance(given, Mapping):
         return {name: float(number) for name, number in given.items()}
     return float(given)

@@ -59,7 +59,7 @@ class Pooled(Sampling):
     replace: bool = True
 
     def __post_init__(self) -> None:
-        check_whole("Pooled: n_pool", self.n_pool, 2, " (one record tells nothing)")
+        check_whole("Pooled: n_pool", self.n_pool, 2, " (one record has no variance)")
         size = check_draw_size("Pooled", "n_boot", self.n_boot)
         object.__setattr__(self, "n_boot", size)
         if not isinstance(self.replace, bool):
@@ -68,8 +68,8 @@ class Pooled(Sampling):
         if not self.replace and most is not None and most > self.n_pool // 2:
             raise InvalidInput(
                 f"Pooled: without replacement n_boot={most} must be at most half of "
-                f"n_pool={self.n_pool}, because larger draws tell too little of other pools: raise "
-                f"n_pool to {2 * most}, or lower n_boot"
+                f"n_pool={self.n_pool}, because larger draws show too little of what other pools "
+                f"would give: raise n_pool to {2 * most}, or lower n_boot"
             )
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class Pooled(Sampling):
         return f"Pooled(n_pool={self.n_pool}, n_boot={self.n_boot}{how})"
 
     def check(self, providers: Sequence[Provider]) -> None:
-        """Check that there is a size for every provider; without replacement, twice the draw."""
+        """Check the draw sizes; without replacement, every pool must hold two draws."""
         if self.replace:
             draw_sizes("Pooled", "n_boot", self.n_boot, providers)
         else:

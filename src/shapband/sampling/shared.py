@@ -27,15 +27,15 @@ from shapband.sampling.coincidences import (
 from shapband.sampling.columns import Hashes, Stocks
 
 _RISK = 1e-4  # accepted probability of any false report, over all pairs and views
-_PARTS = 3  # of the columns; each is compared alone
-_NEAR = (4, 2, 1)  # digits of the spread that near-copies are compared to
-_COARSER = {4: 2, 2: 1, 1: 0}  # digits at which records that are no copies must stay apart
+_PARTS = 3  # the columns are cut into this many parts, and each part is compared alone
+_NEAR = (4, 2, 1)  # near-copies are compared after rounding to these digits of the spread
+_COARSER = {4: 2, 2: 1, 1: 0}  # digits at which records that are not copies must stay apart
 _APART = 1 / 2  # share of different records that must remain at the coarser digits
-_SURE = 0.9  # share that counts as nearly all records
-_MOST = 100  # pairs that are kept, those with the most records first
-_NAMED = 3  # pairs that a text names
-_COMPARED = 200_000  # records from which some kinds of records are left out at random,
-_LEAST = 200  # of which so many remain of a stock of the median size
+_SURE = 0.9  # a share above this counts as nearly all records
+_MOST = 100  # pairs that are kept; the pairs with the most records come first
+_NAMED = 3  # a message names at most this many pairs
+_COMPARED = 200_000  # of more records, some kinds of records are left out at random,
+_LEAST = 200  # but about this many records remain of a stock of the median size
 
 
 class Shared(NamedTuple):
@@ -51,7 +51,7 @@ class Shared(NamedTuple):
     rounded : numbers are equal after rounding to about this many standard deviations; 0 if they
         are equal as they are
     chance : a bound of the number of equal records that independent providers have on average;
-        None for repeats, and in results of older versions, which do not tell who has fewer
+        None for repeats, and in results of older versions, which do not say who has fewer
     """
 
     one: str

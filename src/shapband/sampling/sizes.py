@@ -15,7 +15,7 @@ from shapband.providers import Provider
 from shapband.sources.base import FiniteSource
 
 DrawSize: TypeAlias = int | float | Mapping[str, int]
-_SAME_SIZE = 6  # decimals to which a size is computed, so that 1/3 of 150 records are 50
+_SAME_SIZE = 6  # a size is rounded to this many decimals first, so that 1/3 of 150 records are 50
 
 
 def check_draw_size(owner: str, argument: str, size: object) -> DrawSize:
@@ -120,8 +120,8 @@ def check_pools(
     for provider, drawn in zip(providers, sizes.tolist(), strict=True):
         if n_pool < 2 * drawn:
             raise InvalidInput(
-                f"{owner}: n_pool={n_pool} must hold two draws of every provider, and those of "
-                f"{provider.name!r} have {_asked(argument, size, drawn)}: raise n_pool to "
+                f"{owner}: n_pool={n_pool} must hold two draws of every provider, and a draw of "
+                f"{provider.name!r} has {_asked(argument, size, drawn)}: raise n_pool to "
                 f"{2 * drawn}, or lower {argument}"
             )
 
@@ -136,13 +136,13 @@ def _asked(argument: str, size: DrawSize, drawn: int) -> str:
 
 
 def format_sizes(sizes: IntArray) -> str:
-    """Return sizes as text: "60", or "30 to 90" if providers differ."""
+    """Return sizes as a string: "60", or "30 to 90" if providers differ."""
     low, high = int(sizes.min()), int(sizes.max())
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def format_draws(size: DrawSize, sizes: IntArray) -> str:
-    """Return draws as text: "60 records", or "18 to 60 records (0.3 of each stock)".
+    """Return draws as a string: "60 records", or "18 to 60 records (0.3 of each stock)".
 
     Examples
     --------

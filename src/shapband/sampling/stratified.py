@@ -28,13 +28,13 @@ from shapband.sampling.sizes import format_sizes
 class Stratified(Sampling):
     """Bootstrap draws whose sizes follow the variability of the pools (Algorithm 4).
 
-    The draw sizes differ between providers, so the moments are those of a game with these
-    sizes.
+    The draw sizes differ between providers, so expectation and variance refer to games with
+    these sizes.
 
     Parameters
     ----------
     n_pool : records bought from every provider, once
-    n_boot : records a provider gives to a game on average
+    n_boot : records that a provider gives to a game, averaged over the providers
     alpha : largest draw of a provider, as a fraction of `n_pool`
 
     Examples
@@ -49,7 +49,7 @@ class Stratified(Sampling):
     alpha: Positive
 
     def __post_init__(self) -> None:
-        check_whole("Stratified: n_pool", self.n_pool, 2, " (one record tells nothing)")
+        check_whole("Stratified: n_pool", self.n_pool, 2, " (one record has no variance)")
         average = " (the mean over providers, whose sizes follow their pools; Pooled takes others)"
         check_whole("Stratified: n_boot", self.n_boot, 1, average)
         allocation_bounds(self.n_pool, self.n_boot, self.alpha)

@@ -1,7 +1,7 @@
-"""What the targets of providers tell: those of one class alone, and labels of other names.
+"""Suspicious targets: providers with a single class, and providers with differently named labels.
 
-A class alone teaches a model little. Labels -1 and 1 at one provider and 0 and 1 at all others
-share a label, so that every model is fitted, to three classes.
+A model learns little from a single class. If one provider has the labels -1 and 1 and all others
+have 0 and 1, no model fails, but every model is fitted to three classes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from shapband.records.batch import Batch
 
 
 class OddLabel(NamedTuple):
-    """A label of one provider alone, which may be another name of one that it lacks.
+    """A label that only one provider has; it may be another name for a label of the others.
 
     Attributes
     ----------
     name : the provider
-    own : a label that neither another provider nor a validation row has, as text
-    others : a label that all others and the validation rows have, and this provider has not
+    own : a label that neither another provider nor a validation row has, as a string
+    others : a label that all others and the validation rows have, but not this provider
     """
 
     name: str
@@ -60,7 +60,7 @@ def _all_equal(y: AnyArray) -> bool:
 def odd_labels(
     names: Sequence[str], stocks: Sequence[Batch | None], validated: Iterable[Any] | None
 ) -> tuple[OddLabel, ...]:
-    """Name the providers that have a label of their own instead of one that all others have.
+    """Name the providers that use their own label in place of one that all others use.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ def odd_labels(
 
 
 def format_odd_labels(odd: Sequence[OddLabel]) -> str:
-    """Say who has which label where the others have which; "" for nobody."""
+    """Say which provider has which label in place of which other; "" if there is none."""
     told = [f"{written(one.name)} has {one.own} where the others have {one.others}" for one in odd]
     return f"labels: {', '.join(told)}" if told else ""
 
 
 def _smallest(labels: set[Any]) -> str:
-    """The first of some labels as text; whole numbers without a fraction."""
+    """The first of some labels as a string; integers without a decimal point."""
     first = min(labels, key=lambda label: (isinstance(label, str), label))
     return written(int(first) if isinstance(first, float) and first.is_integer() else first)

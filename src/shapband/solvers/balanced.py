@@ -59,7 +59,7 @@ class BalancedPermutation(Solver):
         )
 
     def for_size(self, n_providers: int) -> BalancedPermutation:
-        """Round `n_iter` up to complete blocks of so many providers."""
+        """Round `n_iter` up to complete blocks of this many providers."""
         return BalancedPermutation(_complete(self.n_iter, n_providers))
 
     def solve(self, games: Games) -> Solution:

@@ -30,7 +30,7 @@ class Solution:
     group_noise : (n_games, n_groups) estimated variance of the solver's own error in the sum of
         every group's values; None without groups
     presence_variance : (n_games, n) variance of the values over who is present, given the draws;
-        None unless `values` are averages over that
+        None unless `values` are averages over who is present
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Solver(ABC):
         )
 
     def for_size(self, n_providers: int) -> Solver:  # noqa: ARG002
-        """Return the solver for games in which so many of the providers take part."""
+        """Return the solver for games in which this many of the providers take part."""
         return self
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""How much of one surrogate and how much of another: by how well they predict other folds.
+"""Shares of two surrogates in their blend, by how well they predict other folds.
 
 A share is needed for each fold, and it must not depend on the values of that fold: they correct the
 blend. So the surrogates are fitted without two folds, one of which is predicted to find the share
@@ -14,9 +14,9 @@ import numpy as np
 
 from shapband._typing import BoolArray, FloatArray, IntArray
 
-FOLDS_APART = 3  # two folds that are left out together
+FOLDS_APART = 3  # distance of two folds that are left out together
 
-Residuals = Callable[[BoolArray], FloatArray]  # of all rows, from a fit without some of them
+Residuals = Callable[[BoolArray], FloatArray]  # residuals of all rows, from a fit without some
 
 
 def shares(

@@ -17,7 +17,7 @@ from shapband.utilities.base import Utility
 # between games in the benchmarks, so that more games lower an error more than more evaluations
 # would. With 20 it was 0.1 to 10 %: better if games cost records, or if evaluations cost nothing.
 _FEW, _MORE = 10, 20
-_PERMUTATIONS = 200
+_PERMUTATIONS = 200  # per game, for groups that have too many coalitions for `Exact`
 _ALL = "enumerating all coalitions costs no more than sampling"
 
 

@@ -1,8 +1,8 @@
 """A surrogate for few evaluations: slopes that drift with the size of a coalition.
 
 The value of a coalition S of s members is c_s + Σ a_i(s) over its members i, plus noise. The levels
-c_s and the slopes a_i(s) are random functions of the size with a mean of zero, and those of two
-sizes are the more alike the nearer the sizes are: their correlation is exp(-|s - t| / reach). The
+c_s and the slopes a_i(s) are random functions of the size with a mean of zero. The nearer two sizes
+s and t are, the more alike are their slopes: the correlation is exp(-|s - t| / reach). The
 surrogate is the most likely function given the values. In contrast to a learning curve, no slope is
 estimated from few values alone, because what is not known stays near zero; and a provider that
 matters only in large coalitions, such as one with a veto, does not have a slope in small ones.
@@ -18,12 +18,12 @@ import numpy as np
 from shapband import kernels
 from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
 
-# Variances of what is to be explained over that of the noise: of levels, and of the sum of all
-# members' slopes in half of the providers. With 4 for the levels, errors were up to 6 % larger,
-# with 0.5 and 8 for the slopes up to 21 and 11 % in voting games.
+# Prior variances relative to the noise: of the levels, and of the sum of all members' slopes in a
+# coalition of half of the providers. With 4 for the levels, errors were up to 6 % larger; with 0.5
+# and 8 for the slopes, they were up to 21 and 11 % larger in voting games.
 _LEVELS, _SLOPES = 2.0, 2.0
-_LEVEL_REACH, _SLOPE_REACH = 0.3, 0.5  # shares of the providers
-_TOLERANCE = 1e-3  # squares of what is left of the equations, relative to those of the values
+_LEVEL_REACH, _SLOPE_REACH = 0.3, 0.5  # reach of both, as a share of the number of providers
+_TOLERANCE = 1e-3  # squared residual of the equations, relative to the squared values, to stop at
 
 
 class Drift:

@@ -18,7 +18,7 @@ from shapband.solvers.base import Solution, Solver
 from shapband.solvers.owen import count_coalitions, inner_games, needed_coalitions
 from shapband.solvers.presence import average_over_presence
 
-MAX_PROVIDERS = 20
+MAX_PROVIDERS = 20  # they have 1,048,575 coalitions, and every further provider doubles them
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Exact(Solver):
         if n_providers > MAX_PROVIDERS:
             needed = f"{2**n_providers - 1:,}" if n_providers <= 64 else f"2**{n_providers} - 1"
             raise InvalidInput(
-                f"Exact: {n_providers} providers have {needed} coalitions a game, "
+                f"Exact: {n_providers} providers have {needed} coalitions per game, "
                 f"too many to evaluate (the limit is {MAX_PROVIDERS} providers): use "
                 "Strata, BalancedPermutation or Permutation"
             )
@@ -51,8 +51,8 @@ class Exact(Solver):
         if needed >= 2**MAX_PROVIDERS:
             raise InvalidInput(
                 f"Exact: {len(sizes)} players, the largest a group of {max(sizes)} providers, have "
-                f"at least 2**{needed.bit_length() - 1} coalitions a game that matter, too many to "
-                f"evaluate (the limit is {2**MAX_PROVIDERS - 1:,}): use Permutation"
+                f"at least 2**{needed.bit_length() - 1} coalitions per game that matter, too many "
+                f"to evaluate (the limit is {2**MAX_PROVIDERS - 1:,}): use Permutation"
             )
 
     def solve(self, games: Games) -> Solution:

@@ -21,18 +21,19 @@ from numpy.typing import NDArray
 from shapband import kernels
 from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
 
-# Of fewer providers so large a share of the coalitions is seen that those left out differ from
-# those that are fitted; more have no mask of 64 bits.
+# With fewer providers, so many of the coalitions are fitted that the few left out are not like
+# them; more providers do not fit into a mask of 64 bits.
 FEWEST_PROVIDERS, MOST_PROVIDERS = 8, 64
-MOST_EVALUATIONS = 10_000  # predictions for more would often take longer than their evaluation
-_PART = 750  # coalitions of a regression, whose time grows with their cube
-_MOST_PARTS = 3  # regressions whose mean is the surrogate
-# Coalitions of the regression that decides: at least so many, and so many times the cube root of
-# all, so that its time is a part of that of the evaluations.
+MOST_EVALUATIONS = 10_000  # predicting more coalitions often takes longer than evaluating them
+_PART = 750  # coalitions in one regression; its time grows with the cube of their number
+_MOST_PARTS = 3  # the surrogate is the mean of at most this many regressions
+# Coalitions of the regression that decides whether the surrogate is used: at least the first
+# number, and the second times the cube root of all, so that it takes a share of the evaluations'
+# time.
 _LEAST_TRIAL, _TRIAL = 400, 25.0
-_TESTED = 1000  # coalitions that it is tested on
-_WORTH = 0.8  # squared residuals that are left, at most, for the surrogate to be worth its time
-_NOISE = 0.03  # added to the diagonal of the kernel
+_TESTED = 1000  # that regression is tested on at most this many coalitions
+_WORTH = 0.8  # the surrogate is used if at most this share of the squared residuals is left
+_NOISE = 0.03  # noise variance that is added to the diagonal of the kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ class Overlap:
         self._by_size = np.argsort(explained.sizes, kind="stable")
 
     def is_worth_it(self, weights: FloatArray) -> bool:
-        """Try one regression on coalitions of the first fold; `weights` are those of squares."""
+        """Try one regression on coalitions of the first fold; `weights` are for the squares."""
         folds = self._explained.folds[self._by_size]
         size = max(_LEAST_TRIAL, round(_TRIAL * len(folds) ** (1 / 3)))
         tested = _evenly(self._by_size[folds == 0], _TESTED)

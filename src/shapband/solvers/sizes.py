@@ -12,14 +12,14 @@ from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.coalitions import set_marks
 from shapband.indices import Index
 
-_FEWEST_PAIRS, _MOST_PAIRS = 2, 8  # of complements in the pilot of each size
-_SMOOTHED = 16  # residuals that a spread is estimated from
-_LEAST_SPREAD = 1e-6  # of the largest: a size whose pilot has equal values is not sure to be so
-# Least ratio of the variances of two sizes when evaluations are divided. With 0.01 errors with wine
-# were up to 20 % larger; with 0.0001 so were those of games that two of ten providers decide.
+_FEWEST_PAIRS, _MOST_PAIRS = 2, 8  # pairs of complements in the pilot of each size
+_SMOOTHED = 16  # a spread is estimated from about this many residuals
+_LEAST_SPREAD = 1e-6  # least spread over the largest: equal values in a pilot do not prove 0
+# Least ratio of the variances of two sizes when evaluations are divided. With 0.01, errors with
+# wine were up to 20 % larger; with 0.0001, errors in games that two of ten providers decide were.
 _LEAST_RATIO = 1e-3
-_ROUNDING = 1e-9  # spread, relative to the values, that is only rounding
-_COUNTED = 30  # larger sizes have more coalitions than can be evaluated
+_ROUNDING = 1e-9  # a smaller spread, relative to the values, is only rounding
+_COUNTED = 30  # coalitions of larger sizes are not counted, because not all can be evaluated
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Sample:
 
     Attributes
     ----------
-    rows : (n_rows, n) the coalitions; those of the pilot come first
+    rows : (n_rows, n) the coalitions; the coalitions of the pilot come first
     sizes : (n_rows,) their sizes
     mates : (n_rows,) the row of the complement if it was drawn with it, else the row itself
     units : (n_rows,) running number of a draw within its size, one for both of a pair
@@ -53,7 +53,7 @@ class Spreads:
     ----------
     variances : (n + 1,) mean square of the residuals of each size; 1 for sizes 0 and n
     paired : (n // 2,) mean square of what pairs of complements of sizes 1, 2, .. add to the
-        values, over that of independent residuals with a variance of 1
+        values, relative to independent residuals with a variance of 1
     """
 
     variances: FloatArray
@@ -67,7 +67,7 @@ class Sizes:
     ----------
     enumerated : (2n + 1, n) all coalitions of sizes 1 and n - 1, and of all providers
     joins, leaves : (n + 1,) number of coalitions of each size × the weight of v(S) in the value
-        of a member, and that of -v(S) in the value of the others
+        of a member, and × the weight of -v(S) in the value of the others
     capacities : (n + 1,) number of coalitions of each size
     few : whether the pilot has no more than the fewest pairs of each size
     weights : (n + 1,) mean square, times n, of the weights of a coalition's value in the values
@@ -130,7 +130,7 @@ class Sizes:
         return Spreads(variances, self._from_neighbours(np.concatenate(terms)[:, None])[:, 0])
 
     def _paired_terms(self, pairs: FloatArray, sizes: IntArray) -> FloatArray:
-        """Mean square of what pairs of complements add to the values, over that of residuals of 1.
+        """Mean square of what pairs of complements add to the values, relative to residuals of 1.
 
         Parameters
         ----------
@@ -196,8 +196,8 @@ class Sizes:
     def expected_variances(self, enumerated: FloatArray) -> FloatArray:
         """Variance of the values of each size, up to a factor: (n + 1,).
 
-        It is a power of the size, like that of learning curves, through the variances of the values
-        of one provider and of all but one.
+        It is a power of the size, as for learning curves, through the variances of the values of
+        one provider and of all but one.
 
         Parameters
         ----------

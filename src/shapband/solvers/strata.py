@@ -25,10 +25,11 @@ from shapband.solvers.overlap import (
 )
 from shapband.solvers.sizes import Sample, Sizes
 
-# Left out of the fits in turn. With few evaluations a curve that is fitted to half of them says
-# nothing about one that is fitted to most; the pilot then has no more than two pairs of a size.
+# Numbers of folds, which are left out of the fits in turn. With few evaluations (a pilot of two
+# pairs per size) more folds are used, because a curve fitted to half of the coalitions says nothing
+# about a curve fitted to most of them.
 _FOLDS, _FOLDS_OF_FEW, _FOLDS_OF_PILOT = 4, 8, 2
-_UNIQUE = 1e-6  # ridge of the pilot, over the squared range of the values: makes the fit unique
+_UNIQUE = 1e-6  # ridge of the pilot's fit, relative to 1 / range², which makes the fit unique
 # Smallest spread of a size in the fit, relative to the range of the values. A pilot of 4 to 16
 # equal values does not show that all coalitions of a size are worth the same. Without this bound
 # such a size would weigh 1e18 times as much as the others, and slopes that fit it alone would be
@@ -36,16 +37,16 @@ _UNIQUE = 1e-6  # ridge of the pilot, over the squared range of the values: make
 # are spread over the whole range. With 0.1 errors in voting games with 20 evaluations per provider
 # were up to 18 % larger.
 _LEAST_SPREAD = 0.01
-_ROUNDING = 1e-14  # share of the variance of the values that is left by rounding alone
+_ROUNDING = 1e-14  # rounding alone leaves this share of the variance of the values
 # How exactly the surrogate is fitted, in variances of a value in the pilot, of a residual later.
 _PILOT_TOLERANCE, _TOLERANCE = 1e-8, 1e-5
-_TRIAL_TOLERANCE = 1e-3  # and if it is only compared with the other surrogate
-_MOSTLY = 0.99  # a size of which more is unseen is as good as infinite
+_TRIAL_TOLERANCE = 1e-3  # the same for a fit that is only compared with the other surrogate
+_MOSTLY = 0.99  # a size is treated as infinite if more than this share of it is unseen
 
 
 @dataclass(frozen=True)
 class Strata(Solver):
-    """At most `n_evaluations` coalitions a game, sampled size by size.
+    """At most `n_evaluations` coalitions per game, sampled size by size.
 
     A value is a sum over the sizes s of mean differences between coalitions with and without the
     provider. All coalitions of one provider and of all but one are evaluated. The others are

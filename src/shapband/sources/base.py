@@ -24,11 +24,11 @@ Records: TypeAlias = Batch | tuple[Any, Any]
 
 
 class UnusableAnswer(InvalidInput):
-    """What a source of the library was given by a function or distribution cannot be used.
+    """A function or distribution gave the library's source an answer that cannot be used.
 
     Attributes
     ----------
-    answer : what was given
+    answer : the answer
     """
 
     def __init__(self, message: str, answer: object) -> None:

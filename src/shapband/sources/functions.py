@@ -23,7 +23,7 @@ class FunctionSource(GenerativeSource):
     draw : ``draw(size, rng) -> (X, y)``; all its randomness must come from the generator `rng`,
         so that a seed gives the same records again
     waits : whether the function waits for something outside this process, such as a network;
-        if so, it is called from a thread, in parallel with those of other providers
+        if so, it is called from a thread, in parallel with other providers' functions
     concurrent : calls at the same time, if it waits
     version : changes with the records that the function draws from, such as the name of a snapshot;
         runs refuse to mix two versions. None if it is not known

@@ -14,7 +14,7 @@ from shapband.testing.rules import accepts, check_repr, during, require
 
 _GAMES = 2_000
 _CHUNK = 7
-_ERRORS = 5.0  # standard errors; by chance one of 1.7 million providers is further away
+_ERRORS = 5.0  # allowed standard errors; by chance 1 of 1.7 million providers is further away
 
 
 def check_participation(
@@ -93,8 +93,8 @@ def _check_rates(
         f"{sorted(found)} were, and received {sorted(counts)}",
     )
     # The variance of the mean of a chain with correlations r, r^2, ... is (1 + r) / (1 - r) times
-    # that of independent games. A recorded presence is not random: its mean may differ from the
-    # rate by a part of one round.
+    # the variance for independent games. A recorded presence is not random: its mean may differ
+    # from the rate by a part of one round.
     chain = (1 + kept) / np.maximum(1 - kept, 1e-9)
     error = np.sqrt(rates * (1 - rates) * chain / _GAMES)
     away = np.abs(present.mean(axis=0) - rates)

@@ -54,7 +54,7 @@ def check_repr(thing: object) -> None:
     """Check that runs can store the `repr` of an object and compare it when they are resumed."""
     require(
         " at 0x" not in repr(thing) and "\n" not in repr(thing),
-        f"{type(thing).__name__} must have a repr of one line that tells its parameters, because "
+        f"{type(thing).__name__} must have a repr of one line that shows its parameters, because "
         f"runs store it; received {one_line(repr(thing))}: make it a dataclass",
     )
 
@@ -65,5 +65,5 @@ def same(one: Batch, other: Batch) -> bool:
         return False
     if not one.is_frame:
         return np.array_equal(one.X, other.X)
-    # Compare as text, because missing values are not equal to themselves.
+    # Compare as strings, because missing values are not equal to themselves.
     return repr(as_frame(one.X).rows()) == repr(as_frame(other.X).rows())

@@ -178,7 +178,7 @@ def _airport(costs: FloatArray) -> TableUtility:
 
 
 def _by_definition(table: FloatArray, index: Index) -> FloatArray:
-    """Values of a game: the mean marginal contribution to coalitions of each size, weighed."""
+    """Values of a game: weighted means of the marginal contributions to coalitions of each size."""
     n = len(table).bit_length() - 1
     coalitions = np.arange(len(table))
     sizes, weights = np.bitwise_count(coalitions), index.size_weights(n)

@@ -34,7 +34,7 @@ def check_source(source: Source) -> None:
     >>> sb.testing.check_source(sb.ArraySource([[1.0], [2.0], [3.0]], [0.0, 1.0, 2.0]))
     """
     name = type(source).__name__
-    with during(f"{name} must tell what it is before it is asked"):
+    with during(f"{name} must have valid attributes before it is asked"):
         checked = check_providers([Provider(name, source)])[0][0].source
         fingerprint(source)
     if isinstance(source, FiniteSource):

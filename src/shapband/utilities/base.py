@@ -302,7 +302,7 @@ def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArr
 
 
 def validation_facts(rows: Batch) -> str:
-    """Return the number of validation rows and features as text, for a `repr`."""
+    """Return the number of validation rows and features as a string, for a `repr`."""
     return f"{len(rows)} validation rows, {rows.schema.n_features} features"
 
 

@@ -30,7 +30,7 @@ class GaussianNBUtility(ClassSumsUtility):
     Parameters
     ----------
     X_val : (n_rows, n_features) validation rows
-    y_val : (n_rows,) validation labels: whole numbers or texts
+    y_val : (n_rows,) validation labels: integers or strings
     score : "accuracy", "neg_log_loss", "neg_brier_score" or, if `y_val` has two labels, "roc_auc":
         the scorers of scikit-learn
     var_smoothing : part of the largest variance of a feature, over all records of a coalition, that
@@ -93,7 +93,7 @@ class GaussianNBUtility(ClassSumsUtility):
 
 
 def _units(scale: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Squared units (d,) of the features, in that of the largest.
+    """Squared units (d,) of the features, relative to the largest.
 
     Only ratios of variances matter, and a power of two changes no bit of them.
     """

@@ -27,7 +27,7 @@ from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.magnitudes import check_distances, standard_units
 from shapband.utilities.scores import Empty, check_empty
 
-_AT_ONCE = 4  # features that kernels read together
+_AT_ONCE = 4  # kernels read this many features together
 _TOO_FAR = (
     "its records are so far from the validation rows, in units of their deviations, that sums of "
     "squares overflow: check the units of the features"

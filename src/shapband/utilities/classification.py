@@ -36,7 +36,7 @@ def check_class_score(score: str, labels: AnyArray, owner: str) -> int:
 def baseline_score(codes: IntArray, score: str) -> float:
     """Return the score of a model that predicts the class frequencies of the validation rows.
 
-    It is that of scikit-learn's `DummyClassifier`.
+    The model is scikit-learn's `DummyClassifier`.
 
     Examples
     --------

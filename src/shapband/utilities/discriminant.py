@@ -34,7 +34,7 @@ class LDAUtility(ClassSumsUtility):
     Parameters
     ----------
     X_val : (n_rows, n_features) validation rows
-    y_val : (n_rows,) validation labels: whole numbers or texts
+    y_val : (n_rows,) validation labels: integers or strings
     score : "accuracy", "neg_log_loss", "neg_brier_score" or, if `y_val` has two labels, "roc_auc":
         the scorers of scikit-learn
     empty : value of the empty coalition: a number, or "baseline", the default, for the score of a

@@ -28,7 +28,7 @@ class Embedding:
     ----------
     transformer : has a method ``transform(X)`` that gives each row a row of numbers, whatever the
         other rows are; None for the features themselves
-    owner : begins the messages of errors
+    owner : name of the utility, with which error messages begin
     """
 
     _counters = ("_known",)  # not in fingerprints

@@ -30,7 +30,7 @@ from shapband.utilities.models import is_plain, names_columns, takes_all_columns
 from shapband.utilities.randomness import check_states, unset_states, with_states
 
 Scorer = Callable[[Any, Any, Any], float]
-_OUTSIDE = Seeds(0)  # streams of models that are fitted outside of a valuation
+_OUTSIDE = Seeds(0)  # random streams for models that are fitted outside of a valuation
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +81,8 @@ class EstimatorUtility(RecordsUtility):
     A `random_state` that is None, in the estimator or in a model or splitter inside it, is set from
     the seed of the valuation: anew in every game, and to the same number for all coalitions of a
     game. The variance across games then includes the randomness of training, and
-    `Valuation.setup` says so. An integer is the same in every game. Outside of a valuation the
-    numbers are those of game 0 and seed 0.
+    `Valuation.setup` says so. An integer is the same in every game. Outside of a valuation, models
+    get the numbers of game 0 with seed 0.
 
     Examples
     --------
@@ -202,7 +202,7 @@ class EstimatorUtility(RecordsUtility):
         from sklearn import config_context
 
         # Finite records may become infinite inside a pipeline, so scikit-learn must still look.
-        # Parameters are those of the first fit, so they need no second check.
+        # Parameters are the same as in the first fit, so they need no second check.
         skipped = {"skip_parameter_validation": True} if self._parameters_checked else {}
         with warnings.catch_warnings(record=True) as caught, config_context(**skipped):
             fitted = self._unfitted().fit(batch.X, batch.y)
@@ -289,7 +289,7 @@ class EstimatorUtility(RecordsUtility):
 
 
 def _described(unset: Sequence[str]) -> str:
-    """Say what became of each `random_state` that is not set; empty if all are."""
+    """Say how each unset `random_state` was set; empty if none is unset."""
     if not unset:
         return ""
     return (

@@ -12,7 +12,7 @@ from shapband.providers import Provider
 from shapband.records.batch import Batch
 from shapband.utilities.kinds import differences, lone_labels, not_numbers
 
-_MOST_LEFT_OUT = 32  # providers that are left out one by one, a fit for each
+_MOST_LEFT_OUT = 32  # at most this many providers are left out one by one; each takes a fit
 
 
 def found_fault(
@@ -50,7 +50,7 @@ def found_fault(
 
 
 def _other_types(batch: Batch, rows: Batch) -> str:
-    """Name the first column whose type is not the one of the validation rows."""
+    """Name the first column whose type differs from its type in the validation rows."""
     if not (batch.is_frame and rows.is_frame):
         return ""
     types = dict(zip(*rows.layout, strict=True))
@@ -62,7 +62,7 @@ def _other_types(batch: Batch, rows: Batch) -> str:
 
 
 def warn_of_lone_labels(providers: Sequence[Provider], labels: AnyArray) -> None:
-    """Warn of providers in memory none of whose labels anybody else has."""
+    """Warn about providers in memory whose labels nobody else has."""
     for name, label in lone_labels(providers, labels.tolist()).items():
         warnings.warn(
             f"provider {name!r}: neither y_val nor another provider has any of its labels, such as "

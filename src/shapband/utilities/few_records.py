@@ -16,10 +16,10 @@ from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.utilities.base import GameSummaries
 from shapband.utilities.gram import Centre
 
-# The compiled fit has errors of 1e-16 times these ratios; beyond them coalitions are solved in 32
-# digits.
-_UNITS = 1e7  # largest spread of a feature over the smallest, in own units
-_OFFSET = 1e4  # distance of a feature from its validation mean over its spread
+# The compiled fit has errors of 1e-16 times these ratios. If a ratio is larger than here, a
+# coalition is solved in 32 digits.
+_UNITS = 1e7  # largest spread of a feature / smallest spread of a feature, in their own units
+_OFFSET = 1e4  # distance of a feature from its validation mean / spread of the feature
 
 
 def holds_records(games: GameSummaries) -> bool:
@@ -75,7 +75,7 @@ def few_records_mse(
 
 
 def _alike(records: FloatArray, centre: Centre) -> bool:
-    """Whether features vary on similar scales, near the validation rows, or not at all."""
+    """Whether all features that vary have similar scales and lie near the validation rows."""
     X = records[:, :-1]
     spread = np.ptp(X, axis=0)
     varies = spread > 0

@@ -162,7 +162,7 @@ class Form(NamedTuple):
     Attributes
     ----------
     A, b, c : moments of the validation rows, A packed
-    penalty : summary that ridge regression adds to that of a coalition
+    penalty : summary that ridge regression adds to the summary of a coalition
     measure : the error that scores measure errors by
     """
 

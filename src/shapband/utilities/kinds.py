@@ -41,7 +41,7 @@ _found: WeakKeyDictionary[Batch, dict[str, Found]] = WeakKeyDictionary()
 
 
 def kinds_of(batch: Batch) -> dict[str, Found]:
-    """Kinds of values in the targets and in each column, looked for once in every batch.
+    """Kinds of values in the targets and in each column, found once for every batch.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def differences(batch: Batch, rows: Batch) -> Iterator[tuple[str, str]]:
         other = [kind for kind in found if kind not in known]
         if known and other:
             told, own = _described({kind: found[kind] for kind in other}), _described(known)
-            yield where, f"{where} hold{_s(where)} {told}, but those of the validation rows {own}"
+            yield where, f"{where} hold{_s(where)} {told}, but in the validation rows {own}"
 
 
 def not_numbers(rows: Batch) -> str:
@@ -96,11 +96,10 @@ def not_numbers(rows: Batch) -> str:
 
 
 def lone_labels(providers: Sequence[Provider], labels: Iterable[Any]) -> dict[str, Any]:
-    """Find the providers in memory none of whose labels anybody else or the validation rows have.
+    """Find the providers in memory that share no label with the others and the validation rows.
 
-    The result has one of the labels of each of them.
-
-    A label that one provider alone has is in order, if that provider has other labels too.
+    The result maps each such provider to one of its labels. A provider that has a label of its own
+    besides common labels is not among them.
     """
     own = {
         provider.name: set(np.asarray(provider.source.records.y).tolist())

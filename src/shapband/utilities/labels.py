@@ -1,4 +1,4 @@
-"""Labels of records as numbers: whole numbers, or texts."""
+"""Labels of records, which are integers or strings, as numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shapband.errors import InvalidInput
 
 
 def check_labels(y_val: AnyArray, owner: str) -> AnyArray:
-    """Return the sorted labels of the validation rows: whole numbers, or texts."""
+    """Return the sorted labels of the validation rows: integers, or strings."""
     return np.unique(_plain_labels(y_val, f"{owner}: y_val"))
 
 
@@ -39,8 +39,8 @@ def label_codes(y: AnyArray, labels: AnyArray) -> FloatArray:
 def ordered_codes(y: AnyArray, labels: AnyArray) -> FloatArray:
     """Return codes in the order of the labels, for models that depend on this order.
 
-    Numbers are their own codes, whether they occur in the validation rows or not. Texts are their
-    places in the sorted labels of the validation rows, and must occur there.
+    Numbers are their own codes, whether they occur in the validation rows or not. The code of a
+    string is its place in the sorted labels of the validation rows, where it must occur.
 
     Examples
     --------
@@ -74,22 +74,22 @@ def _places(plain: AnyArray, labels: AnyArray) -> tuple[FloatArray, NDArray[np.b
 
 
 def _of_one_kind(y: AnyArray, labels: AnyArray) -> AnyArray:
-    """Check that labels are numbers if those of the validation rows are, or else texts."""
+    """Check that labels are numbers, or strings, like the labels of the validation rows."""
     plain = _plain_labels(y, "the labels")
     if plain.dtype.kind != labels.dtype.kind:
-        kinds = ("texts", "numbers") if labels.dtype.kind == "f" else ("numbers", "texts")
-        raise InvalidInput(f"the labels are {kinds[0]}, but those of y_val are {kinds[1]}")
+        kinds = ("strings", "numbers") if labels.dtype.kind == "f" else ("numbers", "strings")
+        raise InvalidInput(f"the labels are {kinds[0]}, but the labels in y_val are {kinds[1]}")
     return plain
 
 
 def _plain_labels(y: AnyArray, what: str) -> AnyArray:
-    """Return numbers as floats, and other labels as texts; 0.0 and -0.0 are one label, 0.0."""
+    """Return numbers as floats, and other labels as strings; 0.0 and -0.0 are one label, 0.0."""
     if y.dtype.kind not in "iubf":
         return y.astype(str)
     numbers: FloatArray = y.astype(np.float64, copy=False)
     if (numbers != np.round(numbers)).any():
         raise InvalidInput(
-            f"{what} must be whole numbers or texts; received "
+            f"{what} must be integers or strings; received "
             f"{float(numbers[numbers != np.round(numbers)][0])!r}: a classifier does not predict "
             "quantities"
         )

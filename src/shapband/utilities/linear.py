@@ -57,13 +57,14 @@ from shapband.utilities.scores import (
     variance_of,
 )
 
-# Eigenvalues of correlations, relative to the largest and to 1, below which features count as
-# dependent: with more records than features, and with fewer, where records are often dependent.
+# Features count as dependent if an eigenvalue of their correlations, relative to the largest and to
+# 1, is below this. The first number is for more records than features, the second for fewer
+# records, which are often dependent.
 DEPENDENT = np.array([1e-10, 1e-20])
 _UNDECIDED = (
     "its features depend on each other so nearly, or in units so far apart, that rounding errors "
-    "decide the fit, or squares of its numbers are no floats: pass the features in other units, or "
-    "leave out those that depend on others"
+    "decide the fit, or squares of its numbers are outside the range of floats: pass the features "
+    "in other units, or leave out features that depend on others"
 )
 
 
@@ -194,7 +195,7 @@ class LinearUtility(MergeableUtility):
     def summarise_games(self, draws: Sequence[Draws]) -> GameSummaries:
         """Return the summaries of consecutive games.
 
-        They are `GramGames`, or nested lists if those of some providers are records.
+        They are `GramGames`, or nested lists if the summaries of some providers are records.
         """
         features = [self._embed.features(drawn.batch) for drawn in draws]
         if not any(self._keeps(drawn.choice.size) for drawn in draws):

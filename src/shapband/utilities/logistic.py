@@ -33,7 +33,7 @@ from shapband.utilities.scores import Empty, check_empty
 
 _OWNER = "LogisticUtility"
 _UNCERTAIN = (
-    "the penalty is so weak beside the features that rounding errors decide the fit: rescale the "
+    "the penalty is so weak, relative to the features, that rounding decides the fit: rescale the "
     "features, for example with embed=StandardScaler().fit(X_val), or pass a smaller C"
 )
 _LANES = 8  # records are stored in vectors of this many
@@ -53,7 +53,7 @@ class LogisticUtility(Utility):
     Parameters
     ----------
     X_val : (n_rows, n_features) validation rows
-    y_val : (n_rows,) validation labels: whole numbers or texts
+    y_val : (n_rows,) validation labels: integers or strings
     C : inverse strength of the penalty, as in scikit-learn
     score : "accuracy", "neg_log_loss", "neg_brier_score" or, if `y_val` has two labels, "roc_auc":
         the scorers of scikit-learn

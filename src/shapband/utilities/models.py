@@ -70,7 +70,7 @@ def takes_all_columns(model: Any) -> bool:
 
 
 def _parts(thing: Any) -> Iterator[Any]:
-    """A model, its parameters, and those of the models inside."""
+    """A model, its parameters, and the parameters of the models inside it."""
     yield thing
     if isinstance(thing, list | tuple):
         for part in thing:

@@ -43,7 +43,7 @@ class NeighborUtility(MergeableUtility):
     at equal distance are ordered by their target, smallest first, which makes the result
     independent of the order of records and providers. Where many records are at equal distance, as
     with features of few possible values, predictions of quantities are therefore too low, and R² is
-    below that of scikit-learn, which takes records by their order. Coalitions with fewer than k
+    lower than in scikit-learn, which takes records by their order. Coalitions with fewer than k
     records use all they have. The time grows with k, also beyond the size of a draw. Differences
     between features that are below 1e-154 of the largest number in `X_val` count as 0, because
     their squares vanish; features beyond 1e151 of it are refused.

@@ -1,8 +1,8 @@
 """The `random_state` of models: which are unset, and how they are set from the seed of a game.
 
 A model of scikit-learn with ``random_state=None`` draws from NumPy's global generator, so its
-values would differ from call to call. Here every unset `random_state` is found, also those of
-models and of cross-validation splitters inside a model, and set from the random stream of the game.
+values would differ from call to call. This module finds every unset `random_state`, also in models
+and cross-validation splitters inside a model, and sets it from the random stream of the game.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from shapband.errors import InvalidInput
 from shapband.seeds import Seeds
 
-_PURPOSE = "model"  # of the random streams that set models
-_BITS = 31  # of a `random_state`; scikit-learn takes 32, some packages with its interface 31
+_PURPOSE = "model"  # names the random streams from which a `random_state` is set
+_BITS = 31  # length of a `random_state`; some packages take only 31 bits, scikit-learn 32
 
 _STATEFUL = (np.random.RandomState, np.random.Generator, np.random.BitGenerator, ModuleType)
 
@@ -42,7 +42,7 @@ _USED_IF: dict[str, Callable[[dict[str, Any]], bool]] = {
 
 @dataclass(frozen=True)
 class _RandomPart:
-    """A model or a splitter inside a model, with its `random_state` and its place there."""
+    """A model or splitter inside a model, with its `random_state` and the path to it."""
 
     thing: Any
     state: Any

@@ -19,14 +19,14 @@ from shapband.utilities.neighbors import NeighborUtility
 from shapband.utilities.rules import Match, match
 from shapband.utilities.scores import Empty
 
-_ROUNDING = 1e-8  # largest difference of two ways to compute the same model
+_ROUNDING = 1e-8  # two computations of the same model may differ by this much
 # Largest mean difference from a model that stops before its optimum. scikit-learn's logistic
 # regressions at the default tolerance differ by 1e-5 to 7e-4 at most if features have similar
-# scales, those that stop much too early by 1e-3 to 2. The mean is used, because accuracy changes by
-# whole validation rows, and a row on the border says nothing about a model.
+# scales; regressions that stop much too early differ by 1e-3 to 2. The mean is used, because
+# accuracy changes by whole validation rows, and a row on the border says nothing about a model.
 _TOLERANCE = 1e-3
-_MOST_RECORDS = 500  # of a made-up draw
-_NOISE = 0.1  # of made-up records, in standard deviations of a feature
+_MOST_RECORDS = 500  # a made-up draw has at most this many records
+_NOISE = 0.1  # noise of made-up records, in standard deviations of a feature
 _COALITIONS = (0b001, 0b010, 0b100, 0b011, 0b111)
 _MADE_UP = f"{3 * len(_COALITIONS)} made-up coalitions"  # three sizes of draws
 
@@ -44,8 +44,8 @@ def utility_for(
     Some estimators have a compiled utility, which is hundreds of times faster than to fit the
     estimator to every coalition: `LinearRegression` and `Ridge`, `LogisticRegression`,
     `GaussianNB`, `LinearDiscriminantAnalysis`, and nearest neighbours by Euclidean distance. It is
-    chosen if it knows all settings of the estimator, and if its values agree with those of the
-    estimator as it is given on 15 coalitions of records made up from the validation rows: to 1e-8,
+    chosen if it supports all settings of the estimator, and if its values agree with values of the
+    estimator itself on 15 coalitions of records made up from the validation rows: to 1e-8,
     or for `LogisticRegression`, which stops before its optimum, to 1e-3 on average. Otherwise the
     result is an `EstimatorUtility`. The attribute `chosen` of the result says why, with the largest
     difference, and so does a printed valuation.
@@ -103,7 +103,7 @@ def _compiled(
         compiled = make(X_val, y_val, **found.options, empty=empty)
     except InvalidInput as cause:
         return None, one_line(cause)
-    # Another utility, because the first one remembers of which warnings it has told.
+    # Make another utility, because the first one issues each warning only once.
     fitted = EstimatorUtility(general.estimator, X_val, y_val, score, empty=general.empty)
     try:
         # Noise would make classes overlap that the validation rows separate, and there models that
@@ -155,7 +155,7 @@ def _differences(compiled: Utility, fitted: EstimatorUtility, noise: float = _NO
 
 
 def _sizes(n_features: int) -> list[int]:
-    """Records of made-up draws: hardly more than a model has coefficients, and many."""
+    """Records of made-up draws: from a few more than a model has coefficients, to many."""
     sizes = (n_features + 20, 2 * n_features + 50, 4 * n_features + 200)
     return [min(size, _MOST_RECORDS) for size in sizes]
 

@@ -1,6 +1,6 @@
 """Which compiled utility computes the same as a scikit-learn model: one rule for each class.
 
-A rule looks at the parameters of a model. It returns a `Match`, or says in a text why there is
+A rule looks at the parameters of a model. It returns a `Match`, or a string that says why there is
 none. Parameters that change only the speed of a model are not looked at.
 """
 

@@ -20,7 +20,7 @@ from shapband.estimate.joint import Statistic, two_sided_p
 from shapband.valuation.text import REASONS
 from shapband.valuation.valuation import Valuation
 
-LEVEL = 0.95
+LEVEL = 0.95  # a difference is beyond chance if its adjusted p-value is below 1 - LEVEL
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +66,10 @@ def compare(first: Valuation, second: Valuation) -> Comparison:
     """Compare the expectations of the providers that both valuations have.
 
     Valuations with the same seed and the same sampling are compared game by game, over as many
-    games as the shorter one has: both chose the same rows, so that much of the chance is common
-    to both and cancels. All others, and those that did not keep these games, are taken to be
-    independent and tested with Welch's test. The errors include those of the pools.
+    games as the shorter one has: both chose the same rows, so that much of the random error is
+    common to both and cancels. Other valuations, and valuations that did not keep the values of
+    these games, are assumed to be independent and compared by Welch's test. The standard errors
+    include the error that is due to the choice of the pools.
 
     Examples
     --------
@@ -130,10 +131,10 @@ def holm(p_values: FloatArray) -> FloatArray:
 
 
 def _paired_games(first: Valuation, second: Valuation) -> int:
-    """Number of games to compare one by one: all of the shorter valuation, or 0.
+    """Number of games to compare one by one: all games of the shorter valuation, or 0.
 
-    It is 0 if the games do not belong together, as games without any chance do not, or if not all
-    of them were kept.
+    It is 0 if the games do not share their draws, if nothing in them is random, or if the values of
+    some of them were not kept.
     """
     same = (
         first.seed == second.seed
@@ -156,7 +157,7 @@ def _rows(valuation: Valuation, names: tuple[str, ...]) -> list[int]:
 
 
 def _groups_of(valuation: Valuation) -> set[frozenset[str]]:
-    """The members of every group of two or more, which change the values."""
+    """The members of every group of two or more; a group of one does not change the values."""
     groups = {} if valuation.groups is None else valuation.groups.members
     return {frozenset(members) for members in groups.values() if len(members) > 1}
 
@@ -193,8 +194,8 @@ def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int
         each.pool_sizes is not None and without_pools_error(each.estimate) for each in (one, other)
     ):
         yield (
-            "note: the errors are those of the games, not of the pools: runs that bought other "
-            "pools differ by more than these errors say"
+            "note: the errors include the choice of games, but not the choice of pools: runs that "
+            "bought other pools differ by more than these errors say"
         )
     if paired:
         yield (

@@ -26,7 +26,7 @@ from shapband.valuation.older import upgraded
 from shapband.valuation.valuation import StopCode, Valuation
 
 FORMAT = 4
-_MOST = 2**63  # SQLite and NumPy have no larger integers
+_MOST = 2**63  # counts stay below it, because SQLite and NumPy hold no larger integers
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def _stop_code(code: str) -> StopCode:
 def _group_estimate(found: _Document) -> GroupEstimate | None:
     grouping = found.design.grouping
     if (grouping is None) != (found.group_moments is None):
-        raise ValueError("moments of groups must be there if and only if there are groups")
+        raise ValueError("a valuation has moments of groups if and only if it has groups")
     if grouping is None or found.group_moments is None:
         return None
     groups = _checked_moments(found.group_moments, len(grouping.names))
@@ -133,25 +133,25 @@ def check_valuation(valuation: Valuation) -> None:
     check_design(design)
     used = [valuation.access.by_provider.get(name) for name in names]
     if any(one is None for one in used):
-        raise ValueError("its access is not one for each provider")
+        raise ValueError("access must have one entry for each provider")
     known = [one for one in used if one is not None]
     counts = [count for one in known for count in (one.requests, one.records)]
     _check_bounds([valuation.evaluations, valuation.failures, *counts], "a count")
     _check_bounds([valuation.seconds, *(one.seconds for one in known)], "an amount")
     if valuation.games.shape[1:] != (len(names),):
-        raise ValueError("its games are not of its providers")
+        raise ValueError("games must have one column for each provider")
 
 
 def check_design(design: Design) -> None:
     """Raise ValueError unless a design has the shapes and bounds that it must have."""
     names, n = design.names, len(design.names)
     if not 0 < n == len(set(names)):
-        raise ValueError("providers without or with the same names")
+        raise ValueError("there must be at least one provider, and all names must differ")
     sizes = [design.draw_sizes, design.pool_sizes, design.distinct_records, design.unseen]
     if any(size is not None and size.shape != (n,) for size in sizes):
-        raise ValueError("its numbers are not one for each provider")
+        raise ValueError("each size must have one number for each provider")
     if design.seed < 0:
-        raise ValueError("its seed is below 0")
+        raise ValueError("the seed must be at least 0")
     known = design.distinct_records
     if known is not None and not (np.isnan(known) | ((known >= 1) & (known < _MOST))).all():
         raise ValueError("a number of distinct records is out of bounds")
@@ -161,16 +161,16 @@ def check_design(design: Design) -> None:
         raise ValueError("odd_labels name an unknown provider")
     for pair in design.shared_records:
         if pair.one not in names or pair.other not in names:
-            raise ValueError("records are shared by others than its providers")
+            raise ValueError("shared_records name an unknown provider")
         _check_bounds([pair.records - 1, pair.smaller - 1], "a count")
         _check_bounds([pair.rounded, 0.0 if pair.chance is None else pair.chance], "an amount")
     grouping = design.grouping
     if grouping is not None:
         members = [place for places in grouping.members for place in places]
         if len(grouping.names) != len(grouping.members) or not all(grouping.members):
-            raise ValueError("its groups have no members")
+            raise ValueError("every group must have a name and members")
         if len(set(members)) < len(members) or not all(0 <= place < n for place in members):
-            raise ValueError("its groups are not of its providers")
+            raise ValueError("groups must consist of different providers of the valuation")
 
 
 def _checked_moments(moments: Moments, n: int) -> Moments:
@@ -192,7 +192,7 @@ def _check_shapes(record: Any, n: int) -> None:
         part = getattr(record, one.name)
         shape = (n, n) if one.name in pairs else (n,)
         if isinstance(part, np.ndarray) and part.shape != shape:
-            raise ValueError(f"its {one.name} are not one for each provider")
+            raise ValueError(f"{one.name} must have one number for each provider or pair")
 
 
 def _check_bounds(numbers: Iterable[float], what: str) -> None:

@@ -83,7 +83,7 @@ class Groups:
 
     @property
     def labels(self) -> list[str]:
-        """The group of every provider, empty for those that stand alone."""
+        """The group of every provider; an empty string for a provider without a group."""
         return self.grouping.labels(len(self.provider_names))
 
     @property

@@ -45,7 +45,7 @@ def upgraded_design(found: Mapping[str, Any], labels: Sequence[str] | None) -> d
     How games choose records from pools, and who took part, is not known; results do not need it.
     """
     if labels is not None and len(labels) != len(found["names"]):
-        raise ValueError("its labels of groups are not one for each provider")
+        raise ValueError("groups must have one label for each provider")
     shared = [encode(Shared.of(pair)) for pair in found.get("shared_records", ())]
     return {
         "names": found["names"],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Difference:
-    """The expectation of one provider minus that of another.
+    """The expectation of one provider minus the expectation of another.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from shapband.valuation.text import table_lines, with_digits
 if TYPE_CHECKING:
     import pandas as pd
 
-_LEAST_GAMES = 4  # Fisher's z has the variance 1 / (n - 3)
+_LEAST_GAMES = 4  # the variance of Fisher's z, 1 / (n - 3), is finite from 4 games on
 
 
 @dataclass(frozen=True, eq=False)

@@ -209,7 +209,7 @@ def _method(valuation: Valuation) -> str:
 
 
 def _reasons(valuation: Valuation) -> list[str]:
-    """How presence entered, and why the library took this utility and this solver."""
+    """How presence was treated, and why the library chose this utility and this solver."""
     reasons = dict(valuation.setup)
     if "chosen" in reasons:
         solver = reasons.get("solver", "").removesuffix("()")
@@ -239,7 +239,7 @@ def _headline(valuation: Valuation) -> list[str]:
 
 
 def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
-    """What to look at before the numbers are used: the lines of each caveat."""
+    """What to check before the numbers are used: the lines of each caveat."""
     found: list[tuple[str, ...]] = []
     if valuation.failures:
         found.append(
@@ -258,7 +258,7 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
         found.append((f"{shared}: a copy takes value from what it was copied from",))
     odd = format_odd_labels(valuation.odd_labels)
     if odd:
-        found.append((odd, "a model takes them for a class of their own: use the same labels"))
+        found.append((odd, "a model treats them as a separate class: use the same labels"))
     found.extend((line,) for line in _shape_caveats(valuation))
     variance = valuation.variance
     if valuation.groups is not None:
@@ -291,7 +291,7 @@ def on_participation(valuation: Valuation) -> list[str]:
         first, last = round(100 * own), round(100 * data)
         return [
             f"variance: {first} % from the provider's own presence, {100 - first - last} % from "
-            f"that of the others, {last} % from the data"
+            f"the presence of the others, {last} % from the data"
         ]
     return [
         f"variance: {100 * own:.0f} % from the provider's own presence, {100 * (1 - own):.0f} % "
@@ -317,7 +317,7 @@ def _on_pools(valuation: Valuation) -> list[str]:
 
 
 def error_causes(estimate: Estimate) -> str:
-    """Say what part of the squared errors of all providers each cause has; empty without errors."""
+    """Say what share of the squared errors each cause has; empty if there are no errors."""
     parts = estimate.errors.by_cause.items()
     squares = {CAUSES[cause]: float(np.nansum(part)) for cause, part in parts}
     total = sum(squares.values())
@@ -326,7 +326,7 @@ def error_causes(estimate: Estimate) -> str:
 
 
 def best_of_more_games(estimate: Estimate) -> str:
-    """Say what half width any number of games from these pools would leave; empty if none.
+    """Say what half width would remain after endless games from these pools; empty if none.
 
     It is the largest of all providers, to be compared with the largest ± in the table.
     """
@@ -335,7 +335,7 @@ def best_of_more_games(estimate: Estimate) -> str:
 
 
 def _shape_caveats(valuation: Valuation) -> list[str]:
-    """Say which intervals cannot be had or trusted yet, because of the values' distribution."""
+    """Say which intervals are infinite or not yet reliable, because of the values' distribution."""
     lines = []
     absent = _flagged(valuation, lambda shape: shape.never_present)
     if absent:
@@ -366,7 +366,7 @@ def _flagged(valuation: Valuation, test: Callable[[Shape], BoolArray]) -> str:
 
 
 def some_names(names: Iterable[str], flags: BoolArray) -> str:
-    """Name up to three of those whose flag is set, and count the others; empty if none is."""
+    """Name up to three whose flag is set, and count the others; empty if no flag is set."""
     found = [printable(name) for name, one in zip(names, flags, strict=True) if one]
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     return ", ".join(found[:3]) + more

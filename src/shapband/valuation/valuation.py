@@ -108,7 +108,7 @@ class Valuation(OldNames):
 
     @property
     def index(self) -> str:
-        """The index whose values these are, as text: ``Shapley()`` unless another was chosen."""
+        """The index of these values as a string: ``Shapley()`` unless another was chosen."""
         return self.design.index
 
     @property
@@ -118,7 +118,7 @@ class Valuation(OldNames):
 
     @property
     def estimand_code(self) -> str:
-        """The same for programs: ``sources``, ``pools``, ``population`` or ``other``."""
+        """The estimand as a code: ``sources``, ``pools``, ``population`` or ``other``."""
         return self.design.estimand_code
 
     @property
@@ -155,7 +155,7 @@ class Valuation(OldNames):
 
     @property
     def odd_labels(self) -> tuple[OddLabel, ...]:
-        """Providers with a label of their own instead of one that all others have, with both.
+        """Providers that use their own label in place of one that all others use, with both labels.
 
         Found where `shared_records` are, for classifiers whose utility knows the labels of the
         validation rows.
@@ -220,8 +220,8 @@ class Valuation(OldNames):
     def error(self) -> pd.DataFrame:
         """The standard error of every expectation, split by cause; the squares add up.
 
-        More games lower the part of the games and that of the solver. They do not lower the part
-        of the pools; larger pools do.
+        More games lower the errors in the columns of the games and of the solver. Only larger
+        pools lower the error in the column of the pools.
         """
         import pandas as pd
 
@@ -261,7 +261,7 @@ class Valuation(OldNames):
         return intervals.variance_interval(self.estimate, level)
 
     def difference(self, a: str, b: str, level: float = 0.95) -> several.Difference:
-        """Expectation of provider `a` minus that of provider `b`, with its interval and p-value.
+        """Difference of expectations, `a` minus `b`, with its interval and p-value.
 
         With more than 500 providers, whose covariances are not kept, the standard error is an
         upper bound: the sum of both standard errors.
@@ -354,7 +354,7 @@ class Valuation(OldNames):
 
     @staticmethod
     def from_json(text: str) -> Valuation:
-        """Make a valuation from the text that `to_json` returned."""
+        """Make a valuation from the string that `to_json` returned."""
         from shapband.valuation.document import read
 
         return read(text)

@@ -27,8 +27,8 @@ class Received:
 
     Attributes
     ----------
-    numbers : of the signals that came, in their order
-    pipe : to be written to
+    numbers : numbers of the signals that came, in their order
+    pipe : end of the pipe that Python writes these numbers to
     """
 
     def __init__(self, farewell: Callable[[], str]) -> None:

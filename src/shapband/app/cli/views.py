@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from shapband.valuation.compare import Comparison
     from shapband.valuation.valuation import Valuation
 
-_WIDTH = 80  # characters of a line of prose
+_WIDTH = 80  # lines of prose are wrapped at this many characters
 # What JSON shows of a valuation besides its providers.
 _FACTS = (
     *("n_games", "stopped", "stopped_code", "estimand", "estimand_code"),

@@ -21,7 +21,7 @@ from shapband.report.page import page_of, waiting_page
 from shapband.runs.read import load
 
 _HOME = "127.0.0.1"
-_REFRESH = 3  # seconds between two looks while games are played
+_REFRESH = 3  # the page is loaded again after this many seconds while games are played
 _IDLE = 30  # seconds after which a connection that sends nothing is closed
 _MOST = 16  # connections at the same time; a browser opens two or three
 _HEADERS = {
@@ -62,7 +62,7 @@ class WatchServer(ThreadingHTTPServer):
 
     @property
     def hosts(self) -> set[str]:
-        """The names by which this machine may call it; others would be a page elsewhere."""
+        """Host names that this machine may use; other names belong to pages from elsewhere."""
         return {f"{name}:{self.server_port}" for name in (_HOME, "localhost")}
 
     def allows(self, query: str) -> bool:

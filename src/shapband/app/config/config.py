@@ -148,7 +148,7 @@ class Config(tables.Table):
         except ValidationError as error:
             raise InvalidInput(format_error(error)) from None
         config._text = text
-        # Parts of ours need no data, so their settings are checked by making them here.
+        # The library's own parts need no data, so they are made here to check their settings.
         config._parts = {key: make_part(getattr(config, key), key) for key in _PARTS}
         return config
 
@@ -196,7 +196,7 @@ class Config(tables.Table):
         return Built(given, self._workers(utility))
 
     def _all_parts(self, base: Path) -> dict[str, Any]:
-        """The parts of ours, and those that are imported or read from a file."""
+        """The library's own parts, and the parts that are imported or read from a file."""
         parts = dict(self._parts)
         for key, wanted in _PARTS.items():
             table = getattr(self, key)

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from shapband.checks import one_line
 
-_LONGEST = 60  # characters of a received value that are shown
+_LONGEST = 60  # a received value is cut to this many characters
 _RULES = {
     "missing": "must be given",
     "greater_than_equal": "must be at least {ge}",

@@ -187,7 +187,7 @@ UtilityTable = Annotated[Table, _kinds(UTILITIES, object=ObjectUtility)]
 
 
 def make_part(table: Table | None, key: str) -> Any:
-    """Make a part of ours, or None if there is none, or one that is to be loaded.
+    """Make one of the library's own parts; None if there is none, or if it must be imported.
 
     The errors of a class begin with its name; here they begin with the key of the file.
     """

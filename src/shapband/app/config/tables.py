@@ -60,7 +60,7 @@ def broken(rule: str, key: str = "") -> PydanticCustomError:
 class Table(BaseModel):
     """A table of the file: frozen, of strict types, without unknown keys.
 
-    `object_keys` are those that name an object to import, as `module:name`.
+    `object_keys` are the keys that name an object to import, as `module:name`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
@@ -240,7 +240,7 @@ class TraceTable(Table):
 
 
 class RulesTable(Table):
-    """Stopping rules, looked at every 32 games; the time, after every chunk of games."""
+    """Stopping rules, checked every 32 games; the time is checked after every chunk of games."""
 
     absolute: Above | None = Field(
         None, description="Largest half width of an interval for an expectation."

@@ -1,7 +1,7 @@
 """Workers: an ordered map over chunks of games.
 
-Every kind of workers gives results in task order, takes tasks a few ahead and never all at once,
-and takes them in the caller's thread, so that what making a task asks of the sources happens in
-order. `local` holds this process, threads and processes; `remote` is what all workers in
-other processes have in common, those of `shapband.cluster` included.
+All workers return results in task order and take only a few tasks ahead of the results. They take
+tasks in the caller's thread, so that requests to sources, which making a task may need, happen in
+order. `local` holds this process, threads and processes; `remote` holds what is common to all
+workers in other processes, including the workers of `shapband.cluster`.
 """

@@ -16,20 +16,20 @@ from shapband.engine.workers.processes import ProcessPool, n_idle
 from shapband.engine.workers.remote import RemoteWorkers, ShippedJob, opened_result, seal
 from shapband.engine.workers.shared import SharedJob, share
 
-# Seconds of work left from which processes save more than they cost. Starting them takes one to
-# three seconds of another core, for imports.
+# Processes are started if at least this many seconds of work are left. Starting them takes one to
+# three seconds on another core, for imports.
 _COLD = 4.0
-_WARM = 0.1  # if they are up, and only have to be sent the job
-_BIG_TASK = 0.4  # seconds after which the first task is believed to be like the others
-_SMALL_TASK = 0.002  # seconds below which sending a task costs more than is saved
+_WARM = 0.1  # the same for processes that are already running and only need the job
+_BIG_TASK = 0.4  # a first task that takes more seconds is assumed to be like the others
+_SMALL_TASK = 0.002  # sending a task that takes fewer seconds costs more than it saves
 
 
 class LocalWorkers(Workers):
     """Threads for jobs that release the interpreter lock, processes for those that do not.
 
-    Threads are there at once. Processes are used if enough work is left: less if they are up from
-    an earlier valuation, more if they must be started. Until a process is ready, this one
-    does the tasks, so starting processes keeps nobody waiting.
+    Threads are used at once. Processes are used if enough work is left: less work is enough for
+    processes of an earlier valuation, which need not be started. Until a process is ready, the
+    calling process does the tasks, so starting processes delays no task.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def resolve_n_jobs(n_jobs: int) -> int:
     """Check the number of workers; -1 means one for each core."""
     if n_jobs == -1:
         return len(os.sched_getaffinity(0))
-    return check_whole("n_jobs", n_jobs, 1, ", or -1 for one worker a core")
+    return check_whole("n_jobs", n_jobs, 1, ", or -1 for one worker per core")
 
 
 def single_threaded_blas(*, mergeable: bool) -> AbstractContextManager[object]:

@@ -24,7 +24,7 @@ from shapband.engine.workers.base import Answer, Job, Workers, in_order
 from shapband.errors import EvaluationError, InvalidInput
 
 JOB = "the utility or the solver"  # what a job may have in it that cannot be sent
-_KEPT_JOBS = 4  # in each process, so that several valuations can share workers
+_KEPT_JOBS = 4  # each process keeps this many jobs, so that several valuations can share workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +128,8 @@ def perform(token: str, fetch: Callable[[], bytes], task: bytes) -> bytes:
 def prepare(token: str, open_job: Callable[[], Job[Any]]) -> bytes:
     """Open a job in this process before its first task, in place of all other jobs.
 
-    Returns nothing, or the outcome if the job cannot be opened. Warnings are told with the first
-    task.
+    Returns nothing, or the outcome if the job cannot be opened. Warnings are reported with the
+    first task.
     """
     _kept.clear()
     outcome = _caught(lambda: _kept_job(token, open_job))

@@ -19,8 +19,8 @@ import cloudpickle
 from shapband.engine.workers.base import Job
 from shapband.engine.workers.remote import JOB, seal
 
-_LARGE = 1 << 20  # bytes from which mapping an array is faster than copying it
-_ALIGNED = 64  # arrays begin at multiples of so many bytes, as NumPy's own
+_LARGE = 1 << 20  # mapping an array of at least this many bytes is faster than copying it
+_ALIGNED = 64  # arrays begin at multiples of 64 bytes, like NumPy's own arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class SharedJob:
 
     Attributes
     ----------
-    handle : of the memory; it is closed with this object
+    handle : handle of the memory, which is closed with this object
     spans : first byte and end of the pickled job, and then of each of its large arrays
     """
 

@@ -27,7 +27,7 @@ from shapband.kernels import rows
 Serve = Callable[[Connection], None]
 
 IDLE = 300  # seconds that processes stay for the next valuation
-_WATCH = 1.0  # seconds between two looks whether the parent process is there
+_WATCH = 1.0  # seconds between two checks that the parent process still exists
 _ONE_THREAD = {
     f"{library}_NUM_THREADS": "1"
     for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")
@@ -43,8 +43,8 @@ class Template:
     """
 
     def __init__(self, serve: Serve) -> None:
-        # loky starts processes that do not import the main script again, as those of the
-        # standard library would: a script or a notebook needs no guard for them.
+        # Processes of loky do not import the main script again, unlike processes of the standard
+        # library: a script or a notebook needs no `if __name__ == "__main__"`.
         from joblib.externals.loky.backend.process import LokyProcess
 
         self._lock = threading.Lock()
@@ -102,7 +102,7 @@ def _modules_in_use() -> list[str]:
 def _import(modules: list[str]) -> None:
     """Import modules, and have numba prepare what all compiled functions share."""
     for name in modules:
-        with suppress(ImportError):  # a job that needs the module tells what is wrong with it
+        with suppress(ImportError):  # a job that needs the module will raise the error itself
             importlib.import_module(name)
     rows.with_replacement(np.zeros((1, 1), dtype=np.uint64), 1)
 
@@ -192,8 +192,8 @@ def _end_all() -> None:
         one.end()
 
 
-# Called before multiprocessing's own function, which would wait for the process: the last one to
-# be registered is called first.
+# Functions registered last are called first. So this one ends the process before multiprocessing's
+# own function would wait for it.
 atexit.register(_end_all)
 # A fork of this process must not talk to the template of its parent.
 os.register_at_fork(after_in_child=_current.clear)

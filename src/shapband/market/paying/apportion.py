@@ -10,7 +10,7 @@ _GRID = 10**12  # weights that differ by less than this part of the largest are 
 
 
 def apportion(units: int, weights: Sequence[float], names: Sequence[str]) -> list[int]:
-    """Give every name its part of the units, to the nearest below, and the rest one by one.
+    """Give every name its share of the units, rounded down, then divide the rest one by one.
 
     The rest goes to the largest remainders. Equal remainders are ordered by a hash of the name,
     so that the order of the names moves no unit. The arithmetic is exact. Weights that differ by

@@ -42,7 +42,7 @@ def decimals_of(currency: str) -> int:
 
 
 def is_known(currency: str) -> bool:
-    """Whether a code is one of ISO 4217; others are taken to have two decimals.
+    """Whether a code is one of ISO 4217; others are assumed to have two decimals.
 
     Examples
     --------

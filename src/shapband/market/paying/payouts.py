@@ -74,7 +74,7 @@ class Payouts:
         return pd.DataFrame(columns, index=pd.Index(valuation.names, name="provider"))
 
     def statement(self, name: str) -> str:
-        """Return the text for one provider, with nothing of the others in it."""
+        """Return the statement for one provider, which shows nothing about other providers."""
         valuation = self.valuation
         if name not in self.amounts:
             raise InvalidInput(
@@ -105,12 +105,12 @@ class Payouts:
         )
 
     def _own_notes(self, at: int) -> Iterator[str]:
-        """What one provider should know, of itself and of the valuation as a whole."""
+        """What one provider should know about its own value and about the whole valuation."""
         valuation = self.valuation
         if valuation.stopped_code == "unfinished":
             yield "the run is not finished: this is the amount so far"
         if valuation.index != repr(SHAPLEY):
-            yield f"the value is that of the index {valuation.index}, not the Shapley value"
+            yield f"the value is a value of the index {valuation.index}, not the Shapley value"
         if valuation.repeated_records[at]:
             yield "records repeat; copies are paid as if they were different"
         name = valuation.names[at]

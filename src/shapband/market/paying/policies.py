@@ -20,7 +20,7 @@ from shapband.valuation.spread import check_single_games
 from shapband.valuation.valuation import Valuation
 
 POLICIES = ("proportional", "risk", "floor", "lower_bound")
-_LEAST_GAMES = 10  # from which a covariance over games says anything
+_LEAST_GAMES = 10  # a covariance is estimated from at least this many games
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Weights:
 
     @property
     def paid(self) -> FloatArray:
-        """(n,) the weights without those below zero."""
+        """(n,) the weights, with negative ones set to zero."""
         return np.maximum(self.estimate, 0.0)
 
     def share_errors(self) -> FloatArray:
@@ -120,7 +120,8 @@ def _expectation_errors(estimate: Estimate) -> FloatArray:
 def _risk_errors(mean: FloatArray, risk: FloatArray, estimate: Estimate) -> FloatArray:
     """Simulated errors from what each game adds to the expectations and to the risk: (draws, n).
 
-    Pools make the errors of the expectations larger. The risk is that of draws from these pools.
+    Pools make the errors of the expectations larger. The risk is estimated from draws from these
+    pools, without an error for their choice.
     """
     total, games = estimate.errors.total, estimate.raw_variance / estimate.n_games
     larger = np.sqrt(np.where(games > 0, total / np.where(games > 0, games, 1.0), 1.0))

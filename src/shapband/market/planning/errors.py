@@ -1,8 +1,8 @@
 """The errors that a method will reach, from what the pilot found.
 
 The variance of a value over draws from an endless population is a sum of parts: F is due to single
-records, S to pairs of them, and H to more of them together, which pools hardly share. A draw of b
-records from m has the variance
+records, S to pairs of records, and H to larger sets of records, few of which two draws from one
+pool have in common. A draw of b records from m has the variance
 
     F (1 - x) + S (1 - x²) + H        with x = b / m,
 
@@ -15,7 +15,7 @@ The squared error of the expectation from G games with solver noise C is
 
     (V + C) / G                        with fresh draws,
     (V - B + C) / G + B                with draws from pools,
-    (F + S + H - F k b / m + C) / G + B    with k disjoint draws a shuffle,
+    (F + S + H - F k b / m + C) / G + B    with k disjoint draws per shuffle,
     (F + S + H + C) / G + B                with a bootstrap.
 
 Most of B is due to the provider's own pool, the rest to the pools of the others. C is measured at
@@ -36,9 +36,9 @@ from shapband.market.planning.samplings import Method
 from shapband.market.planning.solvers import Family
 
 _OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `estimate.pools`
-_LEAST = 0.02  # least variance, as a part of the raw variance across the pilot's games
-_LEAST_SINGLE = 0.1  # least part of the influence that is due to single records
-_NORMAL = 1.959964  # the 97.5 % quantile
+_LEAST = 0.02  # a variance counts as at least this share of the raw variance of the pilot's games
+_LEAST_SINGLE = 0.1  # single records count as at least this share of the influence
+_NORMAL = 1.959964  # 97.5 % quantile of the normal distribution, for intervals of 95 %
 
 
 class Errors(NamedTuple):
@@ -68,10 +68,10 @@ class ErrorModel:
     stocks : (n,) records of the sources
     variance : (n,) V
     single, pairs, rest : (n,) F, S and H
-    shared : (n,) F, or 0 where the pilot's pools do not tell it from the rest
+    shared : (n,) F, or 0 where the pilot's pools do not separate it from S and H
     kurtosis : (n,) of the values
     square : (n,) relative variance of the variance over the choice of the pools, times their size
-    noise : for every family of solvers the works of its probes and their noise
+    noise : for every family of solvers, the amounts of work of its probes and their noise
     """
 
     n_sample: int
@@ -142,7 +142,7 @@ class ErrorModel:
         endless = self.single + self.pairs + self.rest
         if method.per_shuffle(n_pool, self.stocks):
             used = method.per_shuffle(n_pool, self.stocks) * self.n_sample / sizes
-            # Pools that are whole stocks do not tell F: then nothing is taken to cancel.
+            # Pools that are whole stocks do not show F, so nothing is assumed to cancel.
             left = np.where(self.shared > 0, endless - self.shared * used, self.variance)
         else:
             left = endless if method.replace else self.variance - self.between(sizes)
@@ -177,7 +177,7 @@ class ErrorModel:
     def _variance_error(
         self, method: Method, n_pool: int, noise: FloatArray, n_games: int
     ) -> FloatArray:
-        """Standard error of the variance: that of independent games, and that of the pools."""
+        """Standard error of the variance, from independent games and from the pools."""
         raw = self.variance + noise
         m = method.per_shuffle(n_pool, self.stocks) or n_games
         games = (self.kurtosis - (m - 3) / (m - 1)) / m if m > 1 else np.full_like(raw, np.inf)
@@ -191,7 +191,8 @@ class ErrorModel:
 def _shrunk(variances: FloatArray, errors: FloatArray) -> FloatArray:
     """Shrink the variances of single providers to their mean, by how uncertain they are.
 
-    The worst provider is looked for, and the largest of several uncertain numbers is too large.
+    A plan reports the worst provider, and the largest of several uncertain numbers is biased
+    upwards.
     """
     n, mean = len(variances), variances.mean()
     noise = float(np.nan_to_num(errors**2).mean())
@@ -202,10 +203,10 @@ def _shrunk(variances: FloatArray, errors: FloatArray) -> FloatArray:
 
 
 def _noise_of(pilot: Pilot, family: Family) -> tuple[FloatArray, FloatArray]:
-    """Works of a family's probes, ascending, and the variance of the noise of each: (k,), (k, n).
+    """Amounts of work of a family's probes, ascending (k,), and their noise variances (k, n).
 
-    The probes have few games, so only the mean over the providers is taken from them, and the
-    providers' shares of it from all probes.
+    A probe has few games, so only the mean over the providers is estimated from it; the shares of
+    single providers are estimated from all probes together.
     """
     probes = sorted((o for o in pilot.probes if o.family == family), key=lambda one: one.work)
     found = np.nan_to_num(np.array([one.noise.mean(axis=0) for one in probes]))
@@ -231,7 +232,7 @@ def _parts(
     known = (once > 0) & (np.abs(determinant) > _LEAST * once)
     safe_once, safe_twice = np.where(known, once, 1.0), np.where(known, twice, 1.0)
     pairs = ((1 - x) * influence - once * within) / np.where(known, determinant, np.inf)
-    sums = ~known | (pairs <= 0)  # the influence is as large as that of sums over records
+    sums = ~known | (pairs <= 0)  # the influence is as large as for sums over records
     least_single = _LEAST_SINGLE * influence / safe_once
     single = np.maximum((within - pairs * (1 - x**2)) / (1 - x), least_single)
     pairs = np.where(sums, 0.0, np.maximum(influence - single * safe_once, 0.0) / safe_twice)

@@ -37,26 +37,26 @@ from shapband.sampling.shared import Shared
 from shapband.sampling.sizes import stock_of
 from shapband.solvers.base import Solution
 
-_LEAST_POOL = 60  # records of a pool that show a variance to about a fifth
-_FRESH_GAMES = 32  # fresh draws, where stocks are too small for pools
-_FAR = 4  # pools so many times as large need a second pilot
-_LARGEST_DRAWS = 20  # of the pools of a second pilot
-_LEAST_GAMES = 16  # from which the variance across games is estimated
-_TIME_SHARE = 0.2  # of the time limit
-_SHORTEST, _LONGEST = 1.0, 60.0  # seconds, however much time there is
-_SECONDS = 3.0  # without a time limit
+_LEAST_POOL = 60  # the variance of a pool of 60 records has a relative error of about a fifth
+_FRESH_GAMES = 32  # games with fresh draws, if stocks are too small for pools
+_FAR = 4  # pools that are this many times as large as the pilot's need a second pilot
+_LARGEST_DRAWS = 20  # pools of a second pilot hold at most this many draws
+_LEAST_GAMES = 16  # the variance across games is estimated from at least this many games
+_TIME_SHARE = 0.2  # the pilot may take this share of the time limit,
+_SHORTEST, _LONGEST = 1.0, 60.0  # but at least and at most this many seconds
+_SECONDS = 3.0  # the pilot takes this long if there is no time limit
 
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """What was bought and found.
+    """What the pilot bought and found.
 
     Attributes
     ----------
-    arguments : those of the pilot's games
-    stocks : (n,) records that each source has, infinite for those without end
+    arguments : the arguments of the pilot's games
+    stocks : (n,) records that each source has; infinite if it generates records
     pool_sizes : (n,) records in the pilot's pools, or None if it has fresh draws
-    estimate : from the games of the least noisy solver for its time
+    estimate : estimate from the games of the solver that shows the variance best for its time
     probes : what every family of solvers did
     fold_seconds, pool_fold_seconds : time to add a game to the sums, without and with pools
     requests : how long the sources take to answer
@@ -86,7 +86,7 @@ class Pilot:
 
 
 def stock(provider: Provider) -> float:
-    """Records of a source; infinite for those without end and those drawn with replacement."""
+    """Records of a source; infinite if it generates records or draws with replacement."""
     size = stock_of(provider)
     return float("inf") if size is None else float(size)
 
@@ -97,7 +97,7 @@ def pilot_design(
     """How the pilot draws, and the most games it plays.
 
     It draws from pools of at least two draws if the stocks have as many. Fresh draws are at most
-    a quarter of what the limits pay for; `allows` tells whether they pay for something.
+    a quarter of what the limits pay for; `allows` says whether the limits cover a cost.
     """
     n = len(providers)
     if min(map(stock, providers)) >= 2 * n_sample:
@@ -129,10 +129,11 @@ def _pools_cost(providers: Sequence[Provider], n_pool: int) -> Cost:
 
 
 def larger_sampling(pilot: Pilot, n_pool: int) -> Sampling | None:
-    """How a second pilot draws, if pools of `n_pool` are too far from those of the first.
+    """How a second pilot draws, if pools of `n_pool` are much larger than the first pilot's.
 
-    What the first pilot says of pools many times as large depends on how much of the variance is
-    due to single records, which small pools hardly show. Larger ones are bought anyway.
+    Predictions for much larger pools depend on how much of the variance is due to single records,
+    which small pools do not show well. The records of the second pilot are part of those pools,
+    so they are not bought in vain.
     """
     sampling = pilot.arguments.sampling
     if not isinstance(sampling, Pooled) or not isinstance(sampling.n_boot, int):

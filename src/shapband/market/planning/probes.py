@@ -20,9 +20,9 @@ from shapband.sampling.base import Realisation
 from shapband.sampling.fresh import Fresh
 from shapband.solvers.base import Solution, Solver
 
-MOST_GAMES = 2048  # of the main solver
-_PROBED = (0, 1, 3)  # which of the amounts of work, if evaluations are cheap
-_PROBE_GAMES, _MOST_PROBED = 8, 128  # of every other one
+MOST_GAMES = 2048  # games that the main solver plays at most
+_PROBED = (0, 1, 3)  # positions of the amounts of work that are probed if evaluations are cheap
+_PROBE_GAMES, _MOST_PROBED = 8, 128  # fewest and most games of every other probe
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +31,10 @@ class Probe:
 
     Attributes
     ----------
-    family, work, solver : who solved them
+    family, work, solver : what solved them
     values, noise : (n_games, n) as in a solution
-    evaluations : coalitions a game
-    seconds : a game
+    evaluations : coalitions per game
+    seconds : time per game
     """
 
     family: Family
@@ -58,7 +58,7 @@ class Bench:
     ----------
     given : the arguments of the pilot's games
     realisation : gives their draws
-    access : to the sources
+    access : access to the sources
     """
 
     def __init__(self, given: Arguments, realisation: Realisation, access: Access) -> None:
@@ -79,7 +79,7 @@ class Bench:
         self, family: Family, work: int, least: int, most: int, seconds: float,
         watch: Watch | None = None,
     ) -> Probe:  # fmt: skip
-        """Solve games until the time is up, at least and at most so many."""
+        """Solve games until the time is up, within the least and the largest number of games."""
         solver = family.make(work)
         given = replace(self.given, solver=solver, n_games=most)
         job = Job.of(given, self.realisation)

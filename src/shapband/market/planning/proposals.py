@@ -40,7 +40,7 @@ class Proposal:
     records, requests : asked of all sources together
     money : what they cost, or None without prices
     seconds : wall time
-    evaluations : coalitions evaluated, without those of the pilot
+    evaluations : coalitions evaluated, not counting the pilot
     seed : of the pilot, so that its draws are used again
 
     Examples
@@ -98,7 +98,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class OutOfReach:
-    """A method that cannot keep the limits, or not reach the error, and why."""
+    """A method that exceeds the limits or cannot reach the error, and the reason."""
 
     method: str
     reason: str

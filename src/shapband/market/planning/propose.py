@@ -54,7 +54,7 @@ def propose(
 
 
 def choose(found: Sequence[Candidate], search: Search) -> Candidate:
-    """The best whose draws are those of the sources; a bootstrap only if there is no other."""
+    """The best row without a bootstrap; a bootstrap only if there is no other row."""
     return search.pick([one for one in found if not one.method.replace] or found)
 
 

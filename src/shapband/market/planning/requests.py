@@ -17,7 +17,7 @@ from shapband.providers import Provider
 from shapband.records.batch import Batch
 from shapband.sources.base import GenerativeSource, Source
 
-_REHEARSED = 16  # games whose handling is timed
+_REHEARSED = 16  # the handling of requests is timed over this many games
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class RequestTimes:
 
     @staticmethod
     def of_draws(given: Arguments, access: Access) -> RequestTimes:
-        """From fresh draws, which are all of one size; all of the time is that of the request."""
+        """From fresh draws, which all have one size, so the time per record counts as 0."""
         fetched = given.sampling.prepare(access).draws(range(2))
         del fetched
         usage = access.report.by_provider
@@ -77,7 +77,7 @@ class RequestTimes:
         return self._slowest(sizes, np.ones_like(self.at_once))
 
     def per_game(self, sizes: FloatArray) -> float:
-        """Seconds a game, if many games are asked for, of some sources several at once."""
+        """Seconds per game over many games; some sources answer several requests at once."""
         return self._slowest(sizes, self.at_once)
 
     def _slowest(self, sizes: FloatArray, at_once: FloatArray) -> float:
@@ -95,7 +95,7 @@ def _waiting(given: Arguments) -> RequestTimes:
 
 
 def time_handling(given: Arguments, chunk: Chunk) -> float:
-    """Seconds a game that we take to ask all distant sources, measured without asking them."""
+    """Seconds per game that our own code takes to ask distant sources, without their answers."""
     assert chunk.draws is not None  # noqa: S101  for the type checker
     played = [
         Provider(provider.name, _Replay(drawn.batches()[0], provider.source))

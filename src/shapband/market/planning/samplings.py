@@ -18,7 +18,7 @@ from shapband.sampling.blocks import Blocks
 from shapband.sampling.fresh import Fresh
 from shapband.sampling.pooled import Pooled
 
-_STEP = 1.15  # between two sizes of pools: the error changes by 7 % at most
+_STEP = 1.15  # ratio of consecutive pool sizes to try: the error changes by at most 7 %
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Method:
 
     Attributes
     ----------
-    name : of the kind
+    name : name of the kind
     n_sample : records in a draw
     make : makes the sampling with pools of some size
     pooled : whether there are pools
@@ -68,7 +68,7 @@ class Method:
 
 
 def methods_for(n_sample: int) -> list[Method]:
-    """All methods; of two that are equally good the first is recommended."""
+    """All methods; the first of two equally good methods is recommended."""
     return [
         Method("Fresh", n_sample, lambda _: Fresh(n_sample), pooled=False),
         Method(

@@ -19,12 +19,12 @@ from shapband.market.planning.seconds import TimeModel
 from shapband.market.planning.solvers import Family
 from shapband.progress import duration
 
-_ENOUGH = 0.02  # part of the games in the squared error below which more of them hardly help
-_MOST_DRAWS = 300  # draws that a pool of an endless source holds at most
-_SHUFFLES = 4  # least number of shuffles, from which their variance is estimated
+_ENOUGH = 0.02  # games end when they add less than this share of the pools' squared error
+_MOST_DRAWS = 300  # a pool from an endless source holds at most this many draws
+_SHUFFLES = 4  # at least this many shuffles are played, because their variance is estimated
 _MOST_GAMES = 10**7
-_ALIKE = 1.02  # ratio of errors that counts as none
-_SOON = 10.0  # seconds that hardly matter
+_ALIKE = 1.02  # errors up to this ratio count as equal
+_SOON = 10.0  # shorter times, in seconds, count as equal
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Search:
         return pilot.cost + Cost(int((missing > 0).sum()), int(missing.sum()))
 
     def _pools(self, method: Method) -> list[int]:
-        """Sizes of pools to try: from those of the pilot to all that the limits pay for."""
+        """Sizes of pools to try: from the pilot's pools to the largest that the limits allow."""
         if not method.pooled:
             return [0]
         pilot = self._pilot
@@ -225,7 +225,7 @@ class Search:
         return sizes
 
     def _games(self, method: Method, n_pool: int, family: Family, work: int) -> int:
-        """Games to play, or 0 if there is no number that serves."""
+        """Games to play, or 0 if no number of games keeps the limits and reaches the error."""
         group = method.per_shuffle(n_pool, self._pilot.stocks) or 1
         least = _SHUFFLES * group if group > 1 else 2
         most = self._most_games(method, n_pool, family, work)
@@ -263,7 +263,7 @@ class Search:
         return low
 
     def _enough(self, method: Method, n_pool: int, family: Family, work: int) -> int:
-        """Games beyond which the error hardly falls, because it is that of the pools."""
+        """Number of games that adds at most `_ENOUGH` of the pools' squared error."""
         if not method.pooled:
             return _MOST_GAMES
         pools = self._between(method, n_pool).sum()

@@ -14,11 +14,11 @@ from shapband.market.planning.pilot import Pilot
 from shapband.market.planning.samplings import Method
 from shapband.market.planning.solvers import Family, evaluations_per_game
 
-_PROCESSES_START = 4.0  # seconds of work from which worker processes are started
-_STARTING = 2.0  # seconds until they are ready, in which one worker's share is done
-_LEAST_PART = 0.5  # of the time of a quick solver that a quicker one takes at least
-_MUCH = 1e9  # seconds of work for which workers are surely started
-_MOST = 10**7  # games that are ever proposed
+_PROCESSES_START = 4.0  # worker processes are started if the work takes more seconds than this
+_STARTING = 2.0  # seconds until worker processes are ready; one worker solves games meanwhile
+_LEAST_PART = 0.5  # a quicker solver is assumed to take at least this share of a probe's time
+_MUCH = 1e9  # seconds of work for which worker processes are certainly started
+_MOST = 10**7  # no more games than this are proposed
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class TimeModel:
 
     Attributes
     ----------
-    pilot : whose pace is used
+    pilot : the pilot that measured how long games take
     n_sample : records in a draw
     n_jobs : workers that solve games at the same time
     """

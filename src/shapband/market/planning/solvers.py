@@ -20,8 +20,8 @@ from shapband.solvers.permutation import Permutation
 from shapband.solvers.strata import Strata
 from shapband.utilities.base import GameSummaries, Utility
 
-_MOST_WORK = 2**12  # permutations a game beyond which no solver is tried
-_COUNTED = 4  # games whose evaluations are counted
+_MOST_WORK = 2**12  # no solver with more permutations per game is tried
+_COUNTED = 4  # evaluations are counted in this many games and averaged
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Family:
 
     Attributes
     ----------
-    name : of the kind
+    name : name of the kind
     make : makes the solver that does some amount of work
     works : the amounts to try for a number of providers, ascending
     noisy : whether there is any noise
@@ -55,7 +55,7 @@ def _balanced_works(n: int) -> list[int]:
 
 
 def _below_exact(permutations: Sequence[int], n: int) -> list[int]:
-    """Leave out what evaluates as many coalitions as there are: exact values cost no more."""
+    """Leave out solvers that evaluate as many coalitions as exact values would need."""
     most = _MOST_WORK if n > MAX_PROVIDERS else min(_MOST_WORK, (2**n - 2) // n)
     return [count for count in permutations if count <= most]
 
@@ -89,7 +89,7 @@ def count_evaluations(
 ) -> int:
     """Count the coalitions that a solver evaluates in some games, without any records.
 
-    Which coalitions those are follows from the seed, so the count is that of the valuation.
+    The seed determines which coalitions they are, so the valuation will evaluate the same number.
     """
     summaries: list[tuple[None, ...]] = [(None,) * len(names)] * len(games)
     blank = Games(_Nothing(mergeable), summaries, names, games, seeds, grouping=grouping)

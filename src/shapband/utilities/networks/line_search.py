@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-LONGEST = 1e10  # the largest step
+LONGEST = 1e10  # the largest step that is tried
 _FALL, _FLAT, _NARROW = 1e-3, 0.9, 0.1  # scipy's `ftol`, `gtol` and `xtol`
 
 
@@ -57,7 +57,7 @@ class LineSearch:
             self._first_stage = False
         if self._ended(tried, fall, enough):
             return None
-        # In the first stage the interval is that of the function less the required fall.
+        # In the first stage, narrow the interval for the function minus the required decrease.
         tilted = self._first_stage and enough < tried.value <= self._best.value
         step = self._narrowed(tried, fall if tilted else 0.0)
         if self._bracketed:

@@ -41,9 +41,9 @@ class Distinct:
 class NetworkUtility(Utility):
     """A coalition is worth the accuracy of a neural network trained on its records.
 
-    The network is that of scikit-learn's ``make_pipeline(StandardScaler(), MLPClassifier(hidden,
-    solver="lbfgs", alpha=alpha, max_iter=max_iter, random_state=seed))`` to rounding: ReLU units,
-    softmax outputs, the same first weights and the same steps of L-BFGS. It is trained in
+    The network equals scikit-learn's ``make_pipeline(StandardScaler(), MLPClassifier(hidden,
+    solver="lbfgs", alpha=alpha, max_iter=max_iter, random_state=seed))`` up to rounding: ReLU
+    units, softmax outputs, the same first weights and the same steps of L-BFGS. It is trained in
     compiled code that releases the interpreter lock, so workers are threads, and records that
     occur several times in a draw are used once with a larger weight. A network knows the classes
     of its own coalition only. Rounding errors grow in long trainings: after about 40 iterations
@@ -52,7 +52,7 @@ class NetworkUtility(Utility):
     Parameters
     ----------
     X_val : (n_rows, n_features) validation rows
-    y_val : (n_rows,) their labels: integers or texts
+    y_val : (n_rows,) their labels: integers or strings
     hidden : number of units of every hidden layer
     alpha : strength of the L2 penalty
     max_iter : most iterations of L-BFGS; training ends earlier when the gradient is small

@@ -20,7 +20,7 @@ from shapband._typing import FloatArray, IntArray
 from shapband.kernels.careful.class_scores import predicted
 from shapband.utilities.networks.line_search import LONGEST, LineSearch, Point
 
-_MEMORY = 10  # steps that are remembered
+_MEMORY = 10  # L-BFGS remembers this many steps, as in scipy
 _TRIALS = 20  # most steps that a line search tries
 _SMALL_FALL = 1e7 * np.finfo(np.float64).eps  # training ends if the loss falls by less
 
