@@ -22,7 +22,7 @@ def versions() -> dict[str, str]:
 def _version(package: str) -> str:
     try:
         return version(package)
-    except PackageNotFoundError:  # without numba the plain kernels are used
+    except PackageNotFoundError:  # an installation without metadata, such as a frozen program
         return "none"
 
 
