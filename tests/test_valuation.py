@@ -1,3 +1,5 @@
+import copy
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -114,3 +116,16 @@ def test_a_level_outside_its_range_is_refused(level):
 def test_names_for_extenders_are_found_in_their_old_place_with_a_warning(name):
     with pytest.warns(DeprecationWarning, match=f"shapband.{name} is now shapband.extend.{name}"):
         assert getattr(sb, name) is getattr(sb.extend, name)
+
+
+def test_results_are_read_only_so_that_sorting_them_changes_no_payout(valuation):
+    for array in (valuation.expectation, valuation.games, valuation.draw_sizes):
+        with pytest.raises(ValueError, match="read-only"):
+            array.sort()
+
+
+@pytest.mark.parametrize("moved", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
+def test_a_valuation_can_be_copied_and_sent_to_another_process(valuation, moved):
+    again = moved(valuation)
+    assert str(again) == str(valuation)
+    assert again.access == valuation.access

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -153,3 +154,15 @@ def check_level(level: float) -> float:
 def upper_tail(level: float) -> float:
     """Probability below the upper end of a two-sided interval."""
     return (1 + check_level(level)) / 2
+
+
+def steady_repr(thing: object) -> str:
+    """Return the `repr` of an object without its address in memory, which no two processes share.
+
+    Examples
+    --------
+    >>> class Mine: pass
+    >>> steady_repr(Mine()), steady_repr(3)
+    ('<shapband.checks.Mine object>', '3')
+    """
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(thing))

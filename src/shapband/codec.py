@@ -22,6 +22,19 @@ _Record = TypeVar("_Record")
 _CELLS: dict[str, set[type]] = {"f": {int, float, types.NoneType}, "i": {int}}
 
 
+def lock_arrays(record: Any) -> None:
+    """Make the arrays of a frozen record read-only, so that sorting one changes no result.
+
+    Views take their place: an array that somebody else holds stays writeable there.
+    """
+    for one in dataclasses.fields(record):
+        part = getattr(record, one.name)
+        if isinstance(part, np.ndarray) and part.flags.writeable:
+            view = part.view()
+            view.flags.writeable = False
+            object.__setattr__(record, one.name, view)
+
+
 def encode(value: Any) -> Any:
     """Turn a record into values that JSON can write.
 

@@ -304,3 +304,10 @@ def test_named_columns_in_another_order_are_refused_by_every_source(kind):
         for source in sources.values():
             with pytest.raises(ShapbandError, match=r"'odd'.*the columns b, a"):
                 sb.value([sb.Provider("odd", source)], utility, sampling=sb.Fresh(5), n_games=2)
+
+
+@pytest.mark.parametrize("cell", ["12_3", "1_000", "१२", "１２"])
+def test_strings_that_only_python_reads_as_numbers_are_refused(cell):
+    frame = pd.DataFrame({"code": ["1", cell, "3"], "y": [0.0, 1.0, 2.0]})
+    with pytest.raises(InvalidInput, match="which is not a number"):
+        sb.LinearUtility(frame[["code"]], frame["y"])

@@ -306,7 +306,7 @@ def test_points_to_check_are_told(valuation):
     repeats = page.column("Providers that repeat records", "different records")
     assert repeats == {"provider 0000": "3.00"}
     assert "1 point to check" in page.text
-    games = made_up(3, 10).games
+    games = made_up(3, 10).games.copy()
     games[:, 0] = 0.3
     assert "the values of provider 0000 were the same in all 10 games" in (
         read(valuation_of(games)).text

@@ -250,3 +250,26 @@ def test_copies_of_others_are_refused(valuations, pair):
     assert sb.Valuation.from_json(sound.to_json()).shared_records == sound.shared_records
     with pytest.raises(InvalidInput, match=r"^Valuation\.from_json: "):
         sb.Valuation.from_json(redesigned(sound, shared_records=(pair,)).to_json())
+
+
+@pytest.mark.parametrize(
+    ("alter", "said"),
+    [
+        (lambda d: d["moments"].update(pools=None), "the error of the pools is missing"),
+        (lambda d: d["moments"]["mean"].__setitem__(0, 0.5), "not the means of its games"),
+        (lambda d: d["moments"]["mean"].__setitem__(0, None), "an expectation is not a number"),
+        (lambda d: d["moments"]["m2"].__setitem__(0, -1.0), "a sum of squares is below 0"),
+        (lambda d: d["design"]["draw_sizes"].__setitem__(0, -1), "a number of records is below 0"),
+        (lambda d: d["design"].update(estimand_code="all"), "estimand_code is unknown"),
+        (lambda d: d["group_moments"]["mean"].__setitem__(0, 0.5), "not the sums of their members"),
+    ],
+)
+def test_parts_that_do_not_agree_are_refused(alter, said):
+    task = sb.datasets.wine()
+    players = [sb.Group("coast", task.providers[:2]), task.providers[2]]
+    options = {"sampling": sb.Pooled(60, 20, replace=False), "n_games": 12, "seed": 0}
+    document = json.loads(sb.value(players, task.utility, **options).to_json())
+    sb.Valuation.from_json(json.dumps(document))
+    alter(document)
+    with pytest.raises(InvalidInput, match=said):
+        sb.Valuation.from_json(json.dumps(document))

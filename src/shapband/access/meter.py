@@ -46,6 +46,10 @@ class AccessReport:
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_provider", MappingProxyType(dict(self.by_provider)))
 
+    def __reduce__(self) -> tuple[type[AccessReport], tuple[dict[str, Usage]]]:
+        """Let copies and other processes have it; a read-only view of a dictionary cannot move."""
+        return AccessReport, (dict(self.by_provider),)
+
     @property
     def total(self) -> Usage:
         """The sum over providers."""

@@ -10,7 +10,7 @@ from typing import Any
 from shapband._typing import BoolArray
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
-from shapband.checks import check_number, check_whole, error_line, written
+from shapband.checks import check_number, check_whole, error_line, steady_repr, written
 from shapband.engine.shortcuts import (
     AVERAGED,
     DRAWN,
@@ -98,9 +98,9 @@ class Arguments:
         setup = {
             "utility": type(self.utility).__name__,
             "empty": f"v(∅) = {float(self.utility.empty):.6g}{source}",
-            "index": repr(self.index),
-            "sampling": repr(self.sampling),
-            "solver": repr(self.solver),
+            "index": steady_repr(self.index),
+            "sampling": steady_repr(self.sampling),
+            "solver": steady_repr(self.solver),
             **_told(self.participation, self.averaging),
         }
         reasons = {

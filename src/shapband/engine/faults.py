@@ -61,7 +61,7 @@ class FaultFinder:
                 raise
             if solution is None:
                 return
-            if solution.failures:
+            if isinstance(solution, Solution) and solution.failures:
                 self._try()
             yield solution
 

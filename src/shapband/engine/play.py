@@ -238,12 +238,26 @@ class _Session:
         # Close the generator, so that fetching ahead ends with the stage, also after an error.
         with closing(self._tasks(new, size)) as tasks:
             answers = self._workers.map(self._job, tasks, -(-len(new) // size))
-            for solution in self._faults.named(answers):
+            for solution in self._faults.named(iter(answers)):
+                self._check_answer(solution, min(size, new.stop - at))
                 played = range(at, at + len(solution.values))
                 self._journal.store_games(played, solution, self._seconds(played.stop))
                 at = played.stop
                 self._take(solution)
                 yield
+        if at < new.stop and self._late is None:
+            raise self._wrong_answers(f"gave {at} of {new.stop} games")
+
+    def _check_answer(self, solution: Solution, expected: int) -> None:
+        """Refuse answers of workers of the user's own that cannot be those of the next chunk."""
+        if not isinstance(solution, Solution) or len(solution.values) != expected:
+            raise self._wrong_answers("gave other answers than those of the next games")
+
+    def _wrong_answers(self, what: str) -> EvaluationError:
+        return EvaluationError(
+            f"{type(self._workers).__name__}.map must yield the answer of every task, in the order "
+            f"of the tasks; it {what}"
+        )
 
     def _seconds(self, games: int) -> float:
         """Seconds played, over all sessions, when this many games are done.

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shapband._typing import FloatArray
+from shapband.codec import lock_arrays
 from shapband.estimate.averaged import Averaged
 from shapband.estimate.pools import PoolErrors
 from shapband.estimate.presence import PresenceMoments
@@ -61,6 +62,9 @@ class Moments:
     presence: PresenceMoments | None = None
     averaged: Averaged | None = None
     certain: bool = False
+
+    def __post_init__(self) -> None:
+        lock_arrays(self)
 
     @staticmethod
     def empty(n_providers: int, group: int | None = None) -> Moments:

@@ -67,13 +67,20 @@ def floats_of(cells: AnyArray, where: str) -> FloatArray:
     for place, cell in enumerate(cells.tolist()):
         if isinstance(cell, str):
             try:
-                floats[place] = float(cell)
+                floats[place] = _number_of(cell)
             except ValueError as cause:
                 raise InvalidInput(
                     f"{where} holds {written(cell[:40])}, which is not a number: encode it first, "
                     "or use EstimatorUtility with a data frame and a pipeline that does"
                 ) from cause
     return floats
+
+
+def _number_of(cell: str) -> float:
+    """Read a number as files write it: Python also takes "12_3", and digits of other scripts."""
+    if "_" in cell or not cell.isascii():
+        raise ValueError(f"{cell!r} is not a number")
+    return float(cell)
 
 
 def check_exact(cells: AnyArray, where: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from functools import cached_property
-from types import CodeType, FunctionType
+from functools import cached_property, partial
+from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,6 +112,7 @@ def _add_object(digest: _Hash, path: str, thing: object, seen: tuple[int, ...]) 
 
 def _kind(thing: object) -> str:
     """The name of a class or function, without its module, which is __main__ in a script."""
+    thing = thing.model if isinstance(thing, _Refitted) else thing
     return (thing if isinstance(thing, type | FunctionType) else type(thing)).__qualname__
 
 
@@ -125,16 +126,71 @@ def _parts(thing: Any) -> Iterator[tuple[str, object]]:
         yield from ((part, None) for part in sorted(map(repr, thing)))
     elif isinstance(thing, FunctionType):
         yield from {"code": thing.__code__, "defaults": thing.__defaults__}.items()
+        if thing.__kwdefaults__:
+            yield "keyword defaults", thing.__kwdefaults__
         cells = thing.__closure__ or ()
         yield from ((f"cell {place}", cell.cell_contents) for place, cell in enumerate(cells))
+        yield from _globals_of(thing)
+    elif isinstance(thing, partial):
+        yield from (("function", thing.func), ("given", thing.args), ("named", thing.keywords))
+    elif isinstance(thing, MethodType):
+        yield from (("object", thing.__self__), ("method", thing.__func__))
     elif isinstance(thing, CodeType):
         yield from (("code", thing.co_code), ("names", thing.co_names), ("consts", thing.co_consts))
+    elif isinstance(thing, _Refitted):
+        yield from _parts(thing.model.get_params(deep=False))
     elif hasattr(thing, "get_params") and not isinstance(thing, type):
         yield from _parts(thing.get_params(deep=False))
-    elif hasattr(thing, "__dict__") and not isinstance(thing, type):
+        yield from _fitted_parts(thing)
+    elif not isinstance(thing, type):
         cached = {name for name in dir(type(thing)) if _is_cached(type(thing), name)}
         cached |= set(getattr(thing, "_counters", ()))
-        yield from _parts({name: part for name, part in vars(thing).items() if name not in cached})
+        held = {name: part for name, part in _attributes(thing).items() if name not in cached}
+        for name in getattr(thing, "_refitted", ()):
+            held[name] = _Refitted(held[name]) if hasattr(held[name], "get_params") else held[name]
+        yield from _parts(held)
+
+
+class _Refitted:
+    """A model that a utility fits anew, so that only its parameters count."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+
+def _fitted_parts(model: Any) -> Iterator[tuple[str, object]]:
+    """What a fitted model has learned, by scikit-learn's names that end in an underscore."""
+    held = getattr(model, "__dict__", {})
+    learned = [name for name in sorted(held) if name.endswith("_") and not name.startswith("_")]
+    yield from ((name, held[name]) for name in learned)
+
+
+def _globals_of(function: FunctionType) -> Iterator[tuple[str, object]]:
+    """Numbers, strings, arrays and functions of its own module that a function uses by name.
+
+    Functions of installed packages are left out: their versions are recorded with the run.
+    """
+    package = function.__module__.partition(".")[0] if function.__module__ else ""
+    if package == "shapband" or "site-packages" in function.__code__.co_filename:
+        return
+    used = (name for name in function.__code__.co_names if name in function.__globals__)
+    for name in sorted(used):
+        part = function.__globals__[name]
+        own = isinstance(part, FunctionType) and part.__module__ == function.__module__
+        if own or isinstance(part, str | bytes | int | float | complex | np.ndarray | np.generic):
+            yield f"global {name}", part
+
+
+def _attributes(thing: object) -> dict[str, object]:
+    """Attributes in the object's dictionary and in the slots of its classes."""
+    slots = [
+        name
+        for kind in type(thing).__mro__
+        for name in (kind.__dict__.get("__slots__") or ())
+        if isinstance(kind.__dict__.get("__slots__"), tuple | list)
+    ]
+    held = {name: getattr(thing, name) for name in slots if hasattr(thing, name)}
+    return {**held, **getattr(thing, "__dict__", {})}
 
 
 def _is_cached(kind: type, name: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shapband.access.held import HeldPurchases
+from shapband.checks import steady_repr
 from shapband.engine.arguments import Arguments
 from shapband.engine.play import Watch, play
 from shapband.engine.shortcuts import AVERAGED, DRAWN
@@ -187,11 +188,27 @@ def _arguments(given: Arguments) -> dict[str, str]:
         _UTILITY: fingerprint_object(given.utility),
         "n_games": str(given.n_games),
         "budget": str(given.budget),
-        "stop": repr(given.stop),
+        "stop": steady_repr(given.stop),
         "keep_games": repr(given.keep_games),
-        "participation": repr(given.participation),
+        "participation": steady_repr(given.participation),
         "settings of the participation": fingerprint_object(given.participation),
         "way that presence enters": _way_of_presence(given),
+        **_own_settings(given),
+    }
+
+
+def _own_settings(given: Arguments) -> dict[str, str]:
+    """Settings of objects of the user's own, whose `repr` need not show them."""
+    parts = {
+        "sampling": given.sampling,
+        "solver": given.solver,
+        "index": given.index,
+        "stop": given.stop,
+    }
+    return {
+        f"settings of the {word}": fingerprint_object(part)
+        for word, part in parts.items()
+        if part is not None and not type(part).__module__.startswith("shapband.")
     }
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shapband._typing import BoolArray, FloatArray, IntArray
+from shapband.codec import lock_arrays
 from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY
 from shapband.records.draws import BlockRows, Choice, RandomRows, Stream
@@ -81,6 +82,9 @@ class Design:
     shared_records: tuple[Shared, ...] = ()
     one_label: tuple[str, ...] = ()
     odd_labels: tuple[OddLabel, ...] = ()
+
+    def __post_init__(self) -> None:
+        lock_arrays(self)
 
     @staticmethod
     def of(access: Access, draw_sizes: IntArray, estimand: str) -> Design:

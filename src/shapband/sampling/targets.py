@@ -82,13 +82,17 @@ def odd_labels(
         for name, stock in zip(names, stocks, strict=True)
         if stock is not None and len(stock.y)
     }
+    usual = set(validated)
     found = []
     for name, mine in known.items():
-        others = [labels for other, labels in known.items() if other != name]
-        everywhere = set(validated).intersection(*others) - mine
-        alone = mine.difference(set(validated), *others)
-        if others and everywhere and alone:
-            found.append(OddLabel(name, _smallest(alone), _smallest(everywhere)))
+        for own in sorted(mine - usual, key=_order):
+            # Whoever has this label lacks the usual one, and whoever does not has the usual one.
+            without = [labels for labels in known.values() if own not in labels]
+            holders = [labels for labels in known.values() if own in labels]
+            replaced = usual.intersection(*without).difference(*holders)
+            if without and replaced:
+                found.append(OddLabel(name, _spelled(own), _spelled(min(replaced, key=_order))))
+                break
     return tuple(found)
 
 
@@ -98,7 +102,10 @@ def format_odd_labels(odd: Sequence[OddLabel]) -> str:
     return f"labels: {', '.join(told)}" if told else ""
 
 
-def _smallest(labels: set[Any]) -> str:
-    """The first of some labels as a string; integers without a decimal point."""
-    first = min(labels, key=lambda label: (isinstance(label, str), label))
-    return written(int(first) if isinstance(first, float) and first.is_integer() else first)
+def _order(label: Any) -> tuple[bool, Any]:
+    return isinstance(label, str), label
+
+
+def _spelled(label: Any) -> str:
+    """A label as a string; integers without a decimal point."""
+    return written(int(label) if isinstance(label, float) and label.is_integer() else label)

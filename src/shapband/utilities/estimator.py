@@ -98,6 +98,7 @@ class EstimatorUtility(RecordsUtility):
     schema: Schema
     remedy = "; pass failed= to give such coalitions a value"
     _counters = (*RecordsUtility._counters, "_parameters_checked")
+    _refitted = ("estimator",)
     _parameters_checked = False
 
     def __init__(

@@ -86,6 +86,7 @@ def read(text: str) -> Valuation:
             group_estimate=_group_estimate(found),
         )
         check_valuation(valuation)
+        _check_agreement(valuation)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as cause:
         # What Python raises for values of other types, shapes and sizes than were written.
         raise InvalidInput(f"Valuation.from_json: {one_line(cause)}") from cause
@@ -142,6 +143,28 @@ def check_valuation(valuation: Valuation) -> None:
         raise ValueError("games must have one column for each provider")
 
 
+def _check_agreement(valuation: Valuation) -> None:
+    """Raise ValueError unless the parts of a valuation agree: a part may have been altered."""
+    mean, games = valuation.expectation, valuation.games
+    if not np.isfinite(mean).all():
+        raise ValueError("an expectation is not a number")
+    if len(games) == valuation.n_games and not _agree(mean, games.mean(axis=0)):
+        raise ValueError("its expectations are not the means of its games")
+    grouping, groups = valuation.design.grouping, valuation.group_estimate
+    sums = None if grouping is None else grouping.totals(mean)
+    if sums is not None and groups is not None and not _agree(groups.estimate.expectation, sums):
+        raise ValueError("the expectations of its groups are not the sums of their members")
+    pooled = valuation.design.unseen is not None and valuation.design.per_shuffle is None
+    if pooled and valuation.n_games > 1 and not valuation.estimate.errors.lasting:
+        raise ValueError("its games are from pools, and the error of the pools is missing")
+
+
+def _agree(one: FloatArray, other: FloatArray) -> bool:
+    """Whether numbers differ by rounding at most."""
+    size = max(float(np.abs(one).max(initial=0.0)), float(np.abs(other).max(initial=0.0)))
+    return bool((np.abs(one - other) <= 1e-9 * size).all())
+
+
 def check_design(design: Design) -> None:
     """Raise ValueError unless a design has the shapes and bounds that it must have."""
     names, n = design.names, len(design.names)
@@ -150,6 +173,11 @@ def check_design(design: Design) -> None:
     sizes = [design.draw_sizes, design.pool_sizes, design.distinct_records, design.unseen]
     if any(size is not None and size.shape != (n,) for size in sizes):
         raise ValueError("each size must have one number for each provider")
+    counts = [size for size in (design.draw_sizes, design.pool_sizes) if size is not None]
+    if any((size < 0).any() for size in counts):
+        raise ValueError("a number of records is below 0")
+    if design.estimand_code not in ("sources", "pools", "population", "other"):
+        raise ValueError("estimand_code is unknown")
     if design.seed < 0:
         raise ValueError("the seed must be at least 0")
     known = design.distinct_records
@@ -180,6 +208,8 @@ def _checked_moments(moments: Moments, n: int) -> Moments:
     _check_bounds([moments.n_games - least], "a count")
     if moments.group is not None:
         _check_bounds([moments.group - 2], "a count")
+    if any((part < 0).any() for part in (moments.m2, moments.m4, moments.noise_m2)):
+        raise ValueError("a sum of squares is below 0")
     for part in (moments, moments.pools, moments.presence, moments.averaged):
         if part is not None:
             _check_shapes(part, n)

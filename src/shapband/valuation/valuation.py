@@ -11,6 +11,7 @@ import numpy as np
 
 from shapband._typing import BoolArray, FloatArray, IntArray
 from shapband.access.meter import AccessReport
+from shapband.codec import lock_arrays
 from shapband.estimate import intervals, joint
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.grouped import GroupEstimate
@@ -85,6 +86,9 @@ class Valuation(OldNames):
     stopped_code: StopCode
     seconds: float
     group_estimate: GroupEstimate | None = None
+
+    def __post_init__(self) -> None:
+        lock_arrays(self)
 
     @property
     def names(self) -> tuple[str, ...]:
