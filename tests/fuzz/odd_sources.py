@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import shapband as sb
+from shapband.providers import check_providers
 from shapband.records.batch import Batch, Schema
 from tests.fuzz.odd_records import FEATURES, TARGETS, copied, rows_of, targets_of, worth
 from tests.fuzz.outcomes import ERRORS, OUTSIDE, Game, Tally, check_valuation, settle
@@ -244,7 +245,8 @@ def try_held_sources(tally: Tally, data: Any) -> None:
         sampling = sb.Fresh(n_sample)
         utility = sb.FunctionUtility(_seen_worth)
         found = sb.value(providers, utility, sampling=sampling, n_games=n_games, seed=7)
-        access = sb.Access(providers, sb.seeds.Seeds(7), sb.Budget())
+        converted, _ = check_providers(providers)  # as `value` does before it asks them
+        access = sb.Access(converted, sb.seeds.Seeds(7), sb.Budget())
         rows.extend(d.rows for d in sampling.prepare(access).draws(range(n_games)))
         return found
 

@@ -133,6 +133,8 @@ def test_a_stopping_rule_ends_a_resumed_run_where_it_ends_a_whole_one(tmp_path):
 class Clock:
     """Goes on by one second with every game that is solved."""
 
+    _counters = ("seconds",)  # the time is no setting of the utility
+
     def __init__(self, monkeypatch: Any) -> None:
         self.seconds = 100.0
         module = SimpleNamespace(perf_counter=lambda: self.seconds)

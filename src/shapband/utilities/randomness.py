@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from shapband.checks import error_line
 from shapband.errors import InvalidInput
 from shapband.seeds import Seeds
 
@@ -119,6 +120,17 @@ def with_states(model: Any, seeds: Seeds, game: int) -> Any:
     return own
 
 
+def _parameters(model: Any) -> dict[str, Any]:
+    """The parameters of a model, which may be of the user's own and fail to give them."""
+    try:
+        return dict(model.get_params(deep=False))
+    except Exception as cause:
+        raise InvalidInput(
+            f"{type(model).__name__}.get_params must give the parameters of the model, but it "
+            f"failed ({error_line(cause)})"
+        ) from cause
+
+
 def _random_parts(thing: Any, place: str = "", *, searched: bool = False) -> Iterator[_RandomPart]:
     """The models and splitters inside a model that use a `random_state`.
 
@@ -131,7 +143,7 @@ def _random_parts(thing: Any, place: str = "", *, searched: bool = False) -> Ite
     elif hasattr(thing, "get_params") and not isinstance(thing, type):
         if type(thing).__name__ == "FrozenEstimator":  # is not fitted again
             return
-        given = thing.get_params(deep=False)
+        given = _parameters(thing)
         inside = list(given.items())
         if "random_state" in given and (searched or _uses_state(thing, given)):
             yield _RandomPart(thing, given["random_state"], place)
