@@ -46,6 +46,7 @@ class Errors:
     by_cause : the part (n,) of each of `CAUSES`; NaN if the solver's noise is not known
     total : (n,) the square of the standard error; known even if the solver's noise is not
     shrinking : (n,) the parts of games and solver, which more games lower
+    remaining : (n,) the part of all lasting causes, which any number of games would leave
     lasting : the causes that more games do not lower
     freedom : (n,) degrees of freedom of Student's quantile for the whole error
     looked_freedom : the same for an error of the games that is checked repeatedly
@@ -55,6 +56,7 @@ class Errors:
     by_cause: Mapping[str, FloatArray]
     total: FloatArray
     shrinking: FloatArray
+    remaining: FloatArray
     lasting: tuple[LastingCause, ...]
     freedom: FloatArray
     looked_freedom: float
@@ -75,16 +77,12 @@ class Errors:
             parts,
             total,
             total - remains,
+            remains,
             tuple(lasting.values()),
             _freedom(moments),
             _looked_freedom(moments),
             _correlation(moments),
         )
-
-    @property
-    def remaining(self) -> FloatArray:
-        """(n,) the part of all lasting causes, which any number of games would leave."""
-        return sum((cause.variance for cause in self.lasting), np.zeros_like(self.total))
 
     @property
     def covariance(self) -> FloatArray | None:

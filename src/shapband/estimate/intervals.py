@@ -41,23 +41,25 @@ def variance_interval(estimate: Estimate, level: float) -> FloatArray:
 
 def lasting_half_widths(estimate: Estimate, level: float) -> FloatArray:
     """Half widths from the causes that more games do not lower: (n,)."""
-    from scipy.special import stdtrit
-
-    half = np.zeros_like(estimate.expectation)
-    for cause in estimate.errors.lasting:
-        quantile = stdtrit(cause.freedom, upper_tail(level))
-        half = np.hypot(half, quantile * np.sqrt(cause.variance))
-    return half
+    causes = estimate.errors.lasting
+    return _in_quadrature(estimate, [(one.variance, one.freedom) for one in causes], level)
 
 
 def endless_half_widths(estimate: Estimate, level: float) -> FloatArray:
     """Half widths that any number of games would leave: (n,)."""
+    causes = estimate.errors.lasting
+    return _in_quadrature(estimate, [(one.variance, one.most_freedom) for one in causes], level)
+
+
+def _in_quadrature(
+    estimate: Estimate, parts: list[tuple[FloatArray, FloatArray]], level: float
+) -> FloatArray:
+    """Half width of errors with these variances and degrees of freedom, added in quadrature."""
     from scipy.special import stdtrit
 
     half = np.zeros_like(estimate.expectation)
-    for cause in estimate.errors.lasting:
-        quantile = stdtrit(cause.most_freedom, upper_tail(level))
-        half = np.hypot(half, quantile * np.sqrt(cause.variance))
+    for variance_of, freedom in parts:
+        half = np.hypot(half, stdtrit(freedom, upper_tail(level)) * np.sqrt(variance_of))
     return half
 
 
