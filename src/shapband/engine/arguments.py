@@ -59,11 +59,6 @@ class Arguments:
     averaging: Averaging = EVERYBODY
 
     @property
-    def least_games(self) -> int:
-        """Fewest games from which both moments can be estimated: one if all are equal, else two."""
-        return 1 if self.certain else 2
-
-    @property
     def draws_presence(self) -> bool:
         """Whether who takes part is drawn in every game; if not, everybody's records are used."""
         return self.participation is not None and not self.averaging.averages

@@ -101,6 +101,7 @@ def play(
         given.concurrency,
         given.timeout,
         limit - before,
+        given.present,
     ) as access:
         realisation = given.sampling.prepare(access)
         _warn_of_repeats(realisation.design)
@@ -112,7 +113,6 @@ def play(
             one_label=one_label(given.names, stocks),
             odd_labels=odd_labels(given.names, stocks, given.utility.labels),
         )
-        access.ask_only(design.present)
         prepared = realisation, design, stocks
         session = _Session(given, prepared, access, journal, workers, started)
         journal.begin(design)
@@ -174,7 +174,7 @@ class _Session:
         self._late: OutOfTime | None = None
         self._taking = False
         self._faults = FaultFinder(given, stocks, self._design.draw_sizes)
-        self._job = Job.of(given, self._realisation)
+        self._job = Job.of(given, self._design)
         self._stored = journal.solved()
         self._n_games = _affordable_games(access, self._design, self._realisation.cost, given)
         self._chunk = chunk_size(given, self._realisation, access, workers.n_jobs)
@@ -213,13 +213,13 @@ class _Session:
         """Whether the time limit ends the games early, with enough of them for a variance."""
         done = self.estimator.n_games
         return (
-            self._given.least_games <= done < self._n_games
+            self._design.least_games <= done < self._n_games
             and self._seconds(done) >= rule.time_limit
         )
 
     def _out_of_time(self, rule: StoppingRule, late: OutOfTime) -> Stopped:
         """End with the games that are done, because the others wait for their records."""
-        if self.estimator.n_games >= self._given.least_games:
+        if self.estimator.n_games >= self._design.least_games:
             return self._met(rule)
         raise SourceError(
             f"{late}, with {self.estimator.n_games} of the two games that a variance needs: allow "
@@ -303,7 +303,7 @@ class _Session:
     @property
     def usable(self) -> bool:
         """Whether there are enough games for a variance, and no game is only partly added."""
-        return self.estimator.n_games >= self._given.least_games and not self._taking
+        return self.estimator.n_games >= self._design.least_games and not self._taking
 
     def _take(self, solution: Solution) -> None:
         self._taking = True
@@ -369,7 +369,7 @@ def _affordable_games(access: Access, design: Design, cost: Cost, given: Argumen
         # A sampling of the user's own may ask differently: then every game counts in full.
         limit = access.affordable_games(cost)
     games = given.n_games if limit is None else min(given.n_games, limit)
-    if games < given.least_games:
+    if games < design.least_games:
         raise BudgetExceeded(
             f"the budget of {access.budget} pays for {games} of the games, which take "
             f"{cost.records:,} records in {cost.requests:,} requests each"
