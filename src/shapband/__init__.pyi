@@ -34,6 +34,7 @@ from .sampling.participation import Participation
 from .sampling.pooled import Pooled
 from .sampling.stratified import Stratified
 from .sampling.trace import Trace
+from .solvers.arcs import Arcs
 from .solvers.balanced import BalancedPermutation
 from .solvers.base import Solution, Solver
 from .solvers.exact import Exact
@@ -68,6 +69,7 @@ __all__ = [
     "Access",
     "AccessReport",
     "AdditiveUtility",
+    "Arcs",
     "ArraySource",
     "BalancedPermutation",
     "Banzhaf",

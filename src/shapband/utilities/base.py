@@ -12,7 +12,7 @@ import numpy as np
 from shapband._facts import WithFacts
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole, concerning, described, error_line, one_line
-from shapband.coalitions import members, prefix_masks, row_masks
+from shapband.coalitions import arc_rows, members, prefix_masks, row_masks
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.providers import Provider
 from shapband.records.arrays import float_targets
@@ -24,6 +24,7 @@ from shapband.sources.base import FiniteSource
 # Summaries of many games, indexed as games[game][provider]. A utility may use nested lists or an
 # array with these two axes first.
 GameSummaries: TypeAlias = Any
+_ROWS_AT_ONCE = 4096  # most arcs that are evaluated in one call, which bounds its memory
 
 
 class CoalitionFailed(Exception):
@@ -237,6 +238,26 @@ class Utility(WithFacts, ABC):
             rows = slice(*np.searchsorted(of_game, [g, g + 1]))
             if rows.start < rows.stop:
                 values[rows] = self._values(summaries, row_masks(inside[rows]))
+        return values
+
+    def evaluate_arcs(self, games: GameSummaries, circles: IntArray, arcs: IntArray) -> FloatArray:
+        """Return the values of all arcs of some sizes on circles of the providers: (n_arcs, n).
+
+        Parameters
+        ----------
+        games : summaries, games[game][provider]
+        circles : (n_games, n_circles, n) the providers in their order on each circle
+        arcs : (n_arcs, 3) the game, ascending, the circle, and the size of the arcs; entry [a, p]
+            of the result is the value of the arc that begins at position p
+        """
+        n = circles.shape[2]
+        values = np.empty((len(arcs), n))
+        at_once = max(1, _ROWS_AT_ONCE // n)
+        for start in range(0, len(arcs), at_once):
+            part = arcs[start : start + at_once]
+            rows = [arc_rows(circles[game, circle], size) for game, circle, size in part]
+            found = self.evaluate_rows(games, np.concatenate(rows), np.repeat(part[:, 0], n))
+            values[start : start + at_once] = found.reshape(-1, n)
         return values
 
     def _values(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:

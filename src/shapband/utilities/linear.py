@@ -252,6 +252,23 @@ class LinearUtility(MergeableUtility):
         mse[~clear[of_game]] = np.nan
         return self._worth(mse, stacked, lambda at: (of_game[at], inside[at]))
 
+    def evaluate_arcs(self, games: GameSummaries, circles: IntArray, arcs: IntArray) -> FloatArray:
+        if holds_records(games):
+            return super().evaluate_arcs(games, circles, arcs)
+        stacked = GramGames.of(games, len(self._scale))
+        sums, limits, clear = self._about_validation(stacked)
+        mse = kernels.load("linear_arcs").linear_arcs(sums, limits, circles, arcs, *self._form)
+        mse[~clear[arcs[:, 0]]] = np.nan
+        n = circles.shape[2]
+        position = np.argsort(circles, axis=2)
+
+        def locate(at: IntArray) -> tuple[IntArray, AnyArray]:
+            game, circle, size = arcs[at // n].T
+            inside = (position[game, circle] - (at % n)[:, None]) % n < size[:, None]
+            return game, inside
+
+        return self._worth(mse, stacked, locate)
+
     def _evaluate_records(self, game: Sequence[FloatArray], inside: MemberArray) -> FloatArray:
         """Values of coalitions of one game in which some summaries are records."""
         count = inside @ record_counts(game)
