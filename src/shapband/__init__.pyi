@@ -38,6 +38,7 @@ from .solvers.arcs import Arcs
 from .solvers.balanced import BalancedPermutation
 from .solvers.base import Solution, Solver
 from .solvers.exact import Exact
+from .solvers.known import Known
 from .solvers.permutation import Permutation
 from .solvers.strata import Strata
 from .sources.arrays import ArraySource
@@ -101,6 +102,7 @@ __all__ = [
     "Groups",
     "Independent",
     "Index",
+    "Known",
     "LDAUtility",
     "LinearUtility",
     "LogisticUtility",

@@ -107,6 +107,15 @@ class Games:
             raise self._failed(prefix_masks(orders[g, t])[k], _complaint(values[g, t, k]))
         return values, int((first == np.arange(n_iter)[None, :, None]).sum())
 
+    def known_values(self) -> FloatArray:
+        """Shapley values that the utility knows without evaluating coalitions: (n_games, n)."""
+        shape = (len(self.indices), self.n_providers)
+        values = self._asked("exact_values", shape, lambda _: ())
+        if not _all_usable(values):
+            g, i = np.argwhere(~_usable(values))[0].tolist()
+            raise self._failed(1 << i, _complaint(values[g, i]))
+        return values
+
     def arcs(self, circles: IntArray, arcs: IntArray) -> FloatArray:
         """Values of all arcs of some sizes on circles of the providers: (n_arcs, n).
 

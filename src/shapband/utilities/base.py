@@ -24,6 +24,8 @@ from shapband.sources.base import FiniteSource
 # Summaries of many games, indexed as games[game][provider]. A utility may use nested lists or an
 # array with these two axes first.
 GameSummaries: TypeAlias = Any
+# A class that changes one of these has other values than the class that it is derived from.
+_VALUES = {"summarise", "summarise_games", "evaluate", "evaluate_all", "evaluate_rows", "in_games"}
 _ROWS_AT_ONCE = 4096  # most arcs that are evaluated in one call, which bounds its memory
 
 
@@ -60,8 +62,8 @@ class Utility(WithFacts, ABC):
     summaries_travel : whether summaries are sent to other processes instead of records if the
         summaries are smaller
     exact_up_to : number of providers up to which all coalitions cost no more than a sample of
-        them that leaves little noise; decides between `Exact` and `Strata` if no solver is given.
-        By default 6, and 11 for mergeable utilities
+        them that leaves little noise; up to there `Exact` is used if no solver is given. By
+        default 6, and 11 for mergeable utilities
     uses_records : whether a coalition's value depends on the records of its members
     any_order : whether the same records in another order have the same value, but for rounding.
         Games whose draws are whole stocks are then equal, and one is enough
@@ -112,6 +114,34 @@ class Utility(WithFacts, ABC):
     def exact_up_to(self) -> int:
         """Number of providers up to which `Exact` is the default solver."""
         return 11 if self.mergeable else 6
+
+    def operations(self, n_providers: int) -> float:  # noqa: ARG002
+        """Arithmetic operations that one evaluation takes, roughly, if half of them are members.
+
+        With more than `exact_up_to` providers this decides which solvers are tried if none is
+        given: many evaluations if they cost little, few if they cost much. By default 2,000 for
+        mergeable utilities, and ten million for all others.
+        """
+        return 2e3 if self.mergeable else 1e7
+
+    @property
+    def knows_values(self) -> bool:
+        """Whether `exact_values` is meant for this class, and not for one that it changed."""
+        classes = type(self).__mro__
+        values = next(at for at, one in enumerate(classes) if "exact_values" in vars(one))
+        changed = next(at for at, one in enumerate(classes) if _VALUES & vars(one).keys())
+        return classes[values] is not Utility and values <= changed
+
+    def exact_values(self, games: GameSummaries) -> FloatArray:
+        """Return the Shapley values of games, if they follow from the form: (n_games, n).
+
+        A utility that overrides this is exact for any number of providers.
+
+        Parameters
+        ----------
+        games : summaries, games[game][provider]
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not know its Shapley values")
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Raise InvalidInput if this utility cannot value these providers."""

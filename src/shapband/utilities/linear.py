@@ -125,7 +125,6 @@ class LinearUtility(MergeableUtility):
     """
 
     schema: Schema
-    exact_up_to = 14
     any_order = True
 
     def __init__(
@@ -209,6 +208,11 @@ class LinearUtility(MergeableUtility):
             for drawn, X in zip(draws, features, strict=True)
         ]
         return [list(game) for game in zip(*by_provider, strict=True)]
+
+    def operations(self, n_providers: int) -> float:  # noqa: ARG002
+        """Count the additions of merging and a Cholesky factorisation."""
+        p = len(self._scale) + 2
+        return p**3 / 3 + 4 * p**2
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         if holds_records(games):
