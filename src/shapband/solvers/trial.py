@@ -14,10 +14,10 @@ from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
 
 GAMES = 8  # games that decide
-# An option with less noise is preferred to the cheapest one if it costs at most this many times as
-# much, unless the noise of the cheaper is no more than a tenth of the variance of the values: then
-# less noise would hardly be noticed in any result.
-_WORTH, _LITTLE = 1.25, 0.1
+# Among the options that take at most this many times the least work, the cheapest one whose noise
+# is at most this part of the variance of the values is chosen: less noise shows the values of
+# single games, and serves those who pay for records.
+_WORK, _NOISE = 1.4, 0.1
 
 
 class Option(NamedTuple):
@@ -97,8 +97,8 @@ class Trial(Solver):
         """Choose the option with the least work for the same error, and say why.
 
         The squared error of a mean over many games is (variance + noise) / games, so the work for
-        the same error is proportional to (variance + noise) × operations of a game. Options that
-        take little more work, and leave less noise, are preferred.
+        the same error is proportional to (variance + noise) × operations of a game. Among options
+        that take little more work, one with little noise is preferred.
 
         Parameters
         ----------
@@ -111,12 +111,12 @@ class Trial(Solver):
         work = [
             (variance + own) * one.operations for own, one in zip(noises, self.options, strict=True)
         ]
-        places = range(len(work))
-        best = min(places, key=lambda at: (work[at], self.options[at].operations))
-        for at in sorted(places, key=lambda at: -noises[at]):
-            enough = noises[best] <= _LITTLE * variance
-            if not enough and noises[at] < noises[best] and work[at] <= _WORTH * min(work):
-                best = at
+        near = [at for at, own in enumerate(work) if own <= _WORK * min(work)]
+        quiet = [at for at in near if noises[at] <= _NOISE * variance]
+        if quiet:
+            best = min(quiet, key=lambda at: work[at])
+        else:
+            best = min(near, key=lambda at: noises[at])
         solver = self.options[best].solver
         return solver, (
             f"of {len(work)} choices it takes the least work for the same error, judged by the "

@@ -210,9 +210,9 @@ class LinearUtility(MergeableUtility):
         return [list(game) for game in zip(*by_provider, strict=True)]
 
     def operations(self, n_providers: int) -> float:  # noqa: ARG002
-        """Count the additions of merging and a Cholesky factorisation."""
+        """Count the operations of merging and of a Cholesky factorisation."""
         p = len(self._scale) + 2
-        return p**3 / 3 + 4 * p**2
+        return p**3 / 6 + 2 * p**2
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         if holds_records(games):
