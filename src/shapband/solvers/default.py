@@ -23,10 +23,10 @@ _DRAWN, _OF_ARCS, _OF_STRATA = 50_000, 100, 80_000
 # At equal evaluations `Arcs` had 2.5 times the noise of `Strata` (the median of ten kinds of games
 # and of least squares with 30 and 100 providers; between 1.1 and 38 times).
 _ADVANTAGE = 2.5
-_CIRCLES = (5, 10, 15, 20, 40, 80)
+_CIRCLES = (8, 12, 16, 20, 40, 80)
 _ARCS = 6  # evaluations for every circle and provider, and two besides
 _EVALUATIONS = (5, 10, 20)  # of `Strata`, for each provider
-_TRIED = 10  # circles in the first games
+_TRIED = 8  # circles in the first games
 _PERMUTATIONS = 200  # per game, for groups that have too many coalitions for `Exact`
 _ALL = "enumerating all coalitions costs no more than sampling"
 

@@ -16,8 +16,9 @@ from shapband.kernels.compiled.lanes import OPTIONS
 _BASES = 3  # functions of the size: 1, 1 / (s + 1) and s / n
 _CENTRED = 2  # the arc's own value, times the first two of them
 _FEATURES = _CENTRED + 3 * _BASES
-# Relative to the diagonal, which makes the coefficients unique if features depend on each other.
-_RIDGE = 1e-10
+# Relative to the diagonal. It makes the coefficients unique if features depend on each other, and
+# keeps them so small that no digits of the values are lost in what they predict.
+_RIDGE = 1e-6
 
 
 @njit(**OPTIONS)

@@ -1,0 +1,26 @@
+"""Least squares of all arcs of some sizes on circles, arc by arc."""
+
+import numpy as np
+
+from shapband._typing import FloatArray, IntArray
+from shapband.coalitions import arc_rows
+from tests.reference.linear import linear_rows
+
+
+def linear_arcs(
+    summaries: FloatArray,
+    limits: FloatArray,
+    circles: IntArray,
+    arcs: IntArray,
+    A: FloatArray,
+    b: FloatArray,
+    c: float,
+    penalty: FloatArray,
+    measure: float,
+) -> FloatArray:
+    """Errors (n_arcs, n) of arcs by the position at which they begin."""
+    n = circles.shape[2]
+    rows = np.concatenate([arc_rows(circles[game, circle], size) for game, circle, size in arcs])
+    of_game = np.repeat(arcs[:, 0], n)
+    found = linear_rows(summaries, limits, rows, of_game, A, b, c, penalty, measure)
+    return found.reshape(-1, n)
