@@ -27,7 +27,7 @@ from shapband.app.config.parts import (
     make_utility,
 )
 from shapband.app.config.sources import join_groups, make_providers, make_trace
-from shapband.checks import MOST, concerning, one_line
+from shapband.checks import MOST, concerning, file_error, one_line
 from shapband.engine.arguments import Arguments, check_arguments
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
@@ -131,8 +131,7 @@ class Config(tables.Table):
         except UnicodeDecodeError as cause:
             raise InvalidInput(f"{path}: this is not a text file in UTF-8") from cause
         except OSError as cause:
-            reason = (cause.strerror or str(cause)).lower()
-            raise InvalidInput(f"{path} cannot be read: {reason}") from cause
+            raise InvalidInput(f"{path} cannot be read: {file_error(cause)}") from cause
         return Config.parse(text)
 
     @staticmethod
