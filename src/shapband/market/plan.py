@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
-from shapband.access.budget import Budget, Cost
+from shapband.access.budget import Budget, Cost, check_budget
 from shapband.checks import check_number, check_whole
 from shapband.engine.arguments import check_arguments
 from shapband.engine.workers.local import resolve_n_jobs
 from shapband.errors import InvalidInput
 from shapband.market.planning.pilot import larger_sampling, pilot_design, run_pilot
-from shapband.market.planning.prices import Amount, Prices, check_amount, check_prices
 from shapband.market.planning.proposals import Proposal, Proposals
 from shapband.market.planning.propose import propose
 from shapband.market.planning.search import Limits
 from shapband.market.planning.solvers import families_for
+from shapband.market.prices import Amount, Prices, check_amount, check_prices
 from shapband.progress import progress_display
 from shapband.providers import Provider, check_providers
 from shapband.utilities.base import Utility
@@ -117,16 +117,13 @@ def _limits(
     error: float | None,
 ) -> Limits:
     """Check the limits, and fill in the time."""
-    if budget is not None and not isinstance(budget, Budget):
-        raise InvalidInput(
-            f"budget must be a Budget(records=..., requests=...); received {type(budget).__name__}"
-        )
+    allowed = check_budget(budget)
     if money is not None and prices is None:
         raise InvalidInput("money needs prices: pass prices=Prices(record=..., request=...)")
     for name, number in (("minutes", minutes), ("error", error)):
-        if number is not None and check_number(name, number) <= 0:
-            raise InvalidInput(f"{name} must be above 0; received {number!r}")
+        if number is not None:
+            check_number(name, number, above=0)
     amount = None if money is None else check_amount("money", money)
     if minutes is None and error is None:
         minutes = _MINUTES
-    return Limits(budget or Budget(), check_prices(prices), amount, minutes, error)
+    return Limits(allowed, check_prices(prices), amount, minutes, error)

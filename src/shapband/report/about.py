@@ -18,7 +18,7 @@ from shapband.sampling.shared import compared
 from shapband.valuation.text import caveats, some_names
 
 if TYPE_CHECKING:
-    from shapband.market.paying.payouts import Payouts
+    from shapband.market.payouts import Payouts
     from shapband.runs.read import RunStatus
     from shapband.valuation.valuation import Valuation
 

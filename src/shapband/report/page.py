@@ -28,7 +28,7 @@ from shapband.report.worth import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shapband.market.paying.payouts import Payouts
+    from shapband.market.payouts import Payouts
     from shapband.runs.read import RunStatus
     from shapband.valuation.valuation import Valuation
 

@@ -17,7 +17,7 @@ from shapband.report.tables import NO_BREAK, Table, joined, names_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shapband.market.paying.payouts import Payouts
+    from shapband.market.payouts import Payouts
     from shapband.valuation.valuation import Valuation
 
 

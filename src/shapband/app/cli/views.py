@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shapband.checks import printable
+from shapband.checks import file_error, printable
 from shapband.errors import InvalidInput
 from shapband.foreign import csv_cell, json_text
 from shapband.runs import read
@@ -26,8 +26,8 @@ from shapband.valuation.text import some_names, table_lines
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shapband.market.paying.payouts import Payouts
-    from shapband.market.planning.bill import Bill
+    from shapband.market.bill import Bill
+    from shapband.market.payouts import Payouts
     from shapband.market.planning.proposals import Proposals
     from shapband.runs.read import Run, RunStatus
     from shapband.valuation.compare import Comparison
@@ -181,8 +181,7 @@ def write_export(content: bytes, form: str, out: Path | None) -> None:
         try:
             out.write_bytes(content)
         except OSError as cause:
-            reason = (cause.strerror or str(cause)).lower()
-            raise InvalidInput(f"--out {out} cannot be written: {reason}") from cause
+            raise InvalidInput(f"--out {out} cannot be written: {file_error(cause)}") from cause
         return
     if form == "parquet" and sys.stdout.isatty():
         raise InvalidInput("--format parquet is not for reading: name a file with --out")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from shapband.errors import BudgetExceeded
 from shapband.market.planning.errors import ErrorModel
 from shapband.market.planning.pilot import Pilot
-from shapband.market.planning.proposals import Proposal, Proposals, merged
-from shapband.market.planning.samplings import methods_for
+from shapband.market.planning.proposals import OutOfReach, Proposal, Proposals
 from shapband.market.planning.search import Candidate, Limits, Search
 from shapband.market.planning.seconds import TimeModel
 from shapband.market.planning.solvers import Family
+from shapband.market.planning.ways import methods_for
 
 _TOO_SLOW = "it was too slow to be tried in the pilot"
 
@@ -20,8 +20,8 @@ def propose(
     pilot: Pilot, limits: Limits, families: Sequence[Family], n_sample: int, n_jobs: int
 ) -> Proposals:
     """Find the best of every sampling with every family of solvers, and choose among them."""
-    times = TimeModel(pilot, n_sample, n_jobs)
-    search = Search(pilot, ErrorModel.of(pilot, n_sample), times, limits)
+    model, times = ErrorModel.of(pilot, n_sample), TimeModel(pilot, n_sample, n_jobs)
+    search = Search(pilot, model, times, limits)
     tried = {one.family for one in pilot.probes}
     found: list[Candidate] = []
     refused: list[tuple[str, str, str]] = []
@@ -36,12 +36,9 @@ def propose(
     if not found:
         raise _nothing_serves(refused, limits)
     found.sort(key=search.order)
-    seed = pilot.arguments.seeds.seed
-    rows = {
-        one: Proposal.of(one, times.evaluations(one.family, one.work), limits, seed)
-        for one in found
-    }
-    chosen = choose(found, search)
+    rows = {one: _row(one, search) for one in found}
+    # A bootstrap is recommended only if there is no other row.
+    chosen = search.pick([one for one in found if not one.way.method.replace] or found)
     return Proposals(
         rows=tuple(rows.values()),
         recommended=rows[chosen],
@@ -53,9 +50,31 @@ def propose(
     )
 
 
-def choose(found: Sequence[Candidate], search: Search) -> Candidate:
-    """The best row without a bootstrap; a bootstrap only if there is no other row."""
-    return search.pick([one for one in found if not one.method.replace] or found)
+def _row(one: Candidate, search: Search) -> Proposal:
+    way, prices = one.way, search.limits.prices
+    return Proposal(
+        sampling=way.method.make(way.n_pool),
+        solver=way.family.make(way.work),
+        n_games=one.n_games,
+        **one.errors._asdict(),
+        records=one.cost.records,
+        requests=one.cost.requests,
+        money=None if prices is None else prices.of(one.cost),
+        seconds=one.seconds,
+        evaluations=round(search.times.evaluations(way) * one.n_games),
+        seed=search.pilot.arguments.seeds.seed,
+    )
+
+
+def merged(refused: Sequence[tuple[str, str, str]]) -> tuple[OutOfReach, ...]:
+    """Join refusals of one sampling that have the same reason: (sampling, solver, reason)."""
+    solvers: dict[tuple[str, str], list[str]] = {}
+    for sampling, solver, reason in refused:
+        solvers.setdefault((sampling, reason), []).append(solver)
+    return tuple(
+        OutOfReach(f"{sampling} with {' or '.join(names)}", reason)
+        for (sampling, reason), names in solvers.items()
+    )
 
 
 def _reason(endless: float, limits: Limits) -> str:
