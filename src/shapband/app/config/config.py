@@ -5,13 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
+import shapband
 from shapband import datasets
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.app.config import tables
@@ -232,7 +232,7 @@ class Config(tables.Table):
         if isinstance(self.workers, int):
             return LocalWorkers(self.workers, threads=utility.threaded)
         _, name = _CLUSTERS[self.workers]
-        kind = getattr(import_module(f"shapband.engine.workers.{self.workers}"), name)
+        kind = getattr(shapband, name)
         made: Workers = kind() if self.scheduler is None else kind(self.scheduler)
         return made
 
