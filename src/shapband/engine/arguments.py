@@ -11,14 +11,7 @@ from shapband._typing import BoolArray
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget, check_budget
 from shapband.checks import check_kind, check_number, check_whole, error_line, steady_repr, written
-from shapband.engine.shortcuts import (
-    AVERAGED,
-    DRAWN,
-    EVERYBODY,
-    Averaging,
-    choose_averaging,
-    why_certain,
-)
+from shapband.engine.shortcuts import EVERYBODY, Averaging, choose_averaging, why_certain
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.estimate.stopping import StoppingRule
 from shapband.grouping import Grouping
@@ -28,7 +21,7 @@ from shapband.records.batch import Schema
 from shapband.sampling.base import Sampling
 from shapband.sampling.blocks import Blocks
 from shapband.sampling.design import Design
-from shapband.sampling.participation import Participation, who_is_present
+from shapband.sampling.participation import AVERAGED, DRAWN, Participation, who_is_present
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
 from shapband.solvers.default import default_group_solver, default_solver

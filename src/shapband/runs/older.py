@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shapband.engine.shortcuts import AVERAGED
 from shapband.errors import RunError
+from shapband.sampling.participation import AVERAGED
 from shapband.valuation.older import upgraded_design
 
 if TYPE_CHECKING:
