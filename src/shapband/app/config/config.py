@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 import shapband
-from shapband import datasets
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.app.config import tables
 from shapband.app.config.imports import make_object
@@ -212,7 +211,7 @@ class Config(tables.Table):
         tasks: dict[str, Task] = {}
         for position, table in enumerate(self.providers):
             if isinstance(table.source, tables.TaskSource):
-                task = tasks[table.source.task] = getattr(datasets, table.source.task)()
+                task = tasks[table.source.task] = getattr(shapband.datasets, table.source.task)()
                 made.append((table.group, [*task.providers]))
             else:
                 made.append((table.group, make_providers(table, base, f"providers[{position}]")))
