@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 
-T = TypeVar("T")
+_Thing = TypeVar("_Thing")
 _LISTED = 12  # an error lists at most this many known words
 _LONGEST_TEXT = 4_000  # another library's error message is cut to this many characters
 censors: list[Callable[[str], str]] = []  # applied to a message before it is cut
@@ -88,7 +88,7 @@ def check_row(name: str, numbers: ArrayLike) -> FloatArray:
     return row
 
 
-def check_kind(name: str, thing: T, kind: Any, wanted: str) -> T:
+def check_kind(name: str, thing: _Thing, kind: Any, wanted: str) -> _Thing:
     """Check that an argument is of a kind; `wanted` names what it must be in the error."""
     if not isinstance(thing, kind):
         raise InvalidInput(f"{name} must be {wanted}; received {type(thing).__name__}")
