@@ -56,10 +56,10 @@ class Built:
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """The providers of a configuration with their data, and the tasks among their sources."""
+    """The providers of a configuration with their data, and the utility with its rows."""
 
     providers: list[Provider | Group]
-    tasks: dict[str, Task]
+    utility: Utility
 
 
 class Config(tables.Table):
@@ -173,15 +173,14 @@ class Config(tables.Table):
     def build(self, base: Path, loaded: Loaded | None = None) -> Built:
         """Make all objects; relative paths and modules start from `base`.
 
-        The data is loaded, unless it was `loaded` before.
+        The providers and the utility are loaded, unless they were `loaded` before.
         """
         base = base.resolve()
         self._check_cluster()
         loaded = loaded or self.load(base)
-        utility = make_utility(self.utility, loaded.tasks, base)
         given = check_arguments(
             loaded.providers,
-            utility,
+            loaded.utility,
             n_games=self.n_games,
             seed=self.seed,
             budget=None if self.budget is None else self.budget.make(),
@@ -191,7 +190,7 @@ class Config(tables.Table):
             locate=concerning,
             **self._all_parts(base),
         )
-        return Built(given, self._workers(utility))
+        return Built(given, self._workers(loaded.utility))
 
     def _all_parts(self, base: Path) -> dict[str, Any]:
         """The library's own parts, and the parts that are imported or read from a file."""
@@ -205,7 +204,7 @@ class Config(tables.Table):
         return parts
 
     def load(self, base: Path) -> Loaded:
-        """Load the data of all providers; relative paths and modules start from `base`."""
+        """Load the data of providers and utility; relative paths and modules start from `base`."""
         base = base.resolve()
         made: list[tuple[str | None, list[Provider | Group]]] = []
         tasks: dict[str, Task] = {}
@@ -215,7 +214,8 @@ class Config(tables.Table):
                 made.append((table.group, [*task.providers]))
             else:
                 made.append((table.group, make_providers(table, base, f"providers[{position}]")))
-        return Loaded(join_groups(made), tasks)
+        providers = join_groups(made)
+        return Loaded(providers, make_utility(self.utility, tasks, base))
 
     def _check_cluster(self) -> None:
         if isinstance(self.workers, int):
