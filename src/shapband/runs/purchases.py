@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from shapband.access.answers import Refusal
 from shapband.access.budget import Cost
 from shapband.access.journal import (
     Asked,
@@ -18,7 +19,6 @@ from shapband.access.journal import (
     Refused,
 )
 from shapband.access.meter import Usage
-from shapband.access.refusals import Refusal
 from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunFull
 from shapband.records.batch import Batch
