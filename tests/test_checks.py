@@ -33,7 +33,7 @@ def test_other_numbers_are_refused_with_the_limit(number, limits, message):
 def test_a_thing_of_another_kind_is_refused_with_its_type():
     assert check_kind("x", 3, int, "a count") == 3
     assert check_kind("x", None, int | None, "a count or None") is None
-    with pytest.raises(InvalidInput, match="^x must be a count; received str$"):
+    with pytest.raises(InvalidInput, match=r"^x must be a count; received str$"):
         check_kind("x", "3", int, "a count")
 
 
