@@ -9,7 +9,7 @@ import shapband as sb
 from shapband.engine import arguments as checked
 from shapband.engine.shortcuts import Averaging
 from shapband.errors import InvalidInput
-from shapband.market.planning.bill import foresee
+from shapband.market.bill import foresee
 from shapband.seeds import Seeds
 from tests.conftest import gaussian_providers, linear_providers, one_record_providers
 from tests.test_invariance import same_bits

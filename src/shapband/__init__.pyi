@@ -12,13 +12,11 @@ from .estimate.estimate import Estimate
 from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
 from .games import Games
 from .indices import Banzhaf, Beta, Index, Shapley
-from .market.bill import bill
-from .market.paying.payouts import Payouts
-from .market.payouts import payouts
+from .market.bill import Bill, bill
+from .market.payouts import Payouts, payouts
 from .market.plan import plan
-from .market.planning.bill import Bill
-from .market.planning.prices import Prices
 from .market.planning.proposals import Proposal, Proposals
+from .market.prices import Prices
 from .providers import Group, Provider, providers_from_frame
 from .records.batch import Batch, Schema
 from .runs.read import Run, RunStatus, load

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
+from shapband.checks import check_kind
 from shapband.engine.arguments import check_arguments
 from shapband.engine.play import play
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
-from shapband.errors import InvalidInput
 from shapband.estimate.stopping import StoppingRule
 from shapband.indices import Index
 from shapband.progress import progress_display
@@ -123,7 +123,9 @@ def value(
         timeout=timeout,
         participation=participation,
     )
-    chosen = _check_workers(workers) or LocalWorkers(n_jobs, threads=utility.threaded)
+    known = "DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on this machine"
+    check_kind("workers", workers, Workers | None, known)
+    chosen = workers or LocalWorkers(n_jobs, threads=utility.threaded)
     with progress_display(progress) as watch:
         if run is not None:
             from shapband.runs.run import value_in_run
@@ -139,12 +141,3 @@ def _interactive() -> bool:
     """Whether a person is at work in a notebook or a Python shell; programs end at Ctrl-C."""
     notebook = sys.modules.get("IPython")
     return hasattr(sys, "ps1") or (notebook is not None and notebook.get_ipython() is not None)
-
-
-def _check_workers(workers: Workers | None) -> Workers | None:
-    if workers is not None and not isinstance(workers, Workers):
-        raise InvalidInput(
-            "workers must be DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on "
-            f"this machine; received {type(workers).__name__}"
-        )
-    return workers

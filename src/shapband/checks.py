@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike
 from shapband._typing import FloatArray
 from shapband.errors import InvalidInput
 
+_Thing = TypeVar("_Thing")
 _LISTED = 12  # an error lists at most this many known words
 _LONGEST_TEXT = 4_000  # another library's error message is cut to this many characters
 censors: list[Callable[[str], str]] = []  # applied to a message before it is cut
@@ -47,10 +49,21 @@ def check_whole(
     return int(number)
 
 
-def check_number(name: str, number: object, remark: str = "") -> float:
-    """Check that an argument is a finite number."""
+def check_number(
+    name: str,
+    number: object,
+    remark: str = "",
+    *,
+    above: float | None = None,
+    least: float | None = None,
+) -> float:
+    """Check that an argument is a finite number, `above` or at `least` another if that is given."""
     if isinstance(number, bool) or not isinstance(number, Real) or not _is_finite(number):
         raise InvalidInput(f"{name} must be a finite number{remark}; received {written(number)}")
+    if above is not None and float(number) <= above:
+        raise InvalidInput(f"{name} must be above {above:g}; received {written(number)}")
+    if least is not None and float(number) < least:
+        raise InvalidInput(f"{name} must be at least {least:g}; received {written(number)}")
     return float(number)
 
 
@@ -73,6 +86,13 @@ def check_row(name: str, numbers: ArrayLike) -> FloatArray:
             f"the shape {row.shape}"
         )
     return row
+
+
+def check_kind(name: str, thing: _Thing, kind: Any, wanted: str) -> _Thing:
+    """Check that an argument is of a kind; `wanted` names what it must be in the error."""
+    if not isinstance(thing, kind):
+        raise InvalidInput(f"{name} must be {wanted}; received {type(thing).__name__}")
+    return thing
 
 
 def described(thing: object) -> str:
@@ -118,6 +138,11 @@ def error_line(error: BaseException | None) -> str:
     """Return the kind and the message of an error in one line: ``ValueError: too long``."""
     kind, text = type(error).__name__, one_line(error)
     return f"{kind}: {text}" if text else kind
+
+
+def file_error(error: OSError) -> str:
+    """Return why a file cannot be read or written, as the end of a sentence."""
+    return (error.strerror or one_line(error)).lower()
 
 
 def written(thing: object) -> str:

@@ -100,12 +100,9 @@ class Beta(Index):
 
     def __post_init__(self) -> None:
         for name in ("alpha", "beta"):
-            if check_number(f"Beta: {name}", getattr(self, name)) <= 0:
-                raise InvalidInput(
-                    f"Beta: {name} must be above 0; received {written(getattr(self, name))}"
-                )
+            checked = check_number(f"Beta: {name}", getattr(self, name), above=0)
             # The same index has the same repr, which runs store, for 4 and 4.0.
-            object.__setattr__(self, name, float(getattr(self, name)))
+            object.__setattr__(self, name, checked)
 
     def size_weights(self, n_providers: int) -> FloatArray:
         s = np.arange(n_providers - 1)

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from shapband._typing import AnyArray
-from shapband.checks import check_whole, concerning, described, error_line, printable, written
+from shapband.checks import (
+    check_kind,
+    check_whole,
+    concerning,
+    described,
+    error_line,
+    printable,
+    written,
+)
 from shapband.errors import InvalidInput, SourceError
 from shapband.grouping import Grouping
 from shapband.records.batch import Batch, Schema, take_in
@@ -43,15 +51,9 @@ class Provider:
     source: Source
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise InvalidInput(
-                f"a provider's name must be a non-empty string; received {self.name!r}"
-            )
-        if not isinstance(self.source, Source):
-            raise InvalidInput(
-                f"provider {self.name!r}: source must be a shapband source, such as "
-                f"ArraySource(X, y); received {type(self.source).__name__}"
-            )
+        _check_name("a provider's name", self.name)
+        wanted = "a shapband source, such as ArraySource(X, y)"
+        check_kind(f"provider {self.name!r}: source", self.source, Source, wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +84,7 @@ class Group:
     providers: Sequence[Provider]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise InvalidInput(f"a group's name must be a non-empty string; received {self.name!r}")
+        _check_name("a group's name", self.name)
         owner = f"group {self.name!r}"
         try:
             members = tuple(self.providers)
@@ -101,11 +102,8 @@ class Group:
                     "cannot be nested: pass the providers of both as one group, or side by side "
                     "as two"
                 )
-            if not isinstance(member, Provider):
-                raise InvalidInput(
-                    f"{owner}: providers[{position}] must be a Provider(name, source); received "
-                    f"{type(member).__name__}"
-                )
+            where = f"{owner}: providers[{position}]"
+            check_kind(where, member, Provider, "a Provider(name, source)")
         object.__setattr__(self, "providers", members)  # a list could change later
 
 
@@ -163,6 +161,11 @@ def providers_from_frame(
     groups[~missing] = written_groups
     labels = [_label_of(set(groups[owners == name].tolist()), name, group) for name in names]
     return _grouped(providers, labels)
+
+
+def _check_name(what: str, name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise InvalidInput(f"{what} must be a non-empty string; received {name!r}")
 
 
 def _check_columns(table: nw.DataFrame[Any], by: str, target: str, group: str | None) -> None:
@@ -267,11 +270,8 @@ def check_providers(
     if not players:
         raise InvalidInput("providers is empty: pass at least one Provider(name, source)")
     for position, player in enumerate(players):
-        if not isinstance(player, Provider | Group):
-            raise InvalidInput(
-                f"providers[{position}] must be a Provider(name, source) or a Group(name, "
-                f"providers); received {type(player).__name__}"
-            )
+        wanted = "a Provider(name, source) or a Group(name, providers)"
+        check_kind(f"providers[{position}]", player, Provider | Group, wanted)
     checked: list[Provider] = []
     labels: list[str] = []
     for player in players:

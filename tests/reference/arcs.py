@@ -30,7 +30,7 @@ def solve_arcs(
             for order, chosen, places in zip(orders[g], sizes[g], rows[g], strict=True)
         ]
         found = np.empty(orders[g].shape)
-        for r, order in enumerate(orders[g]):
+        for r in range(len(orders[g])):
             features, response, weight, owners = joinings[r]
             coefficients = _fitted([one for at, one in enumerate(joinings) if at != r])
             residuals = weight * (response - features @ coefficients)

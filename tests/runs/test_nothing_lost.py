@@ -167,7 +167,7 @@ def test_8_a_large_answer_is_stored_in_parts_and_comes_back_whole(tmp_path, monk
         store.verify()
         (parts,) = store._connection.execute("SELECT MAX(part) FROM purchases").fetchone()
         assert parts > 3
-        bought = purchases.StoredPurchases(store.run, store._connection, store.ledger)
+        bought = purchases.StoredPurchases(store.ledger)
         assert len(bought.recall("endless", "draw", 5)) == 5
     for which in ("part = 2", "part = (SELECT MAX(part) FROM purchases)"):
         shutil.copytree(tmp_path / "parts", tmp_path / "cut", dirs_exist_ok=True)

@@ -11,12 +11,12 @@ import pytest
 import shapband as sb
 from shapband.app.config.config import Config
 from shapband.codec import decode
-from shapband.engine.shortcuts import AVERAGED
 from shapband.errors import RunError, VersionsChanged
 from shapband.grouping import Grouping
 from shapband.runs import database
 from shapband.runs.older import design_of_facts
 from shapband.runs.store import RunStore
+from shapband.sampling.participation import AVERAGED
 from shapband.sampling.shared import Shared
 from tests.runs.old.make import cases
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from shapband.checks import check_whole
+from shapband.checks import check_kind, check_whole
 
 
 @dataclass(frozen=True)
@@ -81,3 +81,10 @@ class Budget:
             if limit is not None
         ]
         return " and ".join(limits) or "no limit"
+
+
+def check_budget(budget: Budget | None) -> Budget:
+    """Check that an argument is a budget, and return one without limits for None."""
+    if budget is None:
+        return Budget()
+    return check_kind("budget", budget, Budget, "a Budget(records=..., requests=...)")

@@ -19,9 +19,9 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 
+from shapband.access.answers import Refusal, received
 from shapband.access.deliveries import Delivery, Order
 from shapband.access.journal import Asked, Event, Failed, PurchaseJournal, Received, Refused
-from shapband.access.refusals import Refusal, received
 from shapband.access.threads import RequestThreads
 from shapband.access.watchdog import watched
 from shapband.checks import error_line, one_line

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from shapband.access.answers import Refusal
 from shapband.access.budget import Cost
 from shapband.access.meter import Usage
-from shapband.access.refusals import Refusal
 from shapband.records.batch import Batch
 
 GameNumbers: TypeAlias = range | tuple[int, ...]  # in ascending order

@@ -9,16 +9,9 @@ from typing import Any
 
 from shapband._typing import BoolArray
 from shapband.access.access import CONCURRENCY, TIMEOUT
-from shapband.access.budget import Budget
-from shapband.checks import check_number, check_whole, error_line, steady_repr, written
-from shapband.engine.shortcuts import (
-    AVERAGED,
-    DRAWN,
-    EVERYBODY,
-    Averaging,
-    choose_averaging,
-    why_certain,
-)
+from shapband.access.budget import Budget, check_budget
+from shapband.checks import check_kind, check_number, check_whole, error_line, steady_repr, written
+from shapband.engine.shortcuts import EVERYBODY, Averaging, choose_averaging, why_certain
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.estimate.stopping import StoppingRule
 from shapband.grouping import Grouping
@@ -28,7 +21,7 @@ from shapband.records.batch import Schema
 from shapband.sampling.base import Sampling
 from shapband.sampling.blocks import Blocks
 from shapband.sampling.design import Design
-from shapband.sampling.participation import Participation, who_is_present
+from shapband.sampling.participation import AVERAGED, DRAWN, Participation, who_is_present
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
 from shapband.solvers.default import default_group_solver, default_solver
@@ -201,7 +194,7 @@ def check_arguments(
         solver=chosen,
         n_games=int(n_games),
         seeds=_seeds(seed),
-        budget=_check_budget(budget),
+        budget=check_budget(budget),
         stop=stop,
         chunk_size=chunk_size,
         keep_games=keep_games,
@@ -258,11 +251,11 @@ def _present_counts(
     """Check the participation, and return how many providers may be in one game."""
     if participation is None:
         return [len(names)]
-    if not isinstance(participation, Participation):
-        raise InvalidInput(
-            "participation must be Independent(...), Cohort(...), MarkovChain(...), Trace(...), a "
-            f"Participation of your own, or None; received {type(participation).__name__}"
-        )
+    known = (
+        "Independent(...), Cohort(...), MarkovChain(...), Trace(...), a Participation of your own, "
+        "or None"
+    )
+    check_kind("participation", participation, Participation, known)
     if isinstance(sampling, Blocks):
         raise InvalidInput(
             "participation: Blocks compares whole shuffles of the pools, in which everybody must "
@@ -281,13 +274,9 @@ def _check_kinds(
         ("sampling", sampling, Sampling),
         ("solver", solver, Solver | None),
     ):
-        if not isinstance(thing, kind):
-            raise InvalidInput(f"{name} must be a shapband {name}; received {type(thing).__name__}")
-    if stop is not None and not isinstance(stop, StoppingRule):
-        raise InvalidInput(
-            "stop must be a stopping rule, such as Precision(absolute=0.01), or None; "
-            f"received {type(stop).__name__}"
-        )
+        check_kind(name, thing, kind, f"a shapband {name}")
+    rule = "a stopping rule, such as Precision(absolute=0.01), or None"
+    check_kind("stop", stop, StoppingRule | None, rule)
 
 
 def _check_any_index(solver: Solver, index: Index) -> None:
@@ -333,13 +322,3 @@ def _seeds(seed: int | None) -> Seeds:
     return Seeds(
         check_whole("seed", seed, 0, ", or None for a seed from the operating system", most=None)
     )
-
-
-def _check_budget(budget: Budget | None) -> Budget:
-    if budget is None:
-        return Budget()
-    if not isinstance(budget, Budget):
-        raise InvalidInput(
-            f"budget must be a Budget(records=..., requests=...); received {type(budget).__name__}"
-        )
-    return budget

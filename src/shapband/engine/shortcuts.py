@@ -23,7 +23,6 @@ from shapband.utilities.base import Utility
 # about 5 games if providers are present with probability 0.8, and about 20 games if they are
 # present with probability 0.5, when the values vary by a quarter from draw to draw.
 _MOST = 32
-AVERAGED, DRAWN = "averaged over", "drawn in every game"  # words for messages and stored runs
 
 
 class Averaging(NamedTuple):

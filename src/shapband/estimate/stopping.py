@@ -94,8 +94,8 @@ class Precision(StoppingRule):
         if not limits:
             raise InvalidInput("Precision: pass absolute=, relative= or both")
         for limit in limits:
-            if check_number("Precision: absolute and relative", limit) <= 0:
-                raise InvalidInput(f"Precision: a limit must be above 0; received {limit!r}")
+            check_number("Precision: absolute and relative", limit)
+            check_number("Precision: a limit", limit, above=0)
 
     def met(self, estimate: Estimate, seconds: float) -> bool:  # noqa: ARG002
         """Whether every interval is narrow enough."""
@@ -154,10 +154,7 @@ class StableRanking(StoppingRule):
 
     def __post_init__(self) -> None:
         check_level(self.level)
-        if check_number("StableRanking: tolerance", self.tolerance) < 0:
-            raise InvalidInput(
-                f"StableRanking: tolerance must be at least 0; received {self.tolerance!r}"
-            )
+        check_number("StableRanking: tolerance", self.tolerance, least=0)
 
     def met(self, estimate: Estimate, seconds: float) -> bool:  # noqa: ARG002
         """Whether every adjacent pair is decided, or closer than `tolerance`."""
@@ -188,8 +185,7 @@ class Seconds(StoppingRule):
     limit: float
 
     def __post_init__(self) -> None:
-        if check_number("Seconds: limit", self.limit) <= 0:
-            raise InvalidInput(f"Seconds: limit must be above 0; received {self.limit!r}")
+        check_number("Seconds: limit", self.limit, above=0)
 
     def met(self, estimate: Estimate, seconds: float) -> bool:  # noqa: ARG002
         """Whether the time limit is reached."""

@@ -1,17 +1,102 @@
-"""bill(): what a valuation will take, without asking a source."""
+"""bill(): what a valuation will ask of the sources and evaluate, counted without asking anyone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from shapband.access.budget import Budget
-from shapband.engine.arguments import check_arguments
-from shapband.market.planning.bill import Bill, foresee
-from shapband.market.planning.prices import Prices, check_prices
+import numpy as np
+
+from shapband._typing import BoolArray, IntArray
+from shapband.access.budget import Budget, Cost
+from shapband.checks import printable
+from shapband.engine.arguments import Arguments, check_arguments
+from shapband.errors import BudgetExceeded, InvalidInput
+from shapband.market.planning.solvers import count_evaluations
+from shapband.market.prices import Prices, check_prices
 from shapband.providers import Provider
 from shapband.sampling.base import Sampling
 from shapband.solvers.base import Solver
+from shapband.solvers.exact import Exact
+from shapband.solvers.trial import Trial
 from shapband.utilities.base import Utility
+from shapband.valuation.text import html_table, table_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shapband.valuation.text import Table
+
+_COUNTED = 64  # games whose coalitions are counted; the others evaluate as many on average
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bill:
+    """What a valuation takes if no stopping rule ends it sooner.
+
+    Attributes
+    ----------
+    names : the providers, in the order of all arrays
+    n_games : games that are played, as far as the budget goes
+    requests, records : (n,) asked of each provider
+    evaluations : coalitions evaluated
+    exactly : whether that number is exact; otherwise it is scaled up from the first 64 games
+    money : what the sources charge, or None without prices
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> task = sb.datasets.wine()
+    >>> bill = sb.bill(task.providers, task.utility, sampling=sb.Pooled(250, 60), n_games=200)
+    >>> int(bill.records.sum()), int(bill.requests.sum()), bill.evaluations
+    (2477, 10, 204600)
+    """
+
+    names: tuple[str, ...]
+    n_games: int
+    requests: IntArray
+    records: IntArray
+    evaluations: int
+    exactly: bool
+    money: Decimal | None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a data frame with one row per provider."""
+        import pandas as pd
+
+        columns = {"requests": self.requests, "records": self.records}
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
+
+    def __str__(self) -> str:
+        return "\n".join([*self._headline(), "", *table_lines(*self._table()), "", *self._notes()])
+
+    def __repr__(self) -> str:
+        total = int(self.records.sum()), int(self.requests.sum())
+        return "<Bill: {:,} records in {:,} requests>".format(*total)
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return html_table(self._headline(), self._table(), self._notes())
+
+    def _headline(self) -> list[str]:
+        n = len(self.names)
+        return [f"{n} provider{'s' * (n > 1)}, {self.n_games:,} games"]
+
+    def _table(self) -> Table:
+        rows = [
+            (printable(name), f"{requests:,}", f"{records:,}")
+            for name, requests, records in zip(self.names, self.requests, self.records, strict=True)
+        ]
+        total = ("total", f"{self.requests.sum():,}", f"{self.records.sum():,}")
+        return ("provider", "requests", "records"), [*rows, total]
+
+    def _notes(self) -> list[str]:
+        about = "" if self.exactly else "about "
+        notes = [f"coalitions to evaluate: {about}{self.evaluations:,}"]
+        return notes if self.money is None else [*notes, f"money: {self.money:,}"]
 
 
 def bill(
@@ -49,3 +134,88 @@ def bill(
         budget=budget,
     )
     return foresee(given, check_prices(prices))
+
+
+def foresee(given: Arguments, prices: Prices | None = None) -> Bill:
+    """Count what a valuation will take."""
+    asked = given.sampling.purchases(given.providers)
+    if asked is None:
+        raise InvalidInput(
+            f"{type(given.sampling).__name__} does not say what it will ask for: give it a method "
+            "`purchases`"
+        )
+    once, per_game = (np.array(part, dtype=np.int64) for part in asked)
+    if given.draws_presence:
+        present = _attended_games(given, once, per_game)
+        n_games, attended = len(present), present.sum(axis=0)
+        sizes: Mapping[int, int] = Counter(present.sum(axis=1).tolist())
+    else:
+        n_games = _everybodys_games(given, once, per_game)
+        attended = np.full(len(given.names), n_games)
+        sizes = {len(given.names): n_games}
+    evaluations, exactly = _evaluations(given, sizes)
+    requests = (once > 0) + (per_game > 0) * attended
+    records = once + per_game * attended
+    cost = Cost(int(requests.sum()), int(records.sum()))
+    return Bill(
+        names=given.names,
+        n_games=n_games,
+        requests=requests,
+        records=records,
+        evaluations=evaluations,
+        exactly=exactly,
+        money=None if prices is None else prices.of(cost),
+    )
+
+
+def _everybodys_games(given: Arguments, once: IntArray, per_game: IntArray) -> int:
+    """Games that the budget pays for, if everybody takes part in all of them."""
+    limit = given.budget.games_within(_cost(once), _cost(per_game))
+    games = given.n_games if limit is None else min(given.n_games, limit)
+    if games < 2 or not given.budget.allows(Cost(), _cost(once)):
+        raise _too_dear(given, _cost(once) + _cost(per_game) + _cost(per_game))
+    return games
+
+
+def _attended_games(given: Arguments, once: IntArray, per_game: IntArray) -> BoolArray:
+    """Who takes part in the games that the budget pays for, which follows from the seed."""
+    present = given.present(range(given.n_games))
+    games = given.budget.games_of(_cost(once), (_cost(per_game * row) for row in present))
+    if games is not None and games < 2:
+        raise _too_dear(
+            given, _cost(once) + _cost(per_game * present[0]) + _cost(per_game * present[1])
+        )
+    return present[:games]
+
+
+def _too_dear(given: Arguments, cost: Cost) -> BudgetExceeded:
+    return BudgetExceeded(
+        f"the budget of {given.budget} does not pay for the pools and two games: they take at "
+        f"least {cost.records:,} records in {cost.requests:,} requests"
+    )
+
+
+def _cost(records: IntArray) -> Cost:
+    return Cost(int((records > 0).sum()), int(records.sum()))
+
+
+def _evaluations(given: Arguments, sizes: Mapping[int, int]) -> tuple[int, bool]:
+    """Coalitions of all games, and whether each of them was counted.
+
+    Parameters
+    ----------
+    sizes : number of games by the number of providers in them; how many coalitions a solver
+        evaluates depends on how many there are, not on which
+    """
+    nested = given.grouping if given.grouping is not None and given.grouping.nested else None
+    total, exactly = 0, True
+    for size, games in sizes.items():
+        if size == 0:
+            continue
+        solver = given.solver if size == len(given.names) else given.solver.for_size(size)
+        counted = range(1 if isinstance(solver, Exact) else min(games, _COUNTED))
+        found = count_evaluations(given, solver, size, counted, nested)
+        exactly &= isinstance(solver, Exact) or (len(sizes) == 1 and len(counted) == games)
+        exactly &= not isinstance(solver, Trial)
+        total += round(found * games / len(counted))
+    return total, exactly

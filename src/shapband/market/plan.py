@@ -1,4 +1,4 @@
-"""plan(): its arguments and their documentation."""
+"""plan(): what a budget will buy by each method, and which method to take."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
-from shapband.access.budget import Budget, Cost
+from shapband.access.budget import Budget, Cost, check_budget
 from shapband.checks import check_number, check_whole
 from shapband.engine.arguments import check_arguments
 from shapband.engine.workers.local import resolve_n_jobs
-from shapband.errors import InvalidInput
-from shapband.market.planning.pilot import larger_sampling, pilot_design, run_pilot
-from shapband.market.planning.prices import Amount, Prices, check_amount, check_prices
-from shapband.market.planning.proposals import Proposal, Proposals
-from shapband.market.planning.propose import propose
-from shapband.market.planning.search import Limits
-from shapband.market.planning.solvers import families_for
+from shapband.errors import BudgetExceeded, InvalidInput
+from shapband.market.planning.errors import ErrorModel
+from shapband.market.planning.pilot import Pilot, larger_sampling, pilot_design, run_pilot
+from shapband.market.planning.proposals import OutOfReach, Proposal, Proposals
+from shapband.market.planning.search import Candidate, Limits, Search
+from shapband.market.planning.seconds import TimeModel
+from shapband.market.planning.solvers import Family, families_for
+from shapband.market.planning.ways import methods_for
+from shapband.market.prices import Amount, Prices, check_amount, check_prices
 from shapband.progress import progress_display
 from shapband.providers import Provider, check_providers
 from shapband.utilities.base import Utility
 
-_MINUTES = 10.0
+_MINUTES = 10.0  # wall time if neither a time nor an error is asked for
+_TOO_SLOW = "it was too slow to be tried in the pilot"
 
 
 def plan(
@@ -95,18 +98,14 @@ def plan(
     )
     with progress_display(progress) as watch:
         pilot = run_pilot(pilot_plan, families, limits.minutes, watch)
-        found = propose(pilot, limits, families, n_sample, jobs)
-        larger = larger_sampling(pilot, getattr(found.recommended.sampling, "n_pool", 0))
-        if larger is not None and limits.allows(_with_requests(found.recommended, len(checked))):
+        found = _propose(pilot, limits, families, n_sample, jobs)
+        row = found.recommended
+        larger = larger_sampling(pilot, getattr(row.sampling, "n_pool", 0))
+        if larger is not None and limits.allows(Cost(row.requests + len(checked), row.records)):
             second = replace(pilot_plan, sampling=larger)
             pilot = run_pilot(second, families, limits.minutes, watch, before=pilot)
-            found = propose(pilot, limits, families, n_sample, jobs)
+            found = _propose(pilot, limits, families, n_sample, jobs)
     return found
-
-
-def _with_requests(row: Proposal, requests: int) -> Cost:
-    """The bill of a row with some more requests."""
-    return Cost(row.requests + requests, row.records)
 
 
 def _limits(
@@ -117,16 +116,93 @@ def _limits(
     error: float | None,
 ) -> Limits:
     """Check the limits, and fill in the time."""
-    if budget is not None and not isinstance(budget, Budget):
-        raise InvalidInput(
-            f"budget must be a Budget(records=..., requests=...); received {type(budget).__name__}"
-        )
+    allowed = check_budget(budget)
     if money is not None and prices is None:
         raise InvalidInput("money needs prices: pass prices=Prices(record=..., request=...)")
     for name, number in (("minutes", minutes), ("error", error)):
-        if number is not None and check_number(name, number) <= 0:
-            raise InvalidInput(f"{name} must be above 0; received {number!r}")
+        if number is not None:
+            check_number(name, number, above=0)
     amount = None if money is None else check_amount("money", money)
     if minutes is None and error is None:
         minutes = _MINUTES
-    return Limits(budget or Budget(), check_prices(prices), amount, minutes, error)
+    return Limits(allowed, check_prices(prices), amount, minutes, error)
+
+
+def _propose(
+    pilot: Pilot, limits: Limits, families: Sequence[Family], n_sample: int, n_jobs: int
+) -> Proposals:
+    """Find the best of every sampling with every family of solvers, and choose among them."""
+    model, times = ErrorModel.of(pilot, n_sample), TimeModel(pilot, n_sample, n_jobs)
+    search = Search(pilot, model, times, limits)
+    tried = {one.family for one in pilot.probes}
+    found: list[Candidate] = []
+    refused: list[tuple[str, str, str]] = []
+    for method in methods_for(n_sample):
+        for family in families:
+            known = family in tried or not family.noisy
+            best = search.best(method, family) if known else _TOO_SLOW
+            if isinstance(best, str):
+                refused.append((method.name, family.name, best))
+            else:
+                found.append(best)
+    if not found:
+        raise _nothing_serves(refused, limits)
+    found.sort(key=search.order)
+    rows = {one: _row(one, search) for one in found}
+    # A bootstrap is recommended only if there is no other row.
+    chosen = search.pick([one for one in found if not one.way.method.replace] or found)
+    return Proposals(
+        rows=tuple(rows.values()),
+        recommended=rows[chosen],
+        reason=_reason(search.endless(chosen), limits),
+        out_of_reach=merged(refused),
+        limits=limits,
+        pilot=pilot,
+        n_jobs=n_jobs,
+    )
+
+
+def _row(one: Candidate, search: Search) -> Proposal:
+    way, prices = one.way, search.limits.prices
+    return Proposal(
+        sampling=way.method.make(way.n_pool),
+        solver=way.family.make(way.work),
+        n_games=one.n_games,
+        **one.errors._asdict(),
+        records=one.cost.records,
+        requests=one.cost.requests,
+        money=None if prices is None else prices.of(one.cost),
+        seconds=one.seconds,
+        evaluations=round(search.times.evaluations(way) * one.n_games),
+        seed=search.pilot.arguments.seeds.seed,
+    )
+
+
+def merged(refused: Sequence[tuple[str, str, str]]) -> tuple[OutOfReach, ...]:
+    """Join refusals of one sampling that have the same reason: (sampling, solver, reason)."""
+    solvers: dict[tuple[str, str], list[str]] = {}
+    for sampling, solver, reason in refused:
+        solvers.setdefault((sampling, reason), []).append(solver)
+    return tuple(
+        OutOfReach(f"{sampling} with {' or '.join(names)}", reason)
+        for (sampling, reason), names in solvers.items()
+    )
+
+
+def _reason(endless: float, limits: Limits) -> str:
+    """Why a row is recommended, and what more games from its pools would bring."""
+    if limits.error is not None:
+        bill = "records" if limits.prices is None else "money"
+        return f"it reaches ±{limits.error:g} for the least {bill}"
+    said = f"it has the smallest error within {limits}"
+    if endless > 0:
+        return f"{said}; more games alone reach ±{endless:.2g} at best"
+    return f"{said}; more games would lower it"
+
+
+def _nothing_serves(refused: Sequence[tuple[str, str, str]], limits: Limits) -> BudgetExceeded:
+    sampling, solver, reason = refused[0]
+    remedy = "raise the limits" if limits.error is None else "raise the error or the limits"
+    return BudgetExceeded(
+        f"no method serves within {limits}; {sampling} with {solver}: {reason}: {remedy}"
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +13,12 @@ from shapband.indices import SHAPLEY
 from shapband.report.names import named, shown
 from shapband.report.payments import payouts_section
 from shapband.report.section import Section, sentence
-from shapband.report.tables import Table, joined, names_of, numbers
+from shapband.report.tables import Table, names_of, numbers
 from shapband.sampling.shared import compared
 from shapband.valuation.text import caveats, some_names
 
 if TYPE_CHECKING:
-    from shapband.market.paying.payouts import Payouts
+    from shapband.market.payouts import Payouts
     from shapband.runs.read import RunStatus
     from shapband.valuation.valuation import Valuation
 
@@ -77,7 +77,8 @@ def access_section(valuation: Valuation) -> Section:
     """What was asked of the sources, and what it took."""
     used = [valuation.access.by_provider[name] for name in valuation.names]
     pools = valuation.pool_sizes
-    columns = {
+    columns: dict[str, Sequence[str]] = {
+        "provider": names_of(valuation.names),
         "records bought": [f"{one.records:,}" for one in used],
         "requests": [f"{one.requests:,}" for one in used],
         "seconds": [f"{one.seconds:,.2f}" for one in used],
@@ -86,13 +87,14 @@ def access_section(valuation: Valuation) -> Section:
     if pools is not None:
         columns["in the pool"] = [f"{size:,}" for size in pools]
     total = valuation.access.total
-    foot = ("all", f"{total.records:,}", f"{total.requests:,}", f"{total.seconds:,.2f}")
-    table = Table(
-        "Records, requests and seconds by provider",
-        ("provider", *columns),
-        joined(names_of(valuation.names), *columns.values()),
-        (*foot, *([""] * (len(columns) - 3))),
+    foot: tuple[str, ...] = (
+        "all",
+        f"{total.records:,}",
+        f"{total.requests:,}",
+        f"{total.seconds:,.2f}",
     )
+    foot += ("",) * (len(columns) - len(foot))
+    table = Table.of("Records, requests and seconds by provider", columns, foot)
     return Section(
         "access",
         "What it cost",
@@ -194,22 +196,22 @@ def _repeats(valuation: Valuation) -> Iterator[Table]:
     found = np.flatnonzero(valuation.repeated_records)
     if len(found) and valuation.distinct_records is not None:
         distinct, pools = valuation.distinct_records[found], valuation.pool_sizes
-        columns = {
+        columns: dict[str, Sequence[str]] = {
+            "provider": names_of(valuation.names[at] for at in found),
             "different records": [number.strip() for number in numbers(distinct, distinct / 10)],
             "in a game": [f"{size:,}" for size in valuation.draw_sizes[found]],
         }
         if pools is not None:
             columns["in the pool"] = [f"{size:,}" for size in pools[found]]
-        names = names_of(valuation.names[at] for at in found)
-        rows = joined(names, *columns.values())
-        yield Table("Providers that repeat records", ("provider", *columns), rows)
+        yield Table.of("Providers that repeat records", columns)
 
 
 def _copies(valuation: Valuation) -> Iterator[Table]:
     """List the providers that have the same records."""
     pairs = valuation.shared_records
     if pairs:
-        columns: dict[str, list[str | Markup]] = {
+        columns: dict[str, Sequence[str]] = {
+            "provider": names_of(pair.other for pair in pairs),
             "with": [named(pair.one) for pair in pairs],
             "equal records": [f"{pair.records:,}" for pair in pairs],
             "of": [f"{pair.smaller:,}" for pair in pairs],
@@ -217,8 +219,7 @@ def _copies(valuation: Valuation) -> Iterator[Table]:
                                   for pair in pairs],
             "compared": [shown(compared(pair).strip(" ()") or "as they are") for pair in pairs],
         }  # fmt: skip
-        rows = joined(names_of(pair.other for pair in pairs), *columns.values())
-        yield Table("Equal records", ("provider", *columns), rows)
+        yield Table.of("Equal records", columns)
 
 
 def _unfinished(valuation: Valuation, status: RunStatus | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,6 @@ from shapband.report.svg import left_out
 from shapband.report.tables import (
     NO_BREAK,
     Table,
-    joined,
     names_of,
     numbers,
     percents,
@@ -36,25 +36,20 @@ def convergence_section(valuation: Valuation) -> Section:
     anchor, title = "convergence", "How the error shrank"
     frame = attempt(lambda: convergence_frame(valuation))
     if isinstance(frame, Refused):
-        unfinished = valuation.stopped_code == "unfinished"
-        return without_games(anchor, title, frame, unfinished=unfinished)
+        return without_games(anchor, title, frame, valuation)
     widths = widths_of(frame, _floor(valuation))
     if widths is None:
         return Section(
             anchor, title, lines=["There is no half width to draw: all are 0 or not known."]
         )
     found = widths.table
-    cells = [numbers(found[name], found[name]) for name in ("narrowest", "median", "widest")]
-    table = Table(
-        f"Half widths of the {_LEVEL} intervals by games played",
-        ("games", "records", "narrowest", "median", "widest"),
-        joined(
-            [f"{games:,}" for games in found.index],
-            [f"{records:,}" for records in found["records"]],
-            *cells,
-        ),
-        on_paper=False,
-    )
+    columns: dict[str, Sequence[str]] = {
+        "games": [f"{games:,}" for games in found.index],
+        "records": [f"{records:,}" for records in found["records"]],
+        **{one: numbers(found[one], found[one]) for one in ("narrowest", "median", "widest")},
+    }
+    caption = f"Half widths of the {_LEVEL} intervals by games played"
+    table = Table.of(caption, columns, on_paper=False)
     legend = [("widest", "widest interval"), ("median", "median"), ("narrowest", "narrowest")]
     if len(widths.each.columns):
         legend.append(("each", "each provider"))
@@ -86,15 +81,12 @@ def errors_section(valuation: Valuation) -> Section:
     causes = [cause for cause, part in parts.items() if float(np.nansum(part)) > 0]
     order = np.argsort(-valuation.expectation, kind="stable")
     error = without_rounding(frame["standard_error"].to_numpy(), valuation.expectation[order])
-    table = Table(
-        "Standard errors, and the share of their square by cause",
-        ("provider", "standard error", *parts),
-        joined(
-            names_of(frame.index),
-            numbers(error, error),
-            *(percents(frame[cause], 0) for cause in parts),
-        ),
-    )
+    columns: dict[str, Sequence[str]] = {
+        "provider": names_of(frame.index),
+        "standard error": numbers(error, error),
+        **{cause: percents(frame[cause], 0) for cause in parts},
+    }
+    table = Table.of("Standard errors, and the share of their square by cause", columns)
     lines = [
         "Errors have up to three causes: the number of games, the noise of the solver within a "
         "game, and the choice of the pools. Their squares add up."
@@ -125,19 +117,15 @@ def participation_section(valuation: Valuation) -> Section:
     share = (own / total.where(total > 0)).clip(0, 1)
     error = frame["standard_error_present"]
     deviation = np.sqrt(frame["variance_present"].where(frame["variance_present"] >= 0))
-    table = Table(
-        "Participation and values of those who take part",
-        ("provider", "takes part", "value if present", "standard error", "sd if present",
-         "variance from own presence"),
-        joined(
-            names_of(frame.index),
-            percents(frame["rate"]),
-            numbers(frame["expectation_present"], error),
-            numbers(error, error),
-            numbers(deviation, deviation),
-            percents(share, 0),
-        ),
-    )  # fmt: skip
+    columns: dict[str, Sequence[str]] = {
+        "provider": names_of(frame.index),
+        "takes part": percents(frame["rate"]),
+        "value if present": numbers(frame["expectation_present"], error),
+        "standard error": numbers(error, error),
+        "sd if present": numbers(deviation, deviation),
+        "variance from own presence": percents(share, 0),
+    }
+    table = Table.of("Participation and values of those who take part", columns)
     parts = {"own presence": share.tolist(), "data and others": (1 - share).tolist()}
     return Section(
         "participation",

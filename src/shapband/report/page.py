@@ -28,7 +28,7 @@ from shapband.report.worth import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shapband.market.paying.payouts import Payouts
+    from shapband.market.payouts import Payouts
     from shapband.runs.read import RunStatus
     from shapband.valuation.valuation import Valuation
 
@@ -57,18 +57,16 @@ def page_of(
     valuation: Valuation, *, payouts: Payouts | None = None, status: RunStatus | None = None
 ) -> str:
     """Make the text of the report. The same arguments give the same text."""
-    style = (_TEMPLATES / "style.css").read_text("utf-8")
     chances = attempt(lambda: valuation.top(1))  # simulated, so asked for only once
     sections = [*_results(valuation, chances), *about(valuation, payouts, status)]
-    return _environment().get_template("page.html.jinja").render(
-        style=Markup(style),  # noqa: S704  a file of this package
-        style_digest=_digest(style),
+    return _render(
+        "page.html.jinja",
         answer=answer(valuation, chances),
         facts=_facts(valuation),
         sections=sections,
         n_alerts=sum(len(section.alerts) for section in sections if section.anchor == "alerts"),
         unfinished=valuation.stopped_code == "unfinished",
-    )  # fmt: skip
+    )
 
 
 def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[Section]:
@@ -89,21 +87,15 @@ def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[
 
 def waiting_page(done: int, n_games: int) -> str:
     """Make the page of a run that has no result yet."""
+    return _render("waiting.html.jinja", done=f"{done:,}", n_games=f"{n_games:,}")
+
+
+def _render(template: str, **values: Any) -> str:
+    """Fill in a template; the page names the digest of its style, and allows no other."""
     style = (_TEMPLATES / "style.css").read_text("utf-8")
-    return _environment().get_template("waiting.html.jinja").render(
-        style=Markup(style),  # noqa: S704  a file of this package
-        style_digest=_digest(style),
-        done=f"{done:,}",
-        n_games=f"{n_games:,}",
-    )  # fmt: skip
-
-
-def _digest(style: str) -> str:
-    return base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-
-
-def _environment() -> Environment:
-    return Environment(
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    values |= {"style": Markup(style), "style_digest": digest}  # noqa: S704  a file of this package
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -111,6 +103,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_harmless,
     )
+    return environment.get_template(template).render(values)
 
 
 def _harmless(thing: Any) -> Any:

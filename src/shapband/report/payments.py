@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,12 @@ from shapband.errors import InvalidInput
 from shapband.report.charts import paid_chart
 from shapband.report.section import Section, said, sentence
 from shapband.report.svg import left_out
-from shapband.report.tables import NO_BREAK, Table, joined, names_of
+from shapband.report.tables import NO_BREAK, Table, names_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shapband.market.paying.payouts import Payouts
+    from shapband.market.payouts import Payouts
     from shapband.valuation.valuation import Valuation
 
 
@@ -25,17 +26,14 @@ def payouts_section(valuation: Valuation, payouts: Payouts) -> Section:
     """Amounts of money, their errors, and their shares of what is divided."""
     _check(valuation, payouts)
     frame = _largest_first(payouts)
-    columns = {
+    columns: dict[str, Sequence[str]] = {
+        "provider": names_of(frame.index),
         payouts.currency: [f"{amount:,}" for amount in frame["amount"]],
         "standard error": [_error_text(payouts, error) for error in frame["standard_error"]],
         "share": [_share_text(share) for share in frame["share"]],
     }
-    table = Table(
-        f"Payouts in {payouts.currency}",
-        ("provider", *columns),
-        joined(names_of(frame.index), *columns.values()),
-        ("all", f"{payouts.amount:,}", "", ""),
-    )
+    foot = ("all", f"{payouts.amount:,}", "", "")
+    table = Table.of(f"Payouts in {payouts.currency}", columns, foot)
     section = Section(
         "payouts",
         "Payouts",

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from shapband.report.tables import Table
+
+if TYPE_CHECKING:
+    from shapband.valuation.valuation import Valuation
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,11 @@ def missing(anchor: str, title: str, reason: str) -> Section:
     return Section(anchor, title, lines=[f"This is left out. {reason}"])
 
 
-def without_games(anchor: str, title: str, reason: str, *, unfinished: bool) -> Section:
+def without_games(anchor: str, title: str, reason: str, valuation: Valuation) -> Section:
     """Make a section that needs the values of single games, which are not known."""
-    later = "The values of single games can be read when the run is finished."
-    return missing(anchor, title, later if unfinished else reason)
+    if valuation.stopped_code == "unfinished":
+        reason = "The values of single games can be read when the run is finished."
+    return missing(anchor, title, reason)
 
 
 def sentence(words: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +39,18 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     foot: Sequence[Cell] = ()
     on_paper: bool = True
+
+    @staticmethod
+    def of(
+        caption: str,
+        columns: Mapping[str, Iterable[Cell]],
+        foot: Sequence[Cell] = (),
+        *,
+        on_paper: bool = True,
+    ) -> Table:
+        """Make a table from its columns by their titles; the first names the rows."""
+        rows = list(zip(*columns.values(), strict=True))
+        return Table(caption, tuple(columns), rows, foot, on_paper)
 
     @property
     def is_open(self) -> bool:
@@ -99,11 +111,6 @@ def probability(chance: float) -> str:
         return ""
     words, number = ("over ", 99) if chance > 0.99 else ("under ", 1) if chance < 0.01 else ("", 0)
     return f"{words}{number or 100 * chance:.0f}{NO_BREAK}%"
-
-
-def joined(*columns: Iterable[Cell]) -> list[tuple[Cell, ...]]:
-    """Make rows from columns."""
-    return list(zip(*columns, strict=True))
 
 
 def _aligned(text: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from markupsafe import Markup
 
 from shapband.report.answer import Refused, attempt, kind_of_value
 from shapband.report.charts import box_chart, broken_axis, forest_chart, rank_chart
@@ -15,7 +14,6 @@ from shapband.report.section import Section, missing, said, without_games
 from shapband.report.svg import left_out
 from shapband.report.tables import (
     Table,
-    joined,
     names_of,
     numbers,
     percents,
@@ -85,18 +83,15 @@ def distribution_section(valuation: Valuation) -> Section:
     anchor, title = "distribution", "How the value differs from game to game"
     frame = attempt(lambda: distribution_frame(valuation))
     if isinstance(frame, Refused):
-        unfinished = valuation.stopped_code == "unfinished"
-        return without_games(anchor, title, frame, unfinished=unfinished)
+        return without_games(anchor, title, frame, valuation)
     columns = [f"quantile_{p:g}" for p in QUANTILES]
-    cells = [
-        numbers(frame[column], _median_error(frame, len(valuation.games))) for column in columns
-    ]
-    table = Table(
-        "Quantiles of the values in single games",
-        ("provider", *(f"{100 * p:g} %" for p in QUANTILES), "negative"),
-        joined(names_of(frame.index), *cells, percents(frame["negative"])),
-    )
     kept, played = len(valuation.games), valuation.n_games
+    error = _median_error(frame, kept)
+    cells: dict[str, Sequence[str]] = {
+        "provider": names_of(frame.index),
+        **{f"{100 * p:g} %": numbers(frame[f"quantile_{p:g}"], error) for p in QUANTILES},
+        "negative": percents(frame["negative"]),
+    }
     of_games = f"{kept:,}" if kept == played else f"the first {kept:,} of {played:,}"
     kind = kind_of_value(valuation)
     noise = float(np.nansum(valuation.solver_variance)) > 0
@@ -114,7 +109,7 @@ def distribution_section(valuation: Valuation) -> Section:
         ],
         chart=box_chart(frame, f"Box plot of the {kind}s in single games.", f"{kind} in a game"),
         notes=said(left_out(len(frame)), broken_axis(frame[columns])),
-        tables=[table],
+        tables=[Table.of("Quantiles of the values in single games", cells)],
     )
 
 
@@ -129,13 +124,14 @@ def ranks_section(valuation: Valuation, chances: pd.Series[float] | Refused) -> 
     top = {"largest of all": chances}
     if n > _FEW:
         top["among the first 3"] = valuation.top(3)
-    counts = [[f"{one:,}" for one in frame[column]] for column in ("rank", "low", "high")]
-    places = [[probability(one) for one in found[frame.index]] for found in top.values()]
-    table = Table(
-        "Ranks, their intervals, and probabilities",
-        ("provider", "rank", "from", "to", "above the next", *top),
-        joined(names_of(frame.index), *counts, [*map(probability, frame["above_next"])], *places),
-    )
+    columns: dict[str, Sequence[str]] = {
+        "provider": names_of(frame.index),
+        "rank": [f"{one:,}" for one in frame["rank"]],
+        "from": [f"{one:,}" for one in frame["low"]],
+        "to": [f"{one:,}" for one in frame["high"]],
+        "above the next": [*map(probability, frame["above_next"])],
+        **{title: [*map(probability, found[frame.index])] for title, found in top.items()},
+    }
     sure = int((frame["low"] == frame["high"]).sum())
     told = {0: "No rank is certain", n: "All ranks are certain"}.get(
         sure, f"{sure:,} of {n:,} ranks {'is' if sure == 1 else 'are'} certain"
@@ -150,7 +146,7 @@ def ranks_section(valuation: Valuation, chances: pd.Series[float] | Refused) -> 
         legend=[("dot", "rank of the estimate"), ("band", "ranks that cannot be excluded")],
         chart=rank_chart(frame, f"Ranks of {n:,} providers with their intervals."),
         notes=said(left_out(n)),
-        tables=[table],
+        tables=[Table.of("Ranks, their intervals, and probabilities", columns)],
     )
 
 
@@ -162,22 +158,18 @@ def _forest_table(caption: str, kind: str, frame: pd.DataFrame, owner: Valuation
     deviation = without_rounding(owner.standard_deviation[order], mean)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = owner.variance_standard_error[order] / (2 * deviation)
-    columns = {
+    columns: dict[str, Sequence[str]] = {
+        kind: names_of(frame.index),
         "expectation": numbers(mean, half),
         "± 95 %": numbers(half, half),
         "from": numbers(frame["low"], half),
         "to": numbers(frame["high"], half),
         "sd of value": numbers(deviation, np.fmin(error, deviation)),
     }
-    rows = joined(names_of(frame.index), *columns.values(), *_group_column(owner, order))
-    header = (kind, *columns, *(["group"] if len(rows[0]) > len(columns) + 1 else []))
-    return Table(caption, header, rows)
-
-
-def _group_column(owner: Valuation | Groups, order: Sequence[int]) -> list[list[Markup]]:
-    """The group of every provider, if there are groups."""
     groups = getattr(owner, "groups", None)
-    return [] if groups is None else [names_of(groups.labels[at] for at in order)]
+    if groups is not None:
+        columns["group"] = names_of(groups.labels[at] for at in order)
+    return Table.of(caption, columns)
 
 
 def _forest_legend() -> list[tuple[str, str]]:

@@ -118,7 +118,7 @@ class Ledger:
 
     def __init__(self, run: Path, connection: sqlite3.Connection, start: str) -> None:
         self.lock = threading.RLock()
-        self._run = run
+        self.run = run
         self._connection = connection
         self._start = start
         self._waiting: list[Request] = []
@@ -129,7 +129,7 @@ class Ledger:
 
     def enter_later(self, request: Request) -> None:
         """Enter a request that cost nothing, together with whatever is entered next."""
-        with self.lock, database.errors(self._run):
+        with self.lock, database.errors(self.run):
             self._settle()
             self._waiting.append(request)
 
@@ -145,7 +145,7 @@ class Ledger:
         What can be fetched again without paying need not be `durable`: it may be lost by a power
         loss, never by the end of the process.
         """
-        with self.lock, database.errors(self._run):
+        with self.lock, database.errors(self.run):
             self._settle()
             self._check_place()
             head, rows = self._head.follow([*self._waiting, *requests])
@@ -167,17 +167,14 @@ class Ledger:
 
     def noted(self, key: str) -> Any:
         """Give what was noted, or None."""
-        with self.lock, database.errors(self._run):
-            select = "SELECT json FROM notes WHERE key = ?"
-            row = self._connection.execute(select, (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
+        rows = self.query("SELECT json FROM notes WHERE key = ?", key)
+        return json.loads(rows[0][0]) if rows else None
 
     def verify_notes(self, hashes: Mapping[str, str]) -> None:
         """Raise RunDamaged unless the notes have these hashes, by key."""
-        with self.lock, database.errors(self._run):
-            rows = dict(self._connection.execute("SELECT key, json FROM notes").fetchall())
-        if {key: hash_of(text) for key, text in rows.items()} != hashes:
-            raise RunDamaged(f"the notes of the run {self._run} were altered")
+        rows = self.query("SELECT key, json FROM notes")
+        if {key: hash_of(text) for key, text in rows} != hashes:
+            raise RunDamaged(f"the notes of the run {self.run} were altered")
 
     @property
     def digest(self) -> str:
@@ -186,18 +183,16 @@ class Ledger:
 
     def last(self) -> LedgerEntry | None:
         """The last entry."""
-        with self.lock, database.errors(self._run):
-            row = self._connection.execute(f"{_SELECT} DESC LIMIT 1").fetchone()
-        return None if row is None else _entry_of(row)
+        rows = self.query(f"{_SELECT} DESC LIMIT 1")
+        return _entry_of(rows[0]) if rows else None
 
     def check_first(self) -> None:
         """Raise RunDamaged if the first entry is not chained to the manifest."""
-        with self.lock, database.errors(self._run):
-            row = self._connection.execute(f"{_SELECT} LIMIT 1").fetchone()
-        if row is not None and (row[0] != 1 or chained(self._start, row[:-1]) != row[-1]):
-            raise RunDamaged(
-                "the ledger is broken at entry 1: it, or the manifest before it, was altered"
-            )
+        for row in self.query(f"{_SELECT} LIMIT 1"):
+            if row[0] != 1 or chained(self._start, row[:-1]) != row[-1]:
+                raise RunDamaged(
+                    "the ledger is broken at entry 1: it, or the manifest before it, was altered"
+                )
 
     def entries(self) -> Iterator[LedgerEntry]:
         """All entries, in their order."""
@@ -220,22 +215,25 @@ class Ledger:
 
     def select(self, query: str) -> Iterator[tuple[tuple[str, ...], Row]]:
         """Run a query whose first column is `providers`; give the names and the other columns."""
-        with self.lock, database.errors(self._run):
-            rows = self._connection.execute(query).fetchall()
-        for providers, *rest in rows:
+        for providers, *rest in self.query(query):
             yield _names_of(providers), tuple(rest)
 
+    def query(self, query: str, *values: object) -> list[Row]:
+        """Run a query on any table of the run, and give all rows."""
+        with self.lock, database.errors(self.run):
+            return self._connection.execute(query, values).fetchall()
+
     def _rows(self) -> Iterator[Row]:
-        with database.errors(self._run):
+        with database.errors(self.run):
             for row in self._connection.execute(_SELECT):  # noqa: UP028
                 yield row  # `yield from` would close the cursor, perhaps after the database
 
     def _check_place(self) -> None:
         """Raise if the database was removed or replaced: SQLite would go on writing to nowhere."""
-        found = database.identity(self._run)
+        found = database.identity(self.run)
         if found != self._place:
             raise RunError(
-                f"the database of the run {self._run} was removed or replaced while the run was "
+                f"the database of the run {self.run} was removed or replaced while the run was "
                 "being played: bring it back, then resume"
             )
 

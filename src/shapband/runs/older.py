@@ -9,20 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shapband.engine.arguments import Arguments
-from shapband.engine.shortcuts import AVERAGED
 from shapband.errors import RunError
-from shapband.solvers.strata import Strata
-from shapband.utilities.class_sums import ClassSumsUtility
-from shapband.utilities.linear import LinearUtility
-from shapband.utilities.logistic import LogisticUtility
-from shapband.utilities.neighbors import NeighborUtility
-from shapband.utilities.networks.network import NetworkUtility
+from shapband.sampling.participation import AVERAGED
 from shapband.valuation.older import upgraded_design
 
-_COMPILED = (LogisticUtility, ClassSumsUtility, NeighborUtility, NetworkUtility)
+if TYPE_CHECKING:
+    from shapband.engine.arguments import Arguments
+
 _CHANGED = (0, 2, 0)  # the version in which the results of some methods changed
 
 
@@ -54,8 +49,8 @@ def design_of_facts(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> di
 def check_same_bits(run: Path, versions: Mapping[str, str], given: Arguments) -> None:
     """Raise RunError if this version would compute the other games of a run differently."""
     before = versions.get("shapband", "")
-    change = _change(given)
-    if is_older(before) and change:
+    change = _change(given) if is_older(before) else ""
+    if change:
         raise RunError(
             f"the run {run} was begun with shapband {before}, and since version 0.2.0 {change}: "
             "old and new games must not be mixed. Finish it with the version that began it (pip "
@@ -65,12 +60,23 @@ def check_same_bits(run: Path, versions: Mapping[str, str], given: Arguments) ->
 
 
 def _change(given: Arguments) -> str:
-    """What changed in the results for these arguments; empty if nothing did."""
+    """What changed in the results for these arguments; empty if nothing did.
+
+    Only a run of an older version that is resumed needs the classes imported here.
+    """
+    from shapband.solvers.strata import Strata
+    from shapband.utilities.class_sums import ClassSumsUtility
+    from shapband.utilities.linear import LinearUtility
+    from shapband.utilities.logistic import LogisticUtility
+    from shapband.utilities.neighbors import NeighborUtility
+    from shapband.utilities.networks.network import NetworkUtility
+
+    compiled = LogisticUtility | ClassSumsUtility | NeighborUtility | NetworkUtility
     if isinstance(given.solver, Strata):
         return "Strata computes other values"
     if isinstance(given.utility, LinearUtility):
         return "the last digits of LinearUtility are different"
-    if isinstance(given.utility, _COMPILED):
+    if isinstance(given.utility, compiled):
         name = type(given.utility).__name__
         return f"{name} treats ties of scores, and digits lost to rounding, differently"
     if given.utility.training:

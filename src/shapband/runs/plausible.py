@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from shapband.checks import one_line
-from shapband.engine.shortcuts import AVERAGED
 from shapband.errors import InvalidInput, RunDamaged
 from shapband.runs import database
 from shapband.sampling.design import Design
+from shapband.sampling.participation import AVERAGED
 from shapband.valuation import document
 from shapband.valuation.valuation import Valuation
 

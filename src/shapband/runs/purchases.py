@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TypeAlias
 
+from shapband.access.answers import Refusal
 from shapband.access.budget import Cost
 from shapband.access.journal import (
     Asked,
@@ -19,7 +19,6 @@ from shapband.access.journal import (
     Refused,
 )
 from shapband.access.meter import Usage
-from shapband.access.refusals import Refusal
 from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunFull
 from shapband.records.batch import Batch
@@ -65,18 +64,14 @@ class StoredPurchases(PurchaseJournal):
 
     Parameters
     ----------
-    run : the directory
-    connection : its database
-    ledger : its ledger
+    ledger : the ledger of the run
     """
 
-    def __init__(self, run: Path, connection: sqlite3.Connection, ledger: Ledger) -> None:
-        self._run = run
-        self._connection = connection
+    def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._paid = _paid(ledger)
         self._pool_parts = _pool_parts(ledger)
-        self._reserve = Reserve(run)
+        self._reserve = Reserve(ledger.run)
         self._asked: dict[_Address, int] = {}  # requests under way, with their records
         self._full: RunFull | None = None
         self._record_bytes = float(_RECORD_BYTES)
@@ -101,8 +96,7 @@ class StoredPurchases(PurchaseJournal):
         """Records already bought from a distant source, or None."""
         if self.unpaid([name], purpose, range(game, game + 1))[0]:
             return None
-        with self._ledger.lock:
-            blob = _blob(self._run, self._connection, name, purpose, game)
+        blob = _blob(self._ledger, name, purpose, game)
         if blob is None:
             raise RunDamaged(f"the records of provider {name!r} for {purpose} {game} are missing")
         return batches.from_bytes(blob)
@@ -214,9 +208,8 @@ class StoredPurchases(PurchaseJournal):
         purpose = purpose_in(note)
         if blob is None or purpose is None:
             return request, _address(event), ()
-        with self._ledger.lock, database.errors(self._run):
-            if is_stored(self._connection, event.name, purpose, event.game):
-                return request, _address(event), ()
+        if is_stored(self._ledger, event.name, purpose, event.game):
+            return request, _address(event), ()
         return request, (event.name, purpose, event.game), _parts(blob)
 
 
@@ -261,16 +254,13 @@ def usage_of(ledger: Ledger) -> dict[str, Usage]:
     return usage
 
 
-def count_unanswered(run: Path, connection: sqlite3.Connection) -> int:
+def count_unanswered(ledger: Ledger) -> int:
     """Requests that were asked and neither received nor failed since."""
-    with database.errors(run):
-        (count,) = connection.execute(_COUNT_UNANSWERED).fetchone()
+    ((count,),) = ledger.query(_COUNT_UNANSWERED)
     return int(count)
 
 
-def verify_purchase(
-    run: Path, connection: sqlite3.Connection, entry: LedgerEntry
-) -> _Address | None:
+def verify_purchase(ledger: Ledger, entry: LedgerEntry) -> _Address | None:
     """Raise RunDamaged unless the answer that an entry accounts for is as it was stored.
 
     Returns
@@ -282,7 +272,7 @@ def verify_purchase(
     purpose = purpose_in(entry.note) if is_refused else entry.purpose
     if purpose is None:
         return None
-    blob = _blob(run, connection, name, purpose, entry.first_game)
+    blob = _blob(ledger, name, purpose, entry.first_game)
     expected = purpose.removeprefix("refused ") if is_refused else entry.note
     if blob is None or hash_of(blob) != expected:
         fate = "missing" if blob is None else "altered"
@@ -293,14 +283,12 @@ def verify_purchase(
     return name, purpose, entry.first_game
 
 
-def _blob(
-    run: Path, connection: sqlite3.Connection, name: str, purpose: str, game: int
-) -> bytes | None:
-    select = (
-        "SELECT blob FROM purchases WHERE provider = ? AND purpose = ? AND game = ? ORDER BY part"
+def _blob(ledger: Ledger, name: str, purpose: str, game: int) -> bytes | None:
+    """The answer that is stored under a key, or None."""
+    parts = ledger.query(
+        "SELECT blob FROM purchases WHERE provider = ? AND purpose = ? AND game = ? ORDER BY part",
+        *(name, purpose, game),
     )
-    with database.errors(run):
-        parts = connection.execute(select, (name, purpose, game)).fetchall()
     return b"".join(part for (part,) in parts) if parts else None
 
 

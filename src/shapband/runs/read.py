@@ -120,8 +120,7 @@ class Run:
     @property
     def status(self) -> RunStatus:
         """How far the run has come, and what it has cost."""
-        with RunStore.open(self.path) as store, readable(self.path, "the database"):
-            return _status(store)
+        return status_of(self.path)
 
     @property
     def valuation(self) -> Valuation | None:
@@ -161,25 +160,27 @@ def load(run: str | os.PathLike[str]) -> Run:
     return Run(Path(run))
 
 
-def _status(store: RunStore) -> RunStatus:
-    valuation = store.finished()
-    used = store.usage()
-    names = store.manifest["providers"]
-    access = AccessReport({name: used.get(name, Usage()) for name in names})
-    state: State = "finished"
-    if valuation is None:  # a finished run can be read where files cannot be locked
-        state = "running" if store.is_locked else "interrupted"
-    return RunStatus(
-        state=state,
-        manifest=store.manifest,
-        access=access,
-        done=store.games.solved(),
-        n_games=store.manifest["n_games"],
-        valuation=valuation or _so_far(store, access),
-        unanswered=store.unanswered(),
-        digest=store.ledger.digest,
-        refused=refused_answers(store.ledger),
-    )
+def status_of(run: Path, result: Valuation | None = None) -> RunStatus:
+    """Read how far a run has come; the `result` of one that has just finished is not read again."""
+    with RunStore.open(run) as store, readable(run, "the database"):
+        valuation = store.finished() if result is None else result
+        used = store.usage()
+        names = store.manifest["providers"]
+        access = AccessReport({name: used.get(name, Usage()) for name in names})
+        state: State = "finished"
+        if valuation is None:  # a finished run can be read where files cannot be locked
+            state = "running" if store.is_locked else "interrupted"
+        return RunStatus(
+            state=state,
+            manifest=store.manifest,
+            access=access,
+            done=store.games.solved(),
+            n_games=store.manifest["n_games"],
+            valuation=valuation or _so_far(store, access),
+            unanswered=store.unanswered(),
+            digest=store.ledger.digest,
+            refused=refused_answers(store.ledger),
+        )
 
 
 def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:

@@ -7,7 +7,6 @@ so, because the answer would probably be the same and would have to be paid for 
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,7 +111,7 @@ def purpose_in(note: str) -> str | None:
     return None if mark == _NOT_STORED else f"refused {mark}"
 
 
-def is_stored(connection: sqlite3.Connection, name: str, purpose: str, game: int) -> bool:
+def is_stored(ledger: Ledger, name: str, purpose: str, game: int) -> bool:
     """Whether an equal answer to the same request is stored already."""
     select = "SELECT 1 FROM purchases WHERE provider = ? AND purpose = ? AND game = ?"
-    return connection.execute(select, (name, purpose, game)).fetchone() is not None
+    return bool(ledger.query(select, name, purpose, game))

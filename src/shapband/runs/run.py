@@ -13,7 +13,6 @@ from shapband.access.held import HeldPurchases
 from shapband.checks import steady_repr
 from shapband.engine.arguments import Arguments
 from shapband.engine.play import Watch, play
-from shapband.engine.shortcuts import AVERAGED, DRAWN
 from shapband.engine.workers.base import Workers
 from shapband.errors import BudgetExceeded, InvalidInput, RunDamaged, RunError, VersionsChanged
 from shapband.indices import SHAPLEY
@@ -25,6 +24,7 @@ from shapband.runs.refused import check_refused
 from shapband.runs.store import RunStore, discard_untouched
 from shapband.runs.trust import remember
 from shapband.runs.versions import changes, versions
+from shapband.sampling.participation import AVERAGED, DRAWN
 from shapband.seeds import Seeds
 from shapband.valuation.text import REASONS
 from shapband.valuation.valuation import Valuation

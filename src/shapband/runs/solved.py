@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from shapband._typing import FloatArray
 from shapband.codec import decode, encode
 from shapband.engine.journal import GameJournal
 from shapband.errors import RunDamaged
-from shapband.runs import database
 from shapband.runs.ledger import Ledger, LedgerEntry, canonical, hash_of, stored
 from shapband.runs.older import design_of_facts
 from shapband.sampling.design import Design
@@ -27,7 +25,6 @@ TABLE = (
 )
 _INSERT = "INSERT INTO games VALUES (?, ?, ?, ?, ?, ?, ?)"
 _DESIGN = "design"  # the note that holds the design
-_SELECT = "SELECT * FROM games WHERE first_game = ?"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +43,8 @@ class StoredGames(GameJournal):
     """The solved games of one run. The ledger has an entry for each chunk, with its hash."""
 
     def __init__(
-        self,
-        run: Path,
-        connection: sqlite3.Connection,
-        ledger: Ledger,
-        n_providers: int,
-        n_groups: int = 0,
-        *,
-        averaged: bool = False,
+        self, ledger: Ledger, n_providers: int, n_groups: int = 0, *, averaged: bool = False
     ) -> None:
-        self._run = run
-        self._connection = connection
         self._ledger = ledger
         self._n_providers = n_providers
         self._n_groups = n_groups
@@ -86,12 +74,10 @@ class StoredGames(GameJournal):
             return self._solution(values, noise, *self.counts(games))
 
     def seconds(self, games: int) -> float:
-        with self._ledger.lock, database.errors(self._run):
-            row = self._connection.execute(
-                "SELECT seconds FROM games WHERE first_game < ? ORDER BY first_game DESC LIMIT 1",
-                (games,),
-            ).fetchone()
-        return 0.0 if row is None else float(row[0])
+        rows = self._ledger.query(
+            "SELECT seconds FROM games WHERE first_game < ? ORDER BY first_game DESC LIMIT 1", games
+        )
+        return float(rows[0][0]) if rows else 0.0
 
     def store_games(self, games: range, solution: Solution, seconds: float) -> None:
         values, noise = _to_bytes(solution.values), _to_bytes(_all_noise(solution))
@@ -109,12 +95,11 @@ class StoredGames(GameJournal):
 
     def counts(self, games: range) -> tuple[int, int]:
         """Evaluations and failures of the chunks that begin with one of the games."""
-        with database.errors(self._run):
-            evaluations, failures = self._connection.execute(
-                "SELECT COALESCE(SUM(evaluations), 0), COALESCE(SUM(failures), 0) FROM games "
-                "WHERE first_game >= ? AND first_game < ?",
-                (games.start, games.stop),
-            ).fetchone()
+        ((evaluations, failures),) = self._ledger.query(
+            "SELECT COALESCE(SUM(evaluations), 0), COALESCE(SUM(failures), 0) FROM games "
+            "WHERE first_game >= ? AND first_game < ?",
+            *(games.start, games.stop),
+        )
         return int(evaluations), int(failures)
 
     def read(self, games: range) -> tuple[FloatArray, FloatArray]:
@@ -137,11 +122,10 @@ class StoredGames(GameJournal):
 
         It must begin with game `due`; gives the game that the next chunk must begin with.
         """
-        with database.errors(self._run):
-            row = self._connection.execute(_SELECT, (entry.first_game,)).fetchone()
-        if row is None or entry.first_game != due:
+        rows = self._ledger.query("SELECT * FROM games WHERE first_game = ?", entry.first_game)
+        if not rows or entry.first_game != due:
             raise RunDamaged(f"the values of games from {due} on are missing")
-        *facts, values, noise = row
+        *facts, values, noise = rows[0]
         end = int(facts[0]) + int(facts[1])
         if hash_of(canonical(facts), values, noise) != entry.note:
             raise RunDamaged(f"the values of games {due} to {end - 1} were altered")
@@ -149,30 +133,27 @@ class StoredGames(GameJournal):
 
     def _reread(self) -> None:
         """Look up how many games are stored."""
-        with database.errors(self._run):
-            row = self._connection.execute(
-                "SELECT first_game + n_games FROM games ORDER BY first_game DESC LIMIT 1"
-            ).fetchone()
-        self._count: int = 0 if row is None else row[0]
+        rows = self._ledger.query(
+            "SELECT first_game + n_games FROM games ORDER BY first_game DESC LIMIT 1"
+        )
+        self._count: int = rows[0][0] if rows else 0
 
     def _chunks(self, games: range) -> Iterator[_Chunk]:
         """The chunks that hold the games. The last one read is cached, as stages share chunks."""
-        with database.errors(self._run):
-            firsts = self._connection.execute(
-                "SELECT first_game, n_games FROM games WHERE first_game < ? "
-                "AND first_game + n_games > ? ORDER BY first_game",
-                (games.stop, games.start),
-            ).fetchall()
+        firsts = self._ledger.query(
+            "SELECT first_game, n_games FROM games WHERE first_game < ? "
+            "AND first_game + n_games > ? ORDER BY first_game",
+            *(games.stop, games.start),
+        )
         for first, count in firsts:
             if self._last is None or self._last.games != range(first, first + count):
                 self._last = self._read(range(first, first + count))
             yield self._last
 
     def _read(self, games: range) -> _Chunk:
-        with database.errors(self._run):
-            blobs = self._connection.execute(
-                'SELECT "values", noise FROM games WHERE first_game = ?', (games.start,)
-            ).fetchone()
+        (blobs,) = self._ledger.query(
+            'SELECT "values", noise FROM games WHERE first_game = ?', games.start
+        )
         columns = (self._n_providers, self._width)
         if any(
             not isinstance(blob, bytes) or len(blob) != 8 * len(games) * width

@@ -69,14 +69,8 @@ class RunStore:
         self.ledger.check_first()
         n_providers = len(self.manifest["providers"])
         n_groups = len(set(self.manifest.get("groups") or ()) - {""})
-        self.games = StoredGames(
-            self.run,
-            self._connection,
-            self.ledger,
-            n_providers,
-            n_groups,
-            averaged=is_averaged(self.manifest),
-        )
+        averaged = is_averaged(self.manifest)
+        self.games = StoredGames(self.ledger, n_providers, n_groups, averaged=averaged)
 
     @staticmethod
     def create(run: Path, manifest: Mapping[str, Any]) -> RunStore:
@@ -134,9 +128,7 @@ class RunStore:
 
     def purchases(self) -> StoredPurchases:
         """Open the journal of purchases, to add to it. `close` waits for its open requests."""
-        self._purchases = self._purchases or StoredPurchases(
-            self.run, self._connection, self.ledger
-        )
+        self._purchases = self._purchases or StoredPurchases(self.ledger)
         return self._purchases
 
     def usage(self) -> Mapping[str, Usage]:
@@ -145,7 +137,7 @@ class RunStore:
 
     def unanswered(self) -> int:
         """Requests that were asked and neither received nor failed since."""
-        return purchases.count_unanswered(self.run, self._connection)
+        return purchases.count_unanswered(self.ledger)
 
     def finish(self, valuation: Valuation) -> None:
         """Store the result. Its games are stored already."""
@@ -165,17 +157,17 @@ class RunStore:
         """
         with readable(self.run, "the result"):
             with self.ledger.lock, database.errors(self.run), database.snapshot(self._connection):
-                row = self._connection.execute("SELECT json, kept_games FROM result").fetchone()
+                rows = self.ledger.query("SELECT json, kept_games FROM result")
                 last = self.ledger.last()
-            ended = last is not None and last.outcome == "finished"
-            if row is None and not ended:
+            if not rows and (last is None or last.outcome != "finished"):
                 return None
-            if last is None or row is None or _result_hash(*row) != last.note:
+            if last is None or not rows or _result_hash(*rows[0]) != last.note:
                 raise ValueError("it, or the end of the ledger, was altered or removed")
-            valuation = Valuation.from_json(row[0])
+            text, kept = rows[0]
+            valuation = Valuation.from_json(text)
             check_valuation(valuation, self.manifest)
-            games, _ = self.games.read(range(row[1]))
-            if len(games) < row[1]:
+            games, _ = self.games.read(range(kept))
+            if len(games) < kept:
                 raise ValueError(f"the values of games from {len(games)} on are missing")
             return replace(valuation, games=games)
 
@@ -188,7 +180,7 @@ class RunStore:
             notes: dict[str, str] = {}
             for entry in self.ledger.verified():
                 if entry.outcome in ("received", "refused"):
-                    answers.add(purchases.verify_purchase(self.run, self._connection, entry))
+                    answers.add(purchases.verify_purchase(self.ledger, entry))
                 elif entry.outcome == "solved":
                     due = self.games.verify(entry, due)
                     chunks += 1
@@ -206,14 +198,12 @@ class RunStore:
         self._connection.close()
 
     def _check_pages(self) -> None:
-        with database.errors(self.run):
-            (report,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        ((report,),) = self.ledger.query("PRAGMA quick_check(1)")
         if report != "ok":
             raise RunDamaged(f"{self.run / database.NAME} is damaged: restore it from a copy")
 
     def _check_count(self, table: str, accounted: int) -> None:
-        with database.errors(self.run):
-            (count,) = self._connection.execute(_COUNT[table]).fetchone()
+        ((count,),) = self.ledger.query(_COUNT[table])
         if count != accounted:
             raise RunDamaged(
                 f"the ledger is broken: it accounts for {accounted:,} of {count:,} {table}"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ByName: TypeAlias = float | Mapping[str, float]  # one number for all providers, or one for each
 PURPOSE = "participation"  # of the random streams
+# How presence enters games, as messages and stored runs say it.
+AVERAGED, DRAWN = "averaged over", "drawn in every game"
 _SHOWN = 3  # numbers by name that a `repr` shows
 
 

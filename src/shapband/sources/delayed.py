@@ -30,8 +30,7 @@ def with_delay(source: Source, seconds: float, *, concurrent: int = 1) -> Source
     >>> slow.size
     2
     """
-    if check_number("with_delay: seconds", seconds) < 0:
-        raise InvalidInput(f"with_delay: seconds must be at least 0; received {seconds}")
+    check_number("with_delay: seconds", seconds, least=0)
     check_whole("with_delay: concurrent", concurrent, 1)
     if isinstance(source, FiniteSource):
         return _DelayedFinite(source, seconds, concurrent)

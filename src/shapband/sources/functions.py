@@ -9,7 +9,7 @@ import numpy as np
 
 from shapband._facts import facts, name_of
 from shapband._typing import FloatArray
-from shapband.checks import check_whole, described
+from shapband.checks import check_kind, check_whole, described
 from shapband.errors import InvalidInput
 from shapband.records.batch import Batch, take_in
 from shapband.sources.base import GenerativeSource, UnusableAnswer
@@ -46,11 +46,8 @@ class FunctionSource(GenerativeSource):
         concurrent: int = 1,
         version: str | None = None,
     ) -> None:
-        if not callable(draw):
-            raise InvalidInput(
-                "FunctionSource: draw must be a function draw(size, rng) -> (X, y); "
-                f"received {type(draw).__name__}"
-            )
+        wanted = "a function draw(size, rng) -> (X, y)"
+        check_kind("FunctionSource: draw", draw, Callable, wanted)
         self._draw = draw
         self.waits = waits
         self.concurrent = check_whole("FunctionSource: concurrent", concurrent, 1)

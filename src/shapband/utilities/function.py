@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shapband._facts import facts, name_of
-from shapband.checks import check_number
-from shapband.errors import InvalidInput
+from shapband.checks import check_kind, check_number
 from shapband.records.batch import Batch
 from shapband.utilities.base import RecordsUtility
 
@@ -34,10 +33,7 @@ class FunctionUtility(RecordsUtility):
     """
 
     def __init__(self, v: Callable[[Any, Any], float], *, empty: float = 0.0) -> None:
-        if not callable(v):
-            raise InvalidInput(
-                f"FunctionUtility: v must be a function v(X, y); received {type(v).__name__}"
-            )
+        check_kind("FunctionUtility: v", v, Callable, "a function v(X, y)")
         self._v = v
         self.empty = check_number("FunctionUtility: empty", empty)
         self._about = facts(name_of(v), empty=empty)

@@ -27,7 +27,7 @@ from shapband.valuation.text import valuation_html, valuation_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shapband.market.paying.payouts import Payouts
+    from shapband.market.payouts import Payouts
     from shapband.report.plots import Plots
 
 StopCode = Literal["n_games", "budget", "rule", "pools", "interrupted", "unfinished"]

@@ -163,7 +163,7 @@ def test_a_run_prints_the_valuation_that_it_received(tmp_path, monkeypatch, form
         'sampling = { kind = "fresh", n_sample = 20 }\n'
     )
     with monkeypatch.context() as patched:
-        patched.setattr("shapband.runs.read.load", None)  # so that the run cannot be read back
+        patched.setattr("shapband.runs.store.RunStore.finished", None)  # the result cannot be read
         printed = called("run", tmp_path / "run.toml", "--out", tmp_path / "out", *form)
     assert printed.exit_code == 0, printed.output
     assert printed.stdout == called("show", tmp_path / "out", *form).stdout
@@ -358,13 +358,12 @@ class Unexpected(Exception):
 @pytest.fixture
 def broken_look(monkeypatch):
     """Let `show` fail with a given error."""
-    import shapband.runs.read as module
 
     def break_it(error):
-        def load(run):
+        def status_of(run, result):
             raise error
 
-        monkeypatch.setattr(module, "load", load)
+        monkeypatch.setattr("shapband.app.cli.views.status_of", status_of)
 
     return break_it
 

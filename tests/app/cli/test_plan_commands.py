@@ -199,12 +199,17 @@ def test_the_data_of_a_plan_that_is_played_is_loaded_once(config, tmp_path, monk
         "    def __init__(self, shift):\n"
         "        made.append(shift)\n"
         "        super().__init__(np.arange(300.0).reshape(-1, 1), np.arange(300.0) % 7 + shift)\n"
+        "class Sums(sb.AdditiveUtility):\n"
+        "    def __init__(self):\n"
+        "        made.append('utility')\n"
+        "        super().__init__()\n"
     )
     source = '{ kind = "object", object = "counted_source:Counted", options = { shift = %d } }'
     providers = ", ".join(f'{{ name = "{n}", source = {source % n} }}' for n in range(3))
     config.write_text(
         f"seed = 3\nn_games = 10\nproviders = [{providers}]\n"
-        'sampling = { kind = "fresh", n_sample = 20 }\nutility = { kind = "additive" }\n'
+        'sampling = { kind = "fresh", n_sample = 20 }\n'
+        'utility = { kind = "object", object = "counted_source:Sums" }\n'
         "budget = { records = 9000 }\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -212,4 +217,4 @@ def test_the_data_of_a_plan_that_is_played_is_loaded_once(config, tmp_path, monk
     assert result.exit_code == 0, result.output
     import counted_source
 
-    assert counted_source.made == [0, 1, 2]
+    assert counted_source.made == [0, 1, 2, "utility"]

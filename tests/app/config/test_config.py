@@ -302,10 +302,19 @@ def test_a_cluster_that_is_not_installed_names_its_extra(lines, package, monkeyp
     ids=["dask", "ray", "ray that finds itself"],
 )
 def test_a_cluster_is_given_its_address(lines, given, monkeypatch):
-    cluster = SimpleNamespace(DaskWorkers=lambda *it: it, RayWorkers=lambda *it: it)
+    cluster = SimpleNamespace(
+        datasets=sb.datasets, DaskWorkers=lambda *it: it, RayWorkers=lambda *it: it
+    )
     monkeypatch.setattr("shapband.app.config.config.find_spec", lambda name: True)
-    monkeypatch.setattr("shapband.app.config.config.import_module", lambda name: cluster)
+    monkeypatch.setattr("shapband.app.config.config.shapband", cluster)
     assert Config.parse(lines + WINE).build(Path()).workers == given
+
+
+def test_workers_of_a_cluster_are_those_of_the_library():
+    pytest.importorskip("distributed")
+    lines = 'workers = "dask"\nscheduler = "tcp://localhost:8786"\n'
+    made = Config.parse(lines + WINE).build(Path()).workers
+    assert repr(made) == repr(sb.DaskWorkers("tcp://localhost:8786"))
 
 
 # Objects of the user's own, and their secrets.

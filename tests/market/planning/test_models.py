@@ -12,10 +12,10 @@ from tests.conftest import gaussian_providers
 import shapband as sb
 from shapband.market.planning.errors import ErrorModel, _mixed, _parts, _shrunk
 from shapband.market.planning.requests import RequestTimes
-from shapband.market.planning.samplings import methods_for, pool_grid
 from shapband.market.planning.search import Limits, Search
 from shapband.market.planning.seconds import TimeModel
 from shapband.market.planning.solvers import FAMILIES, families_for
+from shapband.market.planning.ways import Way, methods_for, pool_grid
 
 SD = np.array([1.0, 2.0, 3.0])
 B = 20
@@ -54,7 +54,7 @@ EXACT = FAMILIES[0]
 )
 def test_errors_of_sums_are_those_of_theory(model, name, n_pool, n_games, square):
     """60 records show a variance to 18 %, and the standard error to 9 %; three times that."""
-    errors = model.errors(method(name), n_pool, EXACT, 7, n_games)
+    errors = model.errors(Way(method(name), n_pool, EXACT, 7, model.stocks), n_games)
     theory = np.sqrt(square(SD**2 / B))
     np.testing.assert_allclose(errors.standard_error / theory, 1.0, atol=0.28)
     assert (np.abs(errors.standard_error / np.sqrt(2 * theory**2) - 1) > 0.05).all()  # the control
@@ -66,11 +66,15 @@ def solvers(name):
 
 def test_more_games_records_and_work_lower_the_error(model):
     pooled = method("Pooled, without replacement")
-    base = model.errors(pooled, 100, EXACT, 7, 50)
-    assert (model.errors(pooled, 100, EXACT, 7, 100).half_width < base.half_width).all()
-    assert (model.errors(pooled, 200, EXACT, 7, 50).half_width < base.half_width).all()
+    small, large = (Way(pooled, n_pool, EXACT, 7, model.stocks) for n_pool in (100, 200))
+    base = model.errors(small, 50)
+    assert (model.errors(small, 100).half_width < base.half_width).all()
+    assert (model.errors(large, 50).half_width < base.half_width).all()
     noisy = replace(model, noise={"Permutation": (np.array([2.0]), np.ones((1, 3)))})
-    few, many = (noisy.errors(pooled, 100, solvers("Permutation"), work, 50) for work in (2, 4))
+    few, many = (
+        noisy.errors(Way(pooled, 100, solvers("Permutation"), work, model.stocks), 50)
+        for work in (2, 4)
+    )
     assert (many.half_width < few.half_width).all()
 
 
@@ -145,12 +149,12 @@ def test_no_other_split_is_much_better(found, error):
         for family in families_for(3):
             best = search.best(one, family)
             pools = range(60, 1000) if one.pooled else [0]
-            others = [
-                search._make(one, n_pool, family, work, n_games)
+            ways = [
+                Way(one, n_pool, family, work, pilot.stocks)
                 for n_pool in pools
                 for work in family.works(3)
-                if (n_games := search._games(one, n_pool, family, work))
             ]
+            others = [search._make(way, n_games) for way in ways if (n_games := search._games(way))]
             fitting = [other for other in others if search._fits(other)]
             if isinstance(best, str):
                 assert not fitting
@@ -165,10 +169,10 @@ def test_games_fit_in_the_time(found):
     for n_jobs in (1, 4):
         times = TimeModel(found.pilot, B, n_jobs)
         for one in methods_for(B):
-            arguments = (one, 100 if one.pooled else 0, EXACT, 7)
-            games = times.games_within(*arguments, 6.0)
-            assert times.seconds(*arguments, games) <= 6.0 * (1 + 1e-9)
-            assert times.seconds(*arguments, int(1.01 * games) + 1) > 6.0
+            way = Way(one, 100 if one.pooled else 0, EXACT, 7, found.pilot.stocks)
+            games = times.games_within(way, 6.0)
+            assert times.seconds(way, games) <= 6.0 * (1 + 1e-9)
+            assert times.seconds(way, int(1.01 * games) + 1) > 6.0
 
 
 def test_waiting_sources_are_asked_together():

@@ -9,7 +9,7 @@ from tests.counted import Counted, CountedDraws
 
 import shapband as sb
 from shapband.errors import BudgetExceeded, InvalidInput
-from shapband.market.planning.proposals import merged
+from shapband.market.plan import merged
 
 pytestmark = pytest.mark.usefixtures("warm_kernels")
 QUICK = {"minutes": 0.05, "seed": 0}  # the pilot takes a second at most

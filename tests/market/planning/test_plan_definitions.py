@@ -15,13 +15,13 @@ from tests.counted import Counted, CountedDraws
 
 import shapband as sb
 from shapband.engine.arguments import check_arguments
-from shapband.market.planning.bill import foresee
+from shapband.market.bill import foresee
 from shapband.market.planning.errors import ErrorModel
 from shapband.market.planning.probes import Bench, Probe, probe
 from shapband.market.planning.requests import RequestTimes
-from shapband.market.planning.samplings import methods_for
 from shapband.market.planning.seconds import TimeModel
 from shapband.market.planning.solvers import FAMILIES, Family
+from shapband.market.planning.ways import Way, methods_for
 
 pytestmark = pytest.mark.usefixtures("warm_kernels")
 QUICK = {"minutes": 0.05, "seed": 0}  # the pilot takes a second at most
@@ -173,7 +173,7 @@ def test_errors_are_those_of_the_formulas_of_their_methods(
     model = by_hand([stock, stock], 20)
     method = next(one for one in methods_for(20) if one.name == name)
     permutations = next(one for one in FAMILIES if one.name == "Permutation")
-    errors = model.errors(method, 100, permutations, 8, 60)
+    errors = model.errors(Way(method, 100, permutations, 8, model.stocks), 60)
     x, least, noise = 20 / 100, 20 / stock, 0.4
     V = 2.0 * (1 - least) + 0.5 * (1 - least**2) + 0.3
     B = 2.0 * (x - least) + 0.5 * (x**2 - least**2)
@@ -195,7 +195,7 @@ def test_games_of_a_shuffle_are_as_many_as_the_smallest_pool_has_draws() -> None
     few = sb.ArraySource(one.source.records.X[:35], one.source.records.y[:35])
     providers = [sb.Provider("few", few), two]
     blocks = next(one for one in methods_for(10) if one.name == "Blocks")
-    assert blocks.per_shuffle(100, np.array([35.0, 200.0])) == 35 // 10
+    assert Way(blocks, 100, FAMILIES[0], 3, np.array([35.0, 200.0])).per_shuffle == 35 // 10
     budget = sb.Budget(records=235)
     found = sb.plan(providers, sb.LinearUtility(X, y), n_sample=10, budget=budget, **QUICK)
     rows = [row for row in found.rows if isinstance(row.sampling, sb.Blocks)]
@@ -269,4 +269,5 @@ def test_only_records_that_the_pilot_does_not_hold_take_time_to_fetch() -> None:
     times = TimeModel(pilot, 10, 1)
     for more in (0, 1, 50):
         waited = 2.0 + 0.1 * more + 1.0 + 0.01 * more if more else 0.0
-        assert times.fixed(pooled, held + more) == pytest.approx(pilot.seconds + waited)
+        way = Way(pooled, held + more, FAMILIES[0], 3, pilot.stocks)
+        assert times.fixed(way) == pytest.approx(pilot.seconds + waited)

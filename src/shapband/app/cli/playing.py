@@ -58,7 +58,7 @@ def run(
     described = Config.read(config)
     if dry_run or out is None:
         from shapband.app.cli.views import bill_json
-        from shapband.market.planning.bill import foresee
+        from shapband.market.bill import foresee
 
         prices = None if described.prices is None else described.prices.prices
         bill = foresee(described.build(config.parent).arguments, prices)

@@ -11,7 +11,7 @@ import typer
 from shapband.app.cli.options import Debug, Json, Run
 
 if TYPE_CHECKING:
-    from shapband.market.paying.payouts import Payouts
+    from shapband.market.payouts import Payouts
     from shapband.runs.read import RunStatus
     from shapband.valuation.valuation import Valuation
 

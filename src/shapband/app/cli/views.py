@@ -14,20 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shapband.checks import printable
+from shapband.checks import file_error, printable
 from shapband.errors import InvalidInput
 from shapband.foreign import csv_cell, json_text
-from shapband.runs import read
-from shapband.runs.plausible import readable
-from shapband.runs.refused import refused_answers
-from shapband.runs.store import RunStore
+from shapband.runs.read import status_of
 from shapband.valuation.text import some_names, table_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shapband.market.paying.payouts import Payouts
-    from shapband.market.planning.bill import Bill
+    from shapband.market.bill import Bill
+    from shapband.market.payouts import Payouts
     from shapband.market.planning.proposals import Proposals
     from shapband.runs.read import Run, RunStatus
     from shapband.valuation.compare import Comparison
@@ -46,24 +43,7 @@ def shown(run: Path, *, as_json: bool, valuation: Valuation | None = None) -> st
 
     `valuation` is the result of a run that has just finished; without it the result is read.
     """
-    status = read.load(run).status if valuation is None else _finished(run, valuation)
-    return (status_json if as_json else format_status)(run, status)
-
-
-def _finished(run: Path, valuation: Valuation) -> RunStatus:
-    """The status of a finished run, of which only what the valuation does not hold is read."""
-    with RunStore.open(run) as store, readable(run, "the database"):
-        return read.RunStatus(
-            state="finished",
-            manifest=store.manifest,
-            access=valuation.access,
-            done=valuation.n_games,
-            n_games=store.manifest["n_games"],
-            valuation=valuation,
-            unanswered=store.unanswered(),
-            digest=store.ledger.digest,
-            refused=refused_answers(store.ledger),
-        )
+    return (status_json if as_json else format_status)(run, status_of(run, valuation))
 
 
 def format_status(run: Path, status: RunStatus) -> str:
@@ -181,8 +161,7 @@ def write_export(content: bytes, form: str, out: Path | None) -> None:
         try:
             out.write_bytes(content)
         except OSError as cause:
-            reason = (cause.strerror or str(cause)).lower()
-            raise InvalidInput(f"--out {out} cannot be written: {reason}") from cause
+            raise InvalidInput(f"--out {out} cannot be written: {file_error(cause)}") from cause
         return
     if form == "parquet" and sys.stdout.isatty():
         raise InvalidInput("--format parquet is not for reading: name a file with --out")

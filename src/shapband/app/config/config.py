@@ -5,14 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from shapband import datasets
+import shapband
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.app.config import tables
 from shapband.app.config.imports import make_object
@@ -27,7 +26,7 @@ from shapband.app.config.parts import (
     make_utility,
 )
 from shapband.app.config.sources import join_groups, make_providers, make_trace
-from shapband.checks import MOST, concerning, one_line
+from shapband.checks import MOST, concerning, file_error, one_line
 from shapband.engine.arguments import Arguments, check_arguments
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
@@ -57,10 +56,10 @@ class Built:
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """The providers of a configuration with their data, and the tasks among their sources."""
+    """The providers of a configuration with their data, and the utility with its rows."""
 
     providers: list[Provider | Group]
-    tasks: dict[str, Task]
+    utility: Utility
 
 
 class Config(tables.Table):
@@ -131,8 +130,7 @@ class Config(tables.Table):
         except UnicodeDecodeError as cause:
             raise InvalidInput(f"{path}: this is not a text file in UTF-8") from cause
         except OSError as cause:
-            reason = (cause.strerror or str(cause)).lower()
-            raise InvalidInput(f"{path} cannot be read: {reason}") from cause
+            raise InvalidInput(f"{path} cannot be read: {file_error(cause)}") from cause
         return Config.parse(text)
 
     @staticmethod
@@ -175,15 +173,14 @@ class Config(tables.Table):
     def build(self, base: Path, loaded: Loaded | None = None) -> Built:
         """Make all objects; relative paths and modules start from `base`.
 
-        The data is loaded, unless it was `loaded` before.
+        The providers and the utility are loaded, unless they were `loaded` before.
         """
         base = base.resolve()
         self._check_cluster()
         loaded = loaded or self.load(base)
-        utility = make_utility(self.utility, loaded.tasks, base)
         given = check_arguments(
             loaded.providers,
-            utility,
+            loaded.utility,
             n_games=self.n_games,
             seed=self.seed,
             budget=None if self.budget is None else self.budget.make(),
@@ -193,7 +190,7 @@ class Config(tables.Table):
             locate=concerning,
             **self._all_parts(base),
         )
-        return Built(given, self._workers(utility))
+        return Built(given, self._workers(loaded.utility))
 
     def _all_parts(self, base: Path) -> dict[str, Any]:
         """The library's own parts, and the parts that are imported or read from a file."""
@@ -207,17 +204,18 @@ class Config(tables.Table):
         return parts
 
     def load(self, base: Path) -> Loaded:
-        """Load the data of all providers; relative paths and modules start from `base`."""
+        """Load the data of providers and utility; relative paths and modules start from `base`."""
         base = base.resolve()
         made: list[tuple[str | None, list[Provider | Group]]] = []
         tasks: dict[str, Task] = {}
         for position, table in enumerate(self.providers):
             if isinstance(table.source, tables.TaskSource):
-                task = tasks[table.source.task] = getattr(datasets, table.source.task)()
+                task = tasks[table.source.task] = getattr(shapband.datasets, table.source.task)()
                 made.append((table.group, [*task.providers]))
             else:
                 made.append((table.group, make_providers(table, base, f"providers[{position}]")))
-        return Loaded(join_groups(made), tasks)
+        providers = join_groups(made)
+        return Loaded(providers, make_utility(self.utility, tasks, base))
 
     def _check_cluster(self) -> None:
         if isinstance(self.workers, int):
@@ -233,7 +231,7 @@ class Config(tables.Table):
         if isinstance(self.workers, int):
             return LocalWorkers(self.workers, threads=utility.threaded)
         _, name = _CLUSTERS[self.workers]
-        kind = getattr(import_module(f"shapband.engine.workers.{self.workers}"), name)
+        kind = getattr(shapband, name)
         made: Workers = kind() if self.scheduler is None else kind(self.scheduler)
         return made
 

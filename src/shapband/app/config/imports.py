@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shapband.app.config.tables import ObjectTable
-from shapband.checks import error_line
+from shapband.checks import check_kind, error_line
 from shapband.errors import InvalidInput
 from shapband.secrets import hide, reveal
 
@@ -64,12 +64,9 @@ def make_object(table: ObjectTable, wanted: type[Any], key: str, base: Path) -> 
     made = load_object(
         table.object, table.options, base, f"{key}.object", lambda kind: issubclass(kind, wanted)
     )
-    if not isinstance(made, wanted):
-        raise InvalidInput(
-            f"{key}.object: {table.object} must be a {wanted.__name__}, so a class of your own "
-            f"must inherit from shapband.{wanted.__name__}; received {type(made).__name__}"
-        )
-    return made
+    name = wanted.__name__
+    rule = f"a {name}, so a class of your own must inherit from shapband.{name}"
+    return check_kind(f"{key}.object: {table.object}", made, wanted, rule)
 
 
 def _is_beside(function: Any, base: Path) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial, reduce
 from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from numpy.typing import ArrayLike
 from pydantic import BeforeValidator, Field, WrapValidator, create_model
@@ -35,12 +35,14 @@ from shapband.app.config.tables import (
     broken,
 )
 from shapband.checks import MOST, concerning
-from shapband.datasets.task import Task
 from shapband.errors import InvalidInput
 from shapband.records.batch import Batch
 from shapband.sampling.participation import ByName
 from shapband.sampling.sizes import DrawSize, check_draw_size
 from shapband.utilities.base import Utility
+
+if TYPE_CHECKING:
+    from shapband.datasets.task import Task
 
 # Names of public classes by kind: to register a class here is all that its table needs.
 SAMPLINGS = {"fresh": "Fresh", "pooled": "Pooled", "stratified": "Stratified", "blocks": "Blocks"}

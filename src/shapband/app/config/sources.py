@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shapband.app.config import tables
 from shapband.app.config.imports import load_object
-from shapband.checks import concerning, one_line
+from shapband.checks import check_kind, concerning, one_line
 from shapband.errors import InvalidInput
 from shapband.providers import Group, Provider, providers_from_frame
 from shapband.records.batch import Batch
@@ -204,12 +204,8 @@ def _from_object(
         table.object, table.options, base, where, lambda kind: issubclass(kind, Source)
     )
     if name is not None:
-        if not isinstance(made, Source):
-            raise InvalidInput(
-                f"{where}: {table.object} must be a source, because the provider has a name; "
-                f"received {type(made).__name__}"
-            )
-        return [Provider(name, made)]
+        rule = "a source, because the provider has a name"
+        return [Provider(name, check_kind(f"{where}: {table.object}", made, Source, rule))]
     listed = list(made) if isinstance(made, Iterable) else [made]
     if not listed or not all(isinstance(one, Provider | Group) for one in listed):
         raise InvalidInput(

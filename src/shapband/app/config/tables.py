@@ -30,7 +30,7 @@ from shapband.errors import InvalidInput
 from shapband.estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
 
 if TYPE_CHECKING:
-    from shapband.market.planning.prices import Prices
+    from shapband.market.prices import Prices
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
 Above = Annotated[float, Field(gt=0)]
@@ -315,7 +315,7 @@ class PricesTable(Table):
     @cached_property
     def prices(self) -> Prices:
         """The prices as exact amounts."""
-        from shapband.market.planning.prices import Prices
+        from shapband.market.prices import Prices
 
         try:
             return Prices(self.record, self.request)

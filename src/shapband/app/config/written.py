@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shapband.app.config.parts import SAMPLINGS, SOLVERS
+from shapband.checks import file_error
 from shapband.errors import InvalidInput
 from shapband.indices import SHAPLEY
 
@@ -42,8 +43,7 @@ def write_new(path: Path, text: str, name: str, remedy: str = "") -> None:
             f"{name} exists and was not changed: name another file{remedy}"
         ) from cause
     except OSError as cause:
-        reason = (cause.strerror or str(cause)).lower()
-        raise InvalidInput(f"{name} cannot be written: {reason}") from cause
+        raise InvalidInput(f"{name} cannot be written: {file_error(cause)}") from cause
 
 
 def draw_size(sampling: Sampling) -> int:

@@ -1,1 +1,1 @@
-"""Amounts of money from values: policies, exact division, and statements."""
+"""Amounts of money from values: policies, exact division, and currencies."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband._typing import FloatArray
-from shapband.checks import check_number, nearest
+from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.moments import MANY
@@ -53,15 +53,6 @@ class Weights:
         return np.asarray(shares.std(axis=0))
 
 
-def check_policy(policy: str) -> None:
-    """Check the name of a policy."""
-    if policy not in POLICIES:
-        raise InvalidInput(
-            f"payouts: policy must be one of {', '.join(POLICIES)}; received {policy!r}: "
-            f"{nearest(str(policy), POLICIES)}"
-        )
-
-
 def proportional_weights(valuation: Valuation) -> Weights:
     """The expectations."""
     errors = _expectation_errors(valuation.estimate)
@@ -82,9 +73,7 @@ def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
     The covariances add up to the variance of the sum, so that all together pay exactly for the
     risk of the whole, and a provider whose value moves against the others is paid for it.
     """
-    aversion = check_number("payouts: risk_aversion", risk_aversion)
-    if aversion < 0:
-        raise InvalidInput(f"payouts: risk_aversion must be at least 0; received {aversion:g}")
+    aversion = check_number("payouts: risk_aversion", risk_aversion, least=0)
     check_single_games(valuation.estimate, "payouts: policy='risk'")
     games = valuation.games
     if games.shape[1] > MANY:

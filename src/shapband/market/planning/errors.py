@@ -32,8 +32,8 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.estimate.pools import FREEDOM
 from shapband.market.planning.pilot import Pilot
-from shapband.market.planning.samplings import Method
 from shapband.market.planning.solvers import Family
+from shapband.market.planning.ways import Way
 
 _OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `estimate.pools`
 _LEAST = 0.02  # a variance counts as at least this share of the raw variance of the pilot's games
@@ -134,57 +134,57 @@ class ErrorModel:
             logs = np.log(noises[low]) * (1 - place) + np.log(noises[low + 1]) * place
         return np.asarray(np.exp(logs))
 
-    def games_variance(self, method: Method, n_pool: int) -> FloatArray:
-        """Variance of the mean of games from given pools, times their number, without noise."""
-        if not method.pooled:
+    def pools_variance(self, way: Way) -> FloatArray:
+        """Variance between the pools of a way: B, or 0 without pools."""
+        return self.between(way.pool_sizes) if way.method.pooled else np.zeros_like(self.variance)
+
+    def games_variance(self, way: Way) -> FloatArray:
+        """Variance of the mean of games from given pools, times their number, noise included."""
+        return self._draws_variance(way) + self.solver_noise(way.family, way.work)
+
+    def _draws_variance(self, way: Way) -> FloatArray:
+        """The part of the variance of games that is due to their draws."""
+        if not way.method.pooled:
             return self.variance
-        sizes = method.pool_sizes(n_pool, self.stocks)
         endless = self.single + self.pairs + self.rest
-        if method.per_shuffle(n_pool, self.stocks):
-            used = method.per_shuffle(n_pool, self.stocks) * self.n_sample / sizes
+        if way.per_shuffle:
+            used = way.per_shuffle * self.n_sample / way.pool_sizes
             # Pools that are whole stocks do not show F, so nothing is assumed to cancel.
             left = np.where(self.shared > 0, endless - self.shared * used, self.variance)
+        elif way.method.replace:
+            left = endless
         else:
-            left = endless if method.replace else self.variance - self.between(sizes)
+            left = self.variance - self.between(way.pool_sizes)
         return np.asarray(np.maximum(left, _LEAST * self.variance))
 
-    def errors(
-        self, method: Method, n_pool: int, family: Family, work: int, n_games: int
-    ) -> Errors:
+    def errors(self, way: Way, n_games: int) -> Errors:
         """Predict the errors of all providers."""
         from scipy.special import stdtrit
 
-        sizes = method.pool_sizes(n_pool, self.stocks)
-        pools = self.between(sizes) if method.pooled else np.zeros_like(self.variance)
-        noise = self.solver_noise(family, work)
-        games = (self.games_variance(method, n_pool) + noise) / n_games
+        pools, games = self.pools_variance(way), self.games_variance(way) / n_games
         error = np.sqrt(games + pools)
-        quantile: FloatArray = np.asarray(stdtrit(self._freedom(method, n_pool, n_games), 0.975))
-        of_variance = self._variance_error(method, n_pool, noise, n_games)
+        quantile: FloatArray = np.asarray(stdtrit(self._freedom(way, n_games), 0.975))
+        of_variance = self._variance_error(way, n_games)
         share = float(pools.sum() / max(float((games + pools).sum()), 1e-300))
         return Errors(error, quantile * error, of_variance, _NORMAL * of_variance, share)
 
-    def _freedom(self, method: Method, n_pool: int, n_games: int) -> FloatArray:
+    def _freedom(self, way: Way, n_games: int) -> FloatArray:
         """Degrees of freedom of Student's quantile, as the valuation will have them."""
-        if not method.pooled:
+        if not way.method.pooled:
             return np.full_like(self.variance, n_games - 1)
-        sizes = method.pool_sizes(n_pool, self.stocks)
-        group = method.per_shuffle(n_pool, self.stocks)
+        sizes, group = way.pool_sizes, way.per_shuffle
         games = n_games - (n_games // group if group else 1)
         pools = np.where(sizes < self.stocks, np.maximum(sizes - 1.0, 1.0), FREEDOM)
         return np.asarray(np.minimum(pools, max(min(float(games), FREEDOM), 1.0)))
 
-    def _variance_error(
-        self, method: Method, n_pool: int, noise: FloatArray, n_games: int
-    ) -> FloatArray:
+    def _variance_error(self, way: Way, n_games: int) -> FloatArray:
         """Standard error of the variance, from independent games and from the pools."""
-        raw = self.variance + noise
-        m = method.per_shuffle(n_pool, self.stocks) or n_games
+        raw = self.variance + self.solver_noise(way.family, way.work)
+        m = way.per_shuffle or n_games
         games = (self.kurtosis - (m - 3) / (m - 1)) / m if m > 1 else np.full_like(raw, np.inf)
         pools = np.zeros_like(raw)
-        if method.pooled:
-            sizes = method.pool_sizes(n_pool, self.stocks)
-            pools = self.square * np.maximum(1 / sizes - 1 / self.stocks, 0.0)
+        if way.method.pooled:
+            pools = self.square * np.maximum(1 / way.pool_sizes - 1 / self.stocks, 0.0)
         return np.asarray(raw * np.sqrt(np.maximum(games, 0.0) + pools))
 
 

@@ -116,8 +116,7 @@ class Bench:
 
 def probe(bench: Bench, families: Sequence[Family], seconds: float) -> list[Probe]:
     """Solve a few games with a quick and, where that is cheap, slower solvers of every family."""
-    given, n = bench.given, len(bench.given.names)
-    mergeable = given.utility.mergeable
+    n, mergeable = len(bench.given.names), bench.given.utility.mergeable
     probes: list[Probe] = []
     each = seconds / (len(_PROBED) * len(families))
     for family in sorted(families, key=lambda one: not one.noisy):  # the quick ones first
@@ -136,11 +135,8 @@ def _too_slow(
     """Whether a few games would take much longer than planned, by the pace of the others."""
     if not probes:
         return False
-    given, pace = bench.given, min(one.seconds / one.evaluations for one in probes)
-    solver = family.make(work)
-    needed = evaluations_per_game(
-        solver, given.names, given.seeds, mergeable=given.utility.mergeable
-    )
+    pace = min(one.seconds / one.evaluations for one in probes)
+    needed = evaluations_per_game(bench.given, family.make(work))
     return pace * needed * _PROBE_GAMES > 2 * seconds
 
 
@@ -152,15 +148,12 @@ def main_solver(
     The error of a variance is proportional to the variance, noise included, so the square of that
     times the time of a game is to be small.
     """
-    given, n = bench.given, len(bench.given.names)
     true = min(max(one.spread - float(one.noise.mean()), one.spread / 10) for one in probes)
     losses = {(one.family, one.work): one.spread**2 * one.seconds for one in probes}
     pace = min(one.seconds / one.evaluations for one in probes)
     for family in families:
-        work = family.works(n)[0]
+        work = family.works(len(bench.given.names))[0]
         if not family.noisy and (family, work) not in losses:
-            needed = evaluations_per_game(
-                family.make(work), given.names, given.seeds, mergeable=given.utility.mergeable
-            )
+            needed = evaluations_per_game(bench.given, family.make(work))
             losses[family, work] = true**2 * needed * pace
     return min(losses, key=lambda one: losses[one])

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shapband._typing import FloatArray
 from shapband.access.budget import Budget
-from shapband.engine.arguments import Arguments
+from shapband.checks import printable
+from shapband.engine.play import play
+from shapband.engine.workers.local import LocalWorkers
 from shapband.market.planning.pilot import Pilot
-from shapband.market.planning.search import Candidate, Limits
-from shapband.market.planning.text import proposals_html, proposals_text
+from shapband.market.planning.search import Limits
+from shapband.progress import duration, progress_display
 from shapband.sampling.base import Sampling
+from shapband.sampling.shared import format_shared
 from shapband.solvers.base import Solver
+from shapband.valuation.text import Table, html_table, table_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from shapband.valuation.valuation import Valuation
+
+_MARK = "→ "
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,22 +73,6 @@ class Proposal:
     seconds: float
     evaluations: int
     seed: int
-
-    @staticmethod
-    def of(candidate: Candidate, evaluations: float, limits: Limits, seed: int) -> Proposal:
-        """Make the row of a candidate."""
-        return Proposal(
-            sampling=candidate.method.make(candidate.n_pool),
-            solver=candidate.family.make(candidate.work),
-            n_games=candidate.n_games,
-            **candidate.errors._asdict(),
-            records=candidate.cost.records,
-            requests=candidate.cost.requests,
-            money=None if limits.prices is None else limits.prices.of(candidate.cost),
-            seconds=candidate.seconds,
-            evaluations=round(evaluations * candidate.n_games),
-            seed=seed,
-        )
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -155,21 +145,23 @@ class Proposals:
         run : a directory that keeps everything, as in `value`
         progress : as in `value`
         """
-        from shapband.market.planning.execute import execute
+        from shapband.runs.run import value_in_run
 
-        return execute(self, row or self.recommended, run, progress)
-
-    def engine_arguments(self, row: Proposal) -> Arguments:
-        """All arguments of the valuation that a row proposes."""
-        from dataclasses import replace
-
-        return replace(
+        chosen = row or self.recommended
+        given = replace(
             self.pilot.arguments,
-            sampling=row.sampling,
-            solver=row.solver,
-            n_games=row.n_games,
-            budget=row.arguments["budget"],
+            sampling=chosen.sampling,
+            solver=chosen.solver,
+            n_games=chosen.n_games,
+            budget=chosen.arguments["budget"],
         )
+        workers = LocalWorkers(self.n_jobs, threads=given.utility.threaded)
+        held = self.pilot.purchases
+        with progress_display(progress) as watch:
+            if run is not None:
+                return value_in_run(Path(run), given, workers, watch, seed_given=True, held=held)
+            with workers:
+                return play(given, workers, watch, held)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one line per row; errors are the worst and the mean ones."""
@@ -178,44 +170,68 @@ class Proposals:
         return pd.DataFrame([_line(row, row is self.recommended) for row in self.rows])
 
     def __str__(self) -> str:
-        return proposals_text(self)
+        return "\n".join([*self._headline(), "", *table_lines(*self._table()), "", *self._notes()])
 
     def __repr__(self) -> str:
         return f"<Proposals: {len(self.rows)} rows, {len(self.out_of_reach)} out of reach>"
 
     def _repr_html_(self) -> str:
         """Show the table in a notebook."""
-        return proposals_html(self)
+        return html_table(self._headline(), self._table(), self._notes())
+
+    def _headline(self) -> list[str]:
+        n, error = len(self.names), self.limits.error
+        wanted = "the smallest error" if error is None else f"an error of ±{error:g}"
+        return [f"{n} provider{'s' * (n > 1)}: {wanted} within {self.limits}"]
+
+    def _table(self) -> Table:
+        money = () if self.limits.prices is None else ("money",)
+        header = (
+            "  sampling", "solver", "games", "± 95 %", "mean", "variance ± 95 %",
+            "records", "requests", *money, "time",
+        )  # fmt: skip
+        return header, [_cells(row, row is self.recommended) for row in self.rows]
+
+    def _notes(self) -> list[str]:
+        pilot, shared = self.pilot, format_shared(self.pilot.shared)
+        return [
+            f"{_MARK}{self.reason}",
+            *(f"out of reach: {printable(one.method)}: {printable(one.reason)}"
+              for one in self.out_of_reach),
+            *([f"{shared}: a copy takes value from what it was copied from"] if shared else []),
+            f"pilot:   {pilot.cost.records:,} records in {pilot.cost.requests:,} requests, "
+            f"{pilot.n_games:,} games, {pilot.seconds:.2f} s; included in every row",
+            "± 95 %:  half width of the widest interval of an expectation, and the mean of all",
+        ]  # fmt: skip
+
+
+def _cells(row: Proposal, recommended: bool) -> tuple[str, ...]:
+    """A row of the printed table."""
+    return (
+        (_MARK if recommended else " " * len(_MARK)) + repr(row.sampling),
+        repr(row.solver),
+        f"{row.n_games:,}",
+        f"{row.half_width.max():.2g}",
+        f"{row.half_width.mean():.2g}",
+        f"{row.variance_half_width.mean():.2g}",
+        f"{row.records:,}",
+        f"{row.requests:,}",
+        *([] if row.money is None else [f"{row.money:,}"]),
+        duration(row.seconds),
+    )
 
 
 def _line(row: Proposal, recommended: bool) -> Mapping[str, Any]:
-    return {
+    """A line of the data frame."""
+    errors = ("half_width", "standard_error", "variance_half_width", "variance_standard_error")
+    plain = ("records", "requests", "money", "seconds", "evaluations")
+    line = {
         "recommended": recommended,
         "sampling": repr(row.sampling),
         "solver": repr(row.solver),
         "n_games": row.n_games,
-        "half_width_worst": row.half_width.max(),
-        "half_width_mean": row.half_width.mean(),
-        "standard_error_worst": row.standard_error.max(),
-        "standard_error_mean": row.standard_error.mean(),
-        "variance_half_width_worst": row.variance_half_width.max(),
-        "variance_half_width_mean": row.variance_half_width.mean(),
-        "variance_standard_error_worst": row.variance_standard_error.max(),
-        "variance_standard_error_mean": row.variance_standard_error.mean(),
-        "records": row.records,
-        "requests": row.requests,
-        "money": row.money,
-        "seconds": row.seconds,
-        "evaluations": row.evaluations,
     }
-
-
-def merged(refused: Sequence[tuple[str, str, str]]) -> tuple[OutOfReach, ...]:
-    """Join refusals of one sampling that have the same reason: (sampling, solver, reason)."""
-    solvers: dict[tuple[str, str], list[str]] = {}
-    for sampling, solver, reason in refused:
-        solvers.setdefault((sampling, reason), []).append(solver)
-    return tuple(
-        OutOfReach(f"{sampling} with {' or '.join(names)}", reason)
-        for (sampling, reason), names in solvers.items()
-    )
+    for error in errors:
+        found = getattr(row, error)
+        line |= {f"{error}_worst": found.max(), f"{error}_mean": found.mean()}
+    return line | {name: getattr(row, name) for name in plain}

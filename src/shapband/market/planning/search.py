@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from math import ceil, inf
 
 import numpy as np
 
-from shapband._typing import FloatArray
 from shapband.access.budget import Budget, Cost
 from shapband.market.planning.errors import ErrorModel, Errors
 from shapband.market.planning.pilot import Pilot
-from shapband.market.planning.prices import Prices
-from shapband.market.planning.samplings import Method, pool_grid
 from shapband.market.planning.seconds import TimeModel
 from shapband.market.planning.solvers import Family
+from shapband.market.planning.ways import MOST_GAMES, Method, Way, pool_grid
+from shapband.market.prices import Prices
 from shapband.progress import duration
 
 _ENOUGH = 0.02  # games end when they add less than this share of the pools' squared error
 _MOST_DRAWS = 300  # a pool from an endless source holds at most this many draws
 _SHUFFLES = 4  # at least this many shuffles are played, because their variance is estimated
-_MOST_GAMES = 10**7
 _ALIKE = 1.02  # errors up to this ratio count as equal
 _SOON = 10.0  # shorter times, in seconds, count as equal
 
@@ -61,12 +60,9 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One way to value: its sampling, solver and games, its errors, bill and time."""
+    """One way to value with some number of games: its errors, bill and time."""
 
-    method: Method
-    n_pool: int
-    family: Family
-    work: int
+    way: Way
     n_games: int
     errors: Errors
     cost: Cost
@@ -78,39 +74,38 @@ class Candidate:
         return float(self.errors.half_width.max())
 
 
+@dataclass(frozen=True, eq=False)
 class Search:
     """Looks for the best candidates.
 
-    Parameters
+    Attributes
     ----------
     pilot : what was bought and found
-    errors, times : predict
+    model, times : predict errors and seconds
     limits : what may be taken
+    failures : why candidates of the method at hand failed, and by how much
     """
 
-    def __init__(self, pilot: Pilot, errors: ErrorModel, times: TimeModel, limits: Limits) -> None:
-        self._pilot = pilot
-        self._errors = errors
-        self._times = times
-        self._limits = limits
-        self._why: dict[str, float] = {}  # why candidates failed, and by what error
+    pilot: Pilot
+    model: ErrorModel
+    times: TimeModel
+    limits: Limits
+    failures: dict[str, float] = field(default_factory=dict)
 
     def best(self, method: Method, family: Family) -> Candidate | str:
         """The best candidate of a method and a family of solvers, or why there is none."""
-        providers, stocks = self._pilot.arguments.providers, self._pilot.stocks
-        impossible = method.impossible(providers, stocks)
+        impossible = method.impossible(self.pilot.arguments.providers, self.pilot.stocks)
         if impossible is not None:
             return impossible
-        self._why = {}
+        self.failures.clear()
         found = list(self._candidates(method, family))
-        return self.pick(found) if found else min(self._why, key=lambda why: self._why[why])
+        return self.pick(found) if found else min(self.failures, key=self.failures.__getitem__)
 
     def endless(self, one: Candidate) -> float:
         """Half width of the widest interval that any number of games from its pools would leave."""
-        if not one.method.pooled:
+        if not one.way.method.pooled:
             return 0.0
-        played = self._errors.errors(one.method, one.n_pool, one.family, one.work, _MOST_GAMES)
-        return float(played.half_width.max())
+        return float(self.model.errors(one.way, MOST_GAMES).half_width.max())
 
     def pick(self, found: Sequence[Candidate]) -> Candidate:
         """The best of some candidates.
@@ -119,7 +114,7 @@ class Search:
         time where an error is asked for. Among those that are as good, it is the one with the
         smallest error of the variance.
         """
-        if self._limits.error is None:
+        if self.limits.error is None:
             least = min(one.worst for one in found)
             alike = [one for one in found if one.worst <= _ALIKE * least]
         else:
@@ -131,60 +126,53 @@ class Search:
 
     def bill(self, candidate: Candidate) -> Decimal:
         """What a candidate costs: money, or records without prices."""
-        prices = self._limits.prices
+        prices = self.limits.prices
         return Decimal(candidate.cost.records) if prices is None else prices.of(candidate.cost)
 
     def order(self, candidate: Candidate) -> tuple[float, float]:
         """The place of a candidate in the table."""
-        first = candidate.worst if self._limits.error is None else float(self.bill(candidate))
+        first = candidate.worst if self.limits.error is None else float(self.bill(candidate))
         return first, candidate.seconds
 
     def _candidates(self, method: Method, family: Family) -> Iterator[Candidate]:
-        works = family.works(len(self._pilot.stocks))
+        stocks = self.pilot.stocks
         for n_pool in self._pools(method):
-            for work in works:
-                n_games = self._games(method, n_pool, family, work)
-                if n_games:
-                    made = self._make(method, n_pool, family, work, n_games)
-                    if self._fits(made):
-                        yield made
+            for work in family.works(len(stocks)):
+                way = Way(method, n_pool, family, work, stocks)
+                n_games = self._games(way)
+                if n_games and self._fits(made := self._make(way, n_games)):
+                    yield made
 
-    def _make(
-        self, method: Method, n_pool: int, family: Family, work: int, n_games: int
-    ) -> Candidate:
-        arguments = (method, n_pool, family, work, n_games)
+    def _make(self, way: Way, n_games: int) -> Candidate:
         return Candidate(
-            *arguments,
-            self._errors.errors(*arguments),
-            self.cost(method, n_pool, n_games),
-            self._times.seconds(*arguments),
+            way,
+            n_games,
+            self.model.errors(way, n_games),
+            self.cost(way.method, way.n_pool, n_games),
+            self.times.seconds(way, n_games),
         )
 
     def _fits(self, made: Candidate) -> bool:
-        limits, error = self._limits, self._limits.error
+        limits, error = self.limits, self.limits.error
         if error is not None and made.worst > error:
-            self._fail(f"{made.method.name} reaches ±{made.worst:.2g} at best", made.worst)
+            why = f"{made.way.method.name} reaches ±{made.worst:.2g} at best"
+            self.failures[why] = made.worst
         elif not limits.allows(made.cost):
-            self._fail(
-                f"it takes {made.cost.records:,} records in {made.cost.requests:,} requests, "
-                f"beyond {limits}",
-                made.cost.records,
-            )
+            self.failures[f"it takes {self._beyond(made.cost)}"] = made.cost.records
         elif limits.minutes is not None and made.seconds > 60 * limits.minutes:
-            self._fail(f"it takes {duration(made.seconds)}, beyond {limits}", made.seconds)
+            self.failures[f"it takes {duration(made.seconds)}, beyond {limits}"] = made.seconds
         else:
             return True
         return False
 
-    def _fail(self, why: str, size: float) -> None:
-        self._why[why] = size
+    def _beyond(self, cost: Cost) -> str:
+        return f"{cost.records:,} records in {cost.requests:,} requests, beyond {self.limits}"
 
     def cost(self, method: Method, n_pool: int, n_games: int) -> Cost:
         """What is asked of the sources in all, the pilot included."""
-        pilot, n = self._pilot, len(self._pilot.stocks)
-        draw = method.n_sample
+        pilot, n = self.pilot, len(self.pilot.stocks)
         if not method.pooled:
-            fresh = Cost(n * n_games, n * n_games * draw)
+            fresh = Cost(n * n_games, n * n_games * method.n_sample)
             if pilot.pool_sizes is not None:
                 return pilot.cost + fresh
             return Cost(
@@ -200,101 +188,86 @@ class Search:
         """Sizes of pools to try: from the pilot's pools to the largest that the limits allow."""
         if not method.pooled:
             return [0]
-        pilot = self._pilot
+        pilot, allows = self.pilot, self.limits.allows
         held = 0 if pilot.pool_sizes is None else int(pilot.pool_sizes.max())
         least = max(method.least_pool, held)
+        cost = self.cost(method, least, 0)
+        if not allows(cost):
+            self.failures[f"the least pools take {self._beyond(cost)}"] = cost.records
+            return []
         finite = np.where(np.isinf(pilot.stocks), _MOST_DRAWS * method.n_sample, pilot.stocks)
         most = max(int(finite.max()), least)
-        if not self._limits.allows(self.cost(method, least, 0)):
-            cost = self.cost(method, least, 0)
-            self._fail(
-                f"the least pools take {cost.records:,} records in {cost.requests:,} requests, "
-                f"beyond {self._limits}",
-                cost.records,
-            )
-            return []
-        low, high = least, most + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            fits = self._limits.allows(self.cost(method, middle, 0))
-            low, high = (middle, high) if fits else (low, middle)
-        sizes = pool_grid(least, low)
+        largest = _largest(least, most, lambda size: allows(self.cost(method, size, 0)))
+        sizes = pool_grid(least, largest)
         if method.shuffles:  # whole numbers of draws leave no record unused
             draws = {size // method.n_sample * method.n_sample for size in sizes}
             sizes = sorted({*sizes, *(size for size in draws if size >= least)})
         return sizes
 
-    def _games(self, method: Method, n_pool: int, family: Family, work: int) -> int:
+    def _games(self, way: Way) -> int:
         """Games to play, or 0 if no number of games keeps the limits and reaches the error."""
-        group = method.per_shuffle(n_pool, self._pilot.stocks) or 1
+        group = way.per_shuffle or 1
         least = _SHUFFLES * group if group > 1 else 2
-        most = self._most_games(method, n_pool, family, work)
-        if self._limits.error is None:
-            enough = max(self._enough(method, n_pool, family, work), least)
-            games = min(enough, most) // group * group
+        most = self._most_games(way)
+        if self.limits.error is None:
+            games = min(max(self._enough(way), least), most) // group * group
         else:
-            needed = self._needed(method, n_pool, family, work)
+            needed = self._needed(way, self.limits.error)
             if needed == inf:
-                made = self._make(method, n_pool, family, work, _MOST_GAMES)
-                why = f"pools of {n_pool:,} leave ±{made.worst:.2g}, however many games are played"
-                if not method.pooled:
-                    why = f"{_MOST_GAMES:,} games leave ±{made.worst:.2g}"
-                self._fail(why, made.worst)
+                worst = float(self.model.errors(way, MOST_GAMES).half_width.max())
+                why = f"{MOST_GAMES:,} games leave ±{worst:.2g}"
+                if way.method.pooled:
+                    why = (
+                        f"pools of {way.n_pool:,} leave ±{worst:.2g}, however many games are played"
+                    )
+                self.failures[why] = worst
                 return 0
             games = ceil(max(needed, least) / group) * group
         if games < least:
-            self._fail(f"no more than {most:,} games fit in {self._limits}", -float(most))
+            self.failures[f"no more than {most:,} games fit in {self.limits}"] = -float(most)
             return 0
         return games
 
-    def _most_games(self, method: Method, n_pool: int, family: Family, work: int) -> int:
+    def _most_games(self, way: Way) -> int:
         """Games within the limits."""
-        limits, most = self._limits, _MOST_GAMES
+        limits, most = self.limits, MOST_GAMES
         if limits.minutes is not None:
-            seconds = 60 * limits.minutes
-            most = self._times.games_within(method, n_pool, family, work, seconds)
-        if method.pooled:
+            most = self.times.games_within(way, 60 * limits.minutes)
+        if way.method.pooled:
             return most
-        low, high = 0, most + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            fits = limits.allows(self.cost(method, n_pool, middle))
-            low, high = (middle, high) if fits else (low, middle)
-        return low
+        return _largest(0, most, lambda games: limits.allows(self.cost(way.method, 0, games)))
 
-    def _enough(self, method: Method, n_pool: int, family: Family, work: int) -> int:
+    def _enough(self, way: Way) -> int:
         """Number of games that adds at most `_ENOUGH` of the pools' squared error."""
-        if not method.pooled:
-            return _MOST_GAMES
-        pools = self._between(method, n_pool).sum()
-        games = self._single(method, n_pool, family, work).sum()
-        return int(min(games / max(_ENOUGH * pools, 1e-300), _MOST_GAMES)) + 1
+        if not way.method.pooled:
+            return MOST_GAMES
+        pools, games = self.model.pools_variance(way).sum(), self.model.games_variance(way).sum()
+        return int(min(games / max(_ENOUGH * pools, 1e-300), MOST_GAMES)) + 1
 
-    def _needed(self, method: Method, n_pool: int, family: Family, work: int) -> float:
+    def _needed(self, way: Way, error: float) -> float:
         """Games that reach the error for every provider, infinite if none do."""
-        error = self._limits.error or inf
-        pools = self._between(method, n_pool)
-        games = self._single(method, n_pool, family, work)
+        pools, games = self.model.pools_variance(way), self.model.games_variance(way)
         n_games: float = 1000.0
         for _ in range(8):  # Student's quantile depends on the number of games
-            made = self._errors.errors(method, n_pool, family, work, max(int(n_games), 2))
+            made = self.model.errors(way, max(int(n_games), 2))
             known = np.where(made.standard_error > 0, made.standard_error, 1.0)
             quantile = np.where(made.standard_error > 0, made.half_width / known, 1.0)
             room = (error / quantile) ** 2 - pools
             if (room[games > 0] <= 0).any():
                 return inf
             wanted = float(np.max(games / np.where(room > 0, room, inf), initial=2.0))
-            if wanted > _MOST_GAMES:
+            if wanted > MOST_GAMES:
                 return inf
             n_games = max(ceil(wanted * (1 + 1e-9)), 2)
         return n_games
 
-    def _between(self, method: Method, n_pool: int) -> FloatArray:
-        if not method.pooled:
-            return np.zeros_like(self._pilot.stocks)
-        return self._errors.between(method.pool_sizes(n_pool, self._pilot.stocks))
 
-    def _single(self, method: Method, n_pool: int, family: Family, work: int) -> FloatArray:
-        """Variance of the mean of games from given pools, times their number."""
-        noise = self._errors.solver_noise(family, work)
-        return self._errors.games_variance(method, n_pool) + noise
+def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int:
+    """The largest number from `low` to `high` that fits, as all smaller numbers do.
+
+    Examples
+    --------
+    >>> _largest(0, 100, lambda number: number**2 <= 50)
+    7
+    """
+    return low + bisect_left(range(low + 1, high + 1), True, key=lambda number: not fits(number))

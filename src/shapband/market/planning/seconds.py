@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,14 +11,13 @@ from shapband.access.access import is_distant
 from shapband.engine.chunks import distant_games
 from shapband.estimate.moments import FOLD
 from shapband.market.planning.pilot import Pilot
-from shapband.market.planning.samplings import Method
-from shapband.market.planning.solvers import Family, evaluations_per_game
+from shapband.market.planning.solvers import evaluations_per_game
+from shapband.market.planning.ways import MOST_GAMES, Way
 
 _PROCESSES_START = 4.0  # worker processes are started if the work takes more seconds than this
 _STARTING = 2.0  # seconds until worker processes are ready; one worker solves games meanwhile
 _LEAST_PART = 0.5  # a quicker solver is assumed to take at least this share of a probe's time
 _MUCH = 1e9  # seconds of work for which worker processes are certainly started
-_MOST = 10**7  # no more games than this are proposed
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,33 +34,29 @@ class TimeModel:
     pilot: Pilot
     n_sample: int
     n_jobs: int
+    _counted: dict[tuple[str, int], float] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_known", {})
+    def evaluations(self, way: Way) -> float:
+        """Coalitions that the solver evaluates in a game."""
+        solver = way.family.name, way.work
+        if solver not in self._counted:
+            made = way.family.make(way.work)
+            self._counted[solver] = evaluations_per_game(self.pilot.arguments, made)
+        return self._counted[solver]
 
-    def evaluations(self, family: Family, work: int) -> float:
-        """Coalitions that a solver evaluates in a game."""
-        known: dict[tuple[str, int], float] = vars(self)["_known"]
-        given = self.pilot.arguments
-        if (family.name, work) not in known:
-            known[family.name, work] = evaluations_per_game(
-                family.make(work), given.names, given.seeds, mergeable=given.utility.mergeable
-            )
-        return known[family.name, work]
-
-    def per_game(self, family: Family, work: int, method: Method, group: int = 0) -> float:
+    def per_game(self, way: Way) -> float:
         """Seconds to solve a game with one worker, and to add it to the sums."""
         pilot = self.pilot
-        fold = pilot.pool_fold_seconds if method.pooled else pilot.fold_seconds
-        if group:
-            fold += pilot.fold_seconds * max(FOLD / group - 1, 0.0)  # games are added by shuffles
-        return self._solve_seconds(family, work) + fold
+        fold = pilot.pool_fold_seconds if way.method.pooled else pilot.fold_seconds
+        if way.per_shuffle:  # games are added by shuffles
+            fold += pilot.fold_seconds * max(FOLD / way.per_shuffle - 1, 0.0)
+        return self._solve_seconds(way) + fold
 
-    def _solve_seconds(self, family: Family, work: int) -> float:
+    def _solve_seconds(self, way: Way) -> float:
         """Interpolate between the family's probes; without any, use the pace of the others."""
-        needed = self.evaluations(family, work)
+        needed = self.evaluations(way)
         probes = sorted(
-            (one for one in self.pilot.probes if one.family == family),
+            (one for one in self.pilot.probes if one.family == way.family),
             key=lambda one: one.evaluations,
         )
         if not probes:
@@ -72,44 +67,38 @@ class TimeModel:
         slope = max((high.seconds - low.seconds) / (high.evaluations - low.evaluations), 0.0)
         return max(low.seconds + slope * (needed - low.evaluations), low.seconds * _LEAST_PART)
 
-    def fixed(self, method: Method, n_pool: int) -> float:
+    def fixed(self, way: Way) -> float:
         """Seconds before the first game: the pilot's, and to complete the pools."""
         pilot = self.pilot
-        if not method.pooled:
+        if not way.method.pooled:
             first = distant_games(pilot.arguments) * self._fetch if self._overlaps else 0.0
             return pilot.seconds + first
-        held = np.zeros_like(pilot.stocks)
-        if pilot.pool_sizes is not None:
-            held = pilot.pool_sizes.astype(np.float64)
-        missing = np.maximum(method.pool_sizes(n_pool, pilot.stocks) - held, 0.0)
+        held = 0.0 if pilot.pool_sizes is None else pilot.pool_sizes
+        missing = np.maximum(way.pool_sizes - held, 0.0)
         return pilot.seconds + pilot.requests.seconds(missing)
 
-    def seconds(
-        self, method: Method, n_pool: int, family: Family, work: int, n_games: int
-    ) -> float:
+    def seconds(self, way: Way, n_games: int) -> float:
         """Wall time of the whole valuation, the pilot included."""
-        group = method.per_shuffle(n_pool, self.pilot.stocks)
-        solve = self._shared(self.per_game(family, work, method, group) * n_games)
-        fetch = 0.0 if method.pooled else self._fetch * n_games
-        both = max(fetch, solve) if self._overlaps else fetch + solve
-        return self.fixed(method, n_pool) + both
+        solve = self._shared(self.per_game(way) * n_games)
+        fetch = 0.0 if way.method.pooled else self._fetch * n_games
+        return self.fixed(way) + self._both(fetch, solve)
 
-    def games_within(
-        self, method: Method, n_pool: int, family: Family, work: int, seconds: float
-    ) -> int:
+    def games_within(self, way: Way, seconds: float) -> int:
         """Most games that can be played in this time."""
-        left = seconds - self.fixed(method, n_pool)
-        group = method.per_shuffle(n_pool, self.pilot.stocks)
-        pace = self.per_game(family, work, method, group)
-        fetch = 0.0 if method.pooled else self._fetch
+        left, pace = seconds - self.fixed(way), self.per_game(way)
+        fetch = 0.0 if way.method.pooled else self._fetch
         most = 0
         # Alone, and with all workers, which are started only if there is enough to do.
         for jobs, start in ((1, 0.0), (self.n_jobs, self._shared(_MUCH) - _MUCH / self.n_jobs)):
-            both = max(fetch, pace / jobs) if self._overlaps else fetch + pace / jobs
-            games = int(min(max(left - start, 0.0) / max(both, 1e-9), _MOST))
-            if self.seconds(method, n_pool, family, work, games) <= seconds * (1 + 1e-9):
+            both = self._both(fetch, pace / jobs)
+            games = int(min(max(left - start, 0.0) / max(both, 1e-9), MOST_GAMES))
+            if self.seconds(way, games) <= seconds * (1 + 1e-9):
                 most = max(most, games)
         return most
+
+    def _both(self, fetch: float, solve: float) -> float:
+        """Seconds to fetch draws and to solve games."""
+        return max(fetch, solve) if self._overlaps else fetch + solve
 
     def _shared(self, seconds: float) -> float:
         """Seconds of work that the workers share."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband.engine.arguments import Arguments
 from shapband.games import Games
 from shapband.grouping import Grouping
 from shapband.records.batch import Batch
-from shapband.seeds import Seeds
 from shapband.solvers.balanced import BalancedPermutation
 from shapband.solvers.base import Solver
 from shapband.solvers.exact import MAX_PROVIDERS, Exact
@@ -79,31 +79,25 @@ def families_for(n_providers: int) -> list[Family]:
 
 
 def count_evaluations(
-    solver: Solver,
-    names: tuple[str, ...],
-    seeds: Seeds,
-    games: range,
-    *,
-    mergeable: bool,
-    grouping: Grouping | None = None,
+    given: Arguments, solver: Solver, size: int, games: range, grouping: Grouping | None = None
 ) -> int:
-    """Count the coalitions that a solver evaluates in some games, without any records.
+    """Count the coalitions of the first `size` providers that a solver evaluates in some games.
 
-    The seed determines which coalitions they are, so the valuation will evaluate the same number.
+    No records are needed. The seed determines which coalitions they are, so the valuation will
+    evaluate the same number.
     """
-    summaries: list[tuple[None, ...]] = [(None,) * len(names)] * len(games)
-    blank = Games(_Nothing(mergeable), summaries, names, games, seeds, grouping=grouping)
+    utility, names = _Nothing(given.utility.mergeable), given.names[:size]
+    summaries: list[tuple[None, ...]] = [(None,) * size] * len(games)
+    blank = Games(utility, summaries, names, games, given.seeds, grouping=grouping)
     return solver.solve(blank).evaluations
 
 
-def evaluations_per_game(
-    solver: Solver, names: tuple[str, ...], seeds: Seeds, *, mergeable: bool
-) -> float:
+def evaluations_per_game(given: Arguments, solver: Solver) -> float:
     """Mean number of coalitions that a solver evaluates in a game, from the first few games."""
+    n = len(given.names)
     if isinstance(solver, Exact):
-        return 2.0 ** len(names) - 1
-    found = count_evaluations(solver, names, seeds, range(_COUNTED), mergeable=mergeable)
-    return found / _COUNTED
+        return 2.0**n - 1
+    return count_evaluations(given, solver, n, range(_COUNTED)) / _COUNTED
 
 
 class _Nothing(Utility):

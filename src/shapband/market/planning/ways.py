@@ -1,23 +1,26 @@
-"""The samplings to choose from, all with draws of the same size.
+"""The ways to value: kinds of sampling, all with draws of the same size, and solvers for them.
 
 `Stratified` is not among them: it changes the sizes of the draws, and so what is estimated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.checks import printable
+from shapband.market.planning.solvers import Family
 from shapband.providers import Provider
 from shapband.sampling.base import Sampling
 from shapband.sampling.blocks import Blocks
 from shapband.sampling.fresh import Fresh
 from shapband.sampling.pooled import Pooled
 
+MOST_GAMES = 10**7  # no more games than this are proposed
 _STEP = 1.15  # ratio of consecutive pool sizes to try: the error changes by at most 7 %
 
 
@@ -29,7 +32,6 @@ class Method:
     ----------
     name : name of the kind
     n_sample : records in a draw
-    make : makes the sampling with pools of some size
     pooled : whether there are pools
     replace : whether a game may draw a record of the pool twice
     shuffles : whether pools are shuffled and cut into disjoint draws
@@ -37,7 +39,6 @@ class Method:
 
     name: str
     n_sample: int
-    make: Callable[[int], Sampling]
     pooled: bool = True
     replace: bool = False
     shuffles: bool = False
@@ -47,14 +48,17 @@ class Method:
         """Records of the smallest pool that can be used."""
         return 2 if self.replace else 2 * self.n_sample
 
+    def make(self, n_pool: int) -> Sampling:
+        """Make the sampling with pools of some size."""
+        if not self.pooled:
+            return Fresh(self.n_sample)
+        if self.shuffles:
+            return Blocks(n_pool, self.n_sample)
+        return Pooled(n_pool, self.n_sample, replace=self.replace)
+
     def pool_sizes(self, n_pool: int, stocks: FloatArray) -> FloatArray:
         """Records of each provider's pool: (n,)."""
         return np.minimum(float(n_pool), stocks)
-
-    def per_shuffle(self, n_pool: int, stocks: FloatArray) -> int:
-        """Games of one shuffle, 0 without shuffles."""
-        smallest = float(self.pool_sizes(n_pool, stocks).min())
-        return int(smallest) // self.n_sample if self.shuffles else 0
 
     def impossible(self, providers: Sequence[Provider], stocks: FloatArray) -> str | None:
         """Say why no pool can be used, if a stock is too small."""
@@ -67,22 +71,42 @@ class Method:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A sampling and a solver: everything that determines a valuation but its number of games.
+
+    Attributes
+    ----------
+    method, n_pool : the kind of sampling, and the records of its pools
+    family, work : the kind of solver, and the work that it does in a game
+    stocks : (n,) records of the sources
+    """
+
+    method: Method
+    n_pool: int
+    family: Family
+    work: int
+    stocks: FloatArray
+
+    @cached_property
+    def pool_sizes(self) -> FloatArray:
+        """(n,) records of each provider's pool."""
+        return self.method.pool_sizes(self.n_pool, self.stocks)
+
+    @cached_property
+    def per_shuffle(self) -> int:
+        """Games of one shuffle, as many as the smallest pool holds draws; 0 without shuffles."""
+        method = self.method
+        return int(self.pool_sizes.min()) // method.n_sample if method.shuffles else 0
+
+
 def methods_for(n_sample: int) -> list[Method]:
     """All methods; the first of two equally good methods is recommended."""
     return [
-        Method("Fresh", n_sample, lambda _: Fresh(n_sample), pooled=False),
-        Method(
-            "Pooled, without replacement",
-            n_sample,
-            lambda n_pool: Pooled(n_pool, n_sample, replace=False),
-        ),
-        Method("Blocks", n_sample, lambda n_pool: Blocks(n_pool, n_sample), shuffles=True),
-        Method(
-            "Pooled, with replacement",
-            n_sample,
-            lambda n_pool: Pooled(n_pool, n_sample),
-            replace=True,
-        ),
+        Method("Fresh", n_sample, pooled=False),
+        Method("Pooled, without replacement", n_sample),
+        Method("Blocks", n_sample, shuffles=True),
+        Method("Pooled, with replacement", n_sample, replace=True),
     ]
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from numbers import Integral
 
 from shapband.access.budget import Cost
-from shapband.checks import written
+from shapband.checks import check_kind, written
 from shapband.errors import InvalidInput
 
 Amount = Decimal | int | float | str  # a float counts as the decimal number that is printed
@@ -55,10 +55,6 @@ def check_amount(name: str, amount: Amount) -> Decimal:
     return found
 
 
-def check_prices(prices: object) -> Prices | None:
+def check_prices(prices: Prices | None) -> Prices | None:
     """Check that an argument is `Prices` or None."""
-    if prices is not None and not isinstance(prices, Prices):
-        raise InvalidInput(
-            f"prices must be Prices(record=..., request=...); received {type(prices).__name__}"
-        )
-    return prices
+    return check_kind("prices", prices, Prices | None, "Prices(record=..., request=...)")
