@@ -13,11 +13,11 @@ from shapband.solvers.permutation import Permutation
 from shapband.solvers.strata import Strata
 from shapband.utilities.base import Utility
 
-# Evaluations per provider and game. With 10 the solver's noise was 1 to 30 % of the variance
-# between games in the benchmarks, so that more games lower an error more than more evaluations
-# would. With 20 it was 0.1 to 10 %: better if games cost records, or if evaluations cost nothing.
+# Evaluations per provider and game. With 10, the solver's noise was 1 to 30 % of the variance
+# between games in the benchmarks, so time is better spent on more games than on more evaluations.
+# With 20 it was 0.1 to 10 %, which is better if games cost records or evaluations are cheap.
 _FEW, _MORE = 10, 20
-_PERMUTATIONS = 200  # per game, for groups that have too many coalitions for `Exact`
+_PERMUTATIONS = 200  # permutations per game, if groups have too many coalitions for `Exact`
 _ALL = "enumerating all coalitions costs no more than sampling"
 
 
@@ -44,7 +44,7 @@ def default_solver(
 
 
 def default_group_solver(sizes: Sequence[int]) -> tuple[Solver, str]:
-    """Choose a solver for groups: exact if few coalitions matter, else permutations.
+    """Choose a solver for groups: exact if few coalitions are needed, else permutations.
 
     Parameters
     ----------

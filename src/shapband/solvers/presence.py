@@ -7,7 +7,7 @@ present are enumerated. The Shapley values of the game among T are the differenc
 
     φ_i(T) = P(T) - P(T \ i) with P(∅) = 0 and P(T) = (v(T) - v(∅) + Σ_{j∈T} P(T \ j)) / |T|,
 
-so that all sets together take n 2**n steps, about as many as the values of one game.
+so all sets together take n 2**n steps, about as many as the Shapley values of one game.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shapband._typing import FloatArray
 
 
 def presence_chances(rates: FloatArray) -> FloatArray:
-    """Probability of every set to be the set of those present: (n,) to (2**n,), by bitmask.
+    """Probability that each set is the set of those present: (n,) to (2**n,), by bitmask.
 
     Examples
     --------
