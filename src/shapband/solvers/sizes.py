@@ -284,7 +284,7 @@ def _shares(wanted: FloatArray, least: IntArray, most: FloatArray, total: int) -
         shares[free] = wanted[free] * (total - shares[~free].sum()) / wanted[free].sum()
         bounded = np.clip(shares, least, most)
         over = (bounded - shares)[free].sum()
-        # Fixing shares at lower and upper bounds at once could overshoot: fix those that weigh more.
+        # Fixing shares at both bounds at once could overshoot: fix the side that weighs more.
         fixed = free & ((bounded > shares) if over >= 0 else (bounded < shares))
         if not fixed.any():
             break
