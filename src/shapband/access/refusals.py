@@ -1,7 +1,7 @@
-"""Answers of sources that cannot be used: why, and what they held.
+"""Answers of sources that cannot be used: the reason, and the records in them.
 
-A source that answered has to be paid, whether or not its answer can be used. So a refused answer
-is counted and kept like any other.
+A source that answered must be paid, whether or not its answer can be used. So a refused answer is
+counted and kept like any other.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Refusal:
 
     Attributes
     ----------
-    reason : why not
-    records : how many it held; if they cannot be counted, how many were asked for
-    batch : a copy of them, or None if they are neither arrays nor a data frame
+    reason : why the answer cannot be used
+    records : number of records in it; if they cannot be counted, the number that was requested
+    batch : a copy of the records, or None if they are neither arrays nor a data frame
     """
 
     reason: str

@@ -1,4 +1,4 @@
-"""bill(): what a valuation will take, without asking a source."""
+"""bill(): the requests, records and evaluations of a valuation, without asking a source."""
 
 from __future__ import annotations
 

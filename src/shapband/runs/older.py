@@ -1,4 +1,4 @@
-"""Runs of older versions, whose games this version may compute with other bits.
+"""Runs of older versions, whose games this version may compute with different bits.
 
 The games of a run are averaged, so all of them must be computed in the same way. An unfinished run
 is refused if this version computes its games differently.
@@ -27,7 +27,7 @@ _CHANGED = (0, 2, 0)  # the version in which the results of some methods changed
 
 
 def is_older(version: str) -> bool:
-    """Whether a version is before the last in which results changed.
+    """Whether a version is older than the last version that changed results.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def check_same_bits(run: Path, versions: Mapping[str, str], given: Arguments) ->
 
 
 def _change(given: Arguments) -> str:
-    """What changed in the results for these arguments; empty if nothing did."""
+    """A phrase that says how results changed for these arguments; empty if they did not."""
     if isinstance(given.solver, Strata):
         return "Strata computes other values"
     if isinstance(given.utility, LinearUtility):

@@ -1,4 +1,4 @@
-"""Payments to providers: the amounts, how sure they are, and a statement for each."""
+"""Payments to providers: the amounts, their standard errors, and a statement for each provider."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Payouts:
 
     Attributes
     ----------
-    amounts : name → what the provider receives; they sum to `amount` exactly
+    amounts : name → amount that the provider receives; the amounts sum to `amount` exactly
     standard_error : (n,) of the amounts, in the currency; NaN if it is not known. It comes from
         the errors of the values, not from their spread over data draws
-    amount : what was divided
+    amount : the amount that was divided
     currency : its code
-    policy : how it was divided
-    rule : the same in words
-    notes : what to look at before paying
-    valuation : what the amounts follow from
+    policy : name of the rule by which it was divided
+    rule : the rule in words
+    notes : points to check before paying
+    valuation : the valuation that the amounts follow from
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Payouts:
         )
 
     def _own_notes(self, at: int) -> Iterator[str]:
-        """What one provider should know about its own value and about the whole valuation."""
+        """Notes for one provider about its own value and about the whole valuation."""
         valuation = self.valuation
         if valuation.stopped_code == "unfinished":
             yield "the run is not finished: this is the amount so far"

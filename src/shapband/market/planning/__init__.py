@@ -1,8 +1,8 @@
-"""What a budget will buy, said beforehand.
+"""Predictions of what a budget will buy.
 
-`pilot` buys a few records, plays some games and estimates what errors and times depend on;
-`errors` and `seconds` predict both for any method; `solvers` and `samplings` list the methods to
-choose from; `search` finds the best of each within the limits, and `proposals` is the table of
-them. `bill` counts what a given valuation will ask for, without a pilot, and `prices` what that
-costs.
+`pilot` buys a few records, plays some games and estimates variances, noise and speed. `errors` and
+`seconds` predict the errors and times of any method from these. `solvers` and `samplings` list the
+methods to choose from, `search` finds the best settings of each within the limits, and `proposals`
+is the table of the results. `bill` counts what a given valuation will take, without a pilot, and
+`prices` converts that to money.
 """

@@ -1,4 +1,4 @@
-"""What a valuation will ask of the sources and evaluate, counted without asking anyone."""
+"""The requests, records and evaluations of a valuation, counted without asking any source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from shapband.valuation.text import Table
 
-_COUNTED = 64  # games whose coalitions are counted; the others evaluate as many on average
+_COUNTED = 64  # games whose coalitions are counted; the others are assumed to have as many
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,10 +35,10 @@ class Bill:
     Attributes
     ----------
     names : the providers, in the order of all arrays
-    n_games : games that are played, as far as the budget goes
+    n_games : games that are played, limited by the budget
     requests, records : (n,) asked of each provider
     evaluations : coalitions evaluated
-    exactly : whether that number is exact; otherwise it is scaled up from the first 64 games
+    exactly : whether `evaluations` is exact; otherwise it is scaled up from the first 64 games
     money : what the sources charge, or None without prices
 
     Examples
@@ -162,8 +162,8 @@ def _evaluations(given: Arguments, sizes: Mapping[int, int]) -> tuple[int, bool]
 
     Parameters
     ----------
-    sizes : number of games by the number of providers in them; how many coalitions a solver
-        evaluates depends on how many there are, not on which
+    sizes : number of games by the number of providers in them; the number of coalitions that a
+        solver evaluates depends on how many providers take part, not on which ones
     """
     nested = given.grouping if given.grouping is not None and given.grouping.nested else None
     total, exactly = 0, True

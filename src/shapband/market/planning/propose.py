@@ -1,4 +1,4 @@
-"""Makes the table of proposals from what the pilot found, and recommends one of them."""
+"""Makes the table of proposals from the estimates of the pilot, and recommends one of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOO_SLOW = "it was too slow to be tried in the pilot"
 def propose(
     pilot: Pilot, limits: Limits, families: Sequence[Family], n_sample: int, n_jobs: int
 ) -> Proposals:
-    """Find the best of every sampling with every family of solvers, and choose among them."""
+    """Find the best settings of every sampling with every family of solvers, and choose one."""
     times = TimeModel(pilot, n_sample, n_jobs)
     search = Search(pilot, ErrorModel.of(pilot, n_sample), times, limits)
     tried = {one.family for one in pilot.probes}

@@ -1,4 +1,4 @@
-"""The best of every method within the limits: pools, work of the solver, and games."""
+"""The best settings of every method within the limits: pool sizes, solver's work, and games."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shapband.market.planning.seconds import TimeModel
 from shapband.market.planning.solvers import Family
 from shapband.progress import duration
 
-_ENOUGH = 0.02  # games end when they add less than this share of the pools' squared error
+_ENOUGH = 0.02  # enough games: their part of the squared error is below this share of the pools'
 _MOST_DRAWS = 300  # a pool from an endless source holds at most this many draws
 _SHUFFLES = 4  # at least this many shuffles are played, because their variance is estimated
 _MOST_GAMES = 10**7
@@ -29,7 +29,7 @@ _SOON = 10.0  # shorter times, in seconds, count as equal
 
 @dataclass(frozen=True)
 class Limits:
-    """What a valuation may take, the pilot included, and the error it must reach.
+    """The limits on a valuation, the pilot included, and the error it must reach.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Search:
         self._errors = errors
         self._times = times
         self._limits = limits
-        self._why: dict[str, float] = {}  # why candidates failed, and by what error
+        self._why: dict[str, float] = {}  # why candidates failed, and how far they missed
 
     def best(self, method: Method, family: Family) -> Candidate | str:
         """The best candidate of a method and a family of solvers, or why there is none."""
@@ -106,7 +106,7 @@ class Search:
         return self.pick(found) if found else min(self._why, key=lambda why: self._why[why])
 
     def endless(self, one: Candidate) -> float:
-        """Half width of the widest interval that any number of games from its pools would leave."""
+        """Half width of the widest interval after any number of games from a candidate's pools."""
         if not one.method.pooled:
             return 0.0
         played = self._errors.errors(one.method, one.n_pool, one.family, one.work, _MOST_GAMES)
@@ -115,9 +115,8 @@ class Search:
     def pick(self, found: Sequence[Candidate]) -> Candidate:
         """The best of some candidates.
 
-        That is the one with the smallest error, or with the smallest bill and then the shortest
-        time where an error is asked for. Among those that are as good, it is the one with the
-        smallest error of the variance.
+        The best has the smallest error; or, if an error is asked for, the smallest bill and then
+        the shortest time. Among equally good ones, it has the smallest error of the variance.
         """
         if self._limits.error is None:
             least = min(one.worst for one in found)
@@ -180,7 +179,7 @@ class Search:
         self._why[why] = size
 
     def cost(self, method: Method, n_pool: int, n_games: int) -> Cost:
-        """What is asked of the sources in all, the pilot included."""
+        """Requests and records in total, the pilot included."""
         pilot, n = self._pilot, len(self._pilot.stocks)
         draw = method.n_sample
         if not method.pooled:
@@ -208,7 +207,7 @@ class Search:
         if not self._limits.allows(self.cost(method, least, 0)):
             cost = self.cost(method, least, 0)
             self._fail(
-                f"the least pools take {cost.records:,} records in {cost.requests:,} requests, "
+                f"the smallest pools take {cost.records:,} records in {cost.requests:,} requests, "
                 f"beyond {self._limits}",
                 cost.records,
             )
@@ -271,7 +270,7 @@ class Search:
         return int(min(games / max(_ENOUGH * pools, 1e-300), _MOST_GAMES)) + 1
 
     def _needed(self, method: Method, n_pool: int, family: Family, work: int) -> float:
-        """Games that reach the error for every provider, infinite if none do."""
+        """Number of games that reach the error for every provider; infinite if no number does."""
         error = self._limits.error or inf
         pools = self._between(method, n_pool)
         games = self._single(method, n_pool, family, work)

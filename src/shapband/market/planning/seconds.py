@@ -1,4 +1,4 @@
-"""The time that a method will take, from the pace of the pilot."""
+"""Predictions of the time that a method will take, from the times of the pilot."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TimeModel:
         return self._solve_seconds(family, work) + fold
 
     def _solve_seconds(self, family: Family, work: int) -> float:
-        """Interpolate between the family's probes; without any, use the pace of the others."""
+        """Interpolate between the family's probes; without any, use the speed of the others."""
         needed = self.evaluations(family, work)
         probes = sorted(
             (one for one in self.pilot.probes if one.family == family),
@@ -73,7 +73,7 @@ class TimeModel:
         return max(low.seconds + slope * (needed - low.evaluations), low.seconds * _LEAST_PART)
 
     def fixed(self, method: Method, n_pool: int) -> float:
-        """Seconds before the first game: the pilot's, and to complete the pools."""
+        """Seconds before the first game, for the pilot and to complete the pools."""
         pilot = self.pilot
         if not method.pooled:
             first = distant_games(pilot.arguments) * self._fetch if self._overlaps else 0.0
@@ -103,7 +103,7 @@ class TimeModel:
         pace = self.per_game(family, work, method, group)
         fetch = 0.0 if method.pooled else self._fetch
         most = 0
-        # Alone, and with all workers, which are started only if there is enough to do.
+        # Try one worker, and all workers, which are started only if there is enough work.
         for jobs, start in ((1, 0.0), (self.n_jobs, self._shared(_MUCH) - _MUCH / self.n_jobs)):
             both = max(fetch, pace / jobs) if self._overlaps else fetch + pace / jobs
             games = int(min(max(left - start, 0.0) / max(both, 1e-9), _MOST))
@@ -112,7 +112,7 @@ class TimeModel:
         return most
 
     def _shared(self, seconds: float) -> float:
-        """Seconds of work that the workers share."""
+        """Wall time of this many seconds of work, shared by the workers."""
         if self.n_jobs == 1:
             return seconds
         if self.pilot.arguments.utility.threaded:

@@ -16,7 +16,7 @@ _MARK = "→ "
 
 
 def proposals_text(found: Proposals) -> str:
-    """Format the table as text: the rows, the recommended one marked, then why."""
+    """Format the table as text: the rows, with the recommended one marked, then the reason."""
     return "\n".join([*_headline(found), "", *table_lines(*_table(found)), "", *_notes(found)])
 
 
