@@ -1,7 +1,7 @@
-"""Parts of a run whose tables follow from public classes: the class is the only description.
+"""Parts of a run whose tables in the file are derived from public classes.
 
 The keys of a table are the parameters of the class, with its types, defaults and documentation. A
-part of the user's own is named by ``kind = "object"``, a recorded participation by its file.
+part of the user is named by ``kind = "object"``, a recorded participation by its file.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from shapband.sampling.participation import ByName
 from shapband.sampling.sizes import DrawSize, check_draw_size
 from shapband.utilities.base import Utility
 
-# Names of public classes by kind: to register a class here is all that its table needs.
+# Names of public classes by kind. Registering a class here is enough to give it a table.
 SAMPLINGS = {"fresh": "Fresh", "pooled": "Pooled", "stratified": "Stratified", "blocks": "Blocks"}
 SOLVERS = {
     "exact": "Exact",
