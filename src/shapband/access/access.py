@@ -165,7 +165,7 @@ class Access:
     def fetch_pools(self, sizes: Sequence[int]) -> list[Batch]:
         """Fetch a pool of every provider; records bought for smaller pools are its first ones.
 
-        From a finite source, the records are the same as those of a single request.
+        From a finite source, the records are the same as from a single request.
         """
         parts = [self._parts(p, size) for p, size in zip(self.providers, sizes, strict=True)]
         orders = [order for one in parts for order in one]
@@ -257,7 +257,7 @@ class Access:
         return Draws(records, order.choice(source)), usage
 
     def _check_schema(self, name: str, schema: Schema) -> None:
-        """Check that a provider's features equal its earlier ones and those of all providers."""
+        """Check that a provider's features equal its earlier ones and the other providers'."""
         before = self._seen.setdefault(name, schema)
         if schema is before is self._schema:
             return  # the usual case

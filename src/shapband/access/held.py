@@ -71,7 +71,7 @@ class HeldPurchases(PurchaseJournal):
         return [tuple(g for g in games if g not in some) if some else games for some in held]
 
     def pool_parts(self, name: str) -> list[int]:
-        """Records of each request by which a provider's pool was bought so far."""
+        """Number of records in each request for a provider's pool so far."""
         return list(self._pool_parts[name])
 
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:

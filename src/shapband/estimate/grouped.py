@@ -44,7 +44,7 @@ def of_groups(grouping: Grouping, groups: Moments, providers: Moments) -> GroupE
 
 
 def from_moments(groups: Moments, providers: Moments) -> GroupEstimate:
-    """Estimate the groups' values from their own moments, pools included."""
+    """Estimate the groups' values from moments that already include the errors due to pools."""
     whole = _together(providers, groups)
     return GroupEstimate(Estimate.of_moments(groups), Estimate.of_moments(whole))
 

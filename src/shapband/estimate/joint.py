@@ -72,7 +72,7 @@ def two_sided_p(found: Statistic, scale: FloatArray) -> FloatArray:
 
 
 def simultaneous_interval(estimate: Estimate, level: float) -> FloatArray:
-    """Intervals that hold all expectations together at this level: (n, 2).
+    """Intervals that contain all expectations together, at this level: (n, 2).
 
     The critical value is simulated from the covariance of the errors. Where covariances are not
     kept, it is Sidak's.
@@ -101,7 +101,7 @@ def ranks(mean: FloatArray) -> IntArray:
 
 
 def rank_intervals(estimate: Estimate, level: float) -> IntArray:
-    """Intervals that hold all ranks together at this level: (n, 2).
+    """Intervals that contain all ranks together, at this level: (n, 2).
 
     The intervals of all pairwise differences hold together. A provider's rank is at least 1 plus
     the number of providers that are surely above it, and at most n minus the number of those

@@ -214,7 +214,7 @@ def transaction(connection: sqlite3.Connection, *, durable: bool = True) -> Iter
 
 @contextmanager
 def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
-    """Let several statements read the same state, whatever another process writes."""
+    """Let several statements read the same state, even if another process writes meanwhile."""
     nested = connection.in_transaction
     if not nested:
         connection.execute("BEGIN")

@@ -52,7 +52,7 @@ def design_of_facts(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> di
 
 
 def check_same_bits(run: Path, versions: Mapping[str, str], given: Arguments) -> None:
-    """Raise RunError if this version would compute the other games of a run differently."""
+    """Raise RunError if this version would compute the remaining games of a run differently."""
     before = versions.get("shapband", "")
     change = _change(given)
     if is_older(before) and change:

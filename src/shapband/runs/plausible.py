@@ -98,7 +98,7 @@ def check_choices(design: Design) -> None:
 
 
 def check_valuation(valuation: Valuation, manifest: Mapping[str, Any]) -> None:
-    """Raise ValueError unless a valuation is of the run and has the shapes that it must have."""
+    """Raise ValueError unless a valuation belongs to the run and its shapes are right."""
     names, groups = manifest["providers"], valuation.groups
     if valuation.names != tuple(names):
         raise ValueError("the valuation has other providers than the run")

@@ -94,7 +94,7 @@ class StoredPurchases(PurchaseJournal):
         return [self._paid[name, purpose].missing(games) for name in names]
 
     def pool_parts(self, name: str) -> list[int]:
-        """Records of each request by which a provider's pool was bought so far."""
+        """Number of records in each request for a provider's pool so far."""
         return list(self._pool_parts[name])
 
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:
@@ -317,7 +317,7 @@ def _paid(ledger: Ledger) -> defaultdict[tuple[str, str], PaidGames]:
 
 
 def _pool_parts(ledger: Ledger) -> defaultdict[str, list[int]]:
-    """Records of each request for a pool, by provider."""
+    """Number of records in each request for a pool, by provider."""
     parts: defaultdict[str, list[int]] = defaultdict(list)
     for names, (requests, records) in ledger.select(
         "SELECT providers, requests, records FROM ledger "

@@ -49,7 +49,7 @@ class Kinds(NamedTuple):
 
     @staticmethod
     def of(hashes: Hashes, owners: IntArray, n_owners: int) -> Kinds:
-        """Count equal hashes."""
+        """Find the kinds of records from their hashes, which are equal for equal records."""
         sizes = np.bincount(owners, minlength=n_owners)
         ordered = np.sort(hashes)
         repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])

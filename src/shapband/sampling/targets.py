@@ -60,7 +60,7 @@ def _all_equal(y: AnyArray) -> bool:
 def odd_labels(
     names: Sequence[str], stocks: Sequence[Batch | None], validated: Iterable[Any] | None
 ) -> tuple[OddLabel, ...]:
-    """Name the providers that use their own label in place of one that all others use.
+    """Name the providers that use their own label instead of one that all others use.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def odd_labels(
 
 
 def format_odd_labels(odd: Sequence[OddLabel]) -> str:
-    """Say which provider has which label in place of which other; "" if there is none."""
+    """Say which provider has which label instead of which other; "" if there is none."""
     told = [f"{written(one.name)} has {one.own} where the others have {one.others}" for one in odd]
     return f"labels: {', '.join(told)}" if told else ""
 

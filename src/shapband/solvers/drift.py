@@ -27,7 +27,7 @@ _TOLERANCE = 1e-3  # a fit ends at this squared residual of the equations over t
 
 
 class Drift:
-    """The surrogates of one game.
+    """Fits surrogates with drifting slopes to coalitions of one game.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def marginal_contributions(
 def random_orders(games: Games, n_iter: int) -> IntArray:
     """Uniform permutations for every game: (n_games, n_iter, n).
 
-    Every provider draws a random key for every permutation from a stream of its own name; the
+    Every provider draws a random key for every permutation from a stream named after it; the
     sorted keys give the permutation. So the order of providers does not matter, and adding a
     provider does not change the relative order of the others. With groups, the players of the
     game between groups are sorted by keys from their own names, and so are the members within each

@@ -1,6 +1,6 @@
 r"""Both moments of the Shapley values over who is present, from the table of all coalitions.
 
-Every provider is present with a probability of its own, independently of the others. Those present
+Every provider is present with its own probability, independently of the others. Those present
 play the game without the others, and an absent provider is worth 0. All 2**n sets T of those
 present are enumerated. The Shapley values of the game among T are the differences of its potential
 (Hart and Mas-Colell 1989, Econometrica 57, 589-614),

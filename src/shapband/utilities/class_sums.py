@@ -78,7 +78,7 @@ class ClassSumsUtility(MergeableUtility):
 
     @abstractmethod
     def _scores(self, games: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
-        """Scores of coalitions given as rows of members; any number without records."""
+        """Scores of coalitions given as rows of members; arbitrary for one without records."""
 
     @property
     def labels(self) -> list[Any]:

@@ -128,7 +128,7 @@ def _check_draw_size(given: Any, _: object) -> DrawSize:
 
 
 def _check_number_by_name(given: Any) -> Any:
-    """Refuse all but a number and a table of numbers, in words of the file."""
+    """Refuse everything except a number and a table of numbers, with an error in terms of TOML."""
     numbers = given.values() if isinstance(given, dict) else [given]
     if any(isinstance(one, bool) or not isinstance(one, int | float) for one in numbers):
         raise broken("must be a number, or a table with a number for each provider")

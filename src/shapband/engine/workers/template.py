@@ -75,7 +75,7 @@ class Template:
             far.close()
 
     def exit_code(self, pid: int) -> int | None:
-        """How a worker process ended, negative for the number of a signal; None if not known."""
+        """Exit code of a worker process, -n if signal n ended it; None if it is not known."""
         try:
             with self._lock:
                 self._pipe.send(pid)

@@ -188,7 +188,7 @@ def _rows_that_are_not_zero(matrix):
 
 @njit(**OPTIONS)
 def _directions(counts, means, spread, factor, slopes):
-    """Slopes of the logits of the classes that have records, minus those of the first one.
+    """Write the slopes of all classes that have records, minus the slopes of the first one.
 
     They solve L L' x = s with the factor L of the correlations, for the standardised difference s
     of the class means.
@@ -223,7 +223,7 @@ def _whitener(factor):
 
 @njit(**OPTIONS)
 def _white_slopes(counts, origins, offsets, vary, spread, whitener, base, slopes):
-    """Slopes of the logits of the classes that have records, minus those of the class base."""
+    """Write the slopes of all classes that have records, minus the slopes of class `base`."""
     slopes[:] = 0.0
     for c in range(counts.size):
         if counts[c] > 0.0 and c != base:
@@ -246,7 +246,7 @@ def _first(counts):
 
 @njit(**OPTIONS)
 def _write_logits(counts, means, columns, slopes, base, logits):
-    """Logits of all classes, minus those of the class base, which has records."""
+    """Write the logits of all classes minus the logits of class `base`, which has records."""
     classes, d = means.shape
     for c in range(classes):
         if counts[c] == 0.0:

@@ -136,7 +136,7 @@ class ErrorModel:
         return np.asarray(np.exp(logs))
 
     def games_variance(self, method: Method, n_pool: int) -> FloatArray:
-        """Variance of the mean of games from given pools, times their number, without noise."""
+        """Variance of the mean of G games from given pools, times G, without solver noise."""
         if not method.pooled:
             return self.variance
         sizes = method.pool_sizes(n_pool, self.stocks)

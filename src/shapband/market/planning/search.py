@@ -294,6 +294,6 @@ class Search:
         return self._errors.between(method.pool_sizes(n_pool, self._pilot.stocks))
 
     def _single(self, method: Method, n_pool: int, family: Family, work: int) -> FloatArray:
-        """Variance of the mean of games from given pools, times their number."""
+        """Variance of the mean of G games from given pools, times G."""
         noise = self._errors.solver_noise(family, work)
         return self._errors.games_variance(method, n_pool) + noise
