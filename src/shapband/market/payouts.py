@@ -113,7 +113,7 @@ def _check(valuation: object, policy: str, given: dict[str, object]) -> None:
     check_policy(policy)
     for wanted, argument in _ARGUMENTS.items():
         if given[wanted] is not None and policy != wanted:
-            raise InvalidInput(f"payouts: {argument} can be passed only with policy={wanted!r}")
+            raise InvalidInput(f"payouts: {argument} is only for policy={wanted!r}")
     if policy in ("risk", "floor") and given[policy] is None:
         raise InvalidInput(f"payouts: {_ARGUMENTS[policy]} is needed for policy={policy!r}")
 
