@@ -77,8 +77,8 @@ def _plan(setting: Setting, pool: int) -> Arguments:
 
 def _play(plan: Arguments, realisation: Realisation, looks: tuple[int, ...]) -> Iterator[Estimate]:
     """Play games as `sb.value` does, and give the estimate whenever a look is due."""
-    job = Job.of(plan, realisation)
-    estimator = Estimator(plan.completed(realisation.design))
+    design = plan.completed(realisation.design)
+    job, estimator = Job.of(plan, design), Estimator(design)
     with Access(plan.providers, plan.seeds, plan.budget) as access:
         most = chunk_size(plan, realisation, access, 1)
     for start, look in zip((0, *looks), looks, strict=False):

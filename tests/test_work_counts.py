@@ -314,7 +314,7 @@ def test_a_job_is_sent_to_other_processes_without_the_batches_that_it_checked():
         providers, sb.LinearUtility(*rows), sampling=sb.Fresh(DRAW), n_games=GAMES, seed=0
     )
     realisation = plan.sampling.prepare(Access(providers, plan.seeds, plan.budget))
-    job = Job.of(plan, realisation)
+    job = Job.of(plan, plan.completed(realisation.design))
     before = cloudpickle.dumps(job)
     job(Chunk(range(GAMES), realisation.draws(range(GAMES))))
     assert len(job.checked) == N

@@ -34,9 +34,11 @@ from .sampling.participation import Participation
 from .sampling.pooled import Pooled
 from .sampling.stratified import Stratified
 from .sampling.trace import Trace
+from .solvers.arcs import Arcs
 from .solvers.balanced import BalancedPermutation
 from .solvers.base import Solution, Solver
 from .solvers.exact import Exact
+from .solvers.known import Known
 from .solvers.permutation import Permutation
 from .solvers.strata import Strata
 from .sources.arrays import ArraySource
@@ -68,6 +70,7 @@ __all__ = [
     "Access",
     "AccessReport",
     "AdditiveUtility",
+    "Arcs",
     "ArraySource",
     "BalancedPermutation",
     "Banzhaf",
@@ -99,6 +102,7 @@ __all__ = [
     "Groups",
     "Independent",
     "Index",
+    "Known",
     "LDAUtility",
     "LinearUtility",
     "LogisticUtility",

@@ -69,6 +69,21 @@ def prefix_masks(order: IntArray) -> list[int]:
     return masks
 
 
+def arc_rows(circle: IntArray, size: int) -> MemberArray:
+    """Return the arcs of a size that begin at each position of a circle of all providers: (n, n).
+
+    Examples
+    --------
+    >>> arc_rows(np.array([2, 0, 1]), 2).tolist()
+    [[1, 0, 1], [1, 1, 0], [0, 1, 1]]
+    """
+    n = len(circle)
+    at = np.arange(n)
+    rows = np.empty((n, n), dtype=np.uint8)
+    rows[:, circle] = (at - at[:, None]) % n < size
+    return rows
+
+
 def row_masks(inside: MemberArray) -> list[int]:
     """Return the bitmasks of coalitions given as rows (n_rows, n), 1 for members.
 

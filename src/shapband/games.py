@@ -11,7 +11,7 @@ import numpy as np
 
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import error_line, one_line
-from shapband.coalitions import describe, mask_rows, prefix_masks, row_masks
+from shapband.coalitions import arc_rows, describe, mask_rows, prefix_masks, row_masks
 from shapband.errors import EvaluationError
 from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY, Index
@@ -106,6 +106,41 @@ class Games:
             g, t, k = np.argwhere(~_usable(values))[0].tolist()
             raise self._failed(prefix_masks(orders[g, t])[k], _complaint(values[g, t, k]))
         return values, int((first == np.arange(n_iter)[None, :, None]).sum())
+
+    def known_values(self) -> FloatArray:
+        """Shapley values that the utility knows without evaluating coalitions: (n_games, n)."""
+        shape = (len(self.indices), self.n_providers)
+        values = self._asked("exact_values", shape, lambda _: ())
+        if not _all_usable(values):
+            g, i = np.argwhere(~_usable(values))[0].tolist()
+            raise self._failed(1 << i, _complaint(values[g, i]))
+        return values
+
+    def arcs(self, circles: IntArray, arcs: IntArray) -> FloatArray:
+        """Values of all arcs of some sizes on circles of the providers: (n_arcs, n).
+
+        Parameters
+        ----------
+        circles : (n_games, n_circles, n) the providers in their order on each circle
+        arcs : (n_arcs, 3) the game, by its position in this chunk, ascending, the circle, and the
+            size of the arcs
+
+        Returns
+        -------
+        Entry [a, p] is the value of the arc that begins at position p of its circle.
+        """
+
+        def coalitions(g: int) -> list[int]:
+            rows = [arc_rows(circles[g, circle], size) for of, circle, size in arcs if of == g]
+            return [mask for part in rows for mask in row_masks(part)]
+
+        shape = (len(arcs), self.n_providers)
+        values = self._asked("evaluate_arcs", shape, coalitions, circles, arcs)
+        if not _all_usable(values):
+            a, p = np.argwhere(~_usable(values))[0].tolist()
+            rows = arc_rows(circles[arcs[a, 0], arcs[a, 1]], arcs[a, 2])
+            raise self._failed(row_masks(rows[p : p + 1])[0], _complaint(values[a, p]))
+        return values
 
     def values(self, inside: MemberArray, of_game: IntArray) -> FloatArray:
         """Values of chosen coalitions: (n_rows,).

@@ -37,7 +37,9 @@ class Access:
     One request fetches all records of one provider for one draw or one pool. The purpose, the
     provider's name and the game determine which records. Sources that wait are asked in
     parallel, so that a game takes the time of the slowest request, not the sum of all. After
-    `time_left` seconds no request is made, and requests under way are given up.
+    `time_left` seconds no request is made, and requests under way are given up. `present` says who
+    takes part in consecutive games, (n_games, n): only these providers are asked for draws, while
+    pools have records of all providers.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Access:
         concurrency: int = CONCURRENCY,
         timeout: float = TIMEOUT,
         time_left: float = float("inf"),
+        present: Callable[[range], BoolArray] | None = None,
     ) -> None:
         self.providers = tuple(providers)
         self.seeds = seeds
@@ -69,7 +72,7 @@ class Access:
         self._concurrency = concurrency
         self._timeout = timeout
         self._deadline = time.monotonic() + time_left
-        self._present: Callable[[range], BoolArray] | None = None
+        self._present = present
         self._seen: dict[str, Schema] = {}
         before = self._journal.usage()
         self._usage = {p.name: before.get(p.name, Usage()) for p in providers}
@@ -112,14 +115,6 @@ class Access:
         """Whether a thread may fetch ahead: all sources that are not in memory have `waits` set."""
         bound = any(is_distant(p) and not p.source.waits for p in self.providers)
         return self.waits and not bound and self._concurrency > 1
-
-    def ask_only(self, present: Callable[[range], BoolArray]) -> None:
-        """From now on ask only the providers that take part in a game.
-
-        This is called after the pools are bought, which need records of all providers. `present`
-        says who takes part in consecutive games: (n_games, n).
-        """
-        self._present = present
 
     def require(self, cost: Cost, what: str) -> None:
         """Raise BudgetExceeded unless the rest of the budget covers `cost`."""
@@ -206,7 +201,7 @@ class Access:
         """Make the orders for the draws of the providers that take part."""
         unpaid = self._journal.unpaid([p.name for p in self.providers], purpose, games)
         due: list[GameNumbers] = [games for _ in sizes]
-        if self._present is not None:
+        if self._present is not None and purpose != "pool":
             due = [_numbers(games, column) for column in self._present(games).T]
             unpaid = [_common(one, other) for one, other in zip(unpaid, due, strict=True)]
         parts = zip(self.providers, due, unpaid, sizes, strict=True)

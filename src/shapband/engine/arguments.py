@@ -32,7 +32,12 @@ from shapband.sampling.participation import Participation, who_is_present
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
 from shapband.solvers.default import default_group_solver, default_solver
+from shapband.solvers.exact import Exact
+from shapband.solvers.known import Known
 from shapband.utilities.base import Utility
+
+# One average over who is present replaces 5 to 20 games, so all coalitions pay for more providers.
+_AVERAGED_UP_TO = 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +62,6 @@ class Arguments:
     grouping: Grouping | None = None
     participation: Participation | None = None
     averaging: Averaging = EVERYBODY
-
-    @property
-    def least_games(self) -> int:
-        """Fewest games from which both moments can be estimated: one if all are equal, else two."""
-        return 1 if self.certain else 2
 
     @property
     def draws_presence(self) -> bool:
@@ -161,7 +161,13 @@ def check_arguments(
     _check_grouped(grouping, players, weighing, participation)
     chosen, reason = solver, ""
     if chosen is None:
-        chosen, reason = _default_solver(players, max(present), utility, sampling)
+        averages = choose_averaging(participation, sampling, Exact(), weighing, names).averages
+        if averages and len(names) <= _AVERAGED_UP_TO and utility.mergeable:
+            chosen, reason = Exact(), "all coalitions give averages over who is present"
+        elif max(players) > 1:
+            chosen, reason = default_group_solver(players)
+        else:
+            chosen, reason = default_solver(max(present), utility, sampling, weighing)
     if chunk_size is not None:
         check_whole("chunk_size", chunk_size, 1, ", or None to let the library choose")
     if keep_games is not None:
@@ -169,6 +175,11 @@ def check_arguments(
     check_whole("concurrency", concurrency, 1)
     with locate("solver"):
         _check_any_index(chosen, weighing)
+        if isinstance(chosen, Known) and not utility.knows_values:
+            raise InvalidInput(
+                f"Known: {type(utility).__name__} does not know its Shapley values: use another "
+                "solver, or None to let the library choose"
+            )
         if max(players) > 1:
             chosen.check_groups(players)
         else:
@@ -210,14 +221,6 @@ def _player_sizes(names: Sequence[str], grouping: Grouping | None) -> list[int]:
     if grouping is None:
         return [1] * len(names)
     return [len(members) for members in grouping.players(names).values()]
-
-
-def _default_solver(
-    players: Sequence[int], most_present: int, utility: Utility, sampling: Sampling
-) -> tuple[Solver, str]:
-    if max(players) > 1:
-        return default_group_solver(players)
-    return default_solver(most_present, utility, sampling)
 
 
 def _check_grouped(

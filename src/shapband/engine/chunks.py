@@ -22,6 +22,7 @@ from shapband.indices import SHAPLEY, Index
 from shapband.records.batch import Batch
 from shapband.records.draws import Draws
 from shapband.sampling.base import Realisation
+from shapband.sampling.design import Design
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver, check_solution
 from shapband.utilities.base import GameSummaries, Utility
@@ -105,9 +106,9 @@ class Job:
     checked: _Checked = field(default_factory=_Checked, init=False, repr=False)
 
     @staticmethod
-    def of(given: Arguments, realisation: Realisation) -> Job:
-        """Make the job for a valuation."""
-        travel = _summaries_travel(given.utility, realisation.design.draw_sizes.tolist())
+    def of(given: Arguments, design: Design) -> Job:
+        """Make the job for the games of a completed design."""
+        travel = _summaries_travel(given.utility, design.draw_sizes.tolist())
         return Job(
             given.utility,
             given.solver,
@@ -116,7 +117,7 @@ class Job:
             travel,
             given.index,
             given.grouping,
-            given.completed(realisation.design).rates,
+            design.rates,
         )
 
     def __call__(self, task: Chunk | MixedChunk) -> Solution:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from shapband.access.budget import Cost
 from shapband.access.exchange import OutOfTime
 from shapband.access.journal import PurchaseJournal
 from shapband.access.meter import AccessReport
+from shapband.checks import steady_repr
 from shapband.engine.arguments import Arguments
 from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size, fetched_ahead
 from shapband.engine.copies import find_copies, known_stocks
@@ -33,6 +34,7 @@ from shapband.sampling.design import Design
 from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.targets import odd_labels, one_label
 from shapband.solvers.base import Solution
+from shapband.solvers.trial import GAMES, Trial
 from shapband.valuation.valuation import Stopped, Valuation
 
 _KEPT_VALUES = 5_000_000  # values of games that are kept by default: 40 MB
@@ -101,6 +103,7 @@ def play(
         given.concurrency,
         given.timeout,
         limit - before,
+        given.present,
     ) as access:
         realisation = given.sampling.prepare(access)
         _warn_of_repeats(realisation.design)
@@ -112,14 +115,13 @@ def play(
             one_label=one_label(given.names, stocks),
             odd_labels=odd_labels(given.names, stocks, given.utility.labels),
         )
-        access.ask_only(design.present)
         prepared = realisation, design, stocks
         session = _Session(given, prepared, access, journal, workers, started)
-        journal.begin(design)
+        journal.begin(session.design)
         with single_threaded_blas(mergeable=given.utility.mergeable):
             stopped = _played(session, watch, keep_interrupted=keep_interrupted)
     return Valuation(
-        design=design,
+        design=session.design,
         estimate=session.estimator.estimate(),
         games=session.kept.values(),
         access=access.report,
@@ -160,8 +162,8 @@ class _Session:
         workers: Workers,
         started: float,
     ) -> None:
-        self._realisation, self._design, stocks = prepared
-        self.estimator = Estimator(self._design)
+        self._realisation, self.design, stocks = prepared
+        self.estimator = Estimator(self.design)
         self.kept = _KeptGames(len(given.providers), given.keep_games)
         self.evaluations = 0
         self.failures = 0
@@ -173,11 +175,15 @@ class _Session:
         self._began = time.perf_counter()
         self._late: OutOfTime | None = None
         self._taking = False
-        self._faults = FaultFinder(given, stocks, self._design.draw_sizes)
-        self._job = Job.of(given, self._realisation)
+        self._faults = FaultFinder(given, stocks, self.design.draw_sizes)
+        self._job = Job.of(given, self.design)
         self._stored = journal.solved()
-        self._n_games = _affordable_games(access, self._design, self._realisation.cost, given)
+        self._n_games = _affordable_games(access, self.design, self._realisation.cost, given)
         self._chunk = chunk_size(given, self._realisation, access, workers.n_jobs)
+        self._trial = given.solver if isinstance(given.solver, Trial) else None
+        self._tried: list[Solution] = []
+        if self._trial is not None and self._stored >= GAMES:
+            self._decide(self._trial, [journal.solutions(range(GAMES))])
 
     def play(self, watch: Watch) -> Stopped:
         """Play stage by stage, and return why no further games were played."""
@@ -199,7 +205,7 @@ class _Session:
             if rule.met(estimate, self._seconds(games.stop)):
                 return self._met(rule)
             if (factor := rule.out_of_reach(estimate)) is not None:
-                return Stopped("pools", _buy_more(rule, self._design, factor))
+                return Stopped("pools", _buy_more(rule, self.design, factor))
         self._check_failures(least=1)
         if self._n_games == self._given.n_games:
             return Stopped("n_games", "n_games reached")
@@ -213,13 +219,13 @@ class _Session:
         """Whether the time limit ends the valuation, with enough games for a variance."""
         done = self.estimator.n_games
         return (
-            self._given.least_games <= done < self._n_games
+            self.design.least_games <= done < self._n_games
             and self._seconds(done) >= rule.time_limit
         )
 
     def _out_of_time(self, rule: StoppingRule, late: OutOfTime) -> Stopped:
         """End with the games that are done, because records of the others have not arrived."""
-        if self.estimator.n_games >= self._given.least_games:
+        if self.estimator.n_games >= self.design.least_games:
             return self._met(rule)
         raise SourceError(
             f"{late}, with {self.estimator.n_games} of the two games that a variance needs: allow "
@@ -234,6 +240,15 @@ class _Session:
             self._take(self._journal.solutions(part))
             yield
         new = range(stored.stop, games.stop)
+        for part in [new] if self._trial is None else self._trial.parts(new):
+            if self._late is None:
+                yield from self._solve(part)
+
+    def _solve(self, new: range) -> Generator[None, None, None]:
+        """Fold new games, all by the same solver."""
+        if self._trial is not None and new.start >= GAMES:
+            self._decide(self._trial, self._tried)
+            self._journal.begin(self.design)
         at, size = new.start, self._chunk_now()
         # Close the generator, so that fetching ahead ends with the stage, even after an error.
         with closing(self._tasks(new, size)) as tasks:
@@ -247,6 +262,18 @@ class _Session:
                 yield
         if at < new.stop and self._late is None:
             raise self._wrong_answers(f"gave {at} of {new.stop} games")
+
+    def _decide(self, trial: Trial, tried: Sequence[Solution]) -> None:
+        """Have the best solver of a trial solve the other games, and say so in the design."""
+        values = np.concatenate([one.values for one in tried])[:GAMES]
+        noise = np.concatenate([one.noise for one in tried])[:GAMES]
+        solver, reason = trial.decided(values, noise)
+        said = {**self.design.setup, "solver": steady_repr(solver), "chosen": reason}
+        self.design = replace(self.design, setup=said)
+        self._job = replace(self._job, solver=solver)
+        given = replace(self._given, solver=solver)
+        self._chunk = chunk_size(given, self._realisation, self._access, self._workers.n_jobs)
+        self._trial = None
 
     def _check_answer(self, solution: Solution, expected: int) -> None:
         """Refuse an answer, from workers of the user, that cannot belong to the next chunk."""
@@ -297,16 +324,18 @@ class _Session:
             indices = range(start, min(start + size, games.stop))
             chunk = Chunk(indices, self._realisation.draws(indices))
             self._faults.keep(chunk)
-            present = self._design.present(indices)
+            present = self.design.present(indices)
             yield chunk if present.all() else MixedChunk.of(chunk, present)
 
     @property
     def usable(self) -> bool:
         """Whether there are enough games for a variance, and no game is only partly added."""
-        return self.estimator.n_games >= self._given.least_games and not self._taking
+        return self.estimator.n_games >= self.design.least_games and not self._taking
 
     def _take(self, solution: Solution) -> None:
         self._taking = True
+        if self._trial is not None:
+            self._tried.append(solution)
         self.estimator.add(solution)
         self.kept.add(solution.values)
         self.evaluations += solution.evaluations
@@ -369,7 +398,7 @@ def _affordable_games(access: Access, design: Design, cost: Cost, given: Argumen
         # A sampling of the user may make other requests: then every game counts at its full cost.
         limit = access.affordable_games(cost)
     games = given.n_games if limit is None else min(given.n_games, limit)
-    if games < given.least_games:
+    if games < design.least_games:
         raise BudgetExceeded(
             f"the budget of {access.budget} pays for {games} of the games, which take "
             f"{cost.records:,} records in {cost.requests:,} requests each"

@@ -4,27 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shapband.indices import SHAPLEY, Index
 from shapband.sampling.base import Sampling
 from shapband.sampling.fresh import Fresh
+from shapband.solvers.arcs import Arcs
 from shapband.solvers.base import Solver
 from shapband.solvers.exact import Exact
+from shapband.solvers.known import Known
 from shapband.solvers.owen import count_coalitions
 from shapband.solvers.permutation import Permutation
 from shapband.solvers.strata import Strata
+from shapband.solvers.trial import GAMES, Option, Trial
 from shapband.utilities.base import Utility
 
-# Evaluations per provider and game. With 10, the solver's noise was 1 to 30 % of the variance
-# between games in the benchmarks, so time is better spent on more games than on more evaluations.
-# With 20 it was 0.1 to 10 %, which is better if games cost records or evaluations are cheap.
-_FEW, _MORE = 10, 20
+# Arithmetic operations, from measured times at 0.25 ns each: of drawing, summarising and folding
+# one provider's records, and of the solvers themselves for each evaluation.
+_DRAWN, _OF_ARCS, _OF_STRATA = 50_000, 100, 80_000
+# At equal evaluations `Arcs` had 2.5 times the noise of `Strata` (the median of ten kinds of games
+# and of least squares with 30 and 100 providers; between 1.1 and 38 times).
+_ADVANTAGE = 2.5
+_CIRCLES = (5, 10, 15, 20, 40, 80)
+_ARCS = 6  # evaluations for every circle and provider, and two besides
+_EVALUATIONS = (5, 10, 20)  # of `Strata`, for each provider
+_TRIED = 10  # circles in the first games
 _PERMUTATIONS = 200  # permutations per game, if groups have too many coalitions for `Exact`
 _ALL = "enumerating all coalitions costs no more than sampling"
 
 
 def default_solver(
-    n_providers: int, utility: Utility, sampling: Sampling | None = None
+    n_providers: int,
+    utility: Utility,
+    sampling: Sampling | None = None,
+    index: Index = SHAPLEY,
 ) -> tuple[Solver, str]:
-    """Choose a solver by the number of providers and the kinds of utility and sampling.
+    """Choose a solver by counts of operations, or some to be tried in the first games.
 
     Returns
     -------
@@ -34,13 +47,44 @@ def default_solver(
     --------
     >>> import shapband as sb
     >>> default_solver(10, sb.AdditiveUtility())[0], default_solver(30, sb.AdditiveUtility())[0]
-    (Exact(), Strata(n_evaluations=600))
+    (Exact(), Known())
     """
-    few = not utility.mergeable and not isinstance(sampling, Fresh)
-    wanted = (_FEW if few else _MORE) * n_providers
-    if n_providers <= max(utility.exact_up_to, wanted.bit_length() - 1):
+    if n_providers <= utility.exact_up_to:
         return Exact(), _ALL
-    return Strata(wanted), f"sampling {wanted:,} coalitions costs less than enumerating all"
+    if utility.knows_values and index == SHAPLEY:
+        return Known(), "the utility knows its Shapley values"
+    n = n_providers
+    each = utility.operations(n)
+    if _ADVANTAGE * (each + _OF_ARCS) <= each + _OF_STRATA:
+        trial = _trial_of_arcs(n, each)
+    else:
+        trial = _trial_of_strata(n, each, fresh=isinstance(sampling, Fresh))
+    return trial, f"the first {GAMES} games show which takes the least work for the same error"
+
+
+def _trial_of_arcs(n: int, each: float) -> Trial:
+    options = [
+        Option(
+            Arcs(circles),
+            n * (_DRAWN + (_ARCS * circles + 2) * (each + _OF_ARCS)),
+            noise=_TRIED / circles,
+        )
+        for circles in _CIRCLES
+    ]
+    return Trial((Arcs(_TRIED),), tuple(options))
+
+
+def _trial_of_strata(n: int, each: float, *, fresh: bool) -> Trial:
+    """Try `Strata` with few and more evaluations, and all coalitions if they are not many more."""
+    # Records cost more than work: a game with fresh draws counts as much as 20 more evaluations.
+    drawn = _DRAWN + (_EVALUATIONS[-1] * each if fresh else 0.0)
+    options = [
+        Option(Strata(count * n), n * (drawn + count * (each + _OF_STRATA)), tried=at)
+        for at, count in enumerate(_EVALUATIONS)
+    ]
+    if 2**n <= 2 * _EVALUATIONS[-1] * n:
+        options[-1] = Option(Exact(), n * drawn + 2**n * each, tried=len(_EVALUATIONS) - 1)
+    return Trial(tuple(option.solver for option in options), tuple(options))
 
 
 def default_group_solver(sizes: Sequence[int]) -> tuple[Solver, str]:

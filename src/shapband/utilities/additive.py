@@ -74,6 +74,10 @@ class AdditiveUtility(MergeableUtility):
         means = [float_targets(drawn.batch.y)[drawn.rows].mean(axis=1) for drawn in draws]
         return np.stack(means, axis=1)
 
+    def exact_values(self, games: GameSummaries) -> FloatArray:
+        """Return what each provider adds to any coalition."""
+        return np.array(self._worth(np.asarray(games, dtype=np.float64)))
+
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         """Fill the table provider by provider, doubling its length at each step."""
         worth = self._worth(np.asarray(games, dtype=np.float64))

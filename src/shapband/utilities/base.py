@@ -12,7 +12,7 @@ import numpy as np
 from shapband._facts import WithFacts
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole, concerning, described, error_line, one_line
-from shapband.coalitions import members, prefix_masks, row_masks
+from shapband.coalitions import arc_rows, members, prefix_masks, row_masks
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.providers import Provider
 from shapband.records.arrays import float_targets
@@ -24,6 +24,9 @@ from shapband.sources.base import FiniteSource
 # Summaries of many games, indexed as games[game][provider]. A utility may use nested lists or an
 # array with these two axes first.
 GameSummaries: TypeAlias = Any
+# A class that changes one of these has other values than the class that it is derived from.
+_VALUES = {"summarise", "summarise_games", "evaluate", "evaluate_all", "evaluate_rows", "in_games"}
+_ROWS_AT_ONCE = 4096  # most arcs that are evaluated in one call, which bounds its memory
 
 
 class CoalitionFailed(Exception):
@@ -59,8 +62,8 @@ class Utility(WithFacts, ABC):
     summaries_travel : whether summaries are sent to other processes instead of records if the
         summaries are smaller
     exact_up_to : number of providers up to which evaluating all coalitions costs no more than a
-        sample that leaves little noise; decides between `Exact` and `Strata` if no solver is
-        given. By default 6, and 11 for mergeable utilities
+        sample that leaves little noise; up to there `Exact` is used if no solver is given. By
+        default 6, and 11 for mergeable utilities
     uses_records : whether a coalition's value depends on the records of its members
     any_order : whether the same records in another order have the same value, up to rounding.
         If so, games whose draws are whole stocks are equal, and one game is enough
@@ -111,6 +114,34 @@ class Utility(WithFacts, ABC):
     def exact_up_to(self) -> int:
         """Number of providers up to which `Exact` is the default solver."""
         return 11 if self.mergeable else 6
+
+    def operations(self, n_providers: int) -> float:  # noqa: ARG002
+        """Arithmetic operations that one evaluation takes, roughly, if half of them are members.
+
+        With more than `exact_up_to` providers this decides which solvers are tried if none is
+        given: many evaluations if they cost little, few if they cost much. By default 2,000 for
+        mergeable utilities, and ten million for all others.
+        """
+        return 2e3 if self.mergeable else 1e7
+
+    @property
+    def knows_values(self) -> bool:
+        """Whether `exact_values` is meant for this class, and not for one that it changed."""
+        classes = type(self).__mro__
+        values = next(at for at, one in enumerate(classes) if "exact_values" in vars(one))
+        changed = next(at for at, one in enumerate(classes) if _VALUES & vars(one).keys())
+        return classes[values] is not Utility and values <= changed
+
+    def exact_values(self, games: GameSummaries) -> FloatArray:
+        """Return the Shapley values of games, if they follow from the form: (n_games, n).
+
+        A utility that overrides this is exact for any number of providers.
+
+        Parameters
+        ----------
+        games : summaries, games[game][provider]
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not know its Shapley values")
 
     def check(self, providers: Sequence[Provider]) -> None:
         """Raise InvalidInput if this utility cannot value these providers."""
@@ -237,6 +268,26 @@ class Utility(WithFacts, ABC):
             rows = slice(*np.searchsorted(of_game, [g, g + 1]))
             if rows.start < rows.stop:
                 values[rows] = self._values(summaries, row_masks(inside[rows]))
+        return values
+
+    def evaluate_arcs(self, games: GameSummaries, circles: IntArray, arcs: IntArray) -> FloatArray:
+        """Return the values of all arcs of some sizes on circles of the providers: (n_arcs, n).
+
+        Parameters
+        ----------
+        games : summaries, games[game][provider]
+        circles : (n_games, n_circles, n) the providers in their order on each circle
+        arcs : (n_arcs, 3) the game, ascending, the circle, and the size of the arcs; entry [a, p]
+            of the result is the value of the arc that begins at position p
+        """
+        n = circles.shape[2]
+        values = np.empty((len(arcs), n))
+        at_once = max(1, _ROWS_AT_ONCE // n)
+        for start in range(0, len(arcs), at_once):
+            part = arcs[start : start + at_once]
+            rows = [arc_rows(circles[game, circle], size) for game, circle, size in part]
+            found = self.evaluate_rows(games, np.concatenate(rows), np.repeat(part[:, 0], n))
+            values[start : start + at_once] = found.reshape(-1, n)
         return values
 
     def _values(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:

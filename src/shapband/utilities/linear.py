@@ -127,7 +127,6 @@ class LinearUtility(MergeableUtility):
     """
 
     schema: Schema
-    exact_up_to = 14
     any_order = True
 
     def __init__(
@@ -212,6 +211,11 @@ class LinearUtility(MergeableUtility):
         ]
         return [list(game) for game in zip(*by_provider, strict=True)]
 
+    def operations(self, n_providers: int) -> float:  # noqa: ARG002
+        """Count the operations of merging and of a Cholesky factorisation."""
+        p = len(self._scale) + 2
+        return p**3 / 6 + 2 * p**2
+
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         if holds_records(games):
             return super().evaluate_all(games)
@@ -253,6 +257,23 @@ class LinearUtility(MergeableUtility):
         mse = kernels.load("linear").linear_rows(sums, limits, inside, of_game, *self._form)
         mse[~clear[of_game]] = np.nan
         return self._worth(mse, stacked, lambda at: (of_game[at], inside[at]))
+
+    def evaluate_arcs(self, games: GameSummaries, circles: IntArray, arcs: IntArray) -> FloatArray:
+        if holds_records(games):
+            return super().evaluate_arcs(games, circles, arcs)
+        stacked = GramGames.of(games, len(self._scale))
+        sums, limits, clear = self._about_validation(stacked)
+        mse = kernels.load("linear_arcs").linear_arcs(sums, limits, circles, arcs, *self._form)
+        mse[~clear[arcs[:, 0]]] = np.nan
+        n = circles.shape[2]
+        position = np.argsort(circles, axis=2)
+
+        def locate(at: IntArray) -> tuple[IntArray, AnyArray]:
+            game, circle, size = arcs[at // n].T
+            inside = (position[game, circle] - (at % n)[:, None]) % n < size[:, None]
+            return game, inside
+
+        return self._worth(mse, stacked, locate)
 
     def _evaluate_records(self, game: Sequence[FloatArray], inside: MemberArray) -> FloatArray:
         """Values of coalitions of one game in which some summaries are records."""

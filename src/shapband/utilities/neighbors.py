@@ -125,6 +125,10 @@ class NeighborUtility(MergeableUtility):
     def exact_up_to(self) -> int:
         return 15 if self._k == 1 else 11
 
+    def operations(self, n_providers: int) -> float:
+        """Count the comparisons of merging the members' lists of neighbours."""
+        return 4.0 * len(self._y) * self._k * n_providers / 2
+
     @property
     def labels(self) -> list[Any] | None:
         return None if self._labels is None else self._labels.tolist()

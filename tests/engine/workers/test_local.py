@@ -160,7 +160,7 @@ def test_a_job_is_shared_once_with_each_process(monkeypatch):
     with ProcessWorkers(2) as workers:
         for _ in range(2):  # two stages
             list(workers.map(job, iter(range(20)), 20))
-    assert len(shared) == len(set(shared)) == 2
+    assert 1 <= len(shared) == len(set(shared)) <= 2  # on a busy machine one may do all
     assert len(sent) == 40
     assert sum(sent) < 40 * 100
 

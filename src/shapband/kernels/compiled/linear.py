@@ -190,7 +190,7 @@ def linear_table(summaries, limits, A, b, c, penalty, measure):
 
 
 @njit(**OPTIONS)
-def _solve_queued(block, targets, queued, p, forms, constant, room, errors, flat, most, measure):
+def solve_queued(block, targets, queued, p, forms, constant, room, errors, flat, most, measure):
     """Solve the block and write the errors of its first `queued` lanes to their targets."""
     _solve(block, 0, p, forms, constant, room, errors, most, measure)
     for lane in range(queued):
@@ -238,11 +238,11 @@ def linear_prefixes(summaries, limits, orders, first, A, b, c, penalty, measure)
                 targets[queued], most[queued] = (g * permutations + t) * n + k, limits[g]
                 queued += 1
                 if queued == LANES:
-                    _solve_queued(
+                    solve_queued(
                         block, targets, queued, p, forms, c, room, errors, flat, most, measure
                     )
                     queued = 0
-    _solve_queued(block, targets, queued, p, forms, c, room, errors, flat, most, measure)
+    solve_queued(block, targets, queued, p, forms, c, room, errors, flat, most, measure)
     _copy_repeats(result, first)
     return result
 
@@ -309,7 +309,7 @@ def linear_rows(summaries, limits, inside, of_game, A, b, c, penalty, measure):
         targets[queued], most[queued] = r, limits[of_game[r]]
         queued += 1
         if queued == LANES:
-            _solve_queued(block, targets, queued, p, forms, c, room, errors, result, most, measure)
+            solve_queued(block, targets, queued, p, forms, c, room, errors, result, most, measure)
             queued = 0
-    _solve_queued(block, targets, queued, p, forms, c, room, errors, result, most, measure)
+    solve_queued(block, targets, queued, p, forms, c, room, errors, result, most, measure)
     return result

@@ -18,6 +18,7 @@ from shapband.errors import BudgetExceeded, InvalidInput
 from shapband.market.planning.prices import Prices
 from shapband.market.planning.solvers import count_evaluations
 from shapband.solvers.exact import Exact
+from shapband.solvers.trial import Trial
 from shapband.valuation.text import html_table, table_lines
 
 if TYPE_CHECKING:
@@ -181,5 +182,6 @@ def _evaluations(given: Arguments, sizes: Mapping[int, int]) -> tuple[int, bool]
             grouping=nested,
         )
         exactly &= isinstance(solver, Exact) or (len(sizes) == 1 and len(counted) == games)
+        exactly &= not isinstance(solver, Trial)
         total += round(found * games / len(counted))
     return total, exactly

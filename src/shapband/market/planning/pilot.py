@@ -183,7 +183,7 @@ def run_pilot(
         main = bench.solve(*chosen, _LEAST_GAMES, MOST_GAMES, limit / 2, watch)
         handling = time_handling(given, bench.draws(range(1)))
     held.close()
-    design = given.completed(realisation.design)
+    design = bench.design
     estimate, pool_fold_seconds = _folded(design, main)
     _, fold_seconds = _folded(replace(design, unseen=None), main)
     return Pilot(

@@ -64,6 +64,7 @@ class Bench:
     def __init__(self, given: Arguments, realisation: Realisation, access: Access) -> None:
         self.given = given
         self.realisation = realisation
+        self.design = given.completed(realisation.design)
         self.access = access
         fresh = isinstance(given.sampling, Fresh)
         self._bought = realisation.draws(range(given.n_games)) if fresh else None
@@ -82,7 +83,7 @@ class Bench:
         """Solve games until the time is up, within the least and the largest number of games."""
         solver = family.make(work)
         given = replace(self.given, solver=solver, n_games=most)
-        job = Job.of(given, self.realisation)
+        job = Job.of(given, self.design)
         size = chunk_size(given, self.realisation, self.access, 1)
         most = min(most, self.given.n_games)
         if given.utility.mergeable:
@@ -90,7 +91,7 @@ class Bench:
         solutions: list[Solution] = []
         paces: list[float] = []
         done, began = 0, time.perf_counter()
-        estimator = Estimator(replace(self.given.completed(self.realisation.design), unseen=None))
+        estimator = Estimator(replace(self.design, unseen=None))
         while done < most:
             left = seconds - (time.perf_counter() - began)
             step = min(size, least - done) if done < least else int(min(left / paces[-1], size))

@@ -1,0 +1,168 @@
+"""Coalitions that are arcs of random circles, for utilities whose evaluations cost little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shapband import kernels
+from shapband._typing import FloatArray, IntArray
+from shapband.checks import check_whole
+from shapband.games import Games
+from shapband.indices import SHAPLEY, Index
+from shapband.kernels.rows import uniforms
+from shapband.solvers.base import Solution, Solver
+from shapband.solvers.exact import MAX_PROVIDERS, Exact
+from shapband.solvers.permutation import random_orders
+
+FEWEST = 4  # circles, so that coefficients for one of them can be fitted to the others
+_SIZES = 3  # joined sizes on a circle
+# Most of the sizes are drawn with probabilities like those with which joinings vary along a
+# learning curve; the rest evenly, so that no game is more than a few times as noisy as with
+# permutations, wherever its values jump.
+_DECLINE, _EVENLY = 1.2, 0.25
+_FEWEST_PROVIDERS = 3
+
+
+@dataclass(frozen=True)
+class Arcs(Solver):
+    """All arcs of a few sizes on each of `n_circles` random circles of the providers.
+
+    A circle has an arc of every size that begins at each provider. So all providers join arcs of
+    the same sizes, and one circle gives two joinings of each provider for every sampled size. What
+    providers add to nobody and to all others is evaluated too; it explains much of the joinings,
+    and so does the value of the arc that is joined. Only what these do not explain, with
+    coefficients from the other circles, is left to chance, and whatever it is, the values stay
+    unbiased. The circles are independent, so their differences show the noise.
+
+    Arcs of neighbouring positions differ by two providers, so utilities whose summaries add up
+    merge them in a few additions. A game takes about 6 evaluations per circle and provider.
+
+    Parameters
+    ----------
+    n_circles : random circles in a game, at least 4
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> sb.Arcs(n_circles=10)
+    Arcs(n_circles=10)
+    """
+
+    n_circles: int
+    any_index = True
+
+    def __post_init__(self) -> None:
+        check_whole("Arcs: n_circles", self.n_circles, FEWEST)
+
+    def check(self, n_providers: int) -> None:
+        """Accept any number of providers."""
+
+    def solve(self, games: Games) -> Solution:
+        n = games.n_providers
+        if n < _FEWEST_PROVIDERS or (
+            n <= MAX_PROVIDERS and 2**n <= 2 * _SIZES * self.n_circles * n
+        ):
+            return Exact().solve(games)
+        plan = _Sizes.of(n, games.index)
+        orders = random_orders(games, self.n_circles)
+        starts = uniforms(games.seeds.words("arcs", "", games.indices, self.n_circles))
+        sizes = plan.drawn(starts)
+        arcs, rows = _arcs_of(sizes, n)
+        values = games.arcs(orders, arcs)
+        whole = games.values(np.ones((len(orders), n), dtype=np.uint8), np.arange(len(orders)))
+        phi, noise = kernels.load("arcs").solve_arcs(
+            orders, sizes, values, rows, whole, float(games.utility.empty), plan.weights, plan.sums,
+            (plan.probabilities[0], plan.probabilities[-1]), games.index == SHAPLEY,
+        )  # fmt: skip
+        return Solution(phi, noise, values.size + len(whole))
+
+    def floats_per_game(self, n_providers: int) -> int:
+        """Floats in circles, keys and values of arcs, and in what explains them."""
+        return n_providers * (2 + self.n_circles * (3 + 6 * _SIZES))
+
+
+class _Sizes(NamedTuple):
+    """How sizes are drawn, and what they count.
+
+    Attributes
+    ----------
+    probabilities : (n,) of coalitions of each size that a provider joins, in the index
+    chances : (n,) that a circle has a joined size; 0 for nobody and all others, which are not drawn
+    """
+
+    probabilities: FloatArray
+    chances: FloatArray
+
+    @staticmethod
+    def of(n: int, index: Index) -> _Sizes:
+        probabilities = np.asarray(index.size_weights(n))
+        size = np.arange(1, n - 1)
+        curve = 1.0 / size**_DECLINE
+        mixed = (1 - _EVENLY) * curve / curve.sum() + _EVENLY / len(size)
+        chances = np.zeros(n)
+        # A size that hardly counts is drawn nevertheless, so that no weight is huge.
+        counts = probabilities[1:-1] / probabilities.max()
+        chances[1:-1] = _capped(mixed * np.maximum(counts, 1e-3), min(_SIZES, len(size)))
+        return _Sizes(probabilities, chances)
+
+    def drawn(self, starts: FloatArray) -> IntArray:
+        """Draw sizes systematically, from a random start in [0, 1): (..., 3), 0 for none."""
+        ends = np.cumsum(self.chances)
+        marks = starts[..., None] + np.arange(_SIZES)
+        sizes = np.searchsorted(ends, marks, side="right")
+        return np.where(marks < ends[-1], np.minimum(sizes, len(ends) - 2), 0)
+
+    @property
+    def weights(self) -> FloatArray:
+        """(n,) what a residual of each size counts."""
+        safe = np.where(self.chances > 0, self.chances, 1.0)
+        return np.where(self.chances > 0, self.probabilities / safe, 0.0)
+
+    @property
+    def sums(self) -> FloatArray:
+        """(3,) sums over the drawn sizes of 1, 1 / (s + 1) and s / n, times their probability."""
+        n = len(self.chances)
+        size, counts = np.arange(1, n - 1), self.probabilities[1:-1]
+        return np.array([counts.sum(), (counts / (size + 1)).sum(), (counts * size / n).sum()])
+
+
+def _capped(shares: FloatArray, total: int) -> FloatArray:
+    """Chances in proportion to the shares, at most 1 each, that sum to the total."""
+    chances = np.zeros(len(shares))
+    certain = np.zeros(len(shares), dtype=bool)
+    while True:
+        rest = shares * ~certain
+        chances = np.where(certain, 1.0, rest * (total - certain.sum()) / max(rest.sum(), 1e-300))
+        over = chances > 1.0
+        if not over.any():
+            return chances
+        certain |= over
+
+
+def _arcs_of(sizes: IntArray, n: int) -> tuple[IntArray, IntArray]:
+    """The arcs to evaluate, as (game, circle, size), and the rows of each circle's joinings in it.
+
+    The arcs of one and of all but one are evaluated on the first circle of a game only, because
+    all circles have the same. Of the rows, (n_games, R, 2K + 2), the first K are of the arcs that
+    are joined, the next K of those with the provider that joins, and the last two of the arcs of
+    one and of all but one; -1 where there is none.
+    """
+    n_games, circles, drawn = sizes.shape
+    wanted = np.concatenate([sizes, np.where(sizes > 0, sizes + 1, 0)], axis=2).tolist()
+    arcs: list[tuple[int, int, int]] = []
+    rows = np.full((n_games, circles, 2 * drawn + 2), -1)
+    for g in range(n_games):
+        rows[g, 0, -2:] = len(arcs), len(arcs) + 1
+        arcs += [(g, 0, 1), (g, 0, n - 1)]
+        for r in range(circles):
+            known: dict[int, int] = {}
+            for k, size in enumerate(wanted[g][r]):
+                if 1 < size < n - 1:
+                    if size not in known:
+                        known[size] = len(arcs)
+                        arcs.append((g, r, size))
+                    rows[g, r, k] = known[size]
+    return np.array(arcs), rows

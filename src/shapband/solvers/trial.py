@@ -1,0 +1,127 @@
+"""Candidates that solve the first games in turn, so that the best of them solves the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.games import Games
+from shapband.solvers.base import Solution, Solver
+
+GAMES = 8  # games that decide
+# Among the options that take at most this many times the least work, the cheapest one whose noise
+# is at most this part of the variance of the values is chosen: less noise shows the values of
+# single games, and serves those who pay for records.
+_WORK, _NOISE = 1.4, 0.1
+
+
+class Option(NamedTuple):
+    """A solver that may be chosen.
+
+    Attributes
+    ----------
+    solver : the solver
+    operations : arithmetic operations of a game with it, with drawing and summarising the records
+    tried : which candidate its noise is known from
+    noise : its noise as a multiple of that candidate's
+    """
+
+    solver: Solver
+    operations: float
+    tried: int = 0
+    noise: float = 1.0
+
+
+@dataclass(frozen=True)
+class Trial(Solver):
+    """Solves the first games with candidates in turn, until `decided` picks one of the options.
+
+    The decision follows from the values and the noise of the first 8 games alone, so an extended
+    or resumed valuation makes the same one.
+
+    Parameters
+    ----------
+    candidates : solve equal parts of the first 8 games
+    options : to choose from
+    """
+
+    candidates: tuple[Solver, ...]
+    options: tuple[Option, ...]
+    any_index = True
+
+    def check(self, n_providers: int) -> None:
+        for solver in self._solvers:
+            solver.check(n_providers)
+
+    def for_size(self, n_providers: int) -> Trial:
+        options = [one._replace(solver=one.solver.for_size(n_providers)) for one in self.options]
+        candidates = tuple(solver.for_size(n_providers) for solver in self.candidates)
+        return Trial(candidates, tuple(options))
+
+    def solve(self, games: Games) -> Solution:
+        """Solve games of one candidate; `parts` separates them."""
+        edges = self._edges
+        turn = int(np.searchsorted(edges, games.indices.start, side="right")) - 1
+        return self.candidates[min(turn, len(self.candidates) - 1)].solve(games)
+
+    def floats_per_game(self, n_providers: int) -> int:
+        return max(solver.floats_per_game(n_providers) for solver in self._solvers)
+
+    def parts(self, games: range) -> list[range]:
+        """Cut consecutive games where another candidate takes over, and where the trial ends.
+
+        Examples
+        --------
+        >>> import shapband as sb
+        >>> Trial((sb.Strata(40), sb.Strata(80)), ()).parts(range(2, 20))
+        [range(2, 4), range(4, 8), range(8, 20)]
+        """
+        cuts = [edge for edge in self._edges[1:] if games.start < edge < games.stop]
+        return [range(*pair) for pair in pairwise([games.start, *cuts, games.stop])]
+
+    @property
+    def _edges(self) -> list[int]:
+        count = len(self.candidates)
+        return [GAMES * turn // count for turn in range(count + 1)]
+
+    @property
+    def _solvers(self) -> Sequence[Solver]:
+        return [*self.candidates, *(option.solver for option in self.options)]
+
+    def decided(self, values: FloatArray, noise: FloatArray) -> tuple[Solver, str]:
+        """Choose the option with the least work for the same error, and say why.
+
+        The squared error of a mean over many games is (variance + noise) / games, so the work for
+        the same error is proportional to (variance + noise) × operations of a game. Among options
+        that take little more work, one with little noise is preferred.
+
+        Parameters
+        ----------
+        values, noise : (8, n) of the first games
+        """
+        measured = [float(noise[start:stop].mean()) for start, stop in pairwise(self._edges)]
+        spread = float(values.var(axis=0, ddof=1).mean()) - float(noise.mean())
+        variance = max(spread, 0.0)
+        noises = [measured[one.tried] * one.noise for one in self.options]
+        work = [
+            (variance + own) * one.operations for own, one in zip(noises, self.options, strict=True)
+        ]
+        near = [at for at, own in enumerate(work) if own <= _WORK * min(work)]
+        quiet = [at for at in near if noises[at] <= _NOISE * variance]
+        if quiet:
+            best = min(quiet, key=lambda at: work[at])
+        else:
+            best = min(near, key=lambda at: noises[at])
+        solver = self.options[best].solver
+        return solver, (
+            f"of {len(work)} choices it takes the least work for the same error, judged by the "
+            f"first {GAMES} games"
+        )
+
+    def __repr__(self) -> str:
+        return f"Trial({', '.join(map(repr, self.candidates))})"
