@@ -58,21 +58,21 @@ def value(
     solver : how a game is solved: `Exact`, `Strata`, `Permutation` or `BalancedPermutation`, with
         groups `Exact` or `Permutation`; None picks one by the number of providers and the kinds of
         utility and sampling, and the valuation says which and why
-    index : how much coalitions of each size count in a value: `Banzhaf()`, `Beta(alpha, beta)` or
-        an `Index` of your own; None is `Shapley()`. It changes no request and no evaluation
+    index : the weights of coalition sizes in a value: `Banzhaf()`, `Beta(alpha, beta)` or an
+        `Index` of your own; None is `Shapley()`. It does not change requests or evaluations
     n_games : games to play, at least 2, or 1 if all games are equal by design; a budget may end the
         valuation sooner
     seed : a whole number that repeats the valuation bit for bit; None takes one from the
         operating system, and the valuation reports it
     n_jobs : workers on this machine; the result does not depend on it
-    workers : the workers of a cluster, `DaskWorkers` or `RayWorkers`, in place of `n_jobs`; the
+    workers : the workers of a cluster, `DaskWorkers` or `RayWorkers`, instead of `n_jobs`; the
         result does not depend on them either
-    budget : what may be asked of the sources in all
+    budget : limits on the records and requests of the valuation
     stop : ends the valuation before `n_games` when it is met, such as
         ``Precision(absolute=0.01) | Seconds(600)``; checked every 32 games, and `Seconds` after
         every chunk
     participation : who takes part in a game: `Independent`, `Cohort`, `MarkovChain` or `Trace`;
-        None is everybody in every game. An absent provider is worth 0, and its source not asked.
+        None is everybody in every game. An absent provider is worth 0, and its source is not asked.
         With pools, `Independent` and `Exact`, every game is averaged over who takes part
     chunk_size : games computed at once, by default as many as fit in memory comfortably; the
         result does not depend on it
@@ -80,20 +80,20 @@ def value(
         needs them. By default all of them, up to 40 MB
     concurrency : requests to distant sources at the same time; 1 asks the sources one
         after another and fetches nothing ahead
-    timeout : seconds that a request to a source with `waits = True` may take; another source
-        cannot be given up, so a warning names it
+    timeout : seconds that a request to a source with `waits = True` may take; a request to another
+        source cannot be given up, so a warning names it
     progress : True shows a progress bar on a terminal or in a notebook and plain lines elsewhere,
         False nothing; None shows a bar when the work takes long
     run : a directory that keeps everything that is bought and solved. Called again with the same
-        arguments, `value` resumes an interrupted run and gives the result of a finished one;
-        other arguments are refused by name. `load` and the command line read the directory
-    ask_again : with `run`, make requests again whose answers could not be used. They are paid for,
-        so a run does not do that by itself
+        arguments, `value` resumes an interrupted run and returns the result of a finished one; if
+        an argument differs, an error names it. `load` and the command line read the directory
+    ask_again : with `run`, repeat requests whose answers could not be used. Such answers are paid
+        for, so a run does not repeat the requests by itself
 
     Returns
     -------
-    The moments of every provider's value, and what they cost in access and work. In a notebook or a
-    Python shell Ctrl-C returns the moments over the games so far.
+    The moments of every provider's value, and the records, requests and time they cost. In a
+    notebook or a Python shell, Ctrl-C returns the moments over the games so far.
 
     Examples
     --------

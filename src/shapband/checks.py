@@ -27,7 +27,7 @@ MOST = 10**12  # largest count accepted; larger ones are mistakes and would over
 
 @contextmanager
 def concerning(what: str) -> Iterator[None]:
-    """Put the name of what is checked before the message of an InvalidInput raised inside."""
+    """Prefix the message of an InvalidInput raised inside with the name of what is checked."""
     try:
         yield
     except InvalidInput as cause:
@@ -103,7 +103,7 @@ def described(thing: object) -> str:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """Suggest the known word that is most like one, or list the first of them.
+    """Suggest the known word that is most like `word`, or list the first known words.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 `encode` and `decode` follow the fields of a dataclass or a NamedTuple and their types: numbers,
 strings, tuples, mappings of strings, arrays, other records, and None where a type allows it. JSON
-has no NaN, so it is written as null. What is read is checked against the types, because a document
-may come from elsewhere: `decode` raises ValueError with the place of what does not fit.
+has no NaN, so it is written as null. Documents are checked against the types when they are read,
+because they may come from elsewhere: `decode` raises ValueError with the place of a wrong value.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import numpy as np
 
 _Record = TypeVar("_Record")
-# What a cell of an array may be in a document, by the kind of the array.
+# Types that a cell of an array may have in a document, by the kind of the array.
 _CELLS: dict[str, set[type]] = {"f": {int, float, types.NoneType}, "i": {int}}
 
 
 def lock_arrays(record: Any) -> None:
     """Make the arrays of a frozen record read-only, so that sorting one changes no result.
 
-    Views take their place: an array that somebody else holds stays writeable there.
+    The arrays are replaced by read-only views, so other references to them stay writeable.
     """
     for one in dataclasses.fields(record):
         part = getattr(record, one.name)
@@ -133,7 +133,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 def _decode_array(dtype: np.dtype[Any], value: Any, place: str) -> Any:
     try:
         cells = np.array(_listed(value, place), dtype=object)
-        # NumPy would cut 1.5 to a whole number, and take "3" and True for numbers.
+        # NumPy would truncate 1.5 to an integer, and convert "3" and True to numbers.
         _checked(value, set(map(type, cells.flat)) <= _CELLS[dtype.kind], place)
         array = cells.astype(dtype)
     except (TypeError, ValueError, OverflowError):

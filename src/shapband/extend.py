@@ -1,4 +1,4 @@
-"""What only samplings, solvers and utilities of one's own need.
+"""Names that only your own samplings, solvers and utilities need.
 
 `docs/extending.md` shows them in use.
 """

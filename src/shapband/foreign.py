@@ -1,4 +1,4 @@
-"""Strings of others, such as names of providers, made harmless for the format they are written in.
+"""Strings from outside, such as names of providers, made harmless for the format of the output.
 
 `shapband.checks.printable` serves terminals, `csv_cell` spreadsheets, `json_text` programs, and
 `shapband.report.names` pages. Every writer uses one of them.
@@ -16,7 +16,7 @@ _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 def csv_cell(text: str) -> str:
-    r"""Make a string one cell of a CSV file: no further line, no formula, nothing invisible.
+    r"""Make a string one cell of a CSV file, without line breaks, formulas or invisible characters.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def csv_cell(text: str) -> str:
 def json_text(document: object) -> str:
     r"""Write a document as JSON in which control and direction characters are escaped.
 
-    A program reads the same strings from it, and a terminal shows them without obeying them.
+    A program reads the same strings from it, and a terminal does not interpret the characters.
 
     Examples
     --------

@@ -20,10 +20,10 @@ from shapband.seeds import Seeds
 from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility, check_values
 
 _TABLE_PROVIDERS = 20
-# How many times as long a chosen coalition takes as one in a table of all of them, if the utility
-# is mergeable: about 4 with least squares, more with nearest neighbours.
+# Time of a single chosen coalition relative to the time per coalition in a table of all of them,
+# for mergeable utilities: about 4 with least squares, more with nearest neighbours.
 _CHEAP = 4
-_AT_ONCE = 4096  # most coalitions evaluated in one call, which bounds the memory of a utility
+_AT_ONCE = 4096  # coalitions per call at most, which bounds the memory of a utility
 _LARGEST = 1e75  # largest value accepted; its fourth power, used in the moments, is finite
 _Coalitions: TypeAlias = Callable[[int], Iterable[int]]  # game's position -> its coalitions
 
@@ -39,11 +39,11 @@ class Games:
     names : the providers
     indices : the numbers of these games in the valuation
     seeds : the valuation's random streams
-    index : how much coalitions of each size count in a value
-    grouping : the groups, of which at least one has two members or more; None if all providers
-        stand alone
-    rates : (n,) probability of each provider to be present, if the solver is to average over who
-        is present; None if all these providers are
+    index : the weights of coalition sizes in a value
+    grouping : the groups, of which at least one has two members or more; None if there are no
+        such groups
+    rates : (n,) probability that each provider is present, if the solver is to average over who is
+        present; None if all these providers are present
 
     Examples
     --------
@@ -193,7 +193,7 @@ class Games:
     def _asked(
         self, method: str, shape: tuple[int, ...], coalitions: _Coalitions, *arguments: AnyArray
     ) -> FloatArray:
-        """Have the utility evaluate coalitions; `shape` is the expected shape of the values."""
+        """Let the utility evaluate coalitions; `shape` is the expected shape of the values."""
         try:
             values = getattr(self.utility, method)(self._placed, *arguments)
         except MemoryError:

@@ -1,4 +1,4 @@
-"""Which providers stand together as one player."""
+"""Groups of providers that take part as one player."""
 
 from __future__ import annotations
 

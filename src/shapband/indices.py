@@ -1,4 +1,4 @@
-"""Indices: how much coalitions of each size count in the value of a provider.
+"""Indices: the weights of coalition sizes in the value of a provider.
 
 The value of provider i is Σ_s q_s × the mean of v(S ∪ {i}) − v(S) over the coalitions S of s other
 providers. An index is the choice of q, a probability for each size s = 0 .. n-1. These values are
@@ -20,7 +20,7 @@ _TOLERANCE = 1e-9  # the sum of probabilities may differ from 1 by this much
 
 
 class Index(ABC):
-    """How much coalitions of each size count in the value of a provider.
+    """The weights of coalition sizes in the value of a provider.
 
     Examples
     --------

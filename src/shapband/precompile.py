@@ -16,7 +16,7 @@ import numpy as np
 import shapband as sb
 from shapband._typing import AnyArray, FloatArray
 
-_PROVIDERS = 8  # as few as there must be for all kernels of `Strata`
+_PROVIDERS = 8  # the fewest providers with which `Strata` uses all its kernels
 _RECORDS = 12
 _SAMPLINGS = (sb.Fresh(4), sb.Pooled(10, 4), sb.Blocks(8, 4))
 _SOLVERS = (sb.Exact(), sb.Permutation(2), sb.Strata(4 * _PROVIDERS))
@@ -40,7 +40,7 @@ def precompile() -> None:
     _value_all(wide, quantities, sb.LinearUtility(wide[-1], quantities[-1]))
     twice = np.concatenate([X, X[..., :1]], axis=2)  # dependent features, fitted in 32 digits
     _value_all(twice, quantities, sb.LinearUtility(twice[-1], quantities[-1]))
-    # Averages over who takes part, of games with draws and of a game that is known.
+    # Averages over who takes part, for games with draws and for a game given as a table.
     sb.theory.random_participation([0.0, 1.0], [0.5])
     sb.value(
         _providers(X, quantities), sb.LinearUtility(X[-1], quantities[-1]),

@@ -49,7 +49,7 @@ class Pace:
         return self._from
 
     def details(self, progress: Progress) -> str:
-        """Everything but the number of games, in one line."""
+        """Everything except the number of games, in one line."""
         since, before = self.begin(progress)
         games = progress.done - before
         left = "time left not known yet"

@@ -129,12 +129,12 @@ def providers_from_frame(
         meant alike, such as 1 and "1" or 1 and 1.0, are an error
     target : the column with the targets
     group : the column that names the group of each provider, such as the region of a hospital; it
-        is not a feature. A provider whose records have no value in it stands alone
+        is not a feature. A provider whose records have no value in it is in no group
 
     Returns
     -------
     One provider for each value of `by`, in sorted order. With `group`, the groups and the
-    providers that stand alone, sorted by name.
+    providers in no group, sorted by name.
 
     Examples
     --------
@@ -199,10 +199,10 @@ def _provider_of(table: nw.DataFrame[Any], target: str, mask: AnyArray, name: st
 
 
 def _names_in(column: nw.Series[Any]) -> AnyArray:
-    """Write the values of a column as names, and refuse values that may be meant alike.
+    """Write the values of a column as names, and refuse values that may mean the same provider.
 
-    The integer 1 and the string "1" have the same name, and 1 and 1.0 are equal with two names:
-    whether they are one owner or two is not for the library to guess.
+    The integer 1 and the string "1" have the same name, and 1 and 1.0 are equal but have two
+    names. The library cannot know whether they are one provider or two.
     """
     values = np.asarray(column.to_numpy())
     if values.dtype.kind != "O":
@@ -280,7 +280,7 @@ def check_providers(
         labels.extend(player.name if isinstance(player, Group) else "" for _ in members)
     _check_names(players, checked)
     for provider in checked:
-        learn(provider.source)  # before its attributes are asked for, which may fail
+        learn(provider.source)  # done before its attributes are read, whose errors may show secrets
         _check_answers(provider)
     checked = [_with_own_records(provider) for provider in checked]
     _check_features(checked)

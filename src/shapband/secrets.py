@@ -1,4 +1,4 @@
-"""Secrets: never shown, never stored.
+"""Secrets, which must never be shown or stored.
 
 A secret is named in a configuration and read from the environment, or found in a source: a URL
 with a password, or an attribute that is called `password`, `token` or the like. Everything that is
@@ -31,7 +31,7 @@ _NAMES = (
     r"(?:access|account|private|shared|secret)_?-?(?:access)?_?-?keys?|signature|sig|sas"
 )
 _SENSITIVE = re.compile(rf"(?i)(?:^|[_\W]|(?<=[a-z]))(?:{_NAMES})$")
-# What shows a secret by its place in a text: user:password@, password=..., Authorization headers.
+# Places in a text where secrets stand: user:password@, password=..., Authorization headers.
 _PLACES = (
     re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s/@:'\"<>]*:)[^\s/'\"<>]+(?=@)"),
     re.compile(
@@ -55,7 +55,7 @@ _revealed: set[str] = set()
 
 
 def reveal(options: Any, key: str) -> Any:
-    """Put the values of environment variables where ``{"env": "NAME"}`` stands, at any depth."""
+    """Replace ``{"env": "NAME"}``, at any depth, by the value of the environment variable."""
     if isinstance(options, list):
         return [reveal(part, f"{key}[{at}]") for at, part in enumerate(options)]
     if not isinstance(options, dict):
@@ -97,7 +97,7 @@ def hide(text: str) -> str:
     longest_first = sorted(_revealed, key=len, reverse=True)
     for secret in longest_first:
         text = text.replace(secret, "***")
-    for secret in longest_first:  # after all whole ones, which may begin alike
+    for secret in longest_first:  # after all whole secrets, because some may begin alike
         text = _without_beginning(text, secret)
     for place in _PLACES:
         text = place.sub(r"\1***", text)
@@ -163,7 +163,7 @@ def _strings(thing: object, name: str, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _held(thing: object) -> Iterator[tuple[str, object]]:
-    """What an object holds directly: attributes, items, or what a function closes over."""
+    """The parts of an object: its attributes, its items, or the closure of a function."""
     if isinstance(thing, Mapping):
         yield from ((str(key), value) for key, value in thing.items())
     elif isinstance(thing, list | tuple | set | frozenset):
@@ -193,10 +193,10 @@ def _held(thing: object) -> Iterator[tuple[str, object]]:
 
 
 def _without_beginning(text: str, secret: str) -> str:
-    """Replace beginnings of a secret, where a string was cut off, and what matches after them."""
+    """Replace the beginning of a secret where a string was cut off inside the secret."""
     lead = secret[:_SHORTEST_LINE]
     if len(secret) <= _SHORTEST_LINE or "://" in secret[: 2 * _SHORTEST_LINE]:
-        return text  # the beginning of a URL is no secret; its password has forms of its own
+        return text  # the beginning of a URL is not secret; its password is hidden separately
     at = text.find(lead)
     while at >= 0:
         same = (one == other for one, other in zip(text[at:], secret, strict=False))
@@ -217,10 +217,10 @@ def _forms(secret: str) -> set[str]:
 
 
 def _base64_forms(secret: str) -> set[str]:
-    """What base64 makes of a secret, alone or inside a longer text such as ``user:secret``.
+    """The base64 encodings of a secret, alone or inside a longer text such as ``user:secret``.
 
-    Base64 writes three bytes as four characters, so there are three ways that a text inside
-    another may fall; the characters at its ends mix with its neighbours and are left out.
+    Base64 writes three bytes as four characters, so a text inside another has three possible
+    alignments. The characters at its ends depend on its neighbours and are left out.
     """
     forms = set()
     for encode in (base64.b64encode, base64.urlsafe_b64encode):

@@ -123,10 +123,10 @@ def additive_gaussian(
 def participation_matrix(probabilities: ArrayLike) -> FloatArray:
     """Return the linear map from 2**n utilities to expected Shapley values: (n, 2**n).
 
-    The expectation is over who takes part: provider i with probability p_i, independently of all
-    others, and worth 0 if not. Let every provider that takes part arrive at a random time between
-    0 and 1; a Shapley value is the expected gain at the own arrival. At time t another provider j
-    has taken part and arrived with probability t p_j, so
+    The expectation is over who takes part: provider i does with probability p_i, independently of
+    all others, and is worth 0 if not. Let every provider that takes part arrive at a random time
+    between 0 and 1; a Shapley value is the expected gain when the provider arrives. At time t
+    another provider j takes part and has arrived with probability t p_j, so
 
         E φ_i = p_i ∫ Σ_{S∌i} Π_{j∈S} t p_j Π_{j∉S∪i} (1 - t p_j) (v(S ∪ i) - v(S)) dt,
 
@@ -157,7 +157,7 @@ def participation_matrix(probabilities: ArrayLike) -> FloatArray:
 
 
 def _gain_weights(arrived: FloatArray, i: int) -> FloatArray:
-    """Weights of v(S) in the expected gain by i, if the others are there with these probabilities.
+    """Weights of v(S) in the expected gain by i, if the others are present with probabilities.
 
     Returns
     -------

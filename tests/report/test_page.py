@@ -124,8 +124,8 @@ def test_the_answer_says_who_and_how_sure():
     text = read(sure).text
     assert f"{best} has the largest expected Shapley value" in text
     assert "this is true with a probability of over 99\u00a0%" in text
-    assert "but this is not sure" not in text
-    assert "but this is not sure" in read(unsure).text
+    assert "but this is not certain" not in text
+    assert "but this is not certain" in read(unsure).text
     assert "over draws of 20 records from the sources" in text
 
 
@@ -227,7 +227,7 @@ def test_an_unfinished_run_leaves_out_what_needs_single_games(valuation):
 def test_one_game_has_no_errors_and_no_ranks():
     page = read(made_up(3, 1))
     assert "This needs the errors of two or more games" in page.text
-    assert "how sure this is, is not known" in page.text
+    assert "how certain this is, is not known" in page.text
     assert page.text.count("This is left out. This needs the values of at least 4 games") == 2
     assert set(page.column(VALUES, "from").values()) <= {"unbounded", "not known"}
 

@@ -26,9 +26,9 @@ from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource
 
 _Answer = tuple[Draws, Usage]
-_NOTHING = Batch(np.empty((0, 0)), np.empty(0))  # of a provider that is absent from all games
-CONCURRENCY = 256  # default for the most requests at the same time
-TIMEOUT = 600.0  # default for the most seconds that a request may take
+_NOTHING = Batch(np.empty((0, 0)), np.empty(0))  # records of a provider absent from all games
+CONCURRENCY = 256  # default limit on requests at the same time
+TIMEOUT = 600.0  # default limit on the seconds that a request may take
 
 
 class Access:
@@ -36,9 +36,9 @@ class Access:
 
     One request fetches all records of one provider for one draw or one pool. The purpose, the
     provider's name and the game determine which records. Sources that wait are asked in
-    parallel, so that a game takes the time of the slowest request, not the sum of all. When
-    `time_left` seconds are over, no request is made, and those under way are given up. `present`
-    says who takes part in consecutive games, (n_games, n): only they are asked for draws, while
+    parallel, so that a game takes the time of the slowest request, not the sum of all. After
+    `time_left` seconds no request is made, and requests under way are given up. `present` says who
+    takes part in consecutive games, (n_games, n): only these providers are asked for draws, while
     pools have records of all providers.
 
     Examples
@@ -93,7 +93,7 @@ class Access:
 
     @contextmanager
     def stopped_by_errors(self) -> Iterator[None]:
-        """Start no request after an error in this context; running ones are paid and finish."""
+        """Start no request after an error in this context; those under way finish and are paid."""
         try:
             yield
         except BaseException:
@@ -129,8 +129,8 @@ class Access:
     def affordable_games(self, per_game: Cost) -> int | None:
         """Number of games that the budget covers besides the pools; None if there is no limit.
 
-        Counted from the first game, so that a resumed run gets the same number. Answers that
-        could not be used are paid for too, and leave fewer games.
+        The number counts from the first game, so that a resumed run gets the same number. Answers
+        that could not be used are paid for too, and leave fewer games.
         """
         return self.budget.games_within(self._pools + self._refused, per_game)
 
@@ -141,8 +141,8 @@ class Access:
     def fetch(self, purpose: str, games: range, sizes: Sequence[int], what: str) -> list[Draws]:
         """Fetch every provider's draws for some games: one request per provider and game.
 
-        A provider is not asked for games in which it does not take part. Its draws have rows for
-        these games nevertheless, which mean nothing and must not be used.
+        A provider is not asked for games in which it does not take part. Its draws still have rows
+        for these games, which are meaningless and must not be used.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Access:
     def fetch_pools(self, sizes: Sequence[int]) -> list[Batch]:
         """Fetch a pool of every provider; records bought for smaller pools are its first ones.
 
-        A finite source gives the records that a single request would have got.
+        From a finite source, the records are the same as from a single request.
         """
         parts = [self._parts(p, size) for p, size in zip(self.providers, sizes, strict=True)]
         orders = [order for one in parts for order in one]
@@ -173,7 +173,7 @@ class Access:
         ]
 
     def _parts(self, provider: Provider, size: int) -> list[Order]:
-        """The orders of a pool: what was bought before, and the rest."""
+        """The orders of a pool: one for each part that was bought before, and one for the rest."""
         held = self._journal.pool_parts(provider.name)
         sizes = [*held, size - sum(held)] if sum(held) < size else held
         orders, before = [], 0
@@ -185,7 +185,7 @@ class Access:
         return orders
 
     def _fill(self, orders: Sequence[Order], what: str) -> list[Draws]:
-        """Fetch what the orders ask for, within the budget, and count it."""
+        """Fetch the records of the orders, within the budget, and count them."""
         requests = sum(len(order.unpaid) for order in orders)
         records = sum(len(order.unpaid) * order.size for order in orders)
         self.require(Cost(requests, records), what)
@@ -198,7 +198,7 @@ class Access:
         return [draws for draws, _ in answers]
 
     def _orders(self, purpose: str, games: range, sizes: Sequence[int]) -> list[Order]:
-        """Order the draws of those who take part."""
+        """Make the orders for the draws of the providers that take part."""
         unpaid = self._journal.unpaid([p.name for p in self.providers], purpose, games)
         due: list[GameNumbers] = [games for _ in sizes]
         if self._present is not None and purpose != "pool":
@@ -222,7 +222,7 @@ class Access:
             self._journal.taken(names, *wanted)
 
     def _answers(self, orders: Sequence[Order]) -> list[_Answer]:
-        """Answer orders: those to distant sources by an exchange, the others from memory."""
+        """Answer orders: orders to distant sources by an exchange, the others from memory."""
         answers = {o: self._take(o) for o in orders if not is_distant(o.provider)}
         distant = [order for order in orders if order not in answers]
         if distant:
@@ -252,7 +252,7 @@ class Access:
         return Draws(records, order.choice(source)), usage
 
     def _check_schema(self, name: str, schema: Schema) -> None:
-        """Check that a provider's features are the same as before and as everybody's features."""
+        """Check that a provider's features equal its earlier ones and the other providers'."""
         before = self._seen.setdefault(name, schema)
         if schema is before is self._schema:
             return  # the usual case
@@ -261,7 +261,7 @@ class Access:
             raise SourceError(f"the source gave {schema} after it had given {before}")
         if not schema.fits(expected):
             raise SourceError(f"the source gave {schema} where {expected} were expected")
-        # If the validation rows are an array, the first frame says what the columns are.
+        # If the validation rows are an array, the first data frame determines the columns.
         self._schema = schema if expected.columns is None else expected
 
 
@@ -281,10 +281,10 @@ def _common(one: GameNumbers, other: GameNumbers) -> GameNumbers:
 
 
 def _alike(order: Order) -> Iterable[GameNumbers]:
-    """Cut the games of an order into parts that the orders of other providers may have too.
+    """Cut the games of an order into parts that the orders of other providers may also have.
 
-    If a provider misses some games, every game is a part of its own, so that the ledger has one
-    entry for all who take part in a game, and not one for each of them.
+    If a provider misses some games, every game is its own part, so that the ledger has one entry
+    for all who take part in a game, and not one for each of them.
     """
     if len(order.due) == len(order.games):
         return [order.unpaid]

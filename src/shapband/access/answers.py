@@ -49,7 +49,7 @@ def check_answer(answer: object, size: int) -> Batch:
 
 
 def _plain_batch(X: Any, y: Any, size: int) -> Batch | None:
-    """Copy the usual answer, finite floats of the right shape; None for every other.
+    """Copy the usual answer, finite floats of the right shape; return None for any other answer.
 
     The checks of other answers take three times as long, which slows down many small requests.
     """

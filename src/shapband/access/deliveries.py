@@ -1,4 +1,4 @@
-"""What an exchange with distant sources asks for, and what it has received."""
+"""The orders of an exchange with distant sources, and the records received for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Order:
     Attributes
     ----------
     provider, purpose : address the draws
-    games : the games of the order; a pool that is bought in several requests has one for each
+    games : the games of the order; a pool bought in several requests counts each as one game
     due : the games of the order in which the provider takes part
     unpaid : the games of `due` whose draws were not bought before
     size : records in a draw
@@ -47,11 +47,11 @@ class Order:
     def choice(self, source: FiniteSource) -> Choice:
         """Return the rows of a finite source that the games use.
 
-        The rows of a pool are the first of one shuffle, so a part continues those before it.
+        The rows of a pool are the first rows of one shuffle, so a part continues the part before.
         """
         asked = self.before + self.size
         if asked > source.size and not source.replace:
-            # The kernel that chooses the rows would read past their end.
+            # The kernel that chooses the rows does not check this: it would read past their end.
             raise SourceError(
                 f"provider {self.provider.name!r} has {source.size:,} records, fewer than the "
                 f"{asked:,} that were asked for"
@@ -65,7 +65,7 @@ class Order:
 
 
 class Delivery:
-    """What has been received for an order so far, and the requests that are allowed.
+    """The records received for an order so far, and the requests that are allowed.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Delivery:
 
     @property
     def usage(self) -> Usage:
-        """What this exchange received."""
+        """Requests and records that this exchange has received."""
         return Usage(self.bought, self.bought * self.order.size, self.seconds)
 
     @property
@@ -109,7 +109,7 @@ class Delivery:
 
     @property
     def slots(self) -> int:
-        """Most requests under way at the same time; further ones wait until one has ended."""
+        """Largest number of requests under way at once; more requests wait until one has ended."""
         return min(len(self.asked), self.at_once)
 
     @property
@@ -118,7 +118,7 @@ class Delivery:
         return self._due[self._place] if self._place < self._n_due else None
 
     def address(self, game: int) -> tuple[str, str, int]:
-        """What identifies the request for a game."""
+        """The address that identifies the request for a game."""
         return *self._of, game
 
     @cached_property
@@ -143,7 +143,7 @@ class Delivery:
         self._place += 1
 
     def ask(self) -> int:
-        """Choose the next game as one to ask for, and return it."""
+        """Mark the next game as chosen for a request, and return it."""
         game = self._due[self._place]
         self._place += 1
         self._chosen.add(game)
@@ -151,7 +151,7 @@ class Delivery:
         return game
 
     def receive(self, game: int, batch: Batch, seconds: float) -> None:
-        """Receive a game's records, which are bought now."""
+        """Add a game's records, which were bought in this exchange."""
         self._received[game] = batch
         self.bought += 1
         self.seconds += seconds
@@ -166,7 +166,7 @@ class Delivery:
             return more
 
     def begin(self) -> int | None:
-        """Give a thread that makes requests the next game, or None if it has to end."""
+        """Return the next game for a thread that makes requests, or None if the thread must end."""
         with self._lock:
             if not self._allowed:
                 self._serving -= 1

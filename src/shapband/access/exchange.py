@@ -1,12 +1,12 @@
 """An exchange with distant sources: requests, answers, and the record of both.
 
 Threads wait for sources, and copy and check each answer before the source is asked again, because
-a source may use its buffers again. The thread that runs the exchange records everything: it
-takes the answers that have come, writes them and the requests that follow them in one
-transaction, and only then allows these requests. So the disk is waited for once per group of
-answers, however many sources are asked at the same time. Each source has one request allowed
-beyond those that it is answering, so that it does not wait for the disk either. A source answers
-as many requests at once as its `concurrent` says, so answers may come in any order.
+a source may reuse its buffers. The thread that runs the exchange records everything: it takes the
+answers that have arrived, writes them and the requests that follow them in one transaction, and
+only then allows these requests. So it waits for the disk once per group of answers, however many
+sources are asked at the same time. Each source is allowed one request more than it is answering, so
+that it need not wait for the disk either. A source answers up to `concurrent` requests at once, so
+answers may arrive in any order.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from shapband.errors import RunError, ShapbandError, SourceError
 from shapband.records.batch import Batch, Schema
 from shapband.sources.base import UnusableAnswer
 
-_AHEAD = 1  # requests that may wait at a source while it answers as many as it can at once
+_AHEAD = 1  # requests allowed for a source beyond those that it can answer at once
 _NOT_MADE = "the request was not made, because the valuation was stopped"
 _TIME_IS_UP = "the time limit of the stopping rule was reached"
-_LONGEST_WAIT = 1.0  # most seconds between two checks for overdue requests
-_SHORTEST_WAIT = 0.01  # least seconds to wait for an answer, so that waiting is no busy loop
+_LONGEST_WAIT = 1.0  # at most this many seconds between two checks for overdue requests
+_SHORTEST_WAIT = 0.01  # at least this many seconds of waiting, so that it is not a busy loop
 # After the first answer, wait a little for more answers: waking up takes longer than handling one.
 # Meanwhile the sources answer the request that is allowed ahead.
 _PAUSE = 0.05  # length of this wait, as a share of the time that a request took
-_LONGEST_PAUSE = 0.001  # most seconds of this wait
-_OPEN = nullcontext()  # used in place of a semaphore if only one provider has the source
+_LONGEST_PAUSE = 0.001  # this wait takes at most this many seconds
+_OPEN = nullcontext()  # used instead of a semaphore if only one provider has the source
 _GRACE = 1.0  # seconds after the deadline in which a request under way may be answered
 
 
@@ -50,7 +50,7 @@ class OutOfTime(SourceError):
     """The deadline was reached before all requests of an exchange were answered."""
 
 
-# What a source gave for a game, or the exception it raised, and the seconds it took.
+# The answer of a source for a game, or the exception it raised, and the seconds it took.
 _Answer = tuple[Delivery, int, Batch | Refusal | BaseException, float]
 
 
@@ -60,14 +60,15 @@ class Exchange:
     Parameters
     ----------
     orders : what to fetch
-    check : raises SourceError if a provider's answer must not have this schema
-    journal : stores what was asked and received
-    threads : wait for the sources whose `waits` is set, the others are asked in this thread
-    concurrency : requests at the same time
-    timeout : seconds that a request in a thread may take; of others a warning is given
-    stopped : once it is set, no further request is made; it is set by errors
-    deadline : on the monotonic clock: from then on no request is made, and those under way are
-        given up after one second
+    check : raises SourceError if the schema of a provider's answer is not allowed
+    journal : stores requests and answers
+    threads : wait for the sources whose `waits` is set; the others are asked in this thread
+    concurrency : largest number of requests at the same time
+    timeout : seconds that a request in a thread may take; a slower request in this thread only
+        causes a warning
+    stopped : once it is set, no further request is made; errors set it
+    deadline : time on the monotonic clock after which no request is made; requests under way are
+        given up one second later
     """
 
     def __init__(
@@ -122,22 +123,22 @@ class Exchange:
         return time.monotonic() >= self._deadline
 
     def _ask(self) -> None:
-        """Record the answers that came and the requests that follow, and allow these requests."""
+        """Record the answers that arrived and the next requests, then allow these requests."""
         self._revoke_if_stopped()
         following = self._following()
         self._record([Asked(*one.address(game), one.order.size) for one, game in following])
         for delivery, game in following:
             if delivery.waits and delivery.allow(game):
                 self._threads.submit(partial(self._serve, delivery))
-        for delivery, game in following:  # after the others, which are waited for meanwhile
+        for delivery, game in following:  # made last, while the threads wait for the other sources
             if not delivery.waits:
                 delivery.allow(game)
                 self._serve(delivery)
 
     def _following(self) -> list[tuple[Delivery, int]]:
-        """Choose the requests to allow now; among sources of this thread, only one.
+        """Choose the requests to allow now; only one of them to a source asked in this thread.
 
-        Sources take turns: one is given another request only after all others had theirs.
+        Sources take turns: a source gets another request only after all others had theirs.
         """
         chosen: list[tuple[Delivery, int]] = []
         turns, self._ready = self._ready, deque()
@@ -164,7 +165,7 @@ class Exchange:
     def _is_needed(self, delivery: Delivery) -> bool:
         """Whether a request must be made for the next game, and can be made.
 
-        Records that were bought before are recalled, also when the time is up.
+        Records that were bought before are recalled, even when the time is up.
         """
         while (game := delivery.next_game) is not None:
             if delivery.asked and game in delivery.order.unpaid:
@@ -183,7 +184,7 @@ class Exchange:
         return game
 
     def _ended(self, delivery: Delivery, game: int) -> bool:
-        """Note that a request is over; return whether it was still waited for."""
+        """Note that a request has ended; return whether it had not been given up before."""
         if not delivery.end(game):
             return False
         self._open -= 1
@@ -215,7 +216,7 @@ class Exchange:
     def _answer(
         self, delivery: Delivery, game: int
     ) -> tuple[Batch | Refusal | BaseException, float]:
-        """Make a request, and give a checked copy of its answer with the seconds it took."""
+        """Make a request; return a checked copy of its answer, and the seconds it took."""
         started, size = time.perf_counter(), delivery.order.size
         try:
             answer = delivery.request(game)
@@ -227,10 +228,10 @@ class Exchange:
             return cause, time.perf_counter() - started
 
     def _collect(self) -> None:
-        """Wait for an answer, or until a request is overdue; take all answers that came.
+        """Wait for an answer, or until a request is overdue; take all answers that have arrived.
 
-        Those that come while these are taken are left for later, so that the requests that
-        follow these go out soon.
+        Answers that arrive while these are taken are left for later, so that the next requests are
+        made soon.
         """
         answered: dict[Delivery, None] = {}
         with suppress(Empty):
@@ -267,7 +268,7 @@ class Exchange:
     ) -> None:
         """Keep an answer for the journal."""
         if not self._ended(delivery, game):
-            return  # it came after its time limit
+            return  # the answer came after its time limit
         if isinstance(answer, Batch):
             try:
                 self._check(delivery.order.provider.name, answer.schema)
@@ -335,7 +336,7 @@ class Exchange:
         while self._open or self._events:
             try:
                 self._record()
-            except RunError as another:  # the answers still to come may be stored nevertheless
+            except RunError as another:  # storing failed, but later answers may still be stored
                 error.add_note(one_line(another))
             if self._open:
                 self._collect()
@@ -346,9 +347,10 @@ def _reason(cause: BaseException) -> str:
 
 
 def _gates(orders: Sequence[Order]) -> dict[int, threading.Semaphore]:
-    """Limit the requests to a source that several providers share to what it answers at once.
+    """Semaphores that limit the requests to sources that several providers share.
 
-    Sources are keyed by their `id`, because one of the user's own need not be hashable.
+    A source gets no more requests than it answers at once. Sources are keyed by their `id`, because
+    a class of the user need not be hashable.
     """
     sources = [order.provider.source for order in orders]
     counts = Counter(id(source) for source in sources)

@@ -1,6 +1,6 @@
-"""Purchases held in memory, such as a pilot's, so that a valuation need not buy them again.
+"""Purchases held in memory, such as those of a pilot, so that a valuation need not buy them again.
 
-They are the first draws of the valuation, or the first records of its pools.
+Held records are the first draws of the valuation, or the first records of its pools.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Taken(NamedTuple):
 
 
 class HeldPurchases(PurchaseJournal):
-    """What was bought, in the order in which it was bought.
+    """A journal that keeps purchases in memory, in the order in which they were made.
 
     Examples
     --------
@@ -43,17 +43,17 @@ class HeldPurchases(PurchaseJournal):
         self._closed = False
 
     def close(self) -> None:
-        """Keep what is held, and nothing further."""
+        """Keep what is held, but add no further purchases."""
         self._closed = True
 
     def reopened(self) -> HeldPurchases:
-        """The same purchases in a journal that keeps further ones."""
+        """The same purchases in a new journal, to which purchases can be added."""
         other = HeldPurchases()
         self.copy_to(other)
         return other
 
     def copy_to(self, journal: PurchaseJournal) -> None:
-        """Enter everything in another journal, as if it had been asked for there."""
+        """Enter all purchases in another journal, as if they had been made there."""
         for one in self._bought:
             if isinstance(one, _Taken):
                 journal.taken(*one)
@@ -71,7 +71,7 @@ class HeldPurchases(PurchaseJournal):
         return [tuple(g for g in games if g not in some) if some else games for some in held]
 
     def pool_parts(self, name: str) -> list[int]:
-        """Records of each request by which a provider's pool was bought so far."""
+        """Number of records in each request for a provider's pool so far."""
         return list(self._pool_parts[name])
 
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:

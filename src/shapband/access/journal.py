@@ -47,7 +47,7 @@ class Failed(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A request was answered with records that cannot be used; they are paid for nevertheless."""
+    """A request was answered with records that cannot be used, but must be paid for."""
 
     name: str
     purpose: str
@@ -76,7 +76,7 @@ class PurchaseJournal(ABC):
 
     @abstractmethod
     def pool_parts(self, name: str) -> list[int]:
-        """Records of each request by which a provider's pool was bought so far."""
+        """Number of records in each request for a provider's pool so far."""
 
     @abstractmethod
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:

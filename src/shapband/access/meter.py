@@ -47,7 +47,7 @@ class AccessReport:
         object.__setattr__(self, "by_provider", MappingProxyType(dict(self.by_provider)))
 
     def __reduce__(self) -> tuple[type[AccessReport], tuple[dict[str, Usage]]]:
-        """Let copies and other processes have it; a read-only view of a dictionary cannot move."""
+        """Pickle and copy a plain dictionary, because a read-only view of it cannot be pickled."""
         return AccessReport, (dict(self.by_provider),)
 
     @property

@@ -13,7 +13,7 @@ class RequestThreads:
 
     Parameters
     ----------
-    most : threads at most; each is started when all others are busy
+    most : largest number of threads; a thread is started when all others are busy
     """
 
     def __init__(self, most: int) -> None:

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from shapband.access.deliveries import Delivery
 from shapband.errors import SlowSource
 
-_LONGEST_PAUSE = 1.0  # most seconds between two checks for slow requests
-_LOOKS = 4  # number of checks in the time that a request may take
+_LONGEST_PAUSE = 1.0  # at most this many seconds between two checks for slow requests
+_LOOKS = 4  # number of checks within the time that a request may take
 
 
 @contextmanager
 def watched(deliveries: Sequence[Delivery], timeout: float) -> Iterator[None]:
-    """Warn once of each request in this thread that takes longer than `timeout` seconds."""
+    """Warn once about each request in this thread that takes longer than `timeout` seconds."""
     here = [delivery for delivery in deliveries if not delivery.waits]
     if not here:
         yield

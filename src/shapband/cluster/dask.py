@@ -83,8 +83,8 @@ class DaskWorkers(RemoteWorkers):
     def ship(self, job: Job[Any]) -> Future:
         """Copy the job to all workers.
 
-        It is sent as a task that gives it, rather than as scattered data: should every worker
-        that has it be lost, the scheduler makes it again.
+        It is sent as a task that returns it, rather than as scattered data: if every worker that
+        has it is lost, the scheduler runs the task again.
         """
         sent = self._submitted(_given, seal(job, JOB))
         self._connected().replicate([sent])

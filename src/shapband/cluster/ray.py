@@ -15,8 +15,8 @@ _RETRIES = 3  # a task may lose this many workers before it fails
 class RayWorkers(RemoteWorkers):
     """The workers of a Ray cluster.
 
-    If Ray is connected already, that connection is used and left as it is; otherwise one is made
-    for each valuation. A worker that is lost is replaced by another, which repeats the
+    If Ray is already connected, that connection is used and kept open; otherwise a connection is
+    made for each valuation. A worker that is lost is replaced by another, which repeats the
     lost tasks; the result is the same bit for bit.
 
     Parameters

@@ -50,7 +50,7 @@ class Arguments:
     concurrency: int = CONCURRENCY
     timeout: float = TIMEOUT
     index: Index = SHAPLEY
-    reason: str = ""  # for the solver, if the user named none
+    reason: str = ""  # why the library chose the solver; empty if the user named one
     certain: str = ""  # why all games are equal; empty if anything in them is random
     grouping: Grouping | None = None
     participation: Participation | None = None
@@ -84,7 +84,7 @@ class Arguments:
 
         "presence" says whether presence was averaged over or drawn, and why. "chosen" is the
         reason why the library chose the solver, if the user named none. "utility_chosen" is the
-        reason for the utility, if `utility_for` made it. "training" says what is random in the
+        reason for the utility, if `utility_for` chose it. "training" says what is random in the
         fit of a model.
         """
         source = " (a dummy model)" if self.utility.baseline else ""
@@ -105,7 +105,7 @@ class Arguments:
         return setup | {word: reason for word, reason in reasons.items() if reason}
 
     def completed(self, design: Design, **known: Any) -> Design:
-        """Complete the design that the sampling began, with what is `known` about the records."""
+        """Complete the design that the sampling began; `known` has facts about the records."""
         estimand = design.estimand
         if self.participation is not None:
             estimand = f"{estimand}, {self.participation.estimand}"

@@ -27,11 +27,11 @@ from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver, check_solution
 from shapband.utilities.base import GameSummaries, Utility
 
-_NEAR_FLOATS = 250_000  # numbers in a chunk of the best size: 2 MB, which fit into the caches
+_NEAR_FLOATS = 250_000  # numbers in a chunk of the preferred size: 2 MB, which fit into the caches
 _MOST_FLOATS = 8_000_000  # numbers in the largest chunk, unless a single game holds more
 _FEW_GAMES = 128  # with fewer games per chunk, the overhead per provider and chunk dominates
 _SHARED_GAMES = 64  # fewest games in a chunk for another worker, unless memory limits it
-_DISTANT_TURNS = 8  # a chunk waits for at most 8 consecutive requests, so that runs stop soon
+_DISTANT_TURNS = 8  # a chunk takes at most 8 requests one after the other, so that runs stop soon
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class Chunk:
     indices : the numbers of the games
     draws : one per provider, or None once they are summarised
     summaries : summaries[game][provider], or None before
-    places : which of the providers take part in all of these games, by position; draws and
-        summaries are theirs. None for all providers
+    places : positions of the providers that take part in all of these games, to whom draws and
+        summaries belong; None for all providers
     """
 
     indices: range
@@ -78,7 +78,7 @@ class MixedChunk:
 
 
 class _Checked(WeakSet[Batch]):
-    """The batches that a job has checked. They are not sent to other processes with the job."""
+    """The batches that a job has checked; they are left out when a job is sent to a process."""
 
     def __reduce__(self) -> tuple[type[_Checked], tuple[()]]:
         return _Checked, ()
@@ -91,8 +91,8 @@ class Job:
     Attributes
     ----------
     summaries_travel : whether summaries are sent to other processes instead of records
-    rates : probabilities to be present, if values are averaged over who is; None if not
-    checked : the batches that the utility can use, so that all chunks of a stock check it once
+    rates : probabilities of being present, if values are averaged over who is; None if not
+    checked : batches that were checked and can be used, so that each stock is checked only once
     """
 
     utility: Utility
@@ -127,7 +127,7 @@ class Job:
         return _joined([self._solved_part(part) for part in task.parts])
 
     def packed(self, task: Chunk | MixedChunk) -> Chunk | MixedChunk:
-        """Reduce a chunk to the summaries, or to the records in use, to send to another process."""
+        """Reduce a chunk to its summaries, or to the records it uses, before it is sent."""
         if isinstance(task, MixedChunk):
             return MixedChunk(tuple(self._packed(part) for part in task.parts))
         return self._packed(task)
@@ -138,7 +138,7 @@ class Job:
         return replace(chunk, draws=[drawn.packed() for drawn in chunk.draws])
 
     def _solved_part(self, part: Chunk) -> Solution:
-        """Solve the games among those who take part; all others are worth 0."""
+        """Solve the games among the providers that take part; all others are worth 0."""
         places = list(part.places or ())
         if len(places) == len(self.names):
             return self._solved(part, self.utility, self.solver)
@@ -153,7 +153,7 @@ class Job:
     def _solved(self, chunk: Chunk, utility: Utility, solver: Solver) -> Solution:
         summaries, names = self._summarised(chunk).summaries, self._names(chunk)
         grouping = self.grouping
-        # In groups of one the Owen values are the Shapley values, which any solver gives.
+        # If all groups have one member, Owen values are Shapley values, which any solver gives.
         nested = grouping if grouping is not None and grouping.nested else None
         addresses = names, chunk.indices, self.seeds
         games = Games(utility, summaries, *addresses, self.index, nested, self.rates)
@@ -181,7 +181,7 @@ class Job:
         return replace(chunk, draws=None, summaries=self._summaries(chunk, chunk.draws))
 
     def _summaries(self, chunk: Chunk, draws: list[Draws]) -> GameSummaries:
-        """Have the utility summarise the games, and check that there is a summary of each."""
+        """Let the utility summarise the games, and check that there is a summary for each."""
         owner = type(self.utility).__name__
         try:
             summaries = self.utility.summarise_games(draws)

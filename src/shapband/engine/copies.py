@@ -30,9 +30,10 @@ def known_stocks(given: Arguments, realisation: Realisation) -> list[Batch | Non
 def find_copies(
     given: Arguments, design: Design, stocks: Sequence[Batch | None]
 ) -> tuple[Shared, ...]:
-    """Find copies among the known stocks, and among what the model uses of them.
+    """Find copies among the known stocks, and among the features that the model uses of them.
 
-    A provider that repeats records as they are is left out if `distinct_records` shows it.
+    A provider that repeats its records unchanged is left out if `distinct_records` already shows
+    the repeats.
     """
     found = shared_records(given.names, stocks)
     known = {(one.one, one.other) for one in found}
@@ -48,7 +49,7 @@ def find_copies(
 
 
 def _as_used(utility: Utility, stocks: Sequence[Batch | None]) -> list[Batch | None]:
-    """The records as the model sees them; None where it sees them as they are."""
+    """The records with the features that the model uses; None where it uses the original ones."""
     features = [None if stock is None else utility.features_used(stock) for stock in stocks]
     return [
         None if stock is None or X is None else Batch(X, stock.y)

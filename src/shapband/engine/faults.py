@@ -1,4 +1,4 @@
-"""Whether coalitions fail because of a fault in the records, and not by the chance of a draw."""
+"""Search for a fault in the records if coalitions fail, as opposed to failure by chance."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ _GAMES = 8  # the draws of this many games are tried if not all records are know
 
 
 class FaultFinder:
-    """Tries all providers together once coalitions have failed, and names the fault.
+    """Evaluates all providers together once coalitions have failed, and names the fault.
 
-    The trial uses records of each provider that are in memory or in pools, with each of its labels.
-    If the records of some provider are not known, it uses the draws of the first games. A draw may
-    have a single target by chance. Many models cannot be fitted to it, but that is no fault.
+    The trial uses records of each provider that are in memory or in pools, and covers each of its
+    labels. If the records of some provider are not known, it uses the draws of the first games. A
+    draw may have a single target by chance; many models cannot be fitted to it, but that is not a
+    fault.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class FaultFinder:
         self, given: Arguments, stocks: Sequence[Batch | None], draw_sizes: IntArray
     ) -> None:
         self._given = given
-        # With fewer records than in a game a model may fail that does not in the games.
+        # With fewer records than in a game, a model might fail that does not fail in games.
         self._most = [max(_RECORDS, size) for size in draw_sizes.tolist()]
         self._stocks = stocks
         self._known = all(stock is not None for stock in stocks)
@@ -50,7 +51,7 @@ class FaultFinder:
             self._chunks.append(chunk)
 
     def named(self, solutions: Iterator[Solution]) -> Iterator[Solution]:
-        """Pass on solutions, but raise EvaluationError if coalitions fail because of a fault."""
+        """Yield the solutions, but raise EvaluationError if coalitions fail because of a fault."""
         while True:
             try:
                 solution = next(solutions, None)
@@ -66,7 +67,7 @@ class FaultFinder:
             yield solution
 
     def _try(self) -> None:
-        """Look for a fault, once, after `failed=` gave a value and enough records are known."""
+        """Look for a fault once, after `failed=` was used and if enough records are known."""
         if self._done:
             return
         seen = sum(len(kept.indices) for kept in self._chunks)
@@ -86,7 +87,7 @@ class FaultFinder:
         return self._given.utility.fault(self._given.names, batches)
 
     def _records(self) -> list[Batch]:
-        """Some records of every provider; nothing if they are not known."""
+        """Some records of every provider; an empty list if they are not known."""
         if self._known:
             known = [stock for stock in self._stocks if stock is not None]
             return [_some(stock, most) for stock, most in zip(known, self._most, strict=True)]
@@ -98,7 +99,7 @@ class FaultFinder:
 
 
 def _some(stock: Batch, most: int) -> Batch:
-    """About `most` records of a stock: some with different labels, others at equal distances."""
+    """About `most` records of a stock: some with different labels, and evenly spaced others."""
     first = np.unique(np.asarray(stock.y).astype(str), return_index=True)[1][:_LABELS]
     others = np.linspace(0, len(stock) - 1, min(len(stock), most)).astype(np.int64)
     return stock.take(np.union1d(first, others))

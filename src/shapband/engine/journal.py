@@ -1,4 +1,4 @@
-"""Where solved games are kept, so that an interrupted run can be resumed."""
+"""The interface through which solved games are stored, so that a run can be resumed."""
 
 from __future__ import annotations
 

@@ -37,11 +37,11 @@ from shapband.solvers.base import Solution
 from shapband.solvers.trial import GAMES, Trial
 from shapband.valuation.valuation import Stopped, Valuation
 
-_KEPT_VALUES = 5_000_000  # per-game values that are kept, unless the user says otherwise: 40 MB
+_KEPT_VALUES = 5_000_000  # values of games that are kept by default: 40 MB
 _LOOK = 32  # a stopping rule is checked after every 32 games
 _CHUNK_SECONDS = 0.25  # with a time limit, a chunk should take at most this many seconds
-_COUNTED = 1024  # the cost of this many games is counted in one array, to limit its size
-_ALL_FAILED = 100  # a valuation ends if its first 100 evaluations or more have all failed
+_COUNTED = 1024  # games whose cost is counted at once, to limit the size of the array
+_ALL_FAILED = 100  # a valuation ends if all of its first 100 or more evaluations have failed
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def play(
     given : the checked arguments of the valuation
     workers : solve the games
     watch : called with the progress after every chunk
-    purchases, games : store bought records and solved games, to read them in a resumed run
+    purchases, games : store bought records and solved games, which a resumed run reads
     keep_interrupted : whether Ctrl-C ends the valuation with the games so far
     """
     journal = games or NullGames()
@@ -216,7 +216,7 @@ class _Session:
         return Stopped("rule", f"{rule!r} was met before {self._given.n_games:,}")
 
     def _time_is_up(self, rule: StoppingRule) -> bool:
-        """Whether the time limit ends the games early, with enough of them for a variance."""
+        """Whether the time limit ends the valuation, with enough games for a variance."""
         done = self.estimator.n_games
         return (
             self.design.least_games <= done < self._n_games
@@ -224,7 +224,7 @@ class _Session:
         )
 
     def _out_of_time(self, rule: StoppingRule, late: OutOfTime) -> Stopped:
-        """End with the games that are done, because the others wait for their records."""
+        """End with the games that are done, because records of the others have not arrived."""
         if self.estimator.n_games >= self.design.least_games:
             return self._met(rule)
         raise SourceError(
@@ -250,7 +250,7 @@ class _Session:
             self._decide(self._trial, self._tried)
             self._journal.begin(self.design)
         at, size = new.start, self._chunk_now()
-        # Close the generator, so that fetching ahead ends with the stage, also after an error.
+        # Close the generator, so that fetching ahead ends with the stage, even after an error.
         with closing(self._tasks(new, size)) as tasks:
             answers = self._workers.map(self._job, tasks, -(-len(new) // size))
             for solution in self._faults.named(iter(answers)):
@@ -276,9 +276,9 @@ class _Session:
         self._trial = None
 
     def _check_answer(self, solution: Solution, expected: int) -> None:
-        """Refuse answers of workers of the user's own that cannot be those of the next chunk."""
+        """Refuse an answer, from workers of the user, that cannot belong to the next chunk."""
         if not isinstance(solution, Solution) or len(solution.values) != expected:
-            raise self._wrong_answers("gave other answers than those of the next games")
+            raise self._wrong_answers("gave answers that do not belong to the next games")
 
     def _wrong_answers(self, what: str) -> EvaluationError:
         return EvaluationError(
@@ -369,7 +369,7 @@ class _KeptGames:
 
 
 def _buy_more(rule: StoppingRule, design: Design, factor: float) -> str:
-    """Say how large the pools must be for a rule that they keep out of reach.
+    """Say how large the pools must be to meet a rule that cannot be met with these pools.
 
     The variance that a pool of m records of a stock of S causes is proportional to 1/m - 1/S. So
     a pool of m / (u / factor + 1 - u) records lowers it by the factor, with u = 1 - m/S unseen.
@@ -395,7 +395,7 @@ def _affordable_games(access: Access, design: Design, cost: Cost, given: Argumen
     if design.draws_presence and cost == one_each:
         limit = access.affordable_of(_real_costs(design, given.n_games))
     else:
-        # A sampling of the user's own may ask differently: then every game counts in full.
+        # A sampling of the user may make other requests: then every game counts at its full cost.
         limit = access.affordable_games(cost)
     games = given.n_games if limit is None else min(given.n_games, limit)
     if games < design.least_games:
@@ -409,7 +409,7 @@ def _affordable_games(access: Access, design: Design, cost: Cost, given: Argumen
 
 
 def _real_costs(design: Design, n_games: int) -> Iterator[Cost]:
-    """What each game takes from the sources of those who take part, one request each."""
+    """The cost of each game: one request to every provider that takes part."""
     for start in range(0, n_games, _COUNTED):
         present = design.present(range(start, min(start + _COUNTED, n_games)))
         requests, records = present.sum(axis=1), present @ design.draw_sizes

@@ -1,4 +1,4 @@
-"""Where fewer games do: all games are equal by design, or are averaged over who is present."""
+"""Cases that need fewer games: all are equal by design, or are averaged over who is present."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from shapband.solvers.base import Solver
 from shapband.solvers.exact import Exact
 from shapband.utilities.base import Utility
 
-# Averaging evaluates all coalitions, drawing only the coalitions of the providers present. More
-# work than this, as a multiple of drawing, does not pay: one average over who is present replaces
-# about 5 games if providers are present with probability 0.8, and about 20 games if they are
-# present with probability 0.5, when the values vary by a quarter from draw to draw.
+# Averaging evaluates all coalitions; drawing presence evaluates only the coalitions of the
+# providers present. Averaging is chosen if it takes at most this many times the work. One average
+# over who is present replaces about 5 games if providers are present with probability 0.8, and
+# about 20 games with probability 0.5, when the values vary by a quarter from draw to draw.
 _MOST = 32
 
 
 class Averaging(NamedTuple):
-    """Whether to average over who is present, and why; no reason if everybody always is."""
+    """Whether to average over who is present, and why; no reason if everybody is always present."""
 
     averages: bool
     reason: str
@@ -111,7 +111,7 @@ def why_certain(
         return ""
     if not utility.uses_records:
         return "the utility does not depend on the records"
-    # A whole stock comes in another order in every game.
+    # A draw of a whole stock has another order in every game.
     if utility.any_order and sampling.draws_whole_stocks(providers):
         return "every draw is the whole stock of its provider"
     return ""

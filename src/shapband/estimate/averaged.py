@@ -5,10 +5,10 @@ variance given the draws. By the law of total variance
 
     Var(φ) = Var(x) + E[u],
 
-the first part from the draws, the second from who is present. The expectation if present is
-E[x] / p, with p the probability to be present, because an absent provider is worth 0. So the part
-of the variance that the provider's own presence causes, p (1 - p) E[φ | present]², is
-(1 - p) / p E[x]².
+where the first part is due to the draws and the second to who is present. The expectation if
+present is E[x] / p, with p the probability of being present, because an absent provider is worth 0.
+So the part of the variance that the provider's own presence causes, p (1 - p) E[φ | present]²,
+equals (1 - p) / p E[x]².
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Averaged:
 
     Attributes
     ----------
-    rates : (n,) probability to be present
+    rates : (n,) probability of being present
     mean : (n,) mean over games of the variance given the draws, u
     m2 : (n,) sum of (u - ū)**2
     cross_21 : (n,) sum of (x - x̄)**2 (u - ū), with x the value averaged over who is present
@@ -61,9 +61,9 @@ def pools_part(averaged: Averaged, moments: Moments) -> FloatArray:
 
 
 def own_presence(averaged: Averaged, moments: Moments) -> FloatArray:
-    """Part of the variance that the own presence causes, (1 - p) / p E[x]²: (n,).
+    """Part of the variance that the provider's own presence causes, (1 - p) / p E[x]²: (n,).
 
-    The square of the mean is too large by the variance of the mean, which is removed.
+    The square of the mean overestimates E[x]² by the variance of the mean, which is subtracted.
     """
     square = moments.mean**2 - moments.raw_variance / moments.n_games
     if moments.pools is not None:

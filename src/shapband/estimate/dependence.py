@@ -10,7 +10,7 @@ import numpy as np
 
 from shapband._typing import FloatArray
 
-_NEAR = 1e-4  # ρ counts as 1 if games × (1 - ρ) is not above this, where differences would cancel
+_NEAR = 1e-4  # if games × (1 - ρ) is at most this, ρ counts as 1, because the formula would cancel
 
 
 def variance_of_rate(p: FloatArray, rho: FloatArray, n_games: int) -> FloatArray:
@@ -36,13 +36,13 @@ def _continued(rho: FloatArray, n_games: int) -> FloatArray:
 def long_run_variance(
     variance: FloatArray, after: FloatArray, rho: FloatArray, n_games: int
 ) -> FloatArray:
-    """Bound on the number of games times the variance of a mean that others' presence moves: (n,).
+    """Bound on n_games × the variance of the mean, if it depends on others' presence: (n,).
 
-    The covariance at a distance of k games is Σ c λ^k, with c ≥ 0 and λ products of the
-    persistences of providers. If all λ are positive, the sum over k is at most `after` times that
-    of ρ'^(k - 1), with ρ' the largest persistence of the others. Negative λ may hide positive ones
-    in `after`, but not more than the variance times the size of the most negative λ, which is
-    added.
+    The covariance of two games at a distance of k games is Σ c λ^k, with c ≥ 0 and every λ a
+    product of providers' persistences. If all λ are positive, the sum over k is at most `after`
+    times the sum of ρ'^(k - 1), with ρ' the largest persistence of the other providers. Negative λ
+    may cancel positive ones in `after`, by at most the variance times the size of the most negative
+    λ, so that much is added.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def square_factor(
     ----------
     own : (n,) variance of the squared deviations that is due to the provider's own presence
     slow : (n,) factor by which its persistence raises the variance of a mean
-    rest : (n,) the same factor for what is not due to its own presence
+    rest : (n,) the same factor for the part that is not due to its own presence
     variance : (n,) variance of the squared deviations
     """
     own = np.minimum(own, variance)

@@ -20,8 +20,8 @@ Rows = tuple[Sequence[int], Sequence[int]]
 def may_be_paired(first: Estimate, second: Estimate) -> bool:
     """Whether games that share their draws can be compared one by one.
 
-    They can if games, or shuffles, are independent and presence is random, and if anything in
-    the games is random at all.
+    They can if games (or shuffles) are independent, presence is random, and anything in the games
+    is random at all.
     """
     both = (first.moments, second.moments)
     depend = any(one.presence is not None and one.presence.of_mean is not None for one in both)

@@ -1,9 +1,9 @@
 """The error of every expectation by cause, and how the errors of several providers are correlated.
 
-Some causes shrink as games are played: the spread of the values over games, and the solver's noise.
-Others last however many games are played, such as the choice of the pools. A new cause that lasts
-is one more entry of `lasting_causes`; intervals, differences, ranks, shares, payouts, stopping
-rules, the printed result and the report take all causes from here.
+Some errors shrink as games are played: errors due to the spread of the values over games, and to
+the solver's noise. Others last however many games are played, such as the error due to the choice
+of the pools. A new lasting cause is one more entry of `lasting_causes`; intervals, differences,
+ranks, shares, payouts, stopping rules, the printed result and the report take all causes from here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shapband._typing import FloatArray
 from shapband.estimate.moments import Moments
 from shapband.estimate.pools import FREEDOM
 
-# Every cause, and what a sentence calls it.
+# Every cause, and its name in printed sentences.
 CAUSES = {"games": "number of games", "solver": "solver", "pools": "pools"}
 
 
@@ -88,8 +88,9 @@ class Errors:
     def covariance(self) -> FloatArray | None:
         """(n, n) covariance of the errors, or None if it was not kept.
 
-        Every lasting cause is given the correlations of the values: a pool moves the values of two
-        providers together to the same degree as a single draw does. One game gives zeros.
+        The errors of every lasting cause are assumed to have the correlations of the values: a pool
+        moves the values of two providers together as much as a single draw does. One game gives
+        zeros.
         """
         if self.correlation is None:
             return None

@@ -117,7 +117,7 @@ class Estimate:
 
     @property
     def participation(self) -> Mapping[str, FloatArray]:
-        """How often everybody took part, and both moments if present: (n,) each, by name."""
+        """How often each provider took part, and both moments if present: (n,) each, by name."""
         return participation_parts(self.moments, self.errors.total)
 
     @property

@@ -19,7 +19,7 @@ from shapband.solvers.base import Solution
 
 
 class Estimator:
-    """Folds games in order, in blocks of fixed size that do not depend on the chunks.
+    """Folds games in order, in blocks of a fixed size, so that chunk sizes do not change results.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class Estimator:
     def add(self, solution: Solution) -> None:
         """Add the next games, as they were solved.
 
-        Averages over who is present have no noise. The variance over who is present takes its place
-        in the sums; `estimate` separates the two.
+        Averages over who is present have no solver noise, so the sums of the noise hold the
+        variance over who is present instead; `estimate` separates the two.
         """
         values, noise = solution.values, solution.noise
         if self._design.averaged and solution.presence_variance is not None:
@@ -99,7 +99,7 @@ class _Fold:
     def __init__(self, n_values: int, per_shuffle: int | None) -> None:
         self._size = FOLD if per_shuffle is None else per_shuffle
         self._folded = Moments.empty(n_values, per_shuffle)
-        self.waiting = np.empty((2, 0, n_values))  # games that do not fill a block
+        self.waiting = np.empty((2, 0, n_values))  # games that do not fill a block yet
 
     @property
     def n_games(self) -> int:

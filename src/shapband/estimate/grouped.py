@@ -28,8 +28,8 @@ class GroupEstimate(NamedTuple):
     ----------
     estimate : estimate of the groups alone
     whole : estimate of the providers, then of the groups, without covariances. Intervals of groups
-        come from it, because all values of a game show how large the rounding is, and whether
-        anything is random
+        come from it, because the rounding error, and whether anything is random, follow from all
+        values of a game
     """
 
     estimate: Estimate
@@ -44,7 +44,7 @@ def of_groups(grouping: Grouping, groups: Moments, providers: Moments) -> GroupE
 
 
 def from_moments(groups: Moments, providers: Moments) -> GroupEstimate:
-    """Estimate the groups' values from their own moments, pools included."""
+    """Estimate the groups' values from moments that already include the errors due to pools."""
     whole = _together(providers, groups)
     return GroupEstimate(Estimate.of_moments(groups), Estimate.of_moments(whole))
 
@@ -58,7 +58,7 @@ def _together(providers: Moments, groups: Moments) -> Moments:
 
 
 def _joined(one: Moments | PoolErrors, other: Moments | PoolErrors) -> dict[str, Any]:
-    """The arrays of two records with a number for each provider or group, joined."""
+    """The arrays of two records, concatenated, if they have a number for each provider or group."""
     pairs = {
         field.name: (getattr(one, field.name), getattr(other, field.name)) for field in fields(one)
     }
@@ -66,7 +66,7 @@ def _joined(one: Moments | PoolErrors, other: Moments | PoolErrors) -> dict[str,
 
 
 def _is_of_each(part: object) -> bool:
-    """Whether a part of a record has a number for each provider: by its value, not by its type."""
+    """Whether a part of a record is an array with a number for each provider, judged by value."""
     return isinstance(part, np.ndarray) and part.ndim == 1
 
 
@@ -89,6 +89,7 @@ def _pool_errors(moments: Moments, providers: Moments, grouping: Grouping) -> Po
         variance=of_sums(pools.variance),
         freedom=np.array([pools.freedom[places].min() for places in members]),
         hidden=of_sums(pools.hidden),
-        # The variance of a sum differs between pools no more, in proportion, than the members' do.
+        # Assume that the relative variance of a group's variance is at most the largest of its
+        # members'.
         square=np.array([pools.square[places].max() for places in members]),
     )

@@ -1,28 +1,35 @@
-"""The influence of every pool on every value, from which records the games used.
+"""The influence of every pool on every value, estimated from the records that each game used.
 
 Games from one pool share its records, so their mean differs from the population's mean by an error
-that more games do not lower. A record has an influence on the value if more games with high values
-used it than games with low values; the influences of all records of a pool show how much another
-pool would have changed the mean. This is the infinitesimal jackknife for resampled data (Efron
-2014, Journal of the American Statistical Association 109, 991-1007; Wager, Hastie and Efron 2014,
-Journal of Machine Learning Research 15, 1625-1651), with pairs of different games only, so that
-the noise of single games does not add to it.
+that more games do not lower. A record influences a value if games that used it have higher (or
+lower) values than games that did not. The influences of all records of a pool show how much
+another pool would have changed the mean. This is the infinitesimal jackknife for resampled data
+(Efron 2014, Journal of the American Statistical Association 109, 991-1007; Wager, Hastie and Efron
+2014, Journal of Machine Learning Research 15, 1625-1651). Here it uses pairs of different games
+only, so that the noise of single games does not bias it.
 
-The influence of provider i's pool on the value of k, as a share of the variance of k's value:
+The influence of provider i's pool on the value of provider k is a share of the variance of k's
+value:
 
     a_ik = (‖Σ_g y_gk D_gi‖² - Σ_g y_gk² ‖D_gi‖²) · (m - 1) / m / (1 - p)² / (G (G - 2) V_k h)
 
-with y_gk the value of k in game g minus its mean, and V_k its variance. D_gij is 1 - p if game g
-used record j of provider i and -p if not; p is the probability of that. Repeats of a record count
-once, because some models ignore them. m is the size of the pool, h the draw divided by it. Without
-repeats and with draws of different sizes, a_ik is also divided by the scale of its pool. Where
-games share shuffles, the two games of a pair come from different shuffles, to be independent;
-k² S (S - 1) such pairs from S shuffles of k games take the place of G (G - 2).
+where, for G games,
 
-A provider's pool can act only on games in which the provider takes part, so its influence is taken
-from these games, with their number and variance; the value of k is taken relative to its mean in
-presence, and is 0 if k is absent. The influence counts with the square of the rate q_i of these
-games, and is expressed as a share of q_k² times the variance of k's value if k is present.
+- y_gk is the value of k in game g minus its mean, and V_k its variance;
+- D_gij is 1 - p if game g used record j of provider i, and -p if not, with p the probability that a
+  game uses a record; repeats of a record in one game count once, because some models ignore them;
+- m is the size of the pool, and h the size of a draw divided by m.
+
+If draws have no repeats and different sizes, a_ik is also divided by the scale of its pool (see
+`scales`). If games share shuffles, the two games of a pair come from different shuffles, so that
+they are independent. The number of such pairs, k² S (S - 1) for S shuffles of k games, then
+replaces G (G - 2).
+
+A provider's pool affects only games in which the provider takes part. So its influence is computed
+from these games alone, with their number and variance. The value of k is then relative to its mean
+over the games in which k is present, and 0 if k is absent. The influence is multiplied by the
+square of the rate q_i of these games, and expressed as a share of q_k² times the variance of k's
+value if present.
 """
 
 from __future__ import annotations
@@ -36,8 +43,8 @@ from shapband._typing import FloatArray
 from shapband.kernels import load
 from shapband.sampling.design import Design
 
-# Numbers kept for every pooled record, beside two for its own provider: in single precision, and
-# with two counts, this makes 64 bytes.
+# Groups of the other providers, each with one sum for every pooled record. With two sums for the
+# record's own provider and two counts, all of 4 bytes, a record takes 64 bytes.
 _GROUPS = 12
 _MANY = 500  # with more providers, the share of every pool in every value is not kept
 
@@ -48,11 +55,11 @@ class Influence:
 
     Attributes
     ----------
-    own : (n,) due to the provider's own pool
-    rest : (n,) due to the pools of all others together; the mean of the provider's group
-    pairs : (n, n) due to the row's pool, for the column's value or the mean of its group; None
-        with more than 500 providers
-    square : (n,) share of the variance of the squared deviations that is due to the own pool
+    own : (n,) share due to the provider's own pool
+    rest : (n,) share due to the pools of all others together, as the mean over the provider's group
+    pairs : (n, n) share in the column's value that is due to the row's pool, as the mean over the
+        column's group if groups have several members; None with more than 500 providers
+    square : (n,) share of the provider's own pool in the variance of the squared deviations
     square_variance : (n,) variance of the squared deviations, as a multiple of the variance squared
     per_group : providers in a group
     """
@@ -68,9 +75,9 @@ class Influence:
 class InfluenceFold:
     """Adds games to the sums from which the influences are computed.
 
-    Memory is 64 bytes for every pooled record and does not grow with games. The other providers
-    are taken in up to 12 groups; the values of a group are added up with fixed random signs, so
-    that time and memory are linear in the providers.
+    Memory is 64 bytes for every pooled record and does not grow with games. For every pool, the
+    other providers form up to 12 groups. The values of a group are added up with fixed random
+    signs, so that time and memory grow linearly with the number of providers.
 
     Parameters
     ----------
@@ -82,7 +89,7 @@ class InfluenceFold:
         n = len(design.names)
         groups = min(n, _GROUPS)
         self._group = np.empty(n, dtype=np.int64)
-        # By name, so that the order of the providers has no effect.
+        # Groups follow from the names, so that the order of the providers has no effect.
         self._group[np.argsort(np.array(design.names))] = np.arange(n) % groups
         self._sign = np.array([_sign(name) for name in design.names])
         self._members = [np.flatnonzero(self._group == group) for group in range(groups)]
@@ -102,7 +109,7 @@ class InfluenceFold:
         return float(games * (games - (k if k > 1 else 2)))
 
     def add(self, values: FloatArray) -> None:
-        """Add the next games: values about a fixed centre and in a fixed scale, (n_games, n)."""
+        """Add the next games: values (n_games, n) about a centre and in a scale that stay fixed."""
         games = range(self.n_games, self.n_games + len(values))
         self.n_games = games.stop
         signed = values * self._sign
@@ -129,7 +136,7 @@ class InfluenceFold:
             pool.games += len(rows)
 
     def influence(self) -> Influence:
-        """Compute the influences from the sums; three games are the least."""
+        """Compute the influences from the sums of at least three games."""
         chances = self._design.chances.tolist()
         pools = list(zip(self._pools, self._design.draw_sizes.tolist(), chances, strict=True))
         scale = scales(self._design)
@@ -139,7 +146,7 @@ class InfluenceFold:
         square, variance = np.array([self._square(*pool) for pool in pools]).T
         square = square / scale
         own, groups = shares[:, 0], shares[:, 2:]
-        # A provider alone in its group has no other member for its own pool to move.
+        # A provider's own pool is not one of the other pools: subtract its share in its own group.
         rest = groups.sum(axis=0)[self._group] - groups[np.arange(len(own)), self._group]
         pairs = None
         if len(own) <= _MANY:
@@ -148,10 +155,10 @@ class InfluenceFold:
         return Influence(own, rest, pairs, square, variance, len(own) / groups.shape[1])
 
     def _rescaled(self) -> FloatArray:
-        """What turns shares of the variance in a pool's own games to the common scale: (n, groups).
+        """Factors (n, groups) that convert shares of the variance to a scale common to all pools.
 
-        Column k of a pool's games has a variance of its own; the common scale of a group is the
-        sum over its members of the squared rate times the variance of the value if present.
+        The games of each pool have their own variance in each column. The common scale of a group
+        is the sum over its members of the squared rate times the variance of the value if present.
         """
         rate = np.array([pool.games / max(self.n_games, 1) for pool in self._pools])
         variance = np.array([pool.variance() for pool in self._pools])
@@ -165,7 +172,7 @@ class InfluenceFold:
         """Shares of the variance of every column that are due to one pool."""
         games, m = pool.games, len(pool.counts)
         if self._pairs_of(games) <= 0:
-            # Too few games for an estimate: assume that only the own pool moves the value.
+            # Too few games for an estimate: assume that only the provider's own pool matters.
             return np.array([1.0, *np.zeros(pool.totals.shape[1] - 1)])
         factor = self._factor(m, size, p, games)
         total, _, used, used_square, distinct = pool.totals[:5]
@@ -205,17 +212,17 @@ class InfluenceFold:
         return float(_ratio(influence, spread)), float(_ratio(spread, variance**2))
 
     def _factor(self, m: int, size: int, p: float, games: int) -> float:
-        """The factor of a pool's sums; 0 if every game uses the whole pool."""
+        """The factor that turns a pool's sums into shares; 0 if every game uses the whole pool."""
         return 0.0 if p == 1 else (m - 1) / m / (1 - p) ** 2 / self._pairs_of(games) / (size / m)
 
 
 def scales(design: Design) -> FloatArray:
     """(n,) the largest share that each pool can have, relative to the mean over the pools.
 
-    A draw of a fraction h without repeats varies by only 1 - h of what fresh draws would, so the
-    share of its pool may be 1 / (1 - h). Shares are divided by this scale, so that shares for
-    different draw sizes can be compared. With draws of one size the scale is 1, also if pools
-    differ, because the levels in docs/coverage.md were measured in this way.
+    Draws of a fraction h of a pool without repeats have only 1 - h of the variance of fresh draws,
+    so the share of the pool may be as large as 1 / (1 - h). Shares are divided by this scale, so
+    that shares for different draw sizes can be compared. If all draws have one size the scale is
+    1, even if pools differ in size, because the levels in docs/coverage.md were measured that way.
     """
     if design.repeats or len(set(design.draw_sizes)) == 1:
         return np.ones(len(design.names))
@@ -230,13 +237,13 @@ def largest_shares(design: Design) -> FloatArray:
 
 
 def _ratio(above: FloatArray | float, below: FloatArray | float) -> FloatArray:
-    """Quotient, 0 where nothing varies."""
+    """Quotient; 0 where the denominator is 0, because nothing varies."""
     positive = np.asarray(below) > 0
     return np.asarray(np.where(positive, above / np.where(positive, below, 1.0), 0.0))
 
 
 class _PoolSums:
-    """The sums of one pool, over the games that use it; see the kernel."""
+    """The sums of one pool over the games that use it; `kernels.compiled.influence` lists them."""
 
     def __init__(self, n_records: int, n_columns: int) -> None:
         self.games = 0

@@ -1,7 +1,7 @@
 """Confidence intervals of the expectations.
 
-Every expectation gets Student's interval, which is longer on the side of the longer tail of skewed
-values. Values that take two numbers get the interval of Clopper and Pearson (1934) in its place.
+Every expectation gets Student's interval, extended on the side of the longer tail if values are
+skewed. Values that take only two numbers get the interval of Clopper and Pearson (1934) instead.
 Causes of error that more games do not lower are added in quadrature, each with its own quantile.
 `variance` has the intervals of the variances.
 """
@@ -35,7 +35,7 @@ def expectation_interval(estimate: Estimate, level: float) -> FloatArray:
 
 
 def variance_interval(estimate: Estimate, level: float) -> FloatArray:
-    """Interval for the variance: (n, 2). Its lower end may be negative where noise is removed."""
+    """Interval for the variance: (n, 2). Its lower end may be negative if noise is removed."""
     return variance.variance_interval(estimate.moments, level)
 
 
@@ -46,7 +46,7 @@ def lasting_half_widths(estimate: Estimate, level: float) -> FloatArray:
 
 
 def endless_half_widths(estimate: Estimate, level: float) -> FloatArray:
-    """Half widths that any number of games would leave: (n,)."""
+    """Half widths that would remain after any number of games: (n,)."""
     causes = estimate.errors.lasting
     return _in_quadrature(estimate, [(one.variance, one.most_freedom) for one in causes], level)
 
@@ -66,11 +66,12 @@ def _in_quadrature(
 def _games_half_widths(
     estimate: Estimate, half: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Half widths below and above the mean from the games, given Student's."""
+    """Half widths below and above the mean due to the games, given Student's half width."""
     mean, shape = estimate.expectation, estimate.shape
-    # The first term of Cornish and Fisher's expansion for Student's ratio is skewness * half
-    # / (3 sqrt(n)), relative to `half` in standard errors. Samples show too little skewness, so
-    # it is taken 1.5 times, and never shortens the other side.
+    # The first term of Cornish and Fisher's expansion of Student's ratio lengthens one side by the
+    # factor 1 + skewness * q / (3 sqrt(n)), with q the half width in standard errors; below,
+    # `errors` is q / sqrt(n). Samples show too little skewness, so the term is multiplied by 1.5.
+    # The other side is not shortened.
     errors = half / np.where(shape.deviation > 0, shape.deviation, 1.0)
     longer = shape.skewness * errors / 2
     down, up = half * (1 + np.maximum(-longer, 0)), half * (1 + np.maximum(longer, 0))

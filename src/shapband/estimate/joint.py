@@ -28,7 +28,7 @@ _ROUNDING = 16 * np.finfo(np.float64).eps  # bound on the relative error of a me
 
 
 class Statistic(NamedTuple):
-    """A number made from estimates, its standard error and the degrees of freedom of that."""
+    """A number computed from estimates, its standard error and the error's degrees of freedom."""
 
     estimate: FloatArray
     standard_error: FloatArray
@@ -72,10 +72,10 @@ def two_sided_p(found: Statistic, scale: FloatArray) -> FloatArray:
 
 
 def simultaneous_interval(estimate: Estimate, level: float) -> FloatArray:
-    """Intervals that hold all expectations together at this level: (n, 2).
+    """Intervals that contain all expectations together, at this level: (n, 2).
 
-    The critical value is simulated from the covariance of the errors, or Sidak's where
-    covariances are not kept.
+    The critical value is simulated from the covariance of the errors. Where covariances are not
+    kept, it is Sidak's.
     """
     check_level(level)
     covariance, freedom = estimate.errors.covariance, _smallest_freedom(estimate)
@@ -101,7 +101,7 @@ def ranks(mean: FloatArray) -> IntArray:
 
 
 def rank_intervals(estimate: Estimate, level: float) -> IntArray:
-    """Intervals that hold all ranks together at this level: (n, 2).
+    """Intervals that contain all ranks together, at this level: (n, 2).
 
     The intervals of all pairwise differences hold together. A provider's rank is at least 1 plus
     the number of providers that are surely above it, and at most n minus the number of those
@@ -161,7 +161,7 @@ def total_half_width(estimate: Estimate, level: float) -> float:
     """Half width of the interval of the total of all expectations; a total within it may be zero.
 
     Where covariances are not kept, the sum of all standard errors bounds the error of the total
-    for any correlation. The errors of one game are not known: then the rounding remains.
+    for any correlation. After a single game, errors are not known and only rounding is counted.
     """
     rounding = float(_ROUNDING * np.abs(estimate.expectation).sum())
     if np.isnan(estimate.raw_variance).any():
@@ -185,7 +185,7 @@ def _fieller(mean: FloatArray, total: float, covariance: FloatArray, quantile: f
 
 
 def known_covariance(estimate: Estimate, question: str) -> FloatArray:
-    """Covariance of the errors, or an error if it is not known."""
+    """Covariance of the expectations' errors; raises `InvalidInput` if it is not known."""
     covariance = estimate.errors.covariance
     if covariance is None:
         raise InvalidInput(

@@ -116,8 +116,8 @@ class Moments:
     def covariance(self) -> FloatArray | None:
         """(n, n) sample covariance across games, or None with more than 500 providers.
 
-        Solver noise is removed from the diagonal alone: what one permutation gives to one
-        provider it takes from others, so the covariances keep a part of the noise.
+        Solver noise is removed from the diagonal only, and the covariances keep their part of it:
+        what one permutation adds to a provider's value it takes from others.
         """
         if self.products is None:
             return None
@@ -154,7 +154,7 @@ class Moments:
 def moments_of_games(
     values: FloatArray, noise: FloatArray, per_shuffle: int | None = None
 ) -> Moments:
-    """Moments of games, added in the blocks that an estimator adds them in."""
+    """Moments of games, added in the same blocks as by an `Estimator`."""
     size = FOLD if per_shuffle is None else per_shuffle
     moments = Moments.empty(values.shape[1], per_shuffle)
     for start in range(0, len(values), size):
@@ -164,7 +164,7 @@ def moments_of_games(
 
 
 def block_moments(x: FloatArray, w: FloatArray, like: Moments) -> Moments:
-    """Moments of a few games (n_games, n), with the group and the covariances of others."""
+    """Moments of a few games (n_games, n), in a form that can be merged with `like`."""
     mean, noise = x.mean(axis=0), w.mean(axis=0)
     dx, dw = x - mean, w - noise
     square = dx * dx

@@ -33,7 +33,7 @@ def participation_parts(moments: Moments, squared_error: FloatArray) -> dict[str
                 square = square + pools.variance / rate**2
                 of_data = of_data + pools.hidden / rate
             error, variance = np.sqrt(square), of_data / rate
-        # A provider that was never present shows nothing of its data; its variance is 0 so far.
+        # Nothing is known of a provider's data before it is present; its variance is 0 until then.
         of_data = np.where(rate > 0, of_data, 0.0)
     return {
         "rate": rate,

@@ -1,7 +1,7 @@
-"""Games that choose their records from pools: what they vary by, and what the pools add to errors.
+"""Games that draw their records from pools: their variance, and what the pools add to the errors.
 
-The games are folded into the influence of the pools' records (`influence`); `pools` turns it into
-errors, as a share of what the games vary by.
+The games are folded into the influence of the pools' records (`influence`). An influence is a share
+of the variance across games, and `pools` turns these shares into errors.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from shapband.sampling.design import Design
 
 
 class PoolFold:
-    """The influence of the pools on games, about the mean of the first block of games.
+    """Folds games into the influence of the pools.
 
-    Games are added in whole shuffles, if there are any.
+    Values are taken relative to the mean of the first block of games. If games share shuffles, they
+    are added in whole shuffles.
     """
 
     def __init__(self, design: Design) -> None:
@@ -31,7 +32,7 @@ class PoolFold:
         self._influence = InfluenceFold(design)
 
     def add(self, values: FloatArray) -> None:
-        """Add the next games. Many are added at once, because a call for every pool is slow."""
+        """Add the next games. They are collected first, because each addition calls every pool."""
         self._waiting = np.concatenate([self._waiting, values])
         if len(self._waiting) >= FOLD:
             self._centre = self._centre or self._first_centre(FOLD)
@@ -50,7 +51,7 @@ class PoolFold:
             return _of_all_games(found, moments)
         if influence.pairs > 0:
             return pool_errors(spread_of(moments), influence.influence(), self._design)
-        # The error of a single shuffle includes the error of the pools.
+        # With shuffles no bound is needed: the error of a single shuffle includes the pools' error.
         return None if moments.group else bound_errors(spread_of(moments), self._design)
 
     def _add_waiting(self, centre: tuple[FloatArray, FloatArray]) -> None:
@@ -65,19 +66,19 @@ class PoolFold:
     def _add(self, influence: InfluenceFold, centre: tuple[FloatArray, FloatArray]) -> None:
         mean, scale = centre
         scaled = (self._waiting[: self._whole] - mean) / scale
-        # Values of absence are 0 about the centre, so that presence itself is no noise.
+        # The value of an absent provider is set to the centre, so that presence adds no noise.
         games = range(influence.n_games, influence.n_games + len(scaled))
         influence.add(np.where(self._design.present(games), scaled, 0.0))
 
     def _first_centre(self, n_games: int) -> tuple[FloatArray, FloatArray]:
-        """A centre and a scale near which the values of present providers lie."""
+        """Centre and scale (n,) of the values of present providers, from the first games."""
         values = self._waiting[:n_games]
         present = self._design.present(range(n_games))
         return _centre(values) if present.all() else _centre_of_present(values, present)
 
 
 def spread_of(moments: Moments) -> Spread:
-    """What games from pools vary by."""
+    """The variances of games from pools, from their moments."""
     correlation, n_games = _mean_squared_correlation(moments), moments.n_games
     if moments.group is None:
         raw = moments.raw_variance
@@ -91,10 +92,10 @@ def spread_of(moments: Moments) -> Spread:
 
 
 def _shuffle_variance(moments: Moments, shuffles: int) -> FloatArray:
-    """Variance of the mean of one shuffle, if the pools are given; shrunk over the providers.
+    """Variance of the mean of one shuffle given the pools, shrunk towards the providers' mean.
 
-    It is found as a share of the variance that the mean would have if the shuffle had other
-    records as well.
+    It is estimated as a share of the variance that this mean would have if every shuffle had new
+    pools.
     """
     whole = moments.raw_variance / (moments.n_games / moments.n_groups)
     if not (whole > 0).any():
@@ -109,7 +110,7 @@ def _shuffle_variance(moments: Moments, shuffles: int) -> FloatArray:
 
 
 def _mean_squared_correlation(moments: Moments) -> float:
-    """Mean over pairs of providers; 0 if covariances are not kept."""
+    """Mean squared correlation over pairs of providers; 0 if covariances are not kept."""
     correlation, n = moments.correlation, len(moments.mean)
     if correlation is None or n < 2:
         return 0.0
@@ -123,10 +124,10 @@ def _somebody_is_absent(moments: Moments) -> bool:
 
 
 def _spread_if_present(moments: Moments) -> Spread:
-    """What games from pools vary by while a provider is present, in the scale of all games.
+    """Variances over the games in which a provider is present, in the scale of all games.
 
-    A pool moves an expectation only through the games in which its provider takes part, which
-    are a fraction q of all: by q times what it moves their mean.
+    A pool moves an expectation only through the games in which its provider takes part. These are a
+    fraction q of all games, so the expectation moves by q times as much as their mean.
     """
     presence, plain = moments.presence, spread_of(moments)
     assert presence is not None  # noqa: S101  for the type checker
@@ -140,10 +141,10 @@ def _spread_if_present(moments: Moments) -> Spread:
 
 
 def _of_all_games(found: PoolErrors, moments: Moments) -> PoolErrors:
-    """Convert errors of the variance in presence to errors of the variance over all games.
+    """Convert errors of the variance if present to errors of the variance over all games.
 
     The variance over all games is q V + q (1 - q) μ², with V and μ the variance and the expectation
-    in presence. A pool moves V and μ. Both errors are added, as if perfectly correlated.
+    if present. A pool moves V and μ. Both errors are added, as if perfectly correlated.
     """
     presence = moments.presence
     assert presence is not None  # noqa: S101  for the type checker
@@ -160,13 +161,13 @@ def _of_all_games(found: PoolErrors, moments: Moments) -> PoolErrors:
 
 
 def _centre(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A centre and a scale near which the values lie."""
+    """Centre and scale (n,) of the values."""
     scale = values.std(axis=0)
     return values.mean(axis=0), np.where(scale > 0, scale, 1.0)
 
 
 def _centre_of_present(values: FloatArray, present: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """The same from values of present providers only; 0 and 1 for one that was never present."""
+    """Centre and scale (n,) of the values of present providers; 0 and 1 without such values."""
     count = np.maximum(present.sum(axis=0), 1)
     mean = np.where(present, values, 0.0).sum(axis=0) / count
     square = np.where(present, (values - mean) ** 2, 0.0).sum(axis=0) / count

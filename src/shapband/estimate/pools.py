@@ -2,10 +2,11 @@
 
 The variance of a mean over the choice of the pools is a share of the variance across games, times
 the fraction of the pool that a game uses. The shares found by `influence` are unbiased but noisy,
-so they are combined over providers, in two steps. First the level that all providers have in
-common: a posterior over the share of a provider's own pool and the share of all other pools, on a
-grid of what is possible (neither is negative, and together they cannot exceed a bound). Then the
-deviations of single providers from the level, shrunk by their noise.
+so they are combined over providers, in two steps. The first step estimates the level that all
+providers have in common, by a posterior over the share of a provider's own pool and the share of
+all other pools. The posterior lives on a grid of possible shares: neither is negative, and their
+sum cannot exceed a bound. The second step adds the deviations of single providers from the level,
+shrunk according to their noise.
 
 The prior, the limits and the degrees of freedom were chosen on simulated and real games and
 confirmed on others; docs/coverage.md has the measured levels.
@@ -24,7 +25,7 @@ from shapband.sampling.design import Design
 
 FREEDOM = 25.0  # bounds the degrees of freedom, because the share of the pools is itself uncertain
 _LEAST_SHARE = 0.02  # a pool is assumed to cause at least this share, because 0 is never certain
-_NOISE_SHARE = 0.05  # smaller shares count as this in the formula for the noise of a share
+_NOISE_SHARE = 0.05  # in the formula for the noise of a share, smaller shares are raised to this
 _CORRELATION_FLOOR, _CORRELATION_SPREAD = 0.02, 0.5
 
 
@@ -49,14 +50,14 @@ class PoolErrors:
 
 
 class Spread(NamedTuple):
-    """What games from pools vary by, from their moments.
+    """Variances of games from pools, from the moments of the games.
 
     Attributes
     ----------
     n_games : games played
     variance : (n,) raw variance across games, about one mean
     noise : (n,) part of it that is solver noise
-    of_mean : (n,) variance of the mean of these games, if the pools are given
+    of_mean : (n,) variance of the mean of these games, given the pools
     freedom : degrees of freedom of `of_mean`
     correlation : mean squared correlation of the values of two providers
     """
@@ -86,7 +87,7 @@ def pool_errors(spread: Spread, influence: Influence, design: Design) -> PoolErr
     found_square = influence.square.mean() + np.sqrt(sizes.noise.mean() / n)
     square_share = np.clip(found_square / level.own, 0.0, sizes.top)
     pools, unseen = np.asarray(design.pool_sizes), np.asarray(design.unseen)
-    # At least as much as the variance of m normal records would differ.
+    # It is at least the relative variance that the sample variance of m normal records has, 2 / m.
     square = np.maximum(square_share * reach * influence.square_variance.mean(), 2 * unseen / pools)
     freedom = np.where(unseen > 0, np.maximum(pools - 1.0, 1.0), FREEDOM)
     return PoolErrors(
@@ -111,9 +112,10 @@ def bound_errors(spread: Spread, design: Design) -> PoolErrors:
 def _without_noise(
     spread: Spread, influence: Influence, sizes: _Sizes
 ) -> tuple[Influence, FloatArray, _Sizes]:
-    """Take shares of the variance without solver noise, which no pool can cause.
+    """Convert shares of the raw variance to shares of the variance without solver noise.
 
-    At least a fifth of the raw variance is taken: the rest of a smaller one is too uncertain.
+    No pool can cause solver noise. At least a fifth of the raw variance is taken as the variance
+    without noise, because the difference is too uncertain where it is smaller.
     """
     raw = spread.variance
     base = np.maximum(raw - np.nan_to_num(spread.noise), raw / 5)
@@ -130,10 +132,10 @@ def _without_noise(
 
 
 def _reach(influence: Influence, level: _Level, sizes: _Sizes, n_games: float) -> FloatArray:
-    """What a share of 1 adds, as a fraction of the variance: a mean over the pools that cause it.
+    """What a share of 1 adds, as a fraction of the variance, for every provider: (n,).
 
-    It matters only where pools differ in the fraction of them that a game uses, or of the stock
-    that they are.
+    It is a mean over the pools, weighted by what each causes. The weights matter only if the pools
+    differ in the fraction that a game uses of them, or in the fraction that they are of the stock.
     """
     n, reach = len(sizes.reach), sizes.reach
     if np.ptp(reach) == 0 or n == 1:
@@ -161,7 +163,7 @@ def _pair_noise(pairs: FloatArray, sizes: _Sizes, n_games: float) -> FloatArray:
 
 
 def _shares(influence: Influence, level: _Level, sizes: _Sizes, n_games: float) -> FloatArray:
-    """Shares of single providers: the level, and how far they are seen to deviate from it."""
+    """Shares of single providers: the level, plus their shrunk deviations from it: (n,)."""
     found = influence.own + influence.rest
     n = len(found)
     deviation = found - found.mean()
@@ -177,13 +179,13 @@ def _shares(influence: Influence, level: _Level, sizes: _Sizes, n_games: float) 
 
 
 class _Sizes(NamedTuple):
-    """What follows from the sizes of draws and pools alone.
+    """Numbers that follow from the sizes of draws and pools alone.
 
     Attributes
     ----------
     reach : (n,) what a share of 1 would add, as a fraction of the variance across games
-    noise : (n,) variance of the share of one pool, if there were no influence
-    top : the largest share that is possible
+    noise : (n,) variance that the estimated share of a pool has if its true share is 0
+    top : largest possible share
     """
 
     reach: FloatArray
@@ -210,12 +212,14 @@ class _Level(NamedTuple):
     own: float
 
 
-# A grid over the total share, as a fraction of the largest, and the own pool's part of it.
+# A grid over the total share, as a fraction of the largest possible, and over the part of the total
+# that is due to the provider's own pool.
 _TOTAL = ((np.arange(64) + 0.5) / 64)[:, None]
 _PART = (np.arange(16) + 0.5) / 16
 _OWN, _REST = (_TOTAL * _PART).ravel(), (_TOTAL * (1 - _PART)).ravel()
-# Values are either nearly sums over records, and then the share is 1, or anything below; most of
-# it is due to the own pool. As densities: 0.4 Beta(0.4, 1) + 0.6 Beta(61, 1), and Beta(7, 1).
+# Prior of the total share: 0.6 Beta(61, 1) for values that are nearly sums over records, whose
+# share is near 1, plus 0.4 Beta(0.4, 1) for all others. Prior of the own pool's part: Beta(7, 1),
+# because most of the share is due to the own pool.
 _PRIOR = np.log((0.16 * _TOTAL**-0.6 + 36.6 * _TOTAL**60) * _PART**6).ravel()
 
 
@@ -247,10 +251,11 @@ def _fit(
 
 
 def _fit_correlation(correlation: float, n: int, n_games: float) -> FloatArray:
-    """Log likelihood of the correlation of values, which shows pools that move two values.
+    """Log likelihood of the correlation of the values, for every share of the grid.
 
-    A mean squared correlation beyond 4 · own · rest / (n - 1) cannot come from so few shared
-    pools. It says nothing where it is lower.
+    Values are correlated if a pool moves two of them. Shares `own` and `rest` can explain a mean
+    squared correlation of at most 4 · own · rest / (n - 1), so a larger one makes these shares
+    unlikely. A smaller one says nothing.
     """
     seen = max(correlation - 1 / (n_games - 1), 0.0) + _CORRELATION_FLOOR
     ratio = np.log(seen) - np.log(4 * _OWN * _REST / (n - 1) + _CORRELATION_FLOOR)

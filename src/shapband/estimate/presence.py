@@ -1,4 +1,4 @@
-"""Moments of the games in which a provider takes part, and the errors of games that depend.
+"""Moments of the games in which a provider takes part, and errors if games depend on each other.
 
 Let B be 1 if a provider is present in a game and 0 if not, x its value, which is 0 if it is absent,
 p its probability of being present, and μ its expectation if present. Then x = B μ + z with
@@ -9,18 +9,18 @@ z = B (x - μ), whose expectation is 0 whether or not the provider is present. S
 where the first part is due to the provider's own participation; the second is due to the data and
 to who else takes part.
 
-The games of a chain of presence depend on each other. The chains are known and independent, so the
-autocorrelation of B is ρ^k at a distance of k games, with ρ its persistence, and it is uncorrelated
-with z. Hence the variance of the mean of G games is
+If presence is a Markov chain, games depend on each other. The chains of the providers are known and
+independent. So the autocorrelation of B is ρ^k at a distance of k games, with ρ the provider's
+persistence, and B is uncorrelated with z. Hence the variance of the mean of G games is
 
     μ² Var(B̄) + (Var(z) + 2 γ / (1 - ρ')) / G,
 
-with γ the covariance of z in two consecutive games and ρ' the largest persistence of all others.
-The last term is exact if the others are equally persistent and act on x one by one, and too large
-otherwise, because the covariances at longer distances then decay faster (`dependence` has the rule
-for negative persistence).
+with γ the covariance of z in two consecutive games and ρ' the largest persistence of the other
+providers. The last term is exact if the others are equally persistent and their effects on x add
+up. Otherwise it is too large, because the covariances at longer distances decay faster.
+(`dependence` has the rule for negative persistence.)
 
-If the presence was recorded, B is not random: Var(B̄) = 0, and games are independent.
+If presence was recorded (`Trace`), B is not random: Var(B̄) = 0, and games are independent.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class PresenceMoments:
 
 @dataclass(frozen=True, eq=False)
 class Overall:
-    """What `PresenceFold.moments` needs of the moments of all games.
+    """The moments of all games that `PresenceFold.moments` needs.
 
     Attributes
     ----------
@@ -108,10 +108,10 @@ class Overall:
 
 
 class PresenceFold:
-    """Adds games to sums over those in which each provider was present.
+    """Sums, for each provider, over the games in which it was present.
 
-    Values enter about a centre of their provider: the mean of its values in the first block of
-    games in which it was present.
+    Values are taken relative to a centre of their provider: the mean of its values in the first
+    block of games in which it was present.
     """
 
     def __init__(self, design: Design, participation: Participation) -> None:
@@ -124,7 +124,7 @@ class PresenceFold:
         self._fixed = sometimes and participation.recorded
         self._centre = np.full(len(names), np.nan)
         self._sums = _Sums(len(names), pairs=self._follows or self._fixed)
-        self._last: tuple[FloatArray, FloatArray] | None = None  # of the last game
+        self._last: tuple[FloatArray, FloatArray] | None = None  # presence and values, last game
         self._n_games = 0
 
     def add(self, values: FloatArray, noise: FloatArray) -> None:
@@ -191,7 +191,7 @@ class PresenceFold:
     def _of_recorded(
         self, found: PresenceMoments, shift: FloatArray, overall: Overall
     ) -> PresenceMoments:
-        """Add the errors of games whose presence is not random."""
+        """Add the errors of the moments, if presence was recorded and so is not random."""
         rate = found.count / self._n_games
         pairs = self._sums.pairs
         own = rate * found.raw_variance / self._n_games
@@ -205,7 +205,7 @@ class PresenceFold:
     def _followed(
         self, found: PresenceMoments, shift: FloatArray, overall: Overall
     ) -> PresenceMoments:
-        """Add the errors of games that depend on the ones before."""
+        """Add the errors of the moments, if games depend on the games before them."""
         games, p, sums = self._n_games, self._rates, self._sums
         rate, single = found.count / games, p * (1 - p)
         of_rate = variance_of_rate(p, self._persistence, games)
@@ -230,10 +230,10 @@ class PresenceFold:
         )
 
     def _lagged_correlation(self, overall: Overall) -> FloatArray | None:
-        """Correlation of the means of providers, from values of the same and of consecutive games.
+        """Correlation of the providers' means, from products in the same and in consecutive games.
 
-        As for one provider, what two consecutive games have in common is continued with the
-        larger persistence of the two providers.
+        As for one provider, covariances at longer distances are extrapolated from the covariance of
+        consecutive games, here with the larger persistence of the two providers.
         """
         if self._sums.pairs is None or overall.products is None:
             return None
@@ -253,8 +253,8 @@ def _own_square(found: PresenceMoments, single: FloatArray, overall: Overall) ->
 class _Pairs:
     """Sums of products of two providers' numbers: (n, n) each.
 
-    x is the value about its centre, b is 1, and both are 0 in absence; `lag` holds products of a
-    value with one of the next game.
+    x is the value minus its centre and b is 1 if the provider is present; both are 0 if it is
+    absent. `lag` holds products of a value with a value in the next game.
     """
 
     def __init__(self, n: int) -> None:
@@ -269,7 +269,7 @@ class _Pairs:
 class _Sums:
     """Sums over games for every provider: (n,) each, with x and b as in `_Pairs`.
 
-    count, first, second, noise : sums of b, x, x² and of the solver's noise in presence
+    count, first, second, noise : sums of b, x, x² and of the solver's noise if present
     lag_x, lag_bx, lag_b : sums of products of consecutive games
     """
 

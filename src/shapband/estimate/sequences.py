@@ -1,8 +1,9 @@
-"""Half widths that stay valid when a stopping rule looks at them again and again.
+"""Half widths that stay valid when a stopping rule checks them again and again.
 
-A fixed 95 % interval holds at one number of games that was chosen beforehand. A rule that looks
-after every 32 games and stops when it likes the result needs a confidence sequence: intervals
-that hold at all numbers of games together. The one here is the asymptotic sequence of the normal
+A fixed 95 % interval holds at one number of games that was chosen beforehand. A rule that checks
+after every 32 games, and stops as soon as the result is good enough, needs a confidence sequence:
+intervals that hold at all numbers of games together. The one here is the asymptotic sequence of the
+normal
 mixture (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Annals of Statistics 52, 2613-2640;
 Howard, Ramdas, McAuliffe and Sekhon 2021, Annals of Statistics 49, 1055-1080). Its normal
 quantile is replaced by Student's quantile of the same tail, because the first looks have few
@@ -10,8 +11,8 @@ games. It needs no horizon: from 320 to 10,000 games it is 1.55 to 1.7 times as 
 95 % interval. A Pocock boundary for at most 2,000 (10,000) games is 1.43 (1.52) times as wide, but
 misses lognormal values with a scale of 0.8 in 10 % of runs, this sequence in 4 % (6 %).
 
-An error that does not shrink with games, such as the error of the pools, does not become larger by
-looking often. It has a fixed quantile, and is added in quadrature.
+An error that does not shrink with games, such as the error due to the pools, is the same at every
+check. So it keeps its fixed quantile, and is added in quadrature.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ _TIGHTEST = 500  # number of games at which the sequence is narrowest relative t
 
 
 def mixture_boundary(n_games: int, alpha: float, tightest: int = _TIGHTEST) -> float:
-    """Return the number of standard errors that a mean of normal values seldom exceeds.
+    """Return the boundary of a confidence sequence for the mean of t normal values.
 
-    The mean of t values is further than this from the truth at any t at all with a probability
-    of at most `alpha`.
+    It is in standard errors of the mean. With a probability of at least 1 - `alpha`, the mean is
+    within the boundary at all t together.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ def mixture_boundary(n_games: int, alpha: float, tightest: int = _TIGHTEST) -> f
 
 
 def sequence_quantile(estimate: Estimate, level: float) -> float:
-    """Return how many standard errors a half width has that may be looked at after every game.
+    """Return the half width, in standard errors, of intervals that may be checked at every game.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """The shape of a provider's values: constant, two-valued, or skewed.
 
 Student's interval for the expectation assumes values that are not too far from normal. The sums
-of `Moments` show when they are: a constant has no spread, a distribution on two points is the only
-one whose kurtosis is 1 plus its squared skewness, and the skewness says on which side the interval
-ends too soon.
+of `Moments` show when they are too far: a constant has no spread; a distribution on two points is
+the only one whose kurtosis is 1 plus its squared skewness; and the sign of the skewness tells on
+which side the interval is too short.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from shapband.estimate.moments import Moments
 
 _ULPS = 8  # assumed rounding of an expectation, in units in the last place of the sum of values
 _SAME = 1e-8  # values are two-valued if their kurtosis is 1 + skewness² to this relative error
-_RARE = 0.1  # constant values must exclude an event of this probability
-_VERY_SKEWED = 0.5  # values are too skewed if skewness / √games is above this and the skewness
-_SKEWED = 1.75  # is above this, which few normal values reach by chance
+_RARE = 0.1  # equal values count as constant if they exclude an event of this probability
+# Values are too skewed if skewness / √games is above the first limit and the skewness above the
+# second, which few samples of normal values reach by chance.
+_VERY_SKEWED = 0.5
+_SKEWED = 1.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,7 @@ class TwoValues:
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """What the sums over games show of the distribution of every provider's values.
+    """The distribution of every provider's values, as far as the sums over games show it.
 
     Attributes
     ----------
@@ -91,9 +93,9 @@ class Shape:
     def maybe_constant(self, level: float) -> BoolArray:
         """Whether a value never changed, in too few games to call it constant: (n,).
 
-        That no value of any provider changed says no more: accuracies often stay the same in a few
-        games. A provider that was never present may be worth anything. Games that are equal by
-        design cannot change.
+        It makes no difference if no value of any provider changed: accuracies often stay the same
+        in a few games. The value of a provider that was never present is not known at all. Games
+        that are equal by design cannot change, so their values are constant.
         """
         few = self.n_games < games_to_be_constant(level) or self.never_present.any()
         return np.asarray(self.never_changed & (few and not self.certain))
@@ -125,7 +127,8 @@ def never_changed(moments: Moments) -> BoolArray:
 def games_to_be_constant(level: float) -> int:
     """Return how many equal values exclude an event of 10 %.
 
-    Half of the probability of an error is kept for the games in which the event is seen.
+    They exclude it at half the error probability of the interval. The other half is left for games
+    in which the event is seen.
 
     Examples
     --------
@@ -161,7 +164,7 @@ def two_values(moments: Moments) -> TwoValues:
     found = np.abs(kurtosis - skew**2 - 1) <= _SAME * kurtosis
     found &= ~never_changed(moments) & (moments.m2 > 0) & (n > 2) & (moments.group is None)
     if moments.presence is not None and moments.presence.of_mean is not None:
-        found &= False  # their interval holds for independent games with a random presence only
+        found &= False  # the interval holds only for independent games with random presence
     spread = np.sqrt(moments.m2 / n / np.maximum(share * (1 - share), 1 / n**2))
     return TwoValues(found, moments.mean - share * spread, spread, count)
 

@@ -1,4 +1,4 @@
-"""Simulated errors of all expectations together, and critical values made from them.
+"""Simulated errors of all expectations together, and critical values computed from them.
 
 The random numbers have a fixed address, so the same moments always give the same answer.
 """
@@ -14,9 +14,9 @@ _DRAWS = 20_000  # with this many draws the level of an interval is off by about
 _LEAST_DRAWS = 2_000  # draws for many comparisons, where `_WORK` would allow fewer
 _DRAWS_OF_SPREAD = 4_000  # with this many draws a standard deviation is off by about 1 %
 _WORK = 20_000_000  # at most this many numbers are drawn for one critical value: about a second
-_DEGENERATE = 1e-10  # a variance of a difference below this share of its terms' is only rounding
+_DEGENERATE = 1e-10  # if Var(a - b) is below this share of Var(a) + Var(b), it is only rounding
 _MOST_FREEDOM = 1e9  # stands for infinite degrees of freedom, which quantiles cannot use
-_RARE = 1e-3  # share of variance estimates so small that any comparison may be the largest
+_RARE = 1e-3  # share of variance estimates that are so small that they get a separate treatment
 
 
 def student_errors(covariance: FloatArray, freedom: float) -> FloatArray:
@@ -113,17 +113,17 @@ def _largest_of_many(
 ) -> FloatArray:
     """Largest Student statistic of all differences of each draw, if above the quantile: (draws,).
 
-    Few of the differences decide, and only these get an estimate of their variance, since
-    random numbers take most of the time. The maxima so far have a quantile that the final one
-    cannot be below, so smaller statistics need not be known. A statistic above it comes from a
-    large difference or, rarely, from a small estimate, which may belong to any difference. Both
-    have the probabilities that they have if every difference gets an estimate.
+    Drawing random variance estimates takes most of the time, so only differences that may be the
+    largest get one. The quantile of the maxima found so far is a lower bound of the final quantile,
+    and statistics below it need not be known. A statistic above it comes from a large difference
+    or, rarely, from a small variance estimate, which may belong to any difference. Both cases are
+    drawn with the same probabilities as if every difference got an estimate.
     """
     from scipy.special import gammaincinv
 
     half = freedom / 2
     small = gammaincinv(half, -np.expm1(-_RARE)) / half
-    # Of squares; not 0, because some scales are infinite.
+    # Both are squares. `least` is not 0, because some scales are infinite.
     largest, least = np.zeros(len(errors)), float(np.finfo(np.float64).tiny)
     by_provider = np.ascontiguousarray(errors.T)
     room = np.empty_like(by_provider)
@@ -156,8 +156,8 @@ def _between_bounds(largest: FloatArray, freedom: float, level: float, compariso
 def _normal(covariance: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
     """Draw normal errors; the covariance may be singular: (count, n).
 
-    The matrix of the correlations is decomposed, so that small errors are not lost beside large
-    ones.
+    The correlation matrix is decomposed instead of the covariance matrix, so that rounding in the
+    large errors does not swamp the small ones.
     """
     scale = np.sqrt(np.diag(covariance))
     safe = np.where(scale > 0, scale, 1.0)

@@ -19,7 +19,7 @@ from shapband.estimate.estimate import Estimate
 from shapband.estimate.intervals import lasting_half_widths
 from shapband.estimate.sequences import difference_half_widths, sequence_half_widths
 
-_JUDGED_FROM = 200  # lasting errors are known well enough after this many games
+_JUDGED_FROM = 200  # games after which lasting errors are known well enough to give up a rule
 _LASTING_SHARE = 0.9  # lasting errors may use this share of the half width, games need the rest
 
 
@@ -41,7 +41,7 @@ class StoppingRule(ABC):
         """Whether to stop after these games and this time."""
 
     def out_of_reach(self, estimate: Estimate) -> float | None:  # noqa: ARG002
-        """Whether no number of games can meet this rule, because of errors that games do not lower.
+        """Whether no number of games can meet this rule, because of errors that do not shrink.
 
         Returns
         -------
@@ -52,7 +52,7 @@ class StoppingRule(ABC):
 
     @property
     def time_limit(self) -> float:
-        """Seconds after which the rule is met whatever the games are; infinite without a limit."""
+        """Seconds after which the rule is met for any games; infinite without a limit."""
         return float("inf")
 
     def __and__(self, other: StoppingRule) -> StoppingRule:
@@ -126,20 +126,20 @@ class StableRanking(StoppingRule):
     """Stop when every two neighbours in the ranking are known to differ.
 
     A pair is decided when the interval of the difference of its expectations excludes zero.
-    The interval uses the covariance of the two values across games, and may be looked at after
-    every game. With more than 500 providers there are no covariances, and the intervals of the
-    two expectations must not overlap.
+    The interval uses the covariance of the two values across games, and may be checked after every
+    game. With more than 500 providers there are no covariances, and the intervals of the two
+    expectations must not overlap.
 
-    The whole ranking is wrong with a probability of at most 1 - `level` where two providers
-    tie: it needs all pairs of neighbours to be decided, and then every other pair is decided
-    as well, because the error of a difference is at most the sum of the errors along the
-    ranking. So the rule is met only if the two that tie are decided, whoever their neighbours
-    are, and no correction for the number of pairs is needed.
+    If two providers tie, the rule is met in error with a probability of at most 1 - `level`, with
+    no correction for the number of pairs. The rule needs all neighbours in the ranking to be
+    decided. Then every other pair is decided as well, because the error of a difference is at most
+    the sum of the errors along the ranking. So the rule can only be met if the interval of the two
+    that tie excludes zero, whoever their neighbours are.
 
     Parameters
     ----------
     tolerance : providers closer than this may stay undecided
-    level : confidence level, for all looks together
+    level : confidence level, for all checks together
 
     Examples
     --------
@@ -226,7 +226,7 @@ class _Either(StoppingRule):
         return self.one.met(estimate, seconds) or self.other.met(estimate, seconds)
 
     def out_of_reach(self, estimate: Estimate) -> float | None:
-        # A time limit beside a rule does not keep a run alive that can no longer meet the rule.
+        # A time limit is ignored here: a run that can no longer meet its other rule may stop.
         rules = [one for one in (self.one, self.other) if not isinstance(one, Seconds)]
         factors = [rule.out_of_reach(estimate) for rule in rules]
         known = [factor for factor in factors if factor is not None]

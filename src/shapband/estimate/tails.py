@@ -12,7 +12,7 @@ import numpy as np
 
 from shapband._typing import FloatArray
 
-_LEAST_TAIL = 50  # with this many games in the tail, the interval of its mean holds at 93 to 96 %
+_LEAST_TAIL = 50  # with this many games in the tail, 95 % intervals of its mean hold in 93 to 96 %
 
 
 class Bounded(NamedTuple):
@@ -82,9 +82,8 @@ def shortfall(x: FloatArray, tail: float, level: float) -> Bounded:
 def correlation(x: FloatArray, level: float) -> Bounded:
     """Correlations of the providers' values: (n, n) each, NaN for constant values.
 
-    The error is the larger one of two: the error by the influence function, which is too small
-    with few games, and the error of Fisher's z for normal values, which is too small with heavy
-    tails.
+    The error is the larger of two: the error from the influence function, which is too small with
+    few games, and the error of Fisher's z for normal values, which is too small with heavy tails.
     """
     from scipy.special import stdtrit
 

@@ -1,9 +1,9 @@
 """The variance of every value: its standard error and its confidence interval.
 
 Independent games get Bonett's interval (2006, Computational Statistics & Data Analysis 50,
-775-782), which uses the kurtosis of the values; the chi-square interval assumes normal values and
-covers too rarely here, except with degrees of freedom that follow from the kurtosis, as games from
-pools have.
+775-782), which uses the kurtosis of the values. The chi-square interval assumes normal values and
+would cover too rarely. Games from pools get a chi-square interval whose degrees of freedom follow
+from the kurtosis.
 Where solver noise is removed, the intervals of the raw variance and of the noise are combined by
 the method of variance estimates recovery (Zou and Donner 2008, Statistics in Medicine 27,
 1693-1702). If values are averages over who is present, the mean variance over who is present is
@@ -55,7 +55,7 @@ def _slow(moments: Moments) -> FloatArray | float:
 
 
 def variance_interval(moments: Moments, level: float) -> FloatArray:
-    """Interval for the variance: (n, 2). Its lower end may be negative where noise is removed."""
+    """Interval for the variance: (n, 2). Its lower end may be negative if noise is removed."""
     if moments.certain and moments.n_games == 1:
         return np.zeros((len(moments.mean), 2))
     if moments.averaged is not None:
@@ -95,7 +95,7 @@ def _ends(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
     ends = np.stack(two.probability(moments.n_games, level))
     at_ends = ends * (1 - ends)
     most = np.where((ends[0] < 0.5) & (ends[1] > 0.5), 0.25, at_ends.max(axis=0))
-    raw = moments.raw_variance  # it is n / (n - 1) of the variance of the two numbers
+    raw = moments.raw_variance  # n / (n - 1) times the variance of the two numbers
     low = np.where(two.found, np.minimum(two.spread**2 * at_ends.min(axis=0), raw), low)
     high = np.where(two.found, np.maximum(two.spread**2 * most, raw), high)
     same = shape.never_changed
@@ -126,7 +126,7 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
     """Chi-square interval for the variance of games from pools.
 
     Its degrees of freedom follow from the kurtosis, and from how much the variance across games
-    would differ with other pools; twice the estimate of the latter, because it is uncertain.
+    would differ with other pools. The estimate of the latter is doubled, because it is uncertain.
     """
     from scipy.special import chdtri
 
@@ -143,10 +143,10 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
 
 
 def kurtosis(moments: Moments) -> FloatArray:
-    """Kurtosis of the values: the plain one, or with groups from the corrected moments.
+    """Kurtosis of the values: the plain one, or with groups the one from corrected moments.
 
-    The plain kurtosis is too small in few games, and the interval holds its level with it: the
-    correction adds noise to the width, which costs more coverage than the bias.
+    The plain kurtosis is too small with few games, but the interval holds its level with it. A
+    correction would add noise to the width, which costs more coverage than the bias.
     """
     if moments.group is None:
         square = np.where(moments.m2 > 0, moments.m2, 1.0)
@@ -169,7 +169,7 @@ def _noise_half_width(moments: Moments, level: float) -> FloatArray:
 
 def _noise_correlation(moments: Moments) -> FloatArray:
     """Correlation over games of the squared deviation with the noise."""
-    # The product of the two could overflow.
+    # Take roots first, because the product of the two sums might overflow.
     size = np.sqrt(_square_spread(moments)) * np.sqrt(moments.noise_m2)
     return _correlation(moments.cross_21, size)
 

@@ -2,21 +2,21 @@
 
 `compiled` holds the kernels, and `load` returns one of its modules. Each of these has a readable
 twin in NumPy in `tests/reference`; both give identical rows, and the same values to 1e-10 if a game
-is well posed. `careful` holds slow fits in NumPy for coalitions whose digits the compiled kernels
-would lose. To step through a valuation in a debugger, have `load` return the twins, as
-`tests/kernels/test_readable_kernels.py` does.
+is well posed. `careful` holds slower fits in NumPy, for coalitions in which rounding would cost the
+compiled kernels too many digits. To step through a valuation in a debugger, have `load` return the
+twins, as `tests/kernels/test_readable_kernels.py` does.
 
-The other modules of `compiled` are parts of those that are loaded:
+The other modules of `compiled` are helpers of the modules that are loaded:
 
-- of `linear`: `linear_sums` of products, `linear_blocks` of coalitions that are solved at once, and
-  `linear_doubts` about rounding, which `least_norm` shares;
-- of `exact_fits` and `exact_sums`: numbers of 32 digits in `double_double`; the fit's
-  `exact_equations` and their `exact_solutions`;
-- of `neighbors` and `neighbor_sets`: `neighbor_blocks` of validation points, and
-  `nearest_neighbor` for k = 1;
-- of `discriminant`: `discriminant_sums` of a provider, and factors in `triangles`;
-- of `logistic`: `newton`, with `logistic_derivatives`;
-- of many: vectors of `lanes`, and `products` of columns.
+- for `linear`: `linear_sums` (sums of products), `linear_blocks` (coalitions that are solved
+  together) and `linear_doubts` (bounds on rounding errors, which `least_norm` uses too);
+- for `exact_fits` and `exact_sums`: `double_double` (numbers of 32 digits), `exact_equations` and
+  `exact_solutions`;
+- for `neighbors` and `neighbor_sets`: `neighbor_blocks` (blocks of validation points) and
+  `nearest_neighbor` (k = 1);
+- for `discriminant`: `discriminant_sums` (sums of a provider) and `triangles` (triangular factors);
+- for `logistic`: `newton` and `logistic_derivatives`;
+- for several of them: `lanes` (vectors of numbers) and `products` (products of columns).
 """
 
 from __future__ import annotations

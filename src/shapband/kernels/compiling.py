@@ -1,4 +1,4 @@
-"""Compiling: the line that says that it takes a while."""
+"""Import of compiled kernels, with a line on standard error if they must be compiled first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def import_compiled(name: str) -> ModuleType:
 class _Announcer(event.Listener):
     """Says once on standard error that kernels are being compiled.
 
-    numba tells this listener when it really compiles, not when it finds compiled code.
+    numba calls this listener only when it compiles, not when it loads stored machine code.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class _Announcer(event.Listener):
             sys.stderr.flush()
 
     def on_end(self, event: Any) -> None:
-        """Say nothing: what follows shows that it is done."""
+        """Say nothing: the output that follows shows that compiling has ended."""
 
 
 _announcer = _Announcer()
@@ -51,5 +51,5 @@ def _announce_once() -> None:
 
 
 def keep_silent() -> None:
-    """Announce nothing, in a process whose parent has announced it."""
+    """Announce nothing in this process, because its parent has announced the compilation."""
     _announcer._told = True

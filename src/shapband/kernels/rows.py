@@ -1,6 +1,6 @@
 """The rows of a draw, computed from random 64-bit words.
 
-The words are made contiguous, because a kernel is compiled once for each layout.
+The words are made contiguous, because numba would compile a kernel again for each other layout.
 """
 
 from __future__ import annotations

@@ -35,10 +35,10 @@ from numba.core import config
 from numba.core.caching import CacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 
 _SOURCES = Path(__file__).parent / "compiled"
-_MODULES = "shapband.kernels.compiled."  # begins the module names of all kernels
-_NAMES = "kernels-"  # begins the names of all directories that are made here
+_MODULES = "shapband.kernels.compiled."  # prefix of the module names of all kernels
+_NAMES = "kernels-"  # prefix of the names of all directories that are made here
 _DAY = 24 * 3600.0  # seconds
-_UNUSED = 30 * _DAY  # a directory that was not used for so long is removed
+_UNUSED = 30 * _DAY  # a directory that was not used for this long is removed
 
 State = tuple[tuple[str, int, int, int], ...]
 
@@ -108,7 +108,7 @@ def directory() -> Path:
 
 @cache
 def _begin() -> tuple[State, Path]:
-    state = _state()  # before the sources are read: a change while they are read is noticed
+    state = _state()  # taken before the sources are read, so that a change meanwhile is noticed
     if not state:  # a package without sources, whose changes could not be noticed
         return state, _for_this_process()
     return state, _usable(_parent(), _NAMES + digest())
@@ -119,7 +119,7 @@ def _place_of(file: str) -> Path:
     """The directory for the kernels of a file that is being imported.
 
     If sources have changed since the process began, the file and the modules that it uses may be of
-    different versions. Machine code of such a mixture is for this process only.
+    different versions. Machine code of such a mixture is stored for this process only.
     """
     state, place = _begin()
     if state == _state() or place.name == _NAMES + digest():
@@ -144,7 +144,10 @@ def digest() -> str:
 
 
 def _state() -> State:
-    """What changes with the sources, found without reading them: ctime cannot be set back."""
+    """A state of the source files that differs after any change.
+
+    It is found without reading them, from the ctime, which programs cannot set back.
+    """
     files = [(file.name, file.stat()) for file in _SOURCES.glob("*.py")]
     return tuple(sorted((name, at.st_ino, at.st_ctime_ns, at.st_size) for name, at in files))
 
@@ -162,7 +165,7 @@ def _parent() -> Path:
 
 
 def _usable(parent: Path, name: str) -> Path:
-    """A directory of this name that this user alone can use; in a temporary one if need be."""
+    """A directory of this name that only this user can use; a temporary one if `parent` fails."""
     if _prepare(parent / name):
         return parent / name
     place = temporary_directory()

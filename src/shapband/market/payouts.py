@@ -189,20 +189,22 @@ def payouts(
     floor: Amount | None = None,
     level: float | None = None,
 ) -> Payouts:
-    """Divide an amount of money among the providers by what their data is worth.
+    """Divide an amount of money among the providers according to the value of their data.
 
     The amounts are exact decimals and sum to `amount`: every provider gets its part, rounded down
     to the smallest unit of the currency, and the units that are left go to the largest remainders.
-    Equal remainders are ordered by a hash of the name, so the order of the providers moves no cent.
-    Nobody pays in: a weight below zero counts as zero, and the others share the amount.
+    Equal remainders are ordered by a hash of the name, so the amounts do not depend on the order of
+    the providers. No provider has to pay: a weight below zero counts as zero, and the others share
+    the amount.
 
     Parameters
     ----------
     valuation : the values
-    amount : what is divided: a Decimal, a string, an integer, or a float as it is printed
-    currency : its code in ISO 4217, which sets the decimals: 2 for EUR, 0 for JPY, 3 for KWD;
-        with any other three letters they are 2, and a note says so
-    policy : what the payments are proportional to
+    amount : the amount to divide: a Decimal, a string, an integer, or a float, which counts as the
+        decimal number that is printed
+    currency : its code in ISO 4217, which sets the number of decimals: 2 for EUR, 0 for JPY, 3 for
+        KWD; any other three letters have 2 decimals, and a note says so
+    policy : the weights that payments are proportional to
 
         - "proportional": the expected values
         - "risk": the expected values minus `risk_aversion` × the covariance of the value with the
@@ -210,9 +212,9 @@ def payouts(
           bear exactly the risk of the whole
         - "floor": everybody gets `floor`, and the rest is proportional to the expected values
         - "lower_bound": the lower ends of the intervals of the expectations at `level`, so that
-          what is not known well is not paid for
-    risk_aversion : 0 or more, in one over the unit of the values; needed for "risk"
-    floor : what everybody gets at least; needed for "floor"
+          uncertain values are paid less
+    risk_aversion : 0 or more, in units of 1 / value; needed for "risk"
+    floor : the least amount for every provider; needed for "floor"
     level : confidence level of the intervals for "lower_bound", 0.95 by default
 
     Examples
@@ -238,8 +240,8 @@ def payouts(
     rest = units - n * least
     if rest and not weights.paid.max() > 0:
         raise InvalidInput(
-            f"payouts: nobody has a positive weight ({weights.meaning}), so there is nothing to "
-            "divide by"
+            f"payouts: no provider has a positive weight ({weights.meaning}), so the amount cannot "
+            "be divided"
         )
     given = apportion(rest, weights.paid.tolist(), valuation.names) if rest else [0] * n
     money = [Decimal(least + one).scaleb(-decimals) for one in given]
@@ -266,7 +268,7 @@ def _check(valuation: object, policy: str, given: dict[str, object]) -> None:
         )
     for wanted, argument in _ARGUMENTS.items():
         if given[wanted] is not None and policy != wanted:
-            raise InvalidInput(f"payouts: {argument} has a meaning only for policy={wanted!r}")
+            raise InvalidInput(f"payouts: {argument} is only for policy={wanted!r}")
     if policy in ("risk", "floor") and given[policy] is None:
         raise InvalidInput(f"payouts: {_ARGUMENTS[policy]} is needed for policy={policy!r}")
 
@@ -294,7 +296,7 @@ def _units(name: str, amount: Amount, decimals: int, currency: str) -> int:
 
 
 def _notes(valuation: Valuation, weights: Weights, currency: str) -> Iterator[str]:
-    """What to check before paying."""
+    """Points to check before paying."""
     if not is_known(currency):
         yield f"{currency} is not a currency of ISO 4217; it is assumed to have 2 decimals"
     below = some_names(valuation.names, weights.estimate <= 0)

@@ -43,29 +43,30 @@ def plan(
     timeout: float = TIMEOUT,
     progress: bool | None = None,
 ) -> Proposals:
-    """Say what a budget will buy: the errors and bills of all methods, and which one to take.
+    """Predict what a budget buys: the errors and bills of all methods, and recommend one of them.
 
-    A pilot buys a few records, plays some games and measures. Its records are part of every bill.
-    They are the first records of the pools of any method with pools, so `Proposals.value` does
-    not buy them again.
+    A pilot buys a few records, plays some games, and measures variances and times. Its records are
+    part of every bill. They are the first records of the pools of any method with pools, so
+    `Proposals.value` does not buy them again.
 
     Parameters
     ----------
     providers, utility : as in `value`
-    n_sample : records that a provider gives to a game. It defines what is estimated, so all
-        methods have it
+    n_sample : records that a provider gives to a game. It defines what is estimated, so it is the
+        same for all methods
     budget : records and requests that may be asked for, the pilot included
-    minutes : wall time, the pilot included; 10 by default, and no limit if an error is asked for
+    minutes : wall time, the pilot included; 10 by default, and no limit if `error` is given
     prices : what the sources charge
-    money : what may be paid; needs prices
+    money : largest amount that may be paid; needs prices
     error : the half width that the 95 % interval of every expectation must reach. The table then
-        says what that costs by each method, and the cheapest is recommended: by money, or by
-        records without prices. By default the smallest error within the limits is
+        shows what this costs with each method, and the cheapest method is recommended, by money, or
+        by records if there are no prices. Without `error`, the method with the smallest error
+        within the limits is recommended
     seed, n_jobs, concurrency, timeout, progress : as in `value`
 
     Returns
     -------
-    A table of methods, one of them recommended, that can be played as it is.
+    A table of methods, one of them recommended; `Proposals.value` plays one.
 
     Examples
     --------

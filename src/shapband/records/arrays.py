@@ -93,7 +93,7 @@ def float_targets(y: AnyArray) -> FloatArray:
 
 
 def _as_array(values: Any, where: str) -> AnyArray:
-    """Make an array of what is passed as one, and refuse what NumPy would change silently."""
+    """Convert an argument to an array, and refuse values that NumPy would change silently."""
     if hasattr(values, "toarray"):
         raise InvalidInput(f"{where} must not be sparse: pass its toarray()")
     rows = values if isinstance(values, list | tuple) else [values]
@@ -101,7 +101,7 @@ def _as_array(values: Any, where: str) -> AnyArray:
         raise InvalidInput(f"{where} holds masked values: remove or impute them")
     array = np.asarray(values)
     if array.dtype.kind in "USV" and not isinstance(values, np.ndarray):
-        # NumPy writes numbers, and missing values, as strings where they meet strings.
+        # NumPy would convert numbers and missing values to strings if a list also holds strings.
         array = np.array(values, dtype=object)
     if array.dtype.kind in "Mm":
         raise no_dates(where)
@@ -112,9 +112,9 @@ def _as_array(values: Any, where: str) -> AnyArray:
 
 
 def _as_floats(array: AnyArray, where: str) -> FloatArray:
-    """Convert a table to floats, in memory of its own; objects and strings column by column."""
+    """Convert a table to a new array of floats; objects and strings are read column by column."""
     if array.dtype.kind in "fiub":
-        with np.errstate(over="ignore"):  # of long doubles, which is checked afterwards
+        with np.errstate(over="ignore"):  # long doubles may overflow, which is checked afterwards
             return np.array(array, dtype=np.float64, order="C")
     features = np.empty(array.shape)
     for place in range(array.shape[1]):

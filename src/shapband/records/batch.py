@@ -115,7 +115,7 @@ def take_in(X: Any, y: Any, owner: str, features: str = "X", targets: str = "y")
     ----------
     X : (n_rows, n_features) numbers, or a pandas or polars data frame
     y : (n_rows,) targets: numbers or labels
-    owner, features, targets : what errors name: who received the records, and the two arguments
+    owner, features, targets : names in errors: who received the records, and the two arguments
 
     Examples
     --------
@@ -165,7 +165,7 @@ def concat_numbers(batches: Sequence[Batch]) -> Batch | None:
 
 
 def _joined_targets(targets: Sequence[AnyArray]) -> AnyArray:
-    """Join targets of one kind; NumPy would turn numbers into strings where they meet labels."""
+    """Join targets of one kind; NumPy would convert numbers to strings if others are labels."""
     if len({y.dtype.kind for y in targets}) > 1:
         raise InvalidInput(
             "the targets are numbers in some records and strings in others: pass one or the other "

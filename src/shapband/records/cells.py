@@ -60,7 +60,7 @@ def plain_cells(cells: Sequence[Any], where: str) -> AnyArray:
 
 
 def floats_of(cells: AnyArray, where: str) -> FloatArray:
-    """Convert what `plain_cells` gave to floats that may be NaN or infinite; strings are read."""
+    """Convert the result of `plain_cells` to floats, NaN and infinity allowed; parse strings."""
     if cells.dtype.kind == "f":
         return cells
     floats = np.full(len(cells), np.nan)
@@ -77,14 +77,14 @@ def floats_of(cells: AnyArray, where: str) -> FloatArray:
 
 
 def _number_of(cell: str) -> float:
-    """Read a number as files write it: Python also takes "12_3", and digits of other scripts."""
+    """Parse a number as written in files; unlike `float`, refuse "12_3" and non-ASCII digits."""
     if "_" in cell or not cell.isascii():
         raise ValueError(f"{cell!r} is not a number")
     return float(cell)
 
 
 def check_exact(cells: AnyArray, where: str) -> None:
-    """Refuse integers beyond 2**53, of which two may be the same float: labels would merge."""
+    """Refuse integers beyond 2**53, because two labels may be the same float."""
     if cells.dtype.kind in "iu":
         beyond = bool(((cells > _LARGEST_EXACT) | (cells < -_LARGEST_EXACT)).any())
     else:

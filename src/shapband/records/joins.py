@@ -1,7 +1,8 @@
 """Plain data frames of several providers joined to one: columns must be of one kind.
 
-Integers, floats and booleans meet as floats, as in pandas. Categories with other levels meet in all
-levels of both. Numbers that meet strings are an error, because an encoder would see neither.
+Integers, floats and booleans are joined to floats, as in pandas. Categories with different levels
+are joined to categories with all levels. Joining numbers and strings is an error, because an
+encoder could treat them as neither.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def about(valuation: Valuation, payouts: Payouts | None, status: RunStatus | Non
 
 
 def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
-    """What to check before the numbers are used."""
+    """Points to check before the numbers are used."""
     alerts = [sentence(" ".join(_ended(lines))) for lines in caveats(valuation)]
     flags = np.array([name in valuation.one_label for name in valuation.names])
     alone = some_names(valuation.names, flags)
@@ -74,7 +74,7 @@ def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
 
 
 def access_section(valuation: Valuation) -> Section:
-    """What was asked of the sources, and what it took."""
+    """Records, requests and time by provider."""
     used = [valuation.access.by_provider[name] for name in valuation.names]
     pools = valuation.pool_sizes
     columns: dict[str, Sequence[str]] = {
@@ -254,7 +254,7 @@ def _digest(mark: str) -> Markup:
 
 
 def _ended(lines: tuple[str, ...]) -> Iterator[str]:
-    """Join the lines of a caveat by full stops."""
+    """The lines of a caveat, joined to sentences that end in full stops."""
     *first, last = lines
     yield from (f"{line}." for line in first)
     yield last if not first else last[:1].upper() + last[1:]

@@ -106,7 +106,7 @@ def errors_section(valuation: Valuation) -> Section:
 
 
 def participation_section(valuation: Valuation) -> Section:
-    """How often providers took part, and what of the variance that causes."""
+    """How often providers took part, and how much of the variance this causes."""
     import pandas as pd
 
     index = pd.Index(valuation.names, name="provider")
@@ -131,9 +131,9 @@ def participation_section(valuation: Valuation) -> Section:
         "participation",
         "Who took part",
         lines=[
-            "Providers are not in every game; an absent one is worth 0 in it. The bars split the "
-            "variance of each value into what the provider's own presence and absence cause, and "
-            "what the data and the presence of the others cause.",
+            "Providers do not take part in every game; an absent provider is worth 0. The bars "
+            "split the variance of each value into the part due to the provider's own presence or "
+            "absence, and the part due to the data and the presence of the others.",
             *map(sentence, on_participation(valuation)),
         ],
         legend=[("part0", "own presence"), ("part1", "data and the others")],
@@ -156,7 +156,7 @@ def _floor(valuation: Valuation) -> float:
 
 
 def _by_cause(estimate: Estimate) -> str:
-    """Say how much each cause adds to the squared errors of all providers, and what would help."""
+    """Say how much each cause adds to the squared errors of all providers, and the remedy."""
     told = error_causes(estimate).replace(" %", f"{NO_BREAK}%")
     remedy = best_of_more_games(estimate) or "more games would lower them"
     return f"Of the squared errors of all providers, {told}: {remedy}."

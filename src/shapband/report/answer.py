@@ -1,4 +1,4 @@
-"""The answer of a valuation in a few sentences: who is worth most, and how sure that is."""
+"""The answer of a valuation in a few sentences: who is worth most, and how certain that is."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
 
 _SURE = 0.95  # with at least this probability, the largest estimate is said to be the largest value
-_UNLIKELY = 0.05  # providers with a smaller probability to be the largest are not counted
+_UNLIKELY = 0.05  # providers with a smaller probability of being the largest are not counted
 _Found = TypeVar("_Found")
 
 
 class Refused(str):
-    """Why something cannot be had from a valuation, as a sentence."""
+    """A sentence that says why a valuation cannot answer a question."""
 
 
 def attempt(question: Callable[[], _Found]) -> _Found | Refused:
-    """Ask a valuation something, or give the reason why it cannot be answered."""
+    """Return the answer to a question, or the reason why a valuation cannot answer it."""
     try:
         return question()
     except InvalidInput as cause:
@@ -37,16 +37,16 @@ def attempt(question: Callable[[], _Found]) -> _Found | Refused:
 
 
 def kind_of_value(valuation: Valuation) -> str:
-    """What the values are called."""
+    """The name of the values, such as "Shapley value"."""
     if valuation.groups is not None:
         return "Owen value"
     return f"{shown(valuation.index).removesuffix('()')} value"
 
 
 def answer(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[Markup]:
-    """Say who is worth most, how sure that is, and what the numbers are of.
+    """Say who is worth most, how certain that is, and what the numbers mean.
 
-    `chances` are the probabilities to have the largest expectation.
+    `chances` are the probabilities of having the largest expectation.
     """
     order = np.argsort(-valuation.expectation, kind="stable")
     best = int(order[0])
@@ -78,7 +78,7 @@ def _largest(valuation: Valuation, best: int, chances: pd.Series[float] | Refuse
         name, kind_of_value(valuation), value
     )
     if isinstance(chances, Refused):
-        return Markup("{}; how sure this is, is not known.").format(begin)
+        return Markup("{}; how certain this is, is not known.").format(begin)
     chance = float(chances.iloc[best])
     if chance >= _SURE:
         return Markup("{}: this is true with a probability of {}.").format(
@@ -88,7 +88,7 @@ def _largest(valuation: Valuation, best: int, chances: pd.Series[float] | Refuse
     others = int((chances.drop(chances.index[[best, rival]]) > _UNLIKELY).sum())
     more = f"; {others:,} more {'is' if others == 1 else 'are'} possible" if others > 0 else ""
     return Markup(
-        "{}, but this is not sure: it is the largest with a probability of {}, and {} with {}{}."
+        "{}, but this is not certain: it is the largest with a probability of {}, and {} with {}{}."
     ).format(
         begin,
         probability(chance),
@@ -115,7 +115,7 @@ def _ahead(valuation: Valuation, best: int, second: int) -> Markup:
 
 
 def _spread(valuation: Valuation, best: int) -> Markup:
-    """Say how much its value moves from one draw to the next."""
+    """Say how much the value of the best provider changes from one draw to the next."""
     deviation = float(valuation.standard_deviation[best])
     if not math.isfinite(deviation):
         return Markup("How much its value changes from one draw to the next is not known yet.")

@@ -29,8 +29,8 @@ _STYLES = (
     ("#1c6344", "#c2e2cf", "D", "#1c6344"),
     ("#4d4d4d", "#d5d5d5", "^", "white"),
 )
-_ROWS_FILLED = 0.76  # part of a row's height; the rest separates adjacent rows
-_WIDEST_LANE = 0.45  # part of a row's height, if a row shows few valuations
+_ROWS_FILLED = 0.76  # part of a row's height that is drawn on; the rest separates adjacent rows
+_WIDEST_LANE = 0.45  # height of a lane as a part of a row's height, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ def _shared_names(valuations: Mapping[str, Valuation]) -> tuple[str, ...]:
             odd = ", ".join(sorted(set(one.names) ^ set(first.names)))
             raise InvalidInput(
                 f"valuations must be of the same providers; {label!r} differs from the first in "
-                f"{odd}: draw it in a picture of its own"
+                f"{odd}: draw it in a separate picture"
             )
     return first.names
 

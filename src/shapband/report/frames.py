@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shapband.valuation.groups import Groups
     from shapband.valuation.valuation import Valuation
 
-_LOOKS = 40  # convergence is shown at this many numbers of games
+_LOOKS = 40  # convergence is shown after at most this many different numbers of games
 _LEAST_GAMES = 4  # with fewer games, there is nothing to draw over games
 _NEAR = 0.55  # an axis begins at 0 if the smallest value is below this share of the largest
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -35,7 +35,7 @@ def forest_frame(valuation: Valuation | Groups, level: float = 0.95) -> pd.DataF
 
 
 def ranks_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame:
-    """Rank with its interval, and the probability to be above the next provider."""
+    """Rank with its interval, and the probability of being above the next provider."""
     ranks = valuation.ranks(level)
     order = _order(valuation)
     next_one = np.full(len(order), np.nan)
@@ -45,7 +45,7 @@ def ranks_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame:
 
 
 def distribution_frame(valuation: Valuation) -> pd.DataFrame:
-    """Quantiles of the values in single games, their ends, and the share of negative ones."""
+    """Quantiles and extremes of the values in single games, and the share of negative values."""
     check_single_games(valuation.estimate, "distribution")
     games = _kept(valuation, "distribution")
     quantiles = np.quantile(games, QUANTILES, axis=0)
@@ -92,7 +92,7 @@ def errors_frame(valuation: Valuation) -> pd.DataFrame:
 
 
 def ends_of_axis(values: FloatArray) -> tuple[float, float]:
-    """Ends of an axis: the smallest and largest finite value, or 0 instead of one that is near.
+    """Ends of an axis: the smallest and largest finite value; 0 replaces an end that is near 0.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def _half_widths(
     low, high = valuation.interval(level).T
     with np.errstate(invalid="ignore", divide="ignore"):
         multiple = (high - low) / 2 / np.sqrt(errors.total)
-        # The spread over k games relative to the spread over all games, and fewer games.
+        # Scale by the spread over k games relative to all games, and by the number of games.
         spread = np.stack([games[:k].var(axis=0, ddof=1) for k in looks])
         larger = spread / spread[-1] * (valuation.n_games / looks)[:, None]
         square = errors.shrinking * larger + errors.remaining

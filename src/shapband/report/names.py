@@ -14,7 +14,7 @@ def shown(text: str) -> str:
 
 
 def named(name: str) -> Markup:
-    """Write a name so that letters from right to left do not move the words around it.
+    """Write a name so that right-to-left letters do not change the order of the words around it.
 
     Examples
     --------

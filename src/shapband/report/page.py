@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else, no script and no connection."""
+"""The report: one self-contained HTML file, without scripts or a network connection."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def page_of(
 
 
 def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[Section]:
-    """Make all sections that show results; `chances` are the probabilities to be the largest."""
+    """Make all sections that show results; `chances` are the probabilities of being the largest."""
     sections = [values_section(valuation)]
     if valuation.groups is not None:
         sections.append(groups_section(valuation.groups))

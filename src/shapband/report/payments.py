@@ -1,4 +1,4 @@
-"""The section of the report on money: what each provider is paid, how sure that is, its share."""
+"""The section of the report on money: each provider's payout, its error and its share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def payouts_section(valuation: Valuation, payouts: Payouts) -> Section:
-    """Amounts of money, their errors, and their shares of what is divided."""
+    """Amounts of money, their errors, and their shares of the whole amount."""
     _check(valuation, payouts)
     frame = _largest_first(payouts)
     columns: dict[str, Sequence[str]] = {

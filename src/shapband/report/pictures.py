@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _FEW = 10  # up to this many providers, each has a line that can still be distinguished
 _HALF_RANK = 0.4  # bars extend this far beyond their ends, so that a single rank is visible
-_NOTHING = 0.005  # a cause is drawn if its share of some provider's squared error is larger
+_NOTHING = 0.005  # a cause is drawn if its share of any provider's squared error is above this
 
 
 def draw_forest(ax: Axes, frame: pd.DataFrame, level: float, x_label: str) -> None:
@@ -126,7 +126,7 @@ def draw_convergence(ax: Axes, frame: pd.DataFrame, level: float) -> None:
     shown = wide.columns[np.argsort(-wide.iloc[-1].to_numpy())]
     few = len(shown) <= _FEW
     for at, name in enumerate(shown):
-        label = "_" if at else "each provider"  # once in the legend
+        label = "_" if at else "each provider"  # only the first line appears in the legend
         colour = PALE if few else HAIRLINE
         ax.plot(wide.index, wide[name], color=colour, linewidth=1.0, label=label)
     ax.plot(wide.index, wide.median(axis=1), color=INK, linewidth=2.2, label="median provider")

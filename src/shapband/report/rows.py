@@ -1,4 +1,4 @@
-"""What pictures with one row per provider have in common: sizes, names, and an honest axis."""
+"""Sizes, names and axes of pictures with one row per provider."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _LONGEST = 32  # longer names are cut to this many characters
 
 
 def figure_size(n_rows: int) -> tuple[float, float]:
-    """Inches of a picture with this many rows; beyond about forty they become thinner."""
+    """Width and height in inches of a picture with n rows; beyond about 40 they become thinner."""
     return _WIDTH, min(_EDGES + _ROW * max(n_rows, 2), _TALLEST)
 
 
 def row_width(n_rows: int, usual: float) -> float:
-    """A line width for rows that may be thin."""
-    room = 72 * (_TALLEST - _EDGES) / n_rows  # points
+    """The usual line width in points, or less if rows are thin."""
+    room = 72 * (_TALLEST - _EDGES) / n_rows  # height of a row, in points
     return min(usual, 0.8 * room)
 
 
 def draw_rows(ax: Axes, names: Sequence[str], x_label: str) -> None:
     """Put the names on the left, the first on top, and remove the box.
 
-    With more rows than names have room for, some are named, evenly spaced.
+    If there is no room for all names, evenly spaced rows are named.
     """
     n = len(names)
     step = -(-n // _NAMED)
@@ -89,7 +89,7 @@ def legend_above(ax: Axes) -> None:
 
 
 def _room(ax: Axes) -> float:
-    """Pixels to the right of the names."""
+    """Width in pixels of the space to the right of the names."""
     place = ax.get_subplotspec()
     share = ax.get_position().width if place is None else 1 / place.get_gridspec().ncols
     names = max((name.get_window_extent().width for name in ax.get_yticklabels()), default=0.0)
@@ -97,7 +97,7 @@ def _room(ax: Axes) -> float:
 
 
 def _mark_break(ax: Axes) -> None:
-    """Two strokes through the axis: it does not begin at zero."""
+    """Draw two strokes through the axis, which mark that it does not begin at zero."""
     for shift in (0.0, 0.008):
         ax.plot(
             [0.008 + shift, 0.016 + shift],

@@ -23,11 +23,11 @@ class Section:
     anchor : its address within the page
     title : its heading
     lines : paragraphs above the chart
-    legend : pairs of a class, which gives a swatch its look, and what it stands for
+    legend : pairs of a CSS class, which sets the look of a swatch, and the meaning of the swatch
     chart : the picture, or nothing
     notes : paragraphs below the chart
-    facts : pairs of a term and what it means, or nothing
-    alerts : what to look at before the numbers are used
+    facts : pairs of a term and its meaning, or nothing
+    alerts : points to check before the numbers are used
     tables : the numbers
     """
 
@@ -48,7 +48,7 @@ def said(*lines: str) -> list[str]:
 
 
 def missing(anchor: str, title: str, reason: str) -> Section:
-    """Make a section of which nothing can be shown, and say why."""
+    """Make a section that only says why nothing can be shown."""
     return Section(anchor, title, lines=[f"This is left out. {reason}"])
 
 

@@ -1,7 +1,7 @@
-"""Inline SVG whose text keeps its size on every screen: lengths across are shares of the width.
+"""Inline SVG whose text keeps its size on every screen: horizontal lengths are shares of the width.
 
 Names stand beside the picture as HTML, so that the browser gives them the room they need. Charts
-are trees of elements, so whatever a name holds is escaped when they are written.
+are trees of elements, so all characters of a name are escaped when they are written.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from shapband.report.names import shown
 _ALL_SHOWN = 60  # a chart with more rows shows only the first and the last ones
 _FIRST, _LAST = 25, 10
 _TOP = 6  # pixels above the first row
-_AXIS = 46  # pixels below the last row: tick labels, and what is measured
-_MOST_TICKS = 5  # most ticks on an axis of ranks or on a logarithmic axis
+_AXIS = 46  # pixels below the last row, for tick labels and the label of the axis
+_MOST_TICKS = 5  # largest number of ticks on an axis of ranks or on a logarithmic axis
 _CHARACTERS = 40  # this many characters of tick labels, gaps included, fit on a telephone's screen
 _PITCHES = {12: 28, 25: 23}  # most rows → pixels of a row; style.css has the same for names
 _LEAST_PITCH = 19  # pixels of a row in charts with more rows than that
@@ -38,7 +38,7 @@ class Scale(NamedTuple):
         value = min(max(value, self.low), self.high)
         if self.log:
             return 100 * math.log(value / self.low) / math.log(self.high / self.low)
-        # Halves, because the difference of two huge numbers may overflow.
+        # Divide by 2 first, because the difference of two huge numbers may overflow.
         return (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2) * 100
 
 
@@ -50,7 +50,7 @@ class Tick(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """A scale with its ticks, and what is measured."""
+    """A scale with its ticks and its label."""
 
     scale: Scale
     ticks: list[Tick]
@@ -213,14 +213,14 @@ def row_chart(
 ) -> Markup:
     """Draw one row per provider, with its name on the left and an axis below.
 
-    `draw` receives the group to draw on, the row, the middle of the row and its height; the places
-    across are percent. It returns what the tooltip says.
+    `draw` receives the group to draw on, the row, the middle of the row and its height; horizontal
+    places are percentages. It returns the text of the tooltip.
     """
     rows = shown_rows(len(names))
     pitch = next((high for most, high in _PITCHES.items() if len(rows) <= most), _LEAST_PITCH)
     bottom = _TOP + pitch * len(rows)
     chart = Element("div", {"class": f"rows pitch{pitch}"})
-    # The table has the names for those who do not see the picture.
+    # Hide the names from screen readers, which find them in the table.
     labels = element(chart, "div", class_="names", aria_hidden="true")
     whole = picture(chart, bottom + _AXIS, words)
     plot = element(whole, "svg", x="2%", y=0, width="94%", height="100%", class_="plot")
@@ -239,7 +239,7 @@ def row_chart(
 
 
 def _draw_axis(plot: Element, axis: Axis, bottom: float, *, zero: bool) -> None:
-    """Draw thin lines at the ticks, their texts and what is measured."""
+    """Draw thin lines at the ticks, their texts and the label of the axis."""
     for tick in axis.ticks:
         x = percent(axis.scale.at(tick.value))
         kind = "zero" if zero and tick.value == 0 else "grid"

@@ -15,7 +15,7 @@ from shapband.valuation.text import with_digits
 _OPEN = 12  # a table of at most this many rows is open when the page is loaded
 _PRINTED = 60  # a closed table with more rows is not printed on paper
 _ROUNDING = 1e-12  # a spread below this share of the numbers is rounding, and is shown as 0
-# Spaces as wide as a digit and as a point, so that points are below each other.
+# Spaces as wide as a digit and as a point, which align the decimal points of a column.
 _DIGIT_SPACE, _POINT_SPACE = "\u2007", "\u2008"
 NO_BREAK = "\u00a0"  # between a number and its unit
 Cell = str | Markup
@@ -31,7 +31,7 @@ class Table:
     header : titles of the columns
     rows : cells, the first of which names the row
     foot : a last row with totals, or nothing
-    on_paper : whether it is worth its paper if it is closed
+    on_paper : whether it is printed on paper if it is closed
     """
 
     caption: str
@@ -64,7 +64,7 @@ class Table:
 
     @property
     def is_long(self) -> bool:
-        """Whether the table scrolls in a box of its own."""
+        """Whether the table scrolls in its own box."""
         return len(self.rows) > _PRINTED
 
 
@@ -79,7 +79,7 @@ def numbers(values: Iterable[float], errors: Iterable[float]) -> list[str]:
 
 
 def without_rounding(spread: FloatArray, size: FloatArray) -> FloatArray:
-    """Replace spreads and errors of equal numbers, which are only rounding, by 0."""
+    """Replace spreads and errors that are only rounding, because the numbers are equal, by 0."""
     return np.where(spread < _ROUNDING * np.abs(size), 0.0, spread)
 
 

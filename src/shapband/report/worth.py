@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
 
 _LEVEL = "95 %"
-_FEW = 6  # with this many providers or fewer, a place among the first three says little
+_FEW = 6  # with at most this many providers, being among the first three says little
 
 
 def values_section(valuation: Valuation) -> Section:
-    """Expectations with their errors, and the spread of the values, apart."""
+    """Expectations with their errors, and separately the spread of the values."""
     frame, kind = forest_frame(valuation), kind_of_value(valuation)
     table = _forest_table(f"Expected {kind}s of the providers", "provider", frame, valuation)
     words = f"Forest plot of {len(frame):,} providers: expected {kind}, {_LEVEL} interval, spread."
@@ -49,10 +49,10 @@ def values_section(valuation: Valuation) -> Section:
         "values",
         "What each provider is worth",
         lines=[
-            "Two uncertainties are kept apart. The pale band is how much the value changes from "
+            "Two uncertainties are kept apart. The pale band shows how much the value changes from "
             "one draw of the data to the next: it is real, and more work does not narrow it. The "
-            "point and the dark bar are our estimate of the average and its error: more games, or "
-            "larger pools, narrow them."
+            "point and the dark bar are the estimate of the average and its error: more games, or "
+            "larger pools, narrow the bar."
         ],
         legend=_forest_legend(),
         chart=forest_chart(frame, words, f"expected {kind}"),
@@ -62,7 +62,7 @@ def values_section(valuation: Valuation) -> Section:
 
 
 def groups_section(groups: Groups) -> Section:
-    """The same for groups of providers."""
+    """Expectations and spreads of the values of groups of providers."""
     frame = forest_frame(groups)
     words = f"Forest plot of {len(frame):,} groups: value, {_LEVEL} interval, spread."
     return Section(

@@ -1,9 +1,9 @@
-"""Bought records as bytes and back, without pickle.
+"""Conversion of bought records to bytes and back, without pickle.
 
-The bytes are the length of a header, the header in JSON, and the arrays in a row. Columns of
-objects (strings, possibly with missing values) are lists in the header. A polars frame is stored in
-the IPC format of polars, which needs no other package; a pandas frame is stored column by column,
-with its index.
+The bytes are the length of a header, the header in JSON, and the arrays one after the other.
+Columns of objects (strings, possibly with missing values) are lists in the header. A polars frame
+is stored in the IPC format of polars, which needs no other package; a pandas frame is stored column
+by column, with its index.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _unpacked(data: bytes) -> tuple[_Header, dict[str, AnyArray]]:
         dtype, count = np.dtype(kind), math.prod(shape)
         if dtype.hasobject:
             raise ValueError(f"the array {key!r} holds objects")
-        # A copy, because arrays over bytes cannot be written to.
+        # Copy, because arrays that share memory with bytes are read-only.
         arrays[key] = np.frombuffer(data, dtype, count, at).reshape(shape).copy()
         at += dtype.itemsize * count
     return header, arrays
@@ -105,11 +105,11 @@ def _get(header: _Header, arrays: Mapping[str, AnyArray]) -> AnyArray:
 
 
 def _plain(value: Any) -> Any:
-    """Check that JSON gives a cell back unchanged."""
+    """Check that a cell stays the same when it is written to JSON and read back."""
     value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, _PLAIN):
         raise RunError(
-            f"a run cannot store cells of the type {type(value).__name__}: turn them into "
+            f"a run cannot store cells of the type {type(value).__name__}: convert them to "
             "numbers, strings or a date column first"
         )
     return value
@@ -175,7 +175,7 @@ def _put_series(cells: Any, key: str, arrays: dict[str, AnyArray]) -> _Header:
             "values": _put(known, key, arrays),
             "missing": _put(cells.isna(), f"{key} missing", arrays),
         }
-    raise RunError(f"a run cannot store columns of the type {dtype}: turn them into another first")
+    raise RunError(f"a run cannot store columns of the type {dtype}: convert them first")
 
 
 _NULLABLE = {

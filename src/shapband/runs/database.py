@@ -21,7 +21,7 @@ FORMAT = 3
 _OLDEST = 2  # oldest format that can be read: the same tables, without refused answers
 _MARK = 0x5348_4250  # "SHBP" marks the database of a run
 _PAGE = 32_768  # page size in bytes; with large pages the values of games are written faster
-_ROWS = 512  # rows that one statement inserts; SQLite takes at most 32,766 values in one
+_ROWS = 512  # rows per INSERT statement; SQLite takes at most 32,766 values in one statement
 _NEW = f"{NAME}.new"
 _MANIFEST = "CREATE TABLE manifest (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID"
 # SQLITE_ERROR: a table or column is missing. None: the error is not SQLite's own.
@@ -81,8 +81,8 @@ def _write_new(
 def connect(run: Path, tables: Sequence[str], *, write: bool) -> sqlite3.Connection:
     """Open the database of a run, after checking that this version can read it.
 
-    Its tables must be those that `create` made: views and triggers that somebody added could make
-    a query do anything.
+    Its tables must be those that `create` made, because views and triggers added by somebody else
+    could make a query do anything.
     """
     check_name(run)
     if not (run / NAME).is_file():
@@ -111,7 +111,7 @@ def mark_format(run: Path, connection: sqlite3.Connection) -> None:
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
-    """Insert rows, many by one statement: after each statement all other threads get a turn."""
+    """Insert rows, many per statement, because other threads may run after each statement."""
     for start in range(0, len(rows), _ROWS):
         part = rows[start : start + _ROWS]
         line = f"({', '.join('?' for _ in part[0])})"
@@ -120,7 +120,7 @@ def insert(connection: sqlite3.Connection, table: str, rows: Sequence[Sequence[o
 
 
 def identity(run: Path) -> tuple[int, int] | None:
-    """What distinguishes the database from another file of the same name; None if it is gone."""
+    """Numbers that identify the database file, even if another has its name; None if it is gone."""
     try:
         found = os.stat(run / NAME)
     except FileNotFoundError:
@@ -129,7 +129,7 @@ def identity(run: Path) -> tuple[int, int] | None:
 
 
 def check_remains(run: Path) -> None:
-    """Refuse a directory with the log of a removed database, which would be read into a new one."""
+    """Refuse a directory with the log of a removed database, which a new database would read."""
     if not (run / NAME).exists() and _remains(run):
         raise RunError(f"{run} cannot hold a new run{_remains(run)}, or remove the directory")
 
@@ -214,7 +214,7 @@ def transaction(connection: sqlite3.Connection, *, durable: bool = True) -> Iter
 
 @contextmanager
 def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
-    """Let several statements read the same state, whatever another process writes."""
+    """Let several statements read the same state, even if another process writes meanwhile."""
     nested = connection.in_transaction
     if not nested:
         connection.execute("BEGIN")

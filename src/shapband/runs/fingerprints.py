@@ -1,4 +1,4 @@
-"""Fingerprints of data and settings: the same for the same records, whatever file they are in."""
+"""Fingerprints of data and settings: the same for equal records, even from different files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def is_unchecked(mark: str) -> bool:
 def is_same_data(before: str, now: str) -> bool:
     """Whether a source may hold the data of an earlier fingerprint.
 
-    A version that was not stated before cannot be compared with the one that is stated now.
+    If no version was stated before, the version that is stated now cannot be compared.
     """
     if before == now:
         return True
@@ -79,8 +79,8 @@ def _version_of(source: Source) -> str | None:
 def fingerprint_object(thing: object) -> str:
     """Give the SHA-256 of an object: its class and everything that it holds.
 
-    Arrays and frames enter by their content, functions by their code and what they close over,
-    estimators by their parameters. Values that the object caches are left out.
+    The hash covers the content of arrays and frames, the code and closures of functions, and the
+    parameters of estimators. Values that the object caches are left out.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def fingerprint_object(thing: object) -> str:
 
 
 def _add_object(digest: _Hash, path: str, thing: object, seen: tuple[int, ...]) -> None:
-    """Add an object; `path` says where it is, `seen` holds the objects that it is inside of."""
+    """Add an object to the hash; `path` is its place, `seen` has the objects that contain it."""
     if isinstance(thing, np.ndarray):
         add_array(digest, path, thing)
     elif hasattr(thing, "columns") and hasattr(thing, "shape"):
@@ -117,7 +117,7 @@ def _kind(thing: object) -> str:
 
 
 def _parts(thing: Any) -> Iterator[tuple[str, object]]:
-    """What an object holds, by name."""
+    """The parts of an object, by name."""
     if isinstance(thing, Mapping):
         yield from ((key, thing[key]) for key in sorted(thing, key=repr))
     elif isinstance(thing, list | tuple):
@@ -152,14 +152,14 @@ def _parts(thing: Any) -> Iterator[tuple[str, object]]:
 
 
 class _Refitted:
-    """A model that a utility fits anew, so that only its parameters count."""
+    """A model that a utility fits again, so that only its parameters matter."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
 
 
 def _fitted_parts(model: Any) -> Iterator[tuple[str, object]]:
-    """What a fitted model has learned, by scikit-learn's names that end in an underscore."""
+    """The fitted attributes of a model, whose names end in an underscore in scikit-learn."""
     held = getattr(model, "__dict__", {})
     learned = [name for name in sorted(held) if name.endswith("_") and not name.startswith("_")]
     yield from ((name, held[name]) for name in learned)

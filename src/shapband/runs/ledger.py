@@ -1,10 +1,10 @@
 """The ledger: everything that happens in a run, each entry chained by hash to the one before it.
 
 There is an entry for every request to a source and every answer, for every chunk of solved games,
-for every note and for the result; it holds the hash of what was stored with it. The digest of an
-entry is the SHA-256 of the previous digest and of the entry itself, so an entry that is altered,
-removed or inserted breaks the chain. The first entry is chained to the manifest. Entries are
-written in one transaction with what they account for.
+for every note and for the result. It holds the hash of the data that was stored with it. The digest
+of an entry is the SHA-256 of the previous digest and of the entry itself, so an entry that is
+altered, removed or inserted breaks the chain. The first entry is chained to the manifest. Entries
+are written in one transaction with the data that they describe.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Request:
     Attributes
     ----------
     providers, purpose, first_game : the address of the request
-    requests : how many to each provider: one per game, from `first_game` on
-    records : how many were asked of each provider, or received
+    requests : number of requests to each provider: one per game, from `first_game` on
+    records : number of records requested from each provider, or received
     seconds : time until the answer
     outcome : ``asked`` before a distant source is asked, ``received`` when its records are
         stored, ``refused`` when its records cannot be used, ``failed`` when it gave none;
         ``taken`` for draws from records in memory; ``solved`` for stored games, ``noted`` for a
         note, ``finished`` for the result
-    note : the hash of what was stored, or why a request failed; of a refused answer both
+    note : the hash of the stored data, or the reason for a failure; for a refused answer both
     """
 
     providers: tuple[str, ...]
@@ -94,7 +94,7 @@ class Head(NamedTuple):
     digest: str
 
     def follow(self, requests: Iterable[Request]) -> tuple[Head, list[Row]]:
-        """Chain requests to this end; give the new end and the rows to insert."""
+        """Chain requests to this end; return the new end and the rows to insert."""
         time = now()
         number, digest, rows = self.entries, self.digest, []
         for request in requests:
@@ -122,7 +122,7 @@ class Ledger:
         self._connection = connection
         self._start = start
         self._waiting: list[Request] = []
-        self._in_doubt = False  # whether a transaction was begun and its end not seen
+        self._in_doubt = False  # whether it is unknown if the last transaction was committed
         self._place = database.identity(run)
         with database.errors(run):
             self._head = self._read_head()
@@ -140,10 +140,10 @@ class Ledger:
         *,
         durable: bool = True,
     ) -> None:
-        """Enter requests and write what belongs to them, in one transaction.
+        """Enter requests and write the data that belongs to them, in one transaction.
 
-        What can be fetched again without paying need not be `durable`: it may be lost by a power
-        loss, never by the end of the process.
+        Data that can be fetched again without paying need not be `durable`: it may be lost in a
+        power failure, but not when the process ends.
         """
         with self.lock, database.errors(self.run):
             self._settle()
@@ -157,7 +157,7 @@ class Ledger:
             self._entered(head)
 
     def note(self, key: str, content: Any) -> None:
-        """Keep something beside the manifest that was not known when the run began."""
+        """Store a fact that was not known when the manifest was written."""
         text = canonical(content)
 
         def write(connection: sqlite3.Connection) -> None:
@@ -178,7 +178,7 @@ class Ledger:
 
     @property
     def digest(self) -> str:
-        """The digest of the last entry, which depends on all that was stored before."""
+        """The digest of the last entry, which depends on everything stored before."""
         return self._head.digest
 
     def last(self) -> LedgerEntry | None:
@@ -199,7 +199,7 @@ class Ledger:
         return map(_entry_of, self._rows())
 
     def verified(self) -> Iterator[LedgerEntry]:
-        """Give all entries, or raise RunDamaged at the first that breaks the chain."""
+        """Yield all entries; raise RunDamaged at the first entry that breaks the chain."""
         digest = self._start
         for number, row in enumerate(self._rows(), start=1):
             *content, written = row
@@ -238,7 +238,7 @@ class Ledger:
             )
 
     def _entered(self, head: Head) -> None:
-        # An interruption may come after any line; what waited must not be entered twice.
+        # An interruption may come after any line; waiting requests must not be entered twice.
         self._waiting.clear()
         self._head = head
         self._in_doubt = False
@@ -268,12 +268,12 @@ def now() -> str:
 
 
 def stored(outcome: Outcome, purpose: str, first_game: int, note: str) -> Request:
-    """The entry of something that was stored, and not asked of a source."""
+    """The entry of data that was stored but did not come from a source."""
     return Request((), purpose, first_game, 0, 0, 0.0, outcome, note)
 
 
 def hash_of(*parts: str | bytes | memoryview) -> str:
-    """The hash by which an entry refers to what was stored with it."""
+    """The hash by which an entry refers to the data stored with it."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.encode() if isinstance(part, str) else part)

@@ -1,4 +1,4 @@
-"""One process at a time in a run directory."""
+"""A lock that lets only one process at a time work in a run directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of older versions, whose games this version may compute with other bits.
+"""Runs of older versions, whose games this version may compute with different bits.
 
 The games of a run are averaged, so all of them must be computed in the same way. An unfinished run
 is refused if this version computes its games differently.
@@ -22,7 +22,7 @@ _CHANGED = (0, 2, 0)  # the version in which the results of some methods changed
 
 
 def is_older(version: str) -> bool:
-    """Whether a version is before the last in which results changed.
+    """Whether a version is older than the last version that changed results.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def design_of_facts(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> di
 
 
 def check_same_bits(run: Path, versions: Mapping[str, str], given: Arguments) -> None:
-    """Raise RunError if this version would compute the other games of a run differently."""
+    """Raise RunError if this version would compute the remaining games of a run differently."""
     before = versions.get("shapband", "")
     change = _change(given) if is_older(before) else ""
     if change:

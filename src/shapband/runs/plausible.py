@@ -1,7 +1,7 @@
-"""Whether what was read from a run can be what was written, whoever altered it since.
+"""Checks that values read from a run are plausible, even if somebody altered the run.
 
-The hashes of a run show damage, but whoever alters a run can compute them anew. So values are
-checked before they are used: a run that came from elsewhere may be refused, and must not crash.
+The hashes of a run show damage, but whoever alters a run can also compute new hashes. So values are
+checked before they are used: an altered run may be refused, but must not crash the process.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from shapband.sampling.participation import AVERAGED
 from shapband.valuation import document
 from shapband.valuation.valuation import Valuation
 
-# What Python raises for values of other types, shapes and sizes than were written.
+# Errors that Python raises for values of unexpected types, shapes and sizes.
 _SURPRISES = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
-_MOST_POOLED = 10**8  # more records in pools are refused, as their sums may exceed the memory
+_MOST_POOLED = 10**8  # more pooled records are refused, because their sums may exceed the memory
 _MANIFEST: dict[str, Any] = {
     "providers": list,
     "groups": list | None,
@@ -43,7 +43,7 @@ _MANIFEST: dict[str, Any] = {
 
 @contextmanager
 def readable(run: Path, what: str) -> Iterator[None]:
-    """Turn errors of reading what was altered into RunDamaged."""
+    """Turn errors that altered data cause into RunDamaged."""
     try:
         yield
     except (InvalidInput, *_SURPRISES) as cause:
@@ -54,7 +54,7 @@ def readable(run: Path, what: str) -> Iterator[None]:
 
 
 def check_manifest(manifest: Mapping[str, Any]) -> None:
-    """Raise ValueError unless the providers have names, and all keys values of their kind."""
+    """Raise ValueError unless providers have names and all keys have values of the right kind."""
     for key, kind in _MANIFEST.items():
         if key in manifest and not _is_of(manifest[key], kind):
             raise ValueError(f"{key!r} was altered")
@@ -98,7 +98,7 @@ def check_choices(design: Design) -> None:
 
 
 def check_valuation(valuation: Valuation, manifest: Mapping[str, Any]) -> None:
-    """Raise ValueError unless a valuation is of the run and has the shapes that it must have."""
+    """Raise ValueError unless a valuation belongs to the run and its shapes are right."""
     names, groups = manifest["providers"], valuation.groups
     if valuation.names != tuple(names):
         raise ValueError("the valuation has other providers than the run")

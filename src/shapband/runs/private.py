@@ -1,4 +1,4 @@
-"""Files that only their owner can read, whatever the umask."""
+"""Files that only their owner can read, for any umask."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def open_private(path: Path, flags: int) -> int:
     """
     handle = os.open(path, flags | os.O_NOFOLLOW, 0o600)
     if flags & os.O_CREAT:
-        with suppress(PermissionError):  # it was there before, and has another owner
+        with suppress(PermissionError):  # the file existed before and has another owner
             os.fchmod(handle, 0o600)
     return handle

@@ -1,4 +1,4 @@
-"""The purchases of a run: what was asked, what was received, and the records themselves."""
+"""The purchases of a run: requests, answers, and the records themselves."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ TABLE = (
     "game INTEGER NOT NULL, part INTEGER NOT NULL, blob BLOB NOT NULL, "
     "UNIQUE (provider, purpose, game, part))"
 )
-_PART = 256_000_000  # most bytes of an answer in one row; SQLite takes at most 1,000,000,000
-_RECORD_BYTES = 256  # size of a record that the reserve assumes until the first answer
+_PART = 256_000_000  # bytes of an answer per row, at most; SQLite's limit is 1,000,000,000
+_RECORD_BYTES = 256  # assumed size of a record in the reserve, until the first answer
 _Address: TypeAlias = tuple[str, str, int]  # provider, purpose and game
 _LONGEST_REASON = 2_000  # the ledger keeps at most this many characters of an error
 # Only requests without received records reach the second subquery, so it needs no index.
@@ -89,7 +89,7 @@ class StoredPurchases(PurchaseJournal):
         return [self._paid[name, purpose].missing(games) for name in names]
 
     def pool_parts(self, name: str) -> list[int]:
-        """Records of each request by which a provider's pool was bought so far."""
+        """Number of records in each request for a provider's pool so far."""
         return list(self._pool_parts[name])
 
     def recall(self, name: str, purpose: str, game: int) -> Batch | None:
@@ -104,8 +104,8 @@ class StoredPurchases(PurchaseJournal):
     def record(self, events: Sequence[Event]) -> None:
         """Enter requests and answers in one transaction, and store the records received.
 
-        Once the disk is full nothing more is asked. The answers to what was asked before are
-        paid for, and are stored in the space set aside for them.
+        Once the disk is full, no further request is made. Answers to earlier requests are paid for,
+        and are stored in the space set aside for them.
         """
         asked = [event for event in events if isinstance(event, Asked)]
         answers = [event for event in events if not isinstance(event, Asked)]
@@ -143,14 +143,14 @@ class StoredPurchases(PurchaseJournal):
         if self._full is not None:
             raise self._full
         records = sum(self._asked.values()) + sum(event.size for event in asked)
-        # Twice, because SQLite first writes to its log and then copies to the database.
+        # Twice the size, because SQLite first writes to its log and then copies to the database.
         needed = int(2 * self._record_bytes * records)
         if not self._reserve.covers(needed):
             with self._ledger.lock:
                 self._reserve.hold(needed)
 
     def _enter(self, events: Sequence[Event]) -> None:
-        """Enter events; if answers are among them, not even a power loss undoes that."""
+        """Enter events; if answers are among them, even a power failure does not lose them."""
         entered = [self._entry_of(event) for event in events]
         blobs = [
             (*where, part, blob) for _, where, parts in entered for part, blob in enumerate(parts)
@@ -180,7 +180,7 @@ class StoredPurchases(PurchaseJournal):
                 raise RunError(f"provider {event.name!r}: {reason_in(request.note)}")
 
     def _entry_of(self, event: Event) -> tuple[Request, _Address, Sequence[bytes]]:
-        """Give the entry of an event, and the answer in parts that SQLite can take with its key."""
+        """Return the entry of an event, its key, and the answer in parts that SQLite can store."""
         where = _address(event)
         if isinstance(event, Asked):
             return _request(event, event.size, 0.0, "asked", ""), where, ()
@@ -200,7 +200,7 @@ class StoredPurchases(PurchaseJournal):
         return request, where, _parts(blob)
 
     def _refused(self, event: Refused) -> tuple[Request, _Address, Sequence[bytes]]:
-        """Give the entry of an answer that cannot be used, and the answer if it can be stored."""
+        """As `_entry_of`, for an answer that cannot be used; no parts if it cannot be stored."""
         refusal = event.refusal
         blob = None if refusal.batch is None else _bytes_or_none(refusal.batch)
         note = note_of(hide(refusal.reason), blob)
@@ -218,7 +218,7 @@ def _parts(blob: bytes) -> list[bytes]:
 
 
 def _bytes_or_none(batch: Batch) -> bytes | None:
-    """Write an answer that was refused, or return None if that is not possible."""
+    """Convert a refused answer to bytes, or return None if that is not possible."""
     try:
         return batches.to_bytes(batch)
     except Exception:  # noqa: BLE001  an unusable answer may hold anything
@@ -243,7 +243,7 @@ def _not_stored(bought: Sequence[Event], cause: Exception) -> RunError:
 
 
 def usage_of(ledger: Ledger) -> dict[str, Usage]:
-    """What was received so far, by provider, also what could not be used."""
+    """Requests and records received so far, by provider, including unusable answers."""
     usage: dict[str, Usage] = {}
     for names, used in ledger.select(
         "SELECT providers, SUM(requests), SUM(records), SUM(seconds) FROM ledger "
@@ -293,7 +293,7 @@ def _blob(ledger: Ledger, name: str, purpose: str, game: int) -> bytes | None:
 
 
 def _paid(ledger: Ledger) -> defaultdict[tuple[str, str], PaidGames]:
-    """Which games every provider has given draws for, by provider and purpose."""
+    """The games whose draws were received, by provider and purpose."""
     games: defaultdict[tuple[str, str], PaidGames] = defaultdict(PaidGames)
     for names, (purpose, first, count) in ledger.select(
         "SELECT providers, purpose, first_game, requests FROM ledger "
@@ -305,7 +305,7 @@ def _paid(ledger: Ledger) -> defaultdict[tuple[str, str], PaidGames]:
 
 
 def _pool_parts(ledger: Ledger) -> defaultdict[str, list[int]]:
-    """Records of each request for a pool, by provider."""
+    """Number of records in each request for a pool, by provider."""
     parts: defaultdict[str, list[int]] = defaultdict(list)
     for names, (requests, records) in ledger.select(
         "SELECT providers, requests, records FROM ledger "
@@ -317,9 +317,9 @@ def _pool_parts(ledger: Ledger) -> defaultdict[str, list[int]]:
 
 
 class PaidGames:
-    """A set of games: all games before one of them, and some beyond it.
+    """A set of games: all games before a limit, and some games beyond it.
 
-    A provider that misses games leaves gaps, so those beyond the first gap are kept as bits.
+    A provider that misses games leaves gaps; games beyond the first gap are stored as bits.
     """
 
     def __init__(self) -> None:
@@ -327,7 +327,7 @@ class PaidGames:
         self._beyond = _Bits()
 
     def add(self, games: range) -> None:
-        """Put games in."""
+        """Add games to the set."""
         if games.start <= self._until:
             self._until = max(self._until, games.stop)
         else:
@@ -338,7 +338,7 @@ class PaidGames:
             self._until += 1
 
     def missing(self, games: range) -> GameNumbers:
-        """Those of the games that are not in the set."""
+        """The games that are not in the set."""
         rest = range(max(games.start, self._until), games.stop)
         if not self._beyond:
             return rest
@@ -346,7 +346,7 @@ class PaidGames:
 
 
 class _Bits:
-    """A set of whole numbers that takes little more than a bit for each."""
+    """A set of integers that takes little more than one bit per number."""
 
     def __init__(self) -> None:
         self._words: dict[int, int] = {}  # the bits of 1,024 numbers each
@@ -361,7 +361,7 @@ class _Bits:
         self._words[number >> 10] = self._words.get(number >> 10, 0) | 1 << (number & 1023)
 
     def remove(self, number: int) -> None:
-        """Take out a number that is in the set."""
+        """Remove a number that is in the set."""
         rest = self._words.pop(number >> 10) ^ 1 << (number & 1023)
         if rest:
             self._words[number >> 10] = rest

@@ -1,4 +1,4 @@
-"""Read a run, whether or not a process is at work in it."""
+"""Reading a run, whether or not a process is working in it."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ State = Literal["running", "interrupted", "finished"]
 
 @dataclass(frozen=True, eq=False)
 class RunStatus:
-    """How far a run has come.
+    """The progress and cost of a run.
 
     Attributes
     ----------
-    state : ``running`` while a process is at work in it, ``interrupted`` if none is and there
-        are games left to play, or ``finished``
-    manifest : what the run was asked to do, and with what
-    access : what was asked of the sources so far
+    state : ``running`` while a process is working in it, ``interrupted`` if none is and games are
+        left to play, or ``finished``
+    manifest : the arguments of the run, and the versions and data it was begun with
+    access : requests, records and seconds so far
     done : games played
     n_games : games asked for; a budget or a stopping rule may end the run before
     valuation : the result. Before the end, the result of the games so far, without the values of
         single games; None if fewer than two games are done, or if a participation of your own
         says who takes part
-    unanswered : requests without an answer: under way, or cut off with the process that asked
+    unanswered : requests without an answer: under way, or lost when the process ended
     digest : the digest of the last ledger entry, which depends on everything stored before it
     refused : answers that could not be used; their records are counted in `access`
 
@@ -90,9 +90,9 @@ class RunStatus:
 
 
 class Run:
-    """A run directory, opened to be read. `load` makes it.
+    """A run directory, opened for reading by `load`.
 
-    Every property reads the directory anew, so a run in progress can be followed.
+    Every property reads the directory again, so a run in progress can be followed.
 
     Attributes
     ----------
@@ -184,9 +184,10 @@ def status_of(run: Path, result: Valuation | None = None) -> RunStatus:
 
 
 def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
-    """The valuation that the games so far give.
+    """The valuation from the games so far.
 
-    There is none if a class of the user's own says who takes part: reading a run imports none.
+    There is none if a class of the user decides who takes part, because reading a run imports no
+    classes of the user.
     """
     design, done = store.games.design(store.manifest), store.games.solved()
     if design is None or done < design.least_games or isinstance(design.participation, OwnClass):

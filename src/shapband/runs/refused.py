@@ -1,8 +1,8 @@
-"""Answers of sources that could not be used, and are paid for nevertheless.
+"""Answers of sources that could not be used, but have to be paid for.
 
-The ledger has an entry for each with its records, the reason, and the hash of the answer, which is
-stored beside the records that were received. The request is not made again unless the user says
-so, because the answer would probably be the same and would have to be paid for again.
+The ledger has an entry for each answer, with the number of records, the reason, and the hash of the
+answer, which is stored with the purchases. The request is not made again unless the user asks for
+it, because the answer would probably be the same and would have to be paid for again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shapband.runs.ledger import Ledger, hash_of
 
 _NOT_STORED = "not stored"
 _LONGEST_REASON = 2_000  # the ledger keeps at most this many characters of an error
-# Few answers are refused, so that the subquery needs no index.
+# Few answers are refused, so the subquery needs no index.
 _SELECT = """
 SELECT answer.providers, purpose, first_game, records, note, EXISTS (
     SELECT 1 FROM ledger AS request
@@ -36,9 +36,9 @@ class RefusedAnswer:
     Attributes
     ----------
     provider, purpose, game : the address of the request
-    records : how many were received, or asked for if they could not be counted
+    records : number of records received, or requested if they could not be counted
     reason : why they could not be used
-    asked_again : whether the request was made again, as the user said
+    asked_again : whether the request was made again, because the user asked for it
 
     Examples
     --------
@@ -63,7 +63,7 @@ class RefusedAnswer:
 
 
 def refused_answers(ledger: Ledger) -> tuple[RefusedAnswer, ...]:
-    """All refused answers, in the order in which they came."""
+    """All refused answers, in the order in which they arrived."""
     return tuple(
         RefusedAnswer(names[0], purpose, game, records, reason_in(note), bool(again))
         for names, (purpose, game, records, note, again) in ledger.select(_SELECT)

@@ -1,4 +1,4 @@
-"""Disk space set aside, so that what was paid for can be stored when the disk is full."""
+"""Disk space set aside, so that paid records can be stored even when the disk is full."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Reserve:
     def __init__(self, run: Path) -> None:
         self._run = run
         self._path = run / "reserve"
-        self.held = 0  # bytes
+        self.held = 0  # bytes set aside
 
     def hold(self, size: int) -> None:
-        """Set space aside for `size` bytes beside the least, or raise RunFull."""
+        """Set space aside for `size` bytes in addition to the minimum, or raise RunFull."""
         if self.covers(size):
             return
         wanted = _LEAST + size

@@ -1,4 +1,4 @@
-"""Begin a run, and resume it after any interruption."""
+"""Beginning a run, and resuming it after any interruption."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _play(store: RunStore, given: Arguments, workers: Workers, watch: Watch) -> 
     seeded = replace(given, seeds=Seeds(store.manifest["seed"]))
     with workers:
         valuation = play(seeded, workers, watch, store.purchases(), store.games)
-    _check_data(store, _data(given))  # the last records may be of another version than the first
+    _check_data(store, _data(given))  # the data may have changed while the games were played
     store.finish(valuation)
     return valuation
 
@@ -180,7 +180,7 @@ def _manifest(given: Arguments, config: StoredConfig | None) -> dict[str, Any]:
 
 
 def _arguments(given: Arguments) -> dict[str, str]:
-    """Everything that determines the result but the seed, by the words of an error."""
+    """Everything that determines the result except the seed, by its name in error messages."""
     return {
         "providers": _players(given),
         **_data(given),
@@ -198,7 +198,7 @@ def _arguments(given: Arguments) -> dict[str, str]:
 
 
 def _own_settings(given: Arguments) -> dict[str, str]:
-    """Settings of objects of the user's own, whose `repr` need not show them."""
+    """Settings of objects of the user's classes, whose `repr` may not show them."""
     parts = {
         "sampling": given.sampling,
         "solver": given.solver,
@@ -231,9 +231,9 @@ def _players(given: Arguments) -> str:
 
 
 def _check_same(store: RunStore, given: Arguments, *, seed_given: bool) -> None:
-    """Raise RunError if an argument differs from the run's, and name the first that does."""
+    """Raise RunError if an argument differs from the run's; name the first one that differs."""
     manifest = store.manifest
-    # Runs of versions that did not store these arguments value everybody by the Shapley value.
+    # Versions that did not store these arguments computed Shapley values with everybody present.
     unsaid = {
         "index": repr(SHAPLEY),
         "participation": repr(None),
@@ -276,7 +276,7 @@ def _changed(store: RunStore, what: str, before: str, found: str) -> RunError:
 
 
 def _check_versions(store: RunStore, warn: Callable[[str], None]) -> None:
-    """Report and note which versions changed: the run can be resumed, perhaps not bit for bit."""
+    """Report and note which versions changed. The run can be resumed, but bits may differ."""
     found = versions()
     changed = changes(store.manifest["versions"], found)
     if changed:

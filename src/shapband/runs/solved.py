@@ -29,9 +29,10 @@ _DESIGN = "design"  # the note that holds the design
 
 @dataclass(frozen=True, eq=False)
 class _Chunk:
-    """Consecutive games: values (n_games, n), and noise with further columns.
+    """Consecutive games: values (n_games, n), and noise (n_games, n or more).
 
-    There is one for each group, and one for each provider if presence was averaged over.
+    The noise has a further column for each group, and for each provider if presence was averaged
+    over.
     """
 
     games: range
@@ -103,7 +104,7 @@ class StoredGames(GameJournal):
         return int(evaluations), int(failures)
 
     def read(self, games: range) -> tuple[FloatArray, FloatArray]:
-        """Values (n_games, n) and noise of stored games, with its further columns."""
+        """Values (n_games, n) and noise of stored games; the noise may have further columns."""
         parts = [(np.empty((0, self._n_providers)), np.empty((0, self._width)))]
         for chunk in self._chunks(games):
             first = chunk.games.start
@@ -120,7 +121,7 @@ class StoredGames(GameJournal):
     def verify(self, entry: LedgerEntry, due: int) -> int:
         """Raise RunDamaged unless the chunk of an entry is as it was stored.
 
-        It must begin with game `due`; gives the game that the next chunk must begin with.
+        It must begin with game `due`. Returns the game that the next chunk must begin with.
         """
         rows = self._ledger.query("SELECT * FROM games WHERE first_game = ?", entry.first_game)
         if not rows or entry.first_game != due:

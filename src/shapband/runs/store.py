@@ -1,4 +1,4 @@
-"""The run directory: what a run was asked to do, what it bought and what it found."""
+"""The run directory: the arguments of a run, its purchases, its games and its result."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _COUNT = {
 
 
 class RunStore:
-    """One run: a directory with a SQLite database that no crash leaves half written.
+    """One run: a directory with a SQLite database, which is never half written after a crash.
 
-    Made by `RunStore.create` or `RunStore.open`.
+    It is made by `RunStore.create` or `RunStore.open`.
 
     Attributes
     ----------
     run : the directory
-    manifest : what the run was asked to do, and with what
+    manifest : the arguments of the run, and the versions and data it was begun with
     start : the digest of the manifest, which the first entry of the ledger is chained to
     ledger : every request to a source
     games : the solved games
@@ -84,7 +84,7 @@ class RunStore:
             with locked(run):
                 database.create(run, _TABLES, texts)
             for path in made:
-                with suppress(PermissionError):  # a directory that may be written and not read
+                with suppress(PermissionError):  # the directory can be written but not read
                     database.sync_directory(path.parent)
         except (RunExists, RunLocked):
             raise
@@ -172,7 +172,7 @@ class RunStore:
             return replace(valuation, games=games)
 
     def verify(self) -> None:
-        """Raise RunDamaged, naming the first broken entry, unless all is as it was written."""
+        """Raise RunDamaged, naming the first broken entry, unless everything is intact."""
         with readable(self.run, "the ledger"):
             self._check_pages()
             due, chunks = 0, 0
@@ -235,7 +235,7 @@ def _written(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def discard_untouched(run: Path, *, keep: bool) -> None:
-    """Remove a run in which nothing was asked and no game played; `keep` an empty directory."""
+    """Remove a run without any request or game; `keep` leaves the empty directory."""
     with RunStore.open(run) as store:
         untouched = store.games.solved() == 0 and next(store.ledger.entries(), None) is None
     if untouched:

@@ -1,8 +1,9 @@
-"""Which runs this user began on this machine.
+"""A memory of the runs that this user began on this machine.
 
-A configuration may name objects to import and call, so resuming a run executes what its directory
-says. A run of one's own may do that; a directory that came from elsewhere needs the user's word.
-The manifests of one's own runs are remembered, by their digest, in the user's state directory.
+A configuration may name objects to import and call, so resuming a run executes code that its
+directory names. This is allowed for the user's own runs. For a directory that came from elsewhere
+the user must allow it with --trust. The digests of the manifests of the user's own runs are stored
+in the user's state directory.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ def remember(digest: str) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (folder / digest).touch(mode=0o600)
     except OSError:
-        return  # then resuming asks for --trust, which is safe
+        return  # resuming will ask for --trust, which is safe
 
 
 def check_trusted(digest: str, objects: list[str], run: Path) -> None:
-    """Raise RunError if resuming a run would call objects, and it is not known as one's own."""
+    """Raise RunError if resuming a run would call objects, and the user did not begin this run."""
     if objects and not (_folder() / digest).exists():
         raise RunError(
             f"the run {run} was not begun by you on this machine, and resuming it calls "

@@ -13,8 +13,8 @@ from shapband.checks import check_number, check_row, check_whole
 from shapband.errors import InvalidInput
 from shapband.records.batch import Batch
 
-_NOTHING = 1e-300  # a sum of weights below this limit would overflow in the division
-_SAME_QUOTA = 9  # decimals to which remainders are compared, so that rounding breaks no ties
+_NOTHING = 1e-300  # a sum of weights below this counts as 0, because dividing by it would overflow
+_SAME_QUOTA = 9  # decimals to which remainders are compared, so that rounding errors break no ties
 
 
 def allocate(scores: ArrayLike, n_pool: int, n_boot: int, alpha: float) -> IntArray:

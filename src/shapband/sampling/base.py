@@ -22,7 +22,7 @@ from shapband.sampling.sizes import stock_of
 
 
 class Purchases(NamedTuple):
-    """Records that each provider is asked for, one request each; 0 asks nothing.
+    """Number of records that each provider is asked for, in one request; 0 means no request.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Sampling(ABC):
         """Raise InvalidInput if the providers cannot be sampled this way."""
 
     def purchases(self, providers: Sequence[Provider]) -> Purchases | None:  # noqa: ARG002
-        """Say what will be asked of each provider, or None if that is not known beforehand."""
+        """Number of records each provider will be asked for, or None if not known beforehand."""
         return None
 
     def draws_whole_stocks(self, providers: Sequence[Provider]) -> bool:  # noqa: ARG002
@@ -105,7 +105,7 @@ def buy_pools(access: Access, n_pool: int) -> list[Batch]:
 
 
 def pool_purchases(providers: Sequence[Provider], n_pool: int) -> Purchases:
-    """What pools of `n_pool` ask of the providers."""
+    """The purchases that pools of `n_pool` records take."""
     sizes = tuple(pool_size(provider, n_pool) for provider in providers)
     return Purchases(sizes, (0,) * len(sizes))
 
@@ -131,7 +131,7 @@ class PoolGames(Realisation):
         replace: bool = True,
         per_shuffle: int | None = None,
     ) -> PoolGames:
-        """Make the realisation from the pools that were bought."""
+        """Make the realisation from pools that were already bought."""
         unseen = [_unseen(p, len(pool)) for p, pool in zip(access.providers, pools, strict=True)]
         design = dataclasses.replace(
             Design.of(access, draw_sizes, estimand),

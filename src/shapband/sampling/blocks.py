@@ -38,8 +38,9 @@ class Blocks(Sampling):
     population behind the pools, and their sample variance is an unbiased estimate of the
     population's variance, unlike the sample variance of bootstrap draws. When a shuffle is used
     up, the pools are shuffled again; variances are computed within shuffles and averaged over
-    them. More shuffles reduce the error of the shuffling, but not the error of the pools; the
-    standard errors include both. A shuffle gives as many games as its smallest pool holds draws.
+    them. More shuffles reduce the error due to the shuffling, but not the error due to the choice
+    of the pools; the standard errors include both. The number of games per shuffle is the number
+    of draws in the pool that holds the fewest.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class Cohort(Participation):
             )
 
     def present(self, seeds: Seeds, names: Sequence[str], games: range) -> BoolArray:
-        """Let those with the smallest of n random words be present."""
+        """Draw a random word for each provider; those with the k smallest are present."""
         words = [seeds.words(PURPOSE, name, games, 1)[:, 0] for name in names]
         chosen = np.argsort(np.stack(words, axis=1), axis=1)[:, : self.k]
         found = np.zeros((len(games), len(names)), dtype=bool)

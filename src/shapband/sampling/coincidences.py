@@ -1,14 +1,18 @@
-"""Which equal records are more than chance: within one provider, and between two.
+"""Tests whether equal records, within one provider or between two, are more than chance explains.
 
-Honest providers draw their records independently, each from its own population. A kind of record
-that they hold a and b times on average is once in both with probability a b e^(-a-b), and twice in
-one of them and never in the other with a²/2 e^(-a-b) and b²/2 e^(-a-b). By the inequality of Cauchy
-and Schwarz the number of kinds that are once in both is at most 2 √(n₂₀ n₀₂) on average, whatever
-the populations are. A copy has many more, because its records are alone in each stock.
+Records that are equal are of one kind. Honest providers draw their records independently, each from
+its own population, so the counts of a kind are independent Poisson numbers.
 
-Within one provider the numbers N_k of kinds that occur k times obey N_k² ≤ (k+1)/k N_(k-1) N_(k+1)
-on average, because k! N_k are moments of one distribution. A stock that was repeated five times has
-many kinds that occur five times, and none that occurs four or six times.
+*Between two providers.* If one of them has a kind a times on average and the other b times, then
+each has it exactly once with probability a b e^(-a-b). One has it twice and the other never with
+probability a²/2 e^(-a-b) or b²/2 e^(-a-b). Let n₂₀ and n₀₂ be the expected numbers of kinds of
+these last two sorts. By the Cauchy-Schwarz inequality, the expected number of kinds that both have
+once is at most 2 √(n₂₀ n₀₂), for all populations. A copied stock exceeds this bound by far, because
+most of its records occur once in each of the two stocks.
+
+*Within one provider.* Let N_k be the number of kinds that occur k times. On average
+N_k² ≤ (k+1)/k N_(k-1) N_(k+1), because k! N_k are moments of one distribution. A stock that was
+repeated five times violates this: many kinds occur five times, and none occurs four or six times.
 """
 
 from __future__ import annotations
@@ -20,9 +24,11 @@ import numpy as np
 from shapband._typing import BoolArray, FloatArray, IntArray
 from shapband.sampling.columns import Hashes
 
-REPORTED = 1 / 3  # copied records beyond this share are reported; the wines repeat up to 30 %
+# Copies are reported if they are more than this share of the records. In real data without copies,
+# such as the wines, up to 30 % of the records repeat another.
+REPORTED = 1 / 3
 _ALL_PAIRS = 4  # if a kind of record has more owners, not all pairs of them are counted
-_SELDOM = 0.1  # records with at most this share of repeats count as seldom repeated by nature
+_SELDOM = 0.1  # owners repeat seldom if at most this share of their records repeats another
 
 
 class Kinds(NamedTuple):
@@ -30,9 +36,9 @@ class Kinds(NamedTuple):
 
     Attributes
     ----------
-    group : (k,) which kind, ascending
-    owner : (k,) who has it, ascending within a kind
-    times : (k,) how often
+    group : (k,) the kind, ascending
+    owner : (k,) an owner of it, ascending within a kind
+    times : (k,) how often this owner has it
     sizes : (n,) records of every owner
     """
 
@@ -43,7 +49,7 @@ class Kinds(NamedTuple):
 
     @staticmethod
     def of(hashes: Hashes, owners: IntArray, n_owners: int) -> Kinds:
-        """Count equal hashes."""
+        """Find the kinds of records from their hashes, which are equal for equal records."""
         sizes = np.bincount(owners, minlength=n_owners)
         ordered = np.sort(hashes)
         repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
@@ -71,7 +77,7 @@ class Kinds(NamedTuple):
         return weights.astype(np.int64)
 
     def without_repeats(self, padded: BoolArray) -> Kinds:
-        """The same, as if some owners had every record once."""
+        """The same kinds, as if the padded owners had each of their records once."""
         single = padded[self.owner]
         sizes = self.sizes - np.where(padded, self.repeats, 0)
         return self._replace(times=np.where(single, 1, self.times), sizes=sizes)
@@ -84,7 +90,7 @@ class Pairs(NamedTuple):
     ----------
     one, other : (k,) the owners
     records : (k,) kinds of records that are once in both
-    chance : (k,) a bound of their expected number for independent owners
+    chance : (k,) an upper bound of the expected number of such kinds, if owners are independent
     """
 
     one: IntArray
@@ -94,7 +100,11 @@ class Pairs(NamedTuple):
 
 
 def upper(count: IntArray) -> FloatArray:
-    """About one standard deviation above a count, and one for what was not seen."""
+    """A cautious value for an expected number, given the count that was observed.
+
+    It is the count plus its standard deviation √count, plus 1, because a count of 0 does not show
+    that 0 is expected.
+    """
     return np.asarray(count + 1 + np.sqrt(count))
 
 
@@ -106,7 +116,7 @@ def tail(count: IntArray, mean: FloatArray) -> FloatArray:
 
 
 def padded_owners(kinds: Kinds, risk: float) -> BoolArray:
-    """(n,) owners that repeat more than a third of their records, more than chance explains."""
+    """(n,) whether an owner repeats over a third of its records beyond what chance explains."""
     several = kinds.times > 1
     most = int(kinds.times.max(initial=1)) + 2
     keys, found = np.unique(kinds.owner[several] * most + kinds.times[several], return_counts=True)
@@ -120,7 +130,7 @@ def padded_owners(kinds: Kinds, risk: float) -> BoolArray:
 
 
 def lonely_repeaters(kinds: Kinds, risk: float) -> BoolArray:
-    """(n,) owners that repeat records which nobody else has, while most others repeat seldom."""
+    """(n,) whether an owner repeats records that nobody else has, while most repeat seldom."""
     n = len(kinds.sizes)
     share = kinds.repeats / np.maximum(kinds.sizes, 1)
     if n < 3 or np.median(share) > _SELDOM:
@@ -132,7 +142,7 @@ def lonely_repeaters(kinds: Kinds, risk: float) -> BoolArray:
 
 
 def _at(keys: IntArray, values: IntArray, wanted: IntArray) -> IntArray:
-    """Values at some keys, which are sorted; 0 where there is none."""
+    """Values at the wanted keys, 0 where a key is missing; `keys` are sorted."""
     if not len(keys):
         return np.zeros(len(wanted), dtype=np.int64)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -140,7 +150,10 @@ def _at(keys: IntArray, values: IntArray, wanted: IntArray) -> IntArray:
 
 
 def copied_pairs(kinds: Kinds, risk: float) -> Pairs:
-    """Pairs that share more than a third of the records that the smaller one has once."""
+    """Pairs of owners that share more records than chance explains.
+
+    The excess must be more than a third of the records that the smaller owner has exactly once.
+    """
     n = len(kinds.sizes)
     first, second = _side_by_side(kinds)
     pairs, which = np.unique(kinds.owner[first] * n + kinds.owner[second], return_inverse=True)
@@ -160,9 +173,11 @@ def copied_pairs(kinds: Kinds, risk: float) -> Pairs:
 
 
 def _side_by_side(kinds: Kinds) -> tuple[IntArray, IntArray]:
-    """Places of two owners of one kind: all pairs of a few owners, the first one and each of many.
+    """Places of pairs of owners of one kind.
 
-    So the work is linear in the records, also if everybody has the same ones.
+    They are all pairs if the kind has at most `_ALL_PAIRS` owners, else the pairs of the first
+    owner with each other one. So the work is linear in the records, even if all owners have the
+    same records.
     """
     size = np.bincount(kinds.group)[kinds.group] if len(kinds.group) else kinds.group
     places = np.arange(len(size))

@@ -20,11 +20,11 @@ from shapband.sampling.distinct import to_words
 Hashes = NDArray[np.uint64]
 
 _SAMPLE = 50_000  # the kind of a column is found from this many records of all stocks
-_LEAST = 20  # the sample has at least this many records of every stock that is large enough
-# A column of integers, words or dates is like an identifier if nine of ten values within a
-# provider are different; names, ages and codes repeat far more often.
+_LEAST = 20  # the sample has at least this many records of every stock that has as many
+# A column of integers, words or dates counts as an identifier if nine of ten values within a
+# provider are different. Names, ages and codes repeat far more often.
 _NEARLY_UNIQUE = 0.9
-_ROWS = 1 << 14  # rows hashed at once, which fit into the caches
+_ROWS = 1 << 14  # rows hashed at once, few enough to fit into the caches
 # The multipliers and shifts of splitmix64, which spread every bit of a word over all others.
 _STEP = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -37,13 +37,13 @@ class Column:
 
     Attributes
     ----------
-    name : as messages name it
+    name : the name that messages use
     numeric : whether all values are numbers
-    unit : the power of ten that is nearest to the spread of the numbers of a typical provider,
-        which is their standard deviation, found without the outer tenths
+    unit : the power of ten nearest to the standard deviation of a typical provider's numbers,
+        estimated from their quantiles at 10 and 90 %
     distinct : share of values that are different within a provider
-    identifier : integers, words or dates, nearly all of which are different
-    constant : each provider has one value, and not all have the same
+    identifier : whether the values are integers, words or dates, nearly all of them different
+    constant : whether each provider has a single value, and not all providers have the same
     """
 
     name: str
@@ -76,9 +76,10 @@ class Stocks:
         )
 
     def hashes(self, views: Sequence[tuple[BoolArray, int | None]]) -> list[Hashes]:
-        """A hash of every record of all stocks, one after the other, for every view of them.
+        """Hashes of all records of all stocks, one stock after the other, for every view.
 
-        A view is the columns that count, and the digits that numbers are rounded to, or None.
+        A view is a mask of the columns that are compared, and the number of digits to which numbers
+        are rounded, or None.
         """
         sums = [np.zeros(int(self.sizes.sum()), dtype=np.uint64) for _ in views]
         for at, column in enumerate(self.columns):
@@ -178,14 +179,14 @@ def _unit(values: FloatArray, owners: IntArray) -> float:
         # Where most values are equal, the range of all of them shows the unit.
         spread = np.where(spread > 0, spread, values[first + last] - values[first])
         usual = float(np.median(spread[spread > 0])) if (spread > 0).any() else 1.0
-    if not 1e-290 < usual < 1e290:  # without room for the digits
+    if not 1e-290 < usual < 1e290:  # multiples of such a unit might overflow or underflow
         return 1.0
     return float(10.0 ** np.rint(np.log10(usual)))
 
 
 def _hashed(values: AnyArray, column: Column, digits: int | None, at: int) -> Hashes:
     if digits is not None and column.numeric:
-        # Multiples of powers of ten, so that a copy that was rounded to them is equal.
+        # Round to multiples of powers of ten, so that a copy with rounded decimals becomes equal.
         with np.errstate(over="ignore"):
             values = np.rint(values * (10.0**digits / column.unit))
     salt = np.uint64(_STEP * (at + 1) % 2**64)  # so that columns with equal values differ
@@ -194,10 +195,10 @@ def _hashed(values: AnyArray, column: Column, digits: int | None, at: int) -> Ha
 
 def _bits(values: AnyArray) -> Hashes:
     if values.dtype.kind == "f":
-        values = values + 0.0  # -0.0 becomes 0.0, which has other bits
+        values = values + 0.0  # turns -0.0 into 0.0, because their bits differ
         missing = np.isnan(values)
         if missing.any():
-            values[missing] = np.nan  # one kind of NaN
+            values[missing] = np.nan  # the same bits for every NaN
     return np.ascontiguousarray(values).view(np.uint64)
 
 

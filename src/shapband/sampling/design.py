@@ -1,8 +1,8 @@
-"""The design of a valuation: everything that says how its games are made, in one record.
+"""The design of a valuation: one record of how its games are made.
 
-The sampling states what it draws; the engine adds who takes part, the groups, the words that
-describe the method, and what is known about the records. A run and an exported valuation store the
-design as one JSON document, and whoever folds games or prints a result asks the design.
+The sampling states what it draws. The engine adds who takes part, the groups, the description of
+the method, and what is known about the records. A run and an exported valuation store the design as
+one JSON document. Code that folds games or prints a result takes these facts from the design.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ class Design:
     estimand : what the moments across the games estimate, as a sentence
     estimand_code : the same for programs: ``sources``, ``pools``, ``population`` or ``other``
     pool_sizes : (n,) records in each provider's pool, or None without pools
-    unseen : (n,) fraction of each stock that is not in the pool, 1 for sources without end and for
-        those drawn with replacement; None if it is not known how games choose records from pools
+    unseen : (n,) fraction of each stock that is not in the pool, 1 for endless sources and for
+        sources drawn with replacement; None if it is not known how games choose records from pools
     replace : whether a game may choose a record of a pool twice; shuffles never do
     per_shuffle : consecutive games that share one shuffle of the pools, or None without shuffles
     participation : who takes part in which games, or None if everybody does in all
     averaged : whether the values of a game are averages over who takes part
     grouping : which providers stand together as one player, or None
-    setup : utility, v(∅), index, sampling, solver and participation as words, and the reasons for
-        what the library chose
-    distinct_records : (n,) different records in each provider's pool, or without pools in its
-        stock, counted up to the size of a draw; NaN where they are not known, None if none are
+    setup : utility, v(∅), index, sampling, solver and participation as strings, and the reasons
+        for those that the library chose
+    distinct_records : (n,) number of different records in each provider's pool, or without pools
+        in its stock, counted up to the size of a draw; NaN for providers whose number is not known,
+        None if no number is known
     shared_records : pairs of providers with many records in common, and providers that repeat
         their own
     one_label : providers whose records all have the same target, such as one class, unless all
@@ -114,7 +115,7 @@ class Design:
 
     @property
     def rates(self) -> FloatArray | None:
-        """(n,) probabilities to take part, if values are averaged over who does; else None."""
+        """(n,) probabilities of taking part, if values are averaged over who does; else None."""
         if self.participation is None or not self.averaged:
             return None
         return self.participation.rates(self.names)

@@ -1,7 +1,7 @@
-"""How many different records there are behind the draws, and whether they are too few.
+"""The number of different records that draws come from, and whether it is too small.
 
-A draw with replacement from a small pool, or from a stock that was padded with copies, repeats
-records. It is valued as if all its records were different, so the result reports repeats.
+A draw with replacement from a small pool, or a draw from a stock padded with copies, repeats
+records. Games value it as if all its records were different, so the result reports repeats.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from shapband.checks import printable
 from shapband.records.batch import Batch
 
 _BLOCK = 4096  # rows are hashed in blocks that fit into the caches
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two words have the same product
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, so that different words have different products
 _HALF = np.uint64(32)
 # Repeats are reported if fewer than two thirds of the records are different. In real data without
 # copies, such as the wines, up to 30 % of the records repeat another; in a stock that was copied
 # once, 50 % do.
 _ENOUGH = 2 / 3
 _LOOKED_AT = 100_000  # at most this many records of a stock are compared
-_DIGITS = 6  # decimals of a mean number of records; further ones are rounding
+_DIGITS = 6  # decimals kept of a mean number of records; further decimals are rounding errors
 _NAMED = 3  # a message names at most this many providers
 REMEDY = (
     "they are valued as if all were different: ask for records without copies, or for fewer "
@@ -72,7 +72,7 @@ def expected_distinct(stock: Batch, draw: int, *, replace: bool) -> float:
 
 
 def _copies(batch: Batch) -> IntArray:
-    """How often each of the different records occurs."""
+    """Number of copies of each of the different records."""
     hashes = record_hashes(batch)
     hashes.sort()
     starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
@@ -106,10 +106,11 @@ def _columns(batch: Batch) -> list[AnyArray]:
 
 
 def to_words(column: AnyArray) -> AnyArray:
-    """Make a column of floats or integers: numbers as they are, hashes of other values."""
+    """Convert a column to floats or integers: numbers stay, other values are hashed."""
     if column.ndim == 1 and column.dtype.kind == "f":
         missing = np.isnan(column)
-        return np.where(missing, np.nan, column) if missing.any() else column  # one kind of NaN
+        # All missing values get the same bits.
+        return np.where(missing, np.nan, column) if missing.any() else column
     if column.ndim == 1 and column.dtype.kind in "biumM":
         return column.astype(np.int64)
     texts = [repr(_plain(value)) for value in column.tolist()]
@@ -137,15 +138,15 @@ def _hashes(columns: Sequence[AnyArray]) -> NDArray[np.uint64]:
 
 def _bits(column: AnyArray) -> NDArray[np.uint64]:
     if column.dtype.kind == "f":
-        column = column + np.float64(0.0)  # -0.0 becomes 0.0, which has other bits
+        column = column + np.float64(0.0)  # turns -0.0 into 0.0, because their bits differ
     return np.ascontiguousarray(column).view(np.uint64)
 
 
 def repeated(distinct: FloatArray, draw_sizes: IntArray, pool_sizes: IntArray | None) -> BoolArray:
-    """(n,) flags: more than a third of a pool, or of a draw larger than that, are repeats.
+    """(n,) whether more than a third of a provider's records are repeats.
 
-    Without pools `distinct` is the mean number of different records in a draw. Where it is not
-    known (NaN), the flag is False.
+    These are the records of its pool, or of a draw if that is larger. Without pools, `distinct` is
+    the mean number of different records in a draw. Where it is not known (NaN), the flag is False.
     """
     held = draw_sizes if pool_sizes is None else np.maximum(draw_sizes, pool_sizes)
     return np.asarray(distinct < _ENOUGH * held)

@@ -77,7 +77,7 @@ class Fresh(Sampling):
 
 
 def _distinct_records(providers: Sequence[Provider], sizes: IntArray) -> FloatArray:
-    """Different records in the stocks that are in memory, up to the size of a draw."""
+    """Number of different records of each stock that is in memory, up to the size of a draw."""
     found = np.full(len(providers), np.nan)
     for at, provider in enumerate(providers):
         source = provider.source

@@ -1,4 +1,4 @@
-"""Providers that take part independently of each other, anew in every game."""
+"""Providers that take part independently of each other and of other games."""
 
 from __future__ import annotations
 

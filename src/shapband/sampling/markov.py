@@ -23,22 +23,22 @@ from shapband.sampling.participation import (
 )
 from shapband.seeds import Seeds
 
-_BEHIND = 64  # games to look back first for one that decides the state
+_BEHIND = 64  # games to look back at first for a game that decides the state
 
 
 @dataclass(frozen=True, repr=False)
 class MarkovChain(Participation):
-    """Every provider joins and leaves by a chain of its own, from game to game.
+    """Every provider joins and leaves from game to game, by its own Markov chain.
 
     The chains begin in their stationary distribution: a provider is present in
     join / (1 + join - stay) of all games, and the correlation of its presence in two consecutive
-    games is stay - join. The games are dependent, and the errors of the valuation allow for it.
+    games is stay - join. So games are dependent, and the valuation's errors take that into account.
 
     Parameters
     ----------
-    join : probability to be present after a game of absence, above 0; one number for all
+    join : probability of being present if absent in the game before, above 0; one number for all
         providers, or a mapping by name
-    stay : probability to be present after a game of presence, in the same form
+    stay : probability of being present if present in the game before, in the same form
 
     Examples
     --------
@@ -107,10 +107,11 @@ def _stationary(join: FloatArray | float, stay: FloatArray | float) -> FloatArra
 def _states(seeds: Seeds, name: str, games: range, join: float, stay: float) -> BoolArray:
     """Whether a provider is present: (n_games,).
 
-    A game's random number below both probabilities means present, one above both means absent,
-    whatever the state before. So the state of any game follows from the last such game before it,
-    and no worker needs to follow the chain from the first game on. A number between the two
-    keeps the state if stay is the larger one, and changes it otherwise.
+    Every game has a random number. If it is below `join` and `stay` the provider is present, and if
+    it is above both the provider is absent, whatever its state was before. A number between the two
+    keeps the state if `stay` is the larger one, and changes it otherwise. So the state in any game
+    follows from the last game whose number was outside, and no worker needs to follow the chain
+    from the first game on.
     """
     low, high = min(join, stay), max(join, stay)
     behind = _BEHIND

@@ -77,7 +77,7 @@ class Participation(ABC):
 
     @abstractmethod
     def rates(self, names: Sequence[str]) -> FloatArray:
-        """Probability of each provider to be present in a game: (n,)."""
+        """Probability that each provider is present in a game: (n,)."""
 
     def persistence(self, names: Sequence[str]) -> FloatArray:
         """Correlation of each provider's presence in two consecutive games: (n,)."""
@@ -86,7 +86,7 @@ class Participation(ABC):
     @property
     @abstractmethod
     def estimand(self) -> str:
-        """How the providers take part, to follow the description of the draws."""
+        """How the providers take part: a phrase that completes the description of the draws."""
 
     def settings(self) -> dict[str, Any]:
         """Return the constructor's arguments, with which a stored participation is made again.
@@ -132,7 +132,7 @@ class Participation(ABC):
 def who_is_present(
     participation: Participation | None, seeds: Seeds, names: Sequence[str], games: range
 ) -> BoolArray:
-    """Who is present in these consecutive games: (n_games, n). None is everybody in all games."""
+    """Who is present in these consecutive games: (n_games, n); with None everybody in all games."""
     shape = (len(games), len(names))
     if participation is None:
         return np.ones(shape, dtype=bool)

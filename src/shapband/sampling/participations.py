@@ -1,4 +1,4 @@
-"""Participations as plain values, as runs store them, and back."""
+"""Conversion of participations to the plain values that runs store, and back."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ OWN = "own"
 
 @dataclass(frozen=True)
 class OwnClass(Participation):
-    """A participation of the user's own in a stored design: its name alone, and nothing else.
+    """Stands for a participation class of the user in a stored design; only its name is known.
 
-    Reading a run imports no class of the user's, so who takes part is not known here.
+    Reading a run does not import classes of the user, so who takes part is not known.
     """
 
     name: str
@@ -64,7 +64,7 @@ class OwnClass(Participation):
 def to_plain(participation: Participation) -> dict[str, Any]:
     """Return the kind and the settings of a participation.
 
-    One of the user's own, also a subclass of these, is of the kind `OWN`, with its name alone.
+    A class of the user, also a subclass of a class of the library, has the kind `OWN` and its name.
 
     Examples
     --------

@@ -34,9 +34,9 @@ class Pooled(Sampling):
     """Draws of `n_boot` records from pools of `n_pool`, bought once (Algorithm 3).
 
     The paper's bootstrap draws with replacement. Its variance may be too large or too small,
-    because a bootstrap draw holds fewer distinct records than one from the source. Draws without
-    replacement differ from draws of the source only in that they share a pool; adding the
-    variance between pools then gives the variance without bias.
+    because a bootstrap draw holds fewer distinct records than a draw from the source. Draws
+    without replacement differ from draws from the source only in that they share a pool; adding
+    the variance between pools then gives an unbiased variance.
 
     A provider with fewer than `n_pool` records gives all of them.
 
@@ -68,8 +68,8 @@ class Pooled(Sampling):
         if not self.replace and most is not None and most > self.n_pool // 2:
             raise InvalidInput(
                 f"Pooled: without replacement n_boot={most} must be at most half of "
-                f"n_pool={self.n_pool}, because larger draws show too little of what other pools "
-                f"would give: raise n_pool to {2 * most}, or lower n_boot"
+                f"n_pool={self.n_pool}, because larger draws overlap too much to show how other "
+                f"pools would differ: raise n_pool to {2 * most}, or lower n_boot"
             )
 
     def __repr__(self) -> str:

@@ -1,10 +1,15 @@
-"""Records that several providers have, or that one has several times, whatever else differs.
+"""Search for copied records: in the stocks of several providers, or repeated in one stock.
 
-A copied stock is paid twice, so the result must name it, also if the copy has new identifiers or
-rounded numbers. Records are compared in several views: all columns; the columns without those that
-are like identifiers or constant within each provider; three parts of these columns, so that two
-columns may be different; and each with numbers rounded to some digits of their spread. What a view
-finds beyond chance (see `coincidences`) is then compared column by column.
+A copied stock would be paid twice, so the result must name it, even if the copy has new identifiers
+or rounded numbers. Records are compared in several views:
+
+- all columns;
+- the columns without those that look like identifiers or are constant within each provider;
+- three parts of these columns, each alone, so that copies are found if up to two columns differ;
+- the same with numbers rounded to some digits of their spread.
+
+If a view shows more equal records than chance explains (see `coincidences`), these records are
+compared column by column.
 """
 
 from __future__ import annotations
@@ -29,12 +34,12 @@ from shapband.sampling.columns import Hashes, Stocks
 _RISK = 1e-4  # accepted probability of any false report, over all pairs and views
 _PARTS = 3  # the columns are cut into this many parts, and each part is compared alone
 _NEAR = (4, 2, 1)  # near-copies are compared after rounding to these digits of the spread
-_COARSER = {4: 2, 2: 1, 1: 0}  # digits at which records that are not copies must stay apart
-_APART = 1 / 2  # share of different records that must remain at the coarser digits
+_COARSER = {4: 2, 2: 1, 1: 0}  # digits at which records that are not copies must still differ
+_APART = 1 / 2  # share of different records that must remain different at the coarser digits
 _SURE = 0.9  # a share above this counts as nearly all records
 _MOST = 100  # pairs that are kept; the pairs with the most records come first
 _NAMED = 3  # a message names at most this many pairs
-_COMPARED = 200_000  # of more records, some kinds of records are left out at random,
+_COMPARED = 200_000  # if there are more records, a random part of the kinds is left out,
 _LEAST = 200  # but about this many records remain of a stock of the median size
 
 
@@ -43,14 +48,14 @@ class Shared(NamedTuple):
 
     Attributes
     ----------
-    one, other : their names, the one with more different records first; the same name if a
-        provider repeats its own records
-    records : different records that both have, or the records that equal an earlier one
-    smaller : different records of `other`, or all records of the one that repeats
+    one, other : their names, first the provider with more different records; the same name twice
+        if a provider repeats its own records
+    records : number of different records that both have, or of records that repeat an earlier one
+    smaller : number of different records of `other`, or of all records of the one that repeats
     left_out : columns that differ, such as an identifier
     rounded : numbers are equal after rounding to about this many standard deviations; 0 if they
         are equal as they are
-    chance : a bound of the number of equal records that independent providers have on average;
+    chance : upper bound of the number of equal records that independent providers have on average;
         None for repeats, and in results of older versions, which do not say who has fewer
     """
 
@@ -64,13 +69,13 @@ class Shared(NamedTuple):
 
     @staticmethod
     def of(parts: Sequence[Any]) -> Shared:
-        """Make it from a list that was read from JSON; older ones have the first four parts."""
+        """Convert a list that was read from JSON; lists of older versions have only four parts."""
         found = Shared(*parts)
         return found._replace(left_out=tuple(found.left_out))
 
 
 class _View(NamedTuple):
-    """The columns that count, the target first, and the digits that numbers are rounded to."""
+    """A mask of the columns compared, the target first, and the digits numbers are rounded to."""
 
     columns: BoolArray
     digits: int | None
@@ -79,8 +84,8 @@ class _View(NamedTuple):
 def shared_records(names: Sequence[str], stocks: Sequence[Batch | None]) -> tuple[Shared, ...]:
     """Find copies: pairs of providers, and providers that repeat their own records.
 
-    A stock that is not known is None. Of records that more than four providers have, each provider
-    is compared with the first that has them.
+    A stock that is not known is None. If more than four providers have a record, each of them is
+    compared only with the first that has it.
 
     Examples
     --------
@@ -113,12 +118,12 @@ class _Search:
         self._risk = _RISK / (len(self._views) * n * (n + 1) / 2)
 
     def found(self) -> Iterator[Shared]:
-        """Copies, found in the first view that shows nearly all records, or in the best."""
+        """Copies, each from the first view that shows nearly all its records, or the best view."""
         n, best = len(self._names), dict[tuple[int, int], Shared]()
         counted = [self._kinds(hashes) for hashes in self._stocks.hashes(self._views)]
         padded = np.zeros(n, dtype=bool)
         for view, kinds in zip(self._views, counted, strict=True):
-            if view.digits == _NEAR[-1]:  # too coarse: records of one provider may be close
+            if view.digits == _NEAR[-1]:  # too coarse: honest records of one provider may be equal
                 continue
             repeat = padded_owners(kinds, self._risk)
             lonely = lonely_repeaters(kinds, self._risk)
@@ -143,7 +148,10 @@ class _Search:
         yield from best.values()
 
     def _kinds(self, hashes: Hashes) -> Kinds:
-        """Count equal records; of many records, kinds are chosen by their hash, in all stocks."""
+        """Count equal records. If there are many, only kinds chosen by their hash are counted.
+
+        The same kinds are chosen in all stocks.
+        """
         sizes = self._stocks.sizes
         owners = np.repeat(np.arange(len(sizes)), sizes)
         part = max(_COMPARED / len(hashes), _LEAST / float(np.median(sizes)))
@@ -197,7 +205,7 @@ class _Search:
         return self._made(view, used, places, (records, min(sizes)), round(chance, 1))
 
     def _agreeing(self, agree: BoolArray) -> BoolArray | None:
-        """The columns that agree in most equal records, or None if too many others do not."""
+        """The columns that agree in most equal records, or None if too many columns do not."""
         if not len(agree):
             return None
         used = np.asarray(agree.mean(axis=0) >= 1 / 2)
@@ -208,7 +216,7 @@ class _Search:
         return used if used[0] and missed <= allowed and left else None
 
     def _apart(self, view: _View, used: BoolArray, at: int, different: int) -> bool:
-        """Whether the different records of a provider stay apart if they are rounded further."""
+        """Whether most different records of a provider stay different after further rounding."""
         if view.digits is None:
             return True
         coarser = _sum(self._stocks.cells(at, _COARSER[view.digits]), used)
@@ -234,10 +242,10 @@ def _sum(cells: Hashes, columns: BoolArray) -> Hashes:
 
 
 def _kept_columns(stocks: Stocks) -> BoolArray:
-    """The columns without those like identifiers, or constant within each provider.
+    """The columns that neither look like identifiers nor are constant within each provider.
 
-    Numbers that are nearly all different are measurements if they are more than a third of the
-    features, and then none of them is left out.
+    If more than a third of the features are numbers that are nearly all different, these are
+    measurements and not identifiers, and none of them is left out.
     """
     columns = stocks.columns
     measured = np.array([one.numeric and one.identifier for one in columns])
@@ -262,7 +270,7 @@ def _views(stocks: Stocks, kept: BoolArray, parts: Sequence[BoolArray]) -> list[
 
 
 def _parts(stocks: Stocks, kept: BoolArray) -> Iterator[BoolArray]:
-    """Three parts of the columns, each with the target and as many different values."""
+    """Three parts of the columns, each with the target and about equally many different values."""
     inside: IntArray = np.flatnonzero(kept[1:]) + 1
     if len(inside) < 2:
         return

@@ -15,7 +15,7 @@ from shapband.providers import Provider
 from shapband.sources.base import FiniteSource
 
 DrawSize: TypeAlias = int | float | Mapping[str, int]
-_SAME_SIZE = 6  # a size is rounded to this many decimals first, so that 1/3 of 150 records are 50
+_SAME_SIZE = 6  # a size is first rounded to this many decimals, so that 1/3 of 150 records gives 50
 
 
 def check_draw_size(owner: str, argument: str, size: object) -> DrawSize:
@@ -54,7 +54,7 @@ def largest(size: DrawSize) -> int | None:
 def draw_sizes(
     owner: str, argument: str, size: DrawSize, providers: Sequence[Provider]
 ) -> IntArray:
-    """(n,) records that each provider gives to a game, or an error that names a provider."""
+    """(n,) records that each provider gives to a game; an error names the provider concerned."""
     if isinstance(size, Mapping):
         _check_names(owner, argument, size, [provider.name for provider in providers])
         return np.array([size[provider.name] for provider in providers], dtype=np.int64)

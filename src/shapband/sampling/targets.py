@@ -1,7 +1,7 @@
 """Suspicious targets: providers with a single class, and providers with differently named labels.
 
 A model learns little from a single class. If one provider has the labels -1 and 1 and all others
-have 0 and 1, no model fails, but every model is fitted to three classes.
+have 0 and 1, no fit fails, but every model is fitted to three classes instead of two.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class OddLabel(NamedTuple):
 def one_label(names: Sequence[str], stocks: Sequence[Batch | None]) -> tuple[str, ...]:
     """Name the providers whose records all have the same target, unless all records have it.
 
-    A stock that is not known is None. One record says nothing.
+    A stock that is not known is None. A provider with a single record is not named.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def _all_equal(y: AnyArray) -> bool:
 def odd_labels(
     names: Sequence[str], stocks: Sequence[Batch | None], validated: Iterable[Any] | None
 ) -> tuple[OddLabel, ...]:
-    """Name the providers that use their own label in place of one that all others use.
+    """Name the providers that use their own label instead of one that all others use.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def odd_labels(
     found = []
     for name, mine in known.items():
         for own in sorted(mine - usual, key=_order):
-            # Whoever has this label lacks the usual one, and whoever does not has the usual one.
+            # Providers without this label must all have the usual one, and those with it must not.
             without = [labels for labels in known.values() if own not in labels]
             holders = [labels for labels in known.values() if own in labels]
             replaced = usual.intersection(*without).difference(*holders)
@@ -97,7 +97,7 @@ def odd_labels(
 
 
 def format_odd_labels(odd: Sequence[OddLabel]) -> str:
-    """Say which provider has which label in place of which other; "" if there is none."""
+    """Say which provider has which label instead of which other; "" if there is none."""
     told = [f"{written(one.name)} has {one.own} where the others have {one.others}" for one in odd]
     return f"labels: {', '.join(told)}" if told else ""
 

@@ -16,12 +16,12 @@ from shapband.seeds import Seeds
 
 
 class Trace(Participation):
-    """The presence that was recorded in some rounds; game g repeats round g modulo their number.
+    """Presence that was recorded in some rounds; game g has the presence of round g mod n_rounds.
 
-    The rounds are taken as they are, and only the data vary: expectation and variance are over
-    the rounds and the data, and the errors say how well they are known for these rounds, not for
-    others that might have been recorded. Play a multiple of the rounds to give all the same
-    weight; more games than rounds lower the errors.
+    The rounds are not random, only the data are. Expectation and variance are over the rounds and
+    the data, and the errors refer to these rounds, not to others that might have been recorded.
+    Play a multiple of n_rounds games to give all rounds the same weight; more games than rounds
+    lower the errors.
 
     Parameters
     ----------

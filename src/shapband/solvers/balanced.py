@@ -21,9 +21,9 @@ class BalancedPermutation(Solver):
 
     A block is a Williams square (Williams 1949) with the providers in random order. Every provider
     comes first equally often, which removes most of the solver's noise if v(∅) is far below the
-    other values. It evaluates the coalitions that cyclic shifts of the order would, but no provider
-    always joins after the same one. There are at least two blocks, and they are independent, so
-    the remaining noise can be estimated.
+    other values. Cyclic shifts of one order would also do that, but then each provider would always
+    join after the same other one. There are at least two blocks, and they are independent, so the
+    remaining noise can be estimated.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class BalancedPermutation(Solver):
             )
 
     def check_groups(self, sizes: Sequence[int]) -> None:  # noqa: ARG002
-        """Refuse groups: the permutations of a square tear the members of a group apart."""
+        """Refuse groups: the permutations of a square do not keep a group's members together."""
         raise InvalidInput(
             "BalancedPermutation: the permutations of a square do not keep the members of a group "
             "together: use Permutation or Exact, or value the providers without groups"
@@ -63,10 +63,10 @@ class BalancedPermutation(Solver):
         return BalancedPermutation(_complete(self.n_iter, n_providers))
 
     def solve(self, games: Games) -> Solution:
-        """Average the marginal contributions over the permutations of each block, then blocks."""
+        """Average the marginal contributions over the permutations of a block, then over blocks."""
         n = games.n_providers
         n_blocks = self.n_iter // n
-        # Each random order says which provider has which number in the square of its block.
+        # A random order assigns the providers to the numbers in the square of its block.
         names = random_orders(games, n_blocks)
         orders = names[:, :, williams_square(n)].reshape(-1, self.n_iter, n)
         prefix_values, evaluations = games.prefixes(orders)
@@ -87,10 +87,11 @@ def _complete(n_iter: int, n_providers: int) -> int:
 def williams_square(n: int) -> IntArray:
     """Permutations of 0 .. n-1 in which every number takes every position once: (n, n).
 
-    The first row is 0, 1, n-1, 2, n-2, ..; row r adds r to it, modulo n. For even n every ordered
-    pair of numbers is a pair of neighbours once, and every row appears in reverse too. For odd n
-    that takes two squares, this one and its reverse, which is the same square with the numbers
-    renamed to their negatives; so squares with randomly named numbers are balanced on average.
+    The first row is 0, 1, n-1, 2, n-2, ..; row r adds r to it, modulo n. For even n, every ordered
+    pair of numbers occurs once as neighbours, and the reverse of every row is a row too. For odd n
+    the same holds for two squares together: this one and its reverse. The reverse is the same
+    square with every number replaced by its negative, modulo n. So squares to whose numbers
+    providers are assigned at random are balanced on average.
 
     Examples
     --------

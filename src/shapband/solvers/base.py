@@ -80,14 +80,14 @@ class Solver(ABC):
         """Raise InvalidInput if games of this size cannot be solved."""
 
     def check_groups(self, sizes: Sequence[int]) -> None:
-        """Raise InvalidInput if games with groups cannot be solved; called in place of `check`.
+        """Raise InvalidInput if games with groups cannot be solved; called instead of `check`.
 
         A solver that gives Owen values and their `group_noise` if `games.grouping` is not None
         overrides this. All others refuse groups, because they would give Shapley values.
 
         Parameters
         ----------
-        sizes : number of providers of every player: of each group, and 1 for those alone
+        sizes : number of providers of every player: of each group, and 1 for each single provider
         """
         raise InvalidInput(
             f"{type(self).__name__} cannot solve games with groups of {max(sizes)} providers: use "

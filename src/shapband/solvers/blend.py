@@ -1,9 +1,10 @@
-"""Shares of two surrogates in their blend, by how well they predict other folds.
+"""Shares of two surrogates in their blend, by how well they predict folds they were not fitted to.
 
-A share is needed for each fold, and it must not depend on the values of that fold: they correct the
-blend. So the surrogates are fitted without two folds, one of which is predicted to find the share
-for the other. Every fold is left out with two others, those at a distance of three. Coalitions of a
-size are in folds that follow each other, so some of them are left if there are two or three.
+A share is needed for each fold. It must not depend on the values of that fold, because these values
+correct the blend. So the surrogates are fitted without two folds: their predictions of one of the
+two give the share for the other. Each fold is left out together with two others in turn, those at a
+distance of three. The coalitions of a size are in consecutive folds, so if a size has only two or
+three coalitions, some of them are still in the fit.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 
 from shapband._typing import BoolArray, FloatArray, IntArray
 
-FOLDS_APART = 3  # distance of two folds that are left out together
+FOLDS_APART = 3  # distance of the two folds that are left out together
 
-Residuals = Callable[[BoolArray], FloatArray]  # residuals of all rows, from a fit without some
+Residuals = Callable[[BoolArray], FloatArray]  # rows left out of a fit, to residuals of all rows
 
 
 def shares(

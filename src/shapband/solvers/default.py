@@ -88,7 +88,7 @@ def _trial_of_strata(n: int, each: float, *, fresh: bool) -> Trial:
 
 
 def default_group_solver(sizes: Sequence[int]) -> tuple[Solver, str]:
-    """Choose a solver for groups: exact if few coalitions matter, else permutations.
+    """Choose a solver for groups: exact if few coalitions are needed, else permutations.
 
     Parameters
     ----------

@@ -3,12 +3,12 @@
 The value of a coalition S of s members is c_s + Σ a_i(s) over its members i, plus noise. The levels
 c_s and the slopes a_i(s) are random functions of the size with a mean of zero. The nearer two sizes
 s and t are, the more alike are their slopes: the correlation is exp(-|s - t| / reach). The
-surrogate is the most likely function given the values. In contrast to a learning curve, no slope is
-estimated from few values alone, because what is not known stays near zero; and a provider that
-matters only in large coalitions, such as one with a veto, does not have a slope in small ones.
+surrogate is the most likely function given the values. It has two advantages over a learning curve.
+Slopes about which few values say anything stay near zero. And a provider that matters only in large
+coalitions, such as one with a veto, has no slope in small ones.
 
 Values are divided by their expected spread in each size. Apart from that the surrogate is linear in
-them: no constant is estimated, so there is none that few values could lead astray.
+the values: it has no parameter of its own that would have to be estimated from few values.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
 # coalition of half of the providers. With 4 for the levels, errors were up to 6 % larger; with 0.5
 # and 8 for the slopes, they were up to 21 and 11 % larger in voting games.
 _LEVELS, _SLOPES = 2.0, 2.0
-_LEVEL_REACH, _SLOPE_REACH = 0.3, 0.5  # reach of both, as a share of the number of providers
-_TOLERANCE = 1e-3  # squared residual of the equations, relative to the squared values, to stop at
+_LEVEL_REACH, _SLOPE_REACH = 0.3, 0.5  # reaches as shares of the number of providers
+_TOLERANCE = 1e-3  # a fit ends at this squared residual of the equations over the squared values
 
 
 class Drift:
-    """The surrogates of one game.
+    """Fits surrogates with drifting slopes to coalitions of one game.
 
     Parameters
     ----------
@@ -49,10 +49,10 @@ class Drift:
         self._ratios = np.exp(-1.0 / (n * np.array([_LEVEL_REACH, _SLOPE_REACH])))
 
     def fitted_to(self, rows: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Slopes (n + 1, n) and means (n + 1,) by size of the surrogate of some rows."""
+        """Slopes (n + 1, n) and means (n + 1,), by size, of the surrogate fitted to some rows."""
         sizes, values = self._sizes[rows], self._values[rows]
         spreads = self._spreads[sizes]
-        # The surrogate of values that are all larger by a number must be larger by that number.
+        # Adding a constant to all values must add the same constant to the surrogate.
         weights = spreads**-2.0
         level = (weights * values).sum() / weights.sum()
         levels, slopes = kernels.load("drift").fit(

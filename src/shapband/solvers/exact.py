@@ -18,15 +18,16 @@ from shapband.solvers.base import Solution, Solver
 from shapband.solvers.owen import count_coalitions, inner_games, needed_coalitions
 from shapband.solvers.presence import average_over_presence
 
-MAX_PROVIDERS = 20  # they have 1,048,575 coalitions, and every further provider doubles them
+MAX_PROVIDERS = 20  # 20 providers have 1,048,575 coalitions; each further one doubles the number
 
 
 @dataclass(frozen=True)
 class Exact(Solver):
     """Exact values from all 2**n coalitions, for up to 20 providers.
 
-    With groups, exact Owen values from the coalitions of a part of one group and any whole others,
-    of which there may be as many as 20 providers alone have.
+    With groups, the values are exact Owen values. They need only coalitions of a part of one group
+    and any number of other whole groups. There may be 2**20 - 1 of these, as for 20 providers
+    without groups.
 
     Examples
     --------
@@ -51,7 +52,7 @@ class Exact(Solver):
         if needed >= 2**MAX_PROVIDERS:
             raise InvalidInput(
                 f"Exact: {len(sizes)} players, the largest a group of {max(sizes)} providers, have "
-                f"at least 2**{needed.bit_length() - 1} coalitions per game that matter, too many "
+                f"at least 2**{needed.bit_length() - 1} relevant coalitions per game, too many "
                 f"to evaluate (the limit is {2**MAX_PROVIDERS - 1:,}): use Permutation"
             )
 

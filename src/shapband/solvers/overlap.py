@@ -1,13 +1,13 @@
-"""A surrogate of what the learning curve does not explain, by the overlap of coalitions.
+"""A surrogate for the residuals of the learning curve, based on the overlap of coalitions.
 
 It is kernel ridge regression over coalitions, and the kernel is their Jaccard similarity
 |S ∩ T| / |S ∪ T|. This is the covariance of v(S) and v(T) if v is a sum of nearest-neighbour games
 with random orders of the providers: the probability that S and T have the same first member. So
 coalitions are alike if they have the same members, and interactions of all orders can be learned.
 
-The kernel depends on the two sizes and the number of common members only. Therefore the linear
-function of the members that is nearest to the surrogate within a size is known in closed form. Only
-this linear part counts in the values. The rest has a mean of zero with the weights of a provider.
+The kernel depends only on the two sizes and the number of common members. So the linear function of
+the members that is nearest to the surrogate within a size is known in closed form. Only this linear
+part contributes to the providers' values: weighted as in a value, the rest has a mean of zero.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 from shapband import kernels
 from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
 
-# With fewer providers, so many of the coalitions are fitted that the few left out are not like
-# them; more providers do not fit into a mask of 64 bits.
+# With fewer providers, most coalitions are in the fit, and the few left out differ from them. More
+# providers do not fit into a mask of 64 bits.
 FEWEST_PROVIDERS, MOST_PROVIDERS = 8, 64
 MOST_EVALUATIONS = 10_000  # predicting more coalitions often takes longer than evaluating them
 _PART = 750  # coalitions in one regression; its time grows with the cube of their number
 _MOST_PARTS = 3  # the surrogate is the mean of at most this many regressions
-# Coalitions of the regression that decides whether the surrogate is used: at least the first
-# number, and the second times the cube root of all, so that it takes a share of the evaluations'
-# time.
+# Coalitions in the trial regression, which decides whether the surrogate is used: the larger of the
+# first number and of the second times the cube root of the number of all coalitions. The time of a
+# regression grows with the cube, so the trial takes a fixed share of the evaluations' time.
 _LEAST_TRIAL, _TRIAL = 400, 25.0
-_TESTED = 1000  # that regression is tested on at most this many coalitions
+_TESTED = 1000  # the trial regression is tested on at most this many coalitions
 _WORTH = 0.8  # the surrogate is used if at most this share of the squared residuals is left
 _NOISE = 0.03  # noise variance that is added to the diagonal of the kernel
 
@@ -47,8 +47,9 @@ class Explained:
     values : (n_rows,) their values
     folds : (n_rows,) their folds; -1 for those that all surrogates are fitted to
     slopes, means : (n_folds, n + 1, n) and (n_folds, n + 1), the curve without each fold, by size
-    spreads : (n + 1,) expected spreads of the values of each size, up to a factor, from other
-        coalitions than those in folds: a surrogate must not depend on what it is corrected by
+    spreads : (n + 1,) expected spreads of the values of each size, up to a factor; they come from
+        coalitions outside the folds, because values in folds correct the surrogate and so must not
+        change it
     """
 
     inside: MemberArray
@@ -68,13 +69,14 @@ class Explained:
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """What the surrogates, one for each fold, add to the learning curves.
+    """The correction that the surrogates, one per fold, add to the learning curves.
 
     Attributes
     ----------
     slopes, means : (n_folds, n + 1, n) and (n_folds, n + 1), the linear part by size
-    own : (n_rows,) the rest at each coalition, from the surrogate without its fold
-    shared : (n_rows,) mean of the rest over all folds where this was asked for, else the same
+    own : (n_rows,) the non-linear rest at each coalition, from the surrogate without its fold
+    shared : (n_rows,) mean of the rest over all folds, at rows for which it was requested; `own`
+        at the others
     """
 
     slopes: FloatArray
@@ -100,7 +102,7 @@ class Overlap:
         self._by_size = np.argsort(explained.sizes, kind="stable")
 
     def is_worth_it(self, weights: FloatArray) -> bool:
-        """Try one regression on coalitions of the first fold; `weights` are for the squares."""
+        """Try one regression on coalitions of the first fold; `weights` weigh squared residuals."""
         folds = self._explained.folds[self._by_size]
         size = max(_LEAST_TRIAL, round(_TRIAL * len(folds) ** (1 / 3)))
         tested = _evenly(self._by_size[folds == 0], _TESTED)
@@ -162,25 +164,25 @@ def _masks(inside: MemberArray) -> NDArray[np.uint64]:
 
 
 def _evenly(rows: IntArray, size: int, shift: float = 0.0) -> IntArray:
-    """Up to `size` rows, equally far from each other, so that all coalition sizes are in them."""
+    """Up to `size` evenly spaced rows, so that all coalition sizes occur among them."""
     places = np.arange(min(size, len(rows))) + shift
     return rows[(places * (len(rows) / len(places))).astype(np.int64)]
 
 
 def _parts(rows: IntArray) -> list[IntArray]:
-    """The rows of each regression, all of them together unless these are too many."""
+    """The rows of each regression: one regression with all rows, or several if there are many."""
     count = min(-(-len(rows) // _PART), _MOST_PARTS)
     return [_evenly(rows, _PART, part / count) for part in range(count)]
 
 
 @cache
 def linear_part(n: int) -> tuple[FloatArray, FloatArray]:
-    """The linear functions that are nearest to the similarity with a coalition of n providers.
+    """The linear functions that are nearest to the similarity of two coalitions, of n providers.
 
     Returns
     -------
-    (n + 1, n + 1) by the size t of S and the size s of a given T, the numbers in mean + slope ×
-    |S ∩ T|, by least squares over all S of size t
+    means and slopes, (n + 1, n + 1) each, by the size t of S and the size s of a fixed T: the
+    similarity is about mean + slope × |S ∩ T|, by least squares over all S of size t
 
     Examples
     --------
@@ -200,7 +202,7 @@ def linear_part(n: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _shares(n: int) -> FloatArray:
-    """By t, s and k: share of the coalitions of t providers that have k of s given members."""
+    """By t, s and k: share of the coalitions of size t that contain exactly k of s providers."""
     ways = np.zeros((n + 1, n + 1))  # binomial coefficients
     ways[:, 0] = 1.0
     for row in range(1, n + 1):

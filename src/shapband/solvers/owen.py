@@ -1,7 +1,7 @@
-"""The coalitions that Owen values need, and the game inside a group that they are the values of.
+"""The coalitions that Owen values need, and the game inside a group that defines these values.
 
-Let M be the players of the game between groups: the groups, and the providers that stand alone. A
-part T of group B, in place of B, is worth its Shapley value in the game between groups:
+Let M be the players of the game between groups: the groups, and the providers in no group. If a
+part T of group B plays instead of B, it is worth its Shapley value in the game between groups:
 
     u_B(T) = Σ_{H ⊆ M∖B} |H|! (|M| − |H| − 1)! / |M|! · (v(H ∪ T) − v(H)),
 
@@ -23,7 +23,7 @@ from shapband.indices import SHAPLEY
 
 
 def count_coalitions(sizes: Sequence[int]) -> int:
-    """Number of coalitions, without the empty one, of a part of one player and whole others.
+    """Number of nonempty coalitions that consist of a part of one player and other whole players.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def count_coalitions(sizes: Sequence[int]) -> int:
 def needed_coalitions(
     players: tuple[tuple[int, ...], ...],
 ) -> tuple[tuple[int, ...], tuple[IntArray, ...]]:
-    """The different coalitions that matter, and for every player where they are among them.
+    """The distinct coalitions that Owen values need, and where each player finds its coalitions.
 
     Parameters
     ----------

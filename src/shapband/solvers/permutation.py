@@ -66,7 +66,7 @@ def marginal_contributions(
     orders : (..., n) permutations of the providers 0 .. n-1
     prefix_values : (..., n) values of the coalitions of the first 1, 2, .. n providers
     empty : value of the empty coalition
-    index : how much coalitions of each size count
+    index : weights of the coalition sizes
 
     Returns
     -------
@@ -93,11 +93,11 @@ def marginal_contributions(
 def random_orders(games: Games, n_iter: int) -> IntArray:
     """Uniform permutations for every game: (n_games, n_iter, n).
 
-    Every provider draws a random key for every permutation from a stream of its own name; the
+    Every provider draws a random key for every permutation from a stream named after it; the
     sorted keys give the permutation. So the order of providers does not matter, and adding a
     provider does not change the relative order of the others. With groups, the players of the
-    game between groups are sorted by keys of their own names, and the members of each group by
-    theirs: all permutations in which the members of every group stand together are as likely.
+    game between groups are sorted by keys from their own names, and so are the members within each
+    group: all permutations in which the members of every group stand together are equally likely.
 
     Examples
     --------

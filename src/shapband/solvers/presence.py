@@ -1,13 +1,13 @@
 r"""Both moments of the Shapley values over who is present, from the table of all coalitions.
 
-Every provider is present with a probability of its own, independently of the others. Those present
+Every provider is present with its own probability, independently of the others. Those present
 play the game without the others, and an absent provider is worth 0. All 2**n sets T of those
 present are enumerated. The Shapley values of the game among T are the differences of its potential
 (Hart and Mas-Colell 1989, Econometrica 57, 589-614),
 
     φ_i(T) = P(T) - P(T \ i) with P(∅) = 0 and P(T) = (v(T) - v(∅) + Σ_{j∈T} P(T \ j)) / |T|,
 
-so that all sets together take n 2**n steps, about as many as the values of one game.
+so all sets together take n 2**n steps, about as many as the Shapley values of one game.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shapband._typing import FloatArray
 
 
 def presence_chances(rates: FloatArray) -> FloatArray:
-    """Probability of every set to be the set of those present: (n,) to (2**n,), by bitmask.
+    """Probability that each set is the set of those present: (n,) to (2**n,), by bitmask.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from shapband.indices import Index
 
 _FEWEST_PAIRS, _MOST_PAIRS = 2, 8  # pairs of complements in the pilot of each size
 _SMOOTHED = 16  # a spread is estimated from about this many residuals
-_LEAST_SPREAD = 1e-6  # least spread over the largest: equal values in a pilot do not prove 0
+_LEAST_SPREAD = 1e-6  # of the largest spread, at least: equal values in a pilot do not prove 0
 # Least ratio of the variances of two sizes when evaluations are divided. With 0.01, errors with
 # wine were up to 20 % larger; with 0.0001, errors in games that two of ten providers decide were.
 _LEAST_RATIO = 1e-3
@@ -30,8 +30,8 @@ class Sample:
     ----------
     rows : (n_rows, n) the coalitions; the coalitions of the pilot come first
     sizes : (n_rows,) their sizes
-    mates : (n_rows,) the row of the complement if it was drawn with it, else the row itself
-    units : (n_rows,) running number of a draw within its size, one for both of a pair
+    mates : (n_rows,) index of the complement's row if both were drawn as a pair, else its own index
+    units : (n_rows,) running number of a draw within its size; both of a pair have the same
     """
 
     rows: MemberArray
@@ -52,8 +52,8 @@ class Spreads:
     Attributes
     ----------
     variances : (n + 1,) mean square of the residuals of each size; 1 for sizes 0 and n
-    paired : (n // 2,) mean square of what pairs of complements of sizes 1, 2, .. add to the
-        values, relative to independent residuals with a variance of 1
+    paired : (n // 2,) mean square of the contribution of pairs of complements of sizes 1, 2, .. to
+        the values, relative to independent residuals with a variance of 1
     """
 
     variances: FloatArray
@@ -61,13 +61,13 @@ class Spreads:
 
 
 class Sizes:
-    """The strata of games of n > 3 providers: sizes 1, n - 1 and n whole, the others sampled.
+    """The strata of games of n > 3 providers: sizes 1, n - 1 and n complete, the others sampled.
 
     Attributes
     ----------
     enumerated : (2n + 1, n) all coalitions of sizes 1 and n - 1, and of all providers
     joins, leaves : (n + 1,) number of coalitions of each size × the weight of v(S) in the value
-        of a member, and × the weight of -v(S) in the value of the others
+        of a member, and × the weight of -v(S) in the value of a non-member
     capacities : (n + 1,) number of coalitions of each size
     few : whether the pilot has no more than the fewest pairs of each size
     weights : (n + 1,) mean square, times n, of the weights of a coalition's value in the values
@@ -76,7 +76,7 @@ class Sizes:
     def __init__(self, n: int, n_evaluations: int, index: Index) -> None:
         self.n = n
         self._sampled = n_evaluations - (2 * n + 1)
-        self._halves = np.arange(2, n // 2 + 1)  # each with the size of the complements
+        self._halves = np.arange(2, n // 2 + 1)  # each size stands for itself and its complements
         self.capacities = np.array([_capacity(n, s) for s in range(n + 1)])
         fair = self._sampled // (4 * len(self._halves))  # half of what is sampled is the pilot
         room = int(self.capacities[2]) // (2 if n == 4 else 1)
@@ -106,9 +106,10 @@ class Sizes:
     def spreads(self, enumerated: FloatArray, pilot: FloatArray) -> Spreads:
         """Estimate from the residuals how much values vary around the surrogate.
 
-        The spread of a sampled size comes from its neighbours alone, because its own pilot may miss
-        a rare value, which would then lose its weight. With its own spread, the values were biased:
-        two of ten providers decide, 200 evaluations, 1,000 games, z scores of 5.4 instead of 2.5.
+        The spread of a sampled size comes from its neighbouring sizes only, because its own pilot
+        may miss a rare value, which would then get too little weight. With their own spreads,
+        values were biased: in 1,000 games that two of ten providers decide, with 200 evaluations,
+        the z score of the mean was 5.4 instead of 2.5.
 
         Parameters
         ----------
@@ -130,7 +131,7 @@ class Sizes:
         return Spreads(variances, self._from_neighbours(np.concatenate(terms)[:, None])[:, 0])
 
     def _paired_terms(self, pairs: FloatArray, sizes: IntArray) -> FloatArray:
-        """Mean square of what pairs of complements add to the values, relative to residuals of 1.
+        """Mean square of the contribution of pairs of complements, relative to residuals of 1.
 
         Parameters
         ----------
@@ -154,19 +155,19 @@ class Sizes:
     def sample(
         self, pilot: Sample, spreads: Spreads, enumerated: FloatArray, seed: np.uint64
     ) -> Sample:
-        """Add to the pilot what the evaluations allow, where it lowers the error most.
+        """Spend the remaining evaluations on the sizes where they lower the error most.
 
-        How many coalitions of a size there are must not depend on the values of its pilot, or the
-        means of the sizes would be biased: a rare value in the pilot would call for more coalitions
-        and lose its weight. So the numbers follow from the values of the enumerated sizes, and the
-        decision on pairs, which follows from the pilot, does not change them.
+        The number of coalitions of a size must not depend on the values of its pilot, or the mean
+        of the size would be biased: a rare value in the pilot would cause more coalitions to be
+        drawn, and so get less weight. So the numbers follow from the values of the enumerated
+        sizes. The decision on pairs follows from the pilot, but it does not change the numbers.
 
         Parameters
         ----------
         enumerated : (2n,) values of all coalitions of one provider, then of all but one
         """
         there = np.bincount(pilot.sizes, minlength=self.n + 1)
-        # With few evaluations all sizes count alike: that was better in voting games.
+        # With few evaluations all sizes get the same weight, which was better in voting games.
         variances = np.ones(self.n + 1) if self.few else self.expected_variances(enumerated)
         more = self._counts(variances, there) - there
         paired = self._pairs_help(spreads)
@@ -196,15 +197,15 @@ class Sizes:
     def expected_variances(self, enumerated: FloatArray) -> FloatArray:
         """Variance of the values of each size, up to a factor: (n + 1,).
 
-        It is a power of the size, as for learning curves, through the variances of the values of
-        one provider and of all but one.
+        It is assumed to be a power of the size, as for learning curves, and fitted to the variances
+        of the two enumerated sizes: one provider, and all but one.
 
         Parameters
         ----------
         enumerated : (2n,) values of all coalitions of one provider, then of all but one
         """
         variances = enumerated.reshape(2, self.n).var(axis=1)
-        # Values that differ by rounding alone say nothing about the sizes between.
+        # Values that differ only by rounding say nothing about the other sizes.
         if variances.max() <= (_ROUNDING * np.abs(enumerated).max()) ** 2:
             return np.ones(self.n + 1)
         low, high = np.log(np.maximum(variances, _LEAST_RATIO * variances.max()))
@@ -215,7 +216,7 @@ class Sizes:
         """Number of coalitions of each size: (n + 1,).
 
         A stratum adds the mean square of its terms, divided by its number of coalitions, to the
-        error. So the best numbers are proportional to the root of the mean square.
+        squared error. So the best numbers are proportional to the root mean squares.
         """
         sizes = np.arange(2, self.n - 1)
         wanted = np.sqrt(variances * self.weights)[sizes]
@@ -224,12 +225,12 @@ class Sizes:
         return counts
 
     def _pairs_help(self, spreads: Spreads) -> bool:
-        """One decision for all sizes: whether the residuals of complements cancel."""
+        """Whether the residuals of complements cancel; one decision for all sizes."""
         n, h = self.n, self._halves
         alone = np.sqrt(spreads.variances * self.weights)[2 : n - 1]
         paired = np.sqrt(spreads.paired[1:] * (self.weights[h] + self.weights[n - h]))
         paired[2 * h == n] /= 2.0  # both of a pair are in one stratum
-        # A pair takes two evaluations.
+        # The factor √2 is there because a pair takes two evaluations.
         return bool(np.sqrt(2.0) * paired.sum() < alone.sum())
 
     def _more(
@@ -248,7 +249,7 @@ class Sizes:
 
 
 def _beside(count: int, width: int) -> FloatArray:
-    """Matrix that takes the mean of up to `width` neighbours on each side of every row."""
+    """Matrix that averages up to `width` neighbours on each side of every row."""
     apart = np.abs(np.arange(count)[:, None] - np.arange(count))
     near = (apart > 0) & (apart <= width)
     return np.asarray(near / near.sum(axis=1, keepdims=True))
@@ -276,14 +277,14 @@ def allocate(wanted: FloatArray, least: IntArray, most: FloatArray, total: int) 
 
 
 def _shares(wanted: FloatArray, least: IntArray, most: FloatArray, total: int) -> FloatArray:
-    """Shares in proportion to what is wanted; those beyond a bound are fixed there, in turns."""
+    """Shares in proportion to what is wanted; shares beyond a bound are fixed there, in rounds."""
     shares = np.zeros(len(wanted))
     free = np.ones(len(wanted), dtype=bool)
     while free.any():
         shares[free] = wanted[free] * (total - shares[~free].sum()) / wanted[free].sum()
         bounded = np.clip(shares, least, most)
         over = (bounded - shares)[free].sum()
-        # Fixing the shares on both sides at once can overshoot: fix those that weigh more.
+        # Fixing shares at both bounds at once could overshoot: fix the side that weighs more.
         fixed = free & ((bounded > shares) if over >= 0 else (bounded < shares))
         if not fixed.any():
             break

@@ -1,4 +1,4 @@
-"""Coalitions stratified by size, with surrogates of learning curves, of drift and of overlaps."""
+"""Coalitions stratified by size, with three surrogates: learning curves, drift and overlap."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from shapband.solvers.overlap import (
 from shapband.solvers.sizes import Sample, Sizes
 
 # Numbers of folds, which are left out of the fits in turn. With few evaluations (a pilot of two
-# pairs per size) more folds are used, because a curve fitted to half of the coalitions says nothing
-# about a curve fitted to most of them.
+# pairs per size) more folds are used, because a curve fitted to half of the coalitions may differ
+# much from a curve fitted to most of them.
 _FOLDS, _FOLDS_OF_FEW, _FOLDS_OF_PILOT = 4, 8, 2
 _UNIQUE = 1e-6  # ridge of the pilot's fit, relative to 1 / range², which makes the fit unique
 # Smallest spread of a size in the fit, relative to the range of the values. A pilot of 4 to 16
@@ -37,8 +37,9 @@ _UNIQUE = 1e-6  # ridge of the pilot's fit, relative to 1 / range², which makes
 # are spread over the whole range. With 0.1 errors in voting games with 20 evaluations per provider
 # were up to 18 % larger.
 _LEAST_SPREAD = 0.01
-_ROUNDING = 1e-14  # rounding alone leaves this share of the variance of the values
-# How exactly the surrogate is fitted, in variances of a value in the pilot, of a residual later.
+_ROUNDING = 1e-14  # share of the variance of the values that rounding alone leaves
+# Accuracy of the surrogate's fits: of the pilot's fit in variances of a value, of later fits in
+# variances of a residual.
 _PILOT_TOLERANCE, _TOLERANCE = 1e-8, 1e-5
 _TRIAL_TOLERANCE = 1e-3  # the same for a fit that is only compared with the other surrogate
 _MOSTLY = 0.99  # a size is treated as infinite if more than this share of it is unseen
@@ -52,23 +53,23 @@ class Strata(Solver):
     provider. All coalitions of one provider and of all but one are evaluated. The others are
     sampled within each size, without replacement, in three steps:
 
-    1. A pilot of a few coalitions of each size, with their complements.
-    2. The rest of the evaluations goes to the sizes where the values are expected to vary most, in
-       pairs of complements if the pilot says that their errors cancel.
+    1. A pilot evaluates a few coalitions of each size, with their complements.
+    2. The remaining evaluations go to the sizes where the values are expected to vary most, in
+       pairs of complements if their errors cancel in the pilot.
     3. Two surrogates are fitted to most of the coalitions, and corrected by the mean residuals of
-       the others, in turns: a learning curve, v(S) ≈ c_s + Σ (a_i + b_i / s) over the members i of
-       S, and slopes that drift with the size, which are kept near zero where little is known. How
-       much each of them counts follows from how well it predicts coalitions that neither it nor
-       the correction has seen. With 8 to 64 providers and up to 10,000 coalitions, a third
-       surrogate is fitted to the residuals, if a trial on a part of them leaves less than 0.8 of
-       their squares: kernel ridge regression on the overlap of coalitions (common members over all
-       members), which learns who replaces whom.
+       the others, which are left out in turn. One is a learning curve, v(S) ≈ c_s + Σ (a_i + b_i /
+       s) over the members i of S. The other has slopes that drift with the size and stay near zero
+       where little is known. They are blended according to how well each predicts coalitions that
+       were used neither for its fit nor for the correction. With 8 to 64 providers and up to
+       10,000 coalitions, a third surrogate is fitted to the residuals, if it leaves less than 0.8
+       of their squares in a trial on a part of them: kernel ridge regression on the overlap of
+       coalitions (common members over all members), which learns who replaces whom.
 
-    The correction makes the values unbiased whatever the surrogates are worth, and the residuals,
-    which the surrogates were not fitted to, give the solver's noise. How many coalitions a size
-    gets follows from the values of the coalitions of one provider and of all but one, which are all
-    evaluated: if it followed from the pilot, rare values in it would bias the means of the sizes.
-    With few evaluations (fewer than about 7 per provider) all sizes count alike. If the evaluations
+    The correction makes the values unbiased however poor the surrogates are. The residuals of
+    coalitions that were not in a fit give the solver's noise. The number of coalitions of each size
+    follows from the coalitions of one provider and of all but one, which are all evaluated; if it
+    followed from the pilot, rare values there would bias the means of the sizes. With few
+    evaluations (fewer than about 7 per provider) all sizes get the same weight. If the evaluations
     suffice for all coalitions, the values are exact.
 
     Parameters
@@ -101,7 +102,7 @@ class Strata(Solver):
         if n <= MAX_PROVIDERS and 2**n - 1 <= self.n_evaluations:
             return Exact().solve(games)
         sizes = Sizes(n, self.n_evaluations, games.index)
-        # In the order of names, so that the order of the providers does not matter.
+        # Sort by name, so that the order of the providers does not matter.
         by_name = np.argsort(np.array(games.names))
         evaluate = _Evaluation(games, np.argsort(by_name))
         seeds = games.seeds.words("strata", "", games.indices, 1)[:, 0]
@@ -147,14 +148,14 @@ class _Game:
         self._sizes = sizes
         self.pilot = self.sample = pilot
         spread = float(np.ptp(known)) or float(np.abs(known).max()) or 1.0
-        # Values are in units of a power of two near their range, so that squares of very small and
-        # very large ones are floats, and no digit is lost.
+        # Values are divided by a power of two near their range, which loses no digit, so that the
+        # squares of very small and very large values neither underflow nor overflow.
         self._unit = float(np.ldexp(1.0, int(np.frexp(spread)[1])))
         self._known = known / self._unit  # of the enumerated coalitions, then of the pilot
         self._range = spread / self._unit
         self._least_variance = (_LEAST_SPREAD * self._range) ** 2
-        # Spreads that the surrogates of drift and of overlaps take for granted. They follow from
-        # the enumerated sizes, because what corrects a surrogate must not change it.
+        # Spreads that the surrogates of drift and of overlaps assume. They follow from the
+        # enumerated sizes, because values that correct a surrogate must not change it.
         self._expected = np.sqrt(sizes.expected_variances(self._known[: 2 * sizes.n]))
         self._n_folds = _FOLDS_OF_FEW if sizes.few else _FOLDS
 
@@ -164,12 +165,13 @@ class _Game:
         of_size = np.concatenate([np.repeat([1, n - 1], n), self.pilot.sizes])
         around = values - _mean_by_size(values, of_size, n)[of_size]
         self._spreads = self._sizes.spreads(around[: 2 * n], around[2 * n :])
-        # The sum of a size's members is constant, so the fit is unique up to that only.
+        # All coalitions of a size have equally many members, so adding a constant to all slopes
+        # does not change the fit. The ridge makes it unique.
         ridge = _UNIQUE / self._range**2
         n_folds = _FOLDS_OF_PILOT if self._sizes.few else _FOLDS
         residuals, _, _ = self._fit(self.pilot, values, n_folds, ridge, _PILOT_TOLERANCE)
-        # Where values of the pilot vary and the surrogate predicts them, as in additive games,
-        # smaller residuals are to be expected in all sizes.
+        # If the surrogate predicts the varying values of the pilot, as in additive games, smaller
+        # residuals are expected in all sizes.
         self._least_variance *= _share_left(around[2 * n :], residuals[2 * n :])
         self._spreads = self._sizes.spreads(residuals[: 2 * n], residuals[2 * n :])
         self.sample = self._sizes.sample(self.pilot, self._spreads, values[: 2 * n], seed)
@@ -194,8 +196,8 @@ class _Game:
     def _folds(self, sample: Sample, n_folds: int) -> IntArray:
         """Fold of each sampled coalition, the same for both of a pair.
 
-        Neighbouring sizes begin with different folds, so that all have as many coalitions even if
-        sizes have fewer than there are folds.
+        Neighbouring sizes begin with different folds, so that all folds have about equally many
+        coalitions, even if a size has fewer coalitions than there are folds.
         """
         smaller = np.minimum(sample.sizes, self._sizes.n - sample.sizes)
         return np.asarray((sample.units + FOLDS_APART * smaller) % n_folds)
@@ -209,9 +211,9 @@ class _Game:
         """Values and noise, given the values of the coalitions that were drawn after the pilot."""
         n = self._sizes.n
         values = np.concatenate([np.delete(self._known, 2 * n), more / self._unit])
-        # If n providers share the range of the values, their slopes are about range / n. This is
-        # the prior of ridge regression. Few evaluations per provider need it, because a surrogate
-        # has two slopes for each provider. With more, it made the bias of values larger.
+        # If n providers share the range of the values, their slopes are about range / n, which is
+        # the prior of the ridge regression. It is needed with few evaluations per provider, because
+        # a surrogate has two slopes per provider. With more evaluations it made the bias larger.
         ridge = (n if self._sizes.few else _UNIQUE**0.5) ** 2 / self._range**2
         curves = self._blend(values, ridge)
         correction = self._correction(values, *curves)
@@ -248,7 +250,7 @@ class _Game:
 
     @property
     def _importance(self) -> FloatArray:
-        """(n + 1,) what the square of a residual of each size adds to the noise, up to a factor."""
+        """(n + 1,) weight of a squared residual of each size in the noise, up to a factor."""
         counts = np.maximum(np.bincount(self.sample.sizes, minlength=self._sizes.n + 1), 1)
         return np.asarray(self._sizes.weights * self._unseen / counts**2)
 
@@ -276,9 +278,10 @@ class _Game:
     ) -> tuple[FloatArray, FloatArray]:
         """Values and noise with all surrogates.
 
-        The linear part of the correction is added to the first two. The rest of it counts
-        nothing in the values by itself, so it is subtracted from the values of the coalitions. As
-        in the kernel, the rests of the folds are moved towards their mean in a size that was seen.
+        The linear part of the correction is added to the first two surrogates. The rest of it
+        contributes nothing to the providers' values, so it is subtracted from the values of the
+        coalitions, which reduces their noise. As in the kernel `_between`, the rests of the folds
+        are moved towards their mean, the more of a size's coalitions were evaluated.
         """
         first = 2 * self._sizes.n
         own, shared = correction.own[first:], correction.shared[first:]
@@ -307,10 +310,10 @@ class _Game:
         return found
 
     def _enumerated(self, empty: float) -> FloatArray:
-        """The part of the values that comes from nobody, one, all but one and all."""
+        """The part of the values due to the coalitions of nobody, one, all but one and all."""
         n, joins, leaves = self._sizes.n, self._sizes.joins, self._sizes.leaves
         single, without = self._known[:n], self._known[n : 2 * n]
-        # One coalition of a size 1 contains i, and one of a size n - 1 does not.
+        # One coalition of size 1 contains provider i, and one of size n - 1 does not contain it.
         ones = (joins[1] + leaves[1]) * single - leaves[1] * single.sum()
         others = joins[n - 1] * without.sum() - (joins[n - 1] + leaves[n - 1]) * without
         whole = joins[n] * self._known[2 * n] - leaves[0] * empty
@@ -333,7 +336,7 @@ def _mean_by_size(values: FloatArray, of_size: IntArray, n: int) -> FloatArray:
 def _share_left(around: FloatArray, residuals: FloatArray) -> float:
     """Share of the squares of values around their means that is left in the residuals, at most 1.
 
-    It is 1 if the values do not vary, because nothing was predicted then.
+    It is 1 if the values do not vary, because then there was nothing to predict.
     """
     squares = float((around**2).sum())
     share = float((residuals**2).sum()) / squares if squares > 0 else 1.0

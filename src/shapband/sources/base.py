@@ -46,12 +46,12 @@ class Source(WithFacts, ABC):
     waits : whether a request waits for something outside this process, such as a network.
         Sources that wait are asked from threads, so they must be safe to call from any thread.
         The others are asked from the thread that called `value`
-    concurrent : requests that a source that waits answers at the same time; by default it is
-        asked for one game after the other. With more it must be safe to call from several
-        threads at once
+    concurrent : number of requests that a source that waits answers at the same time; by default 1,
+        so that it is asked for one game after the other. With more it must be safe to call from
+        several threads at once
     version : a string that changes with the records, such as the name of a snapshot, an ETag or a
         digest; an attribute or a property. Runs store it and compare it when they are resumed.
-        None if it is not known: then runs do not notice that records changed
+        None if it is not known: then runs cannot detect that records changed
 
     Examples
     --------

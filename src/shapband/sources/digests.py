@@ -1,4 +1,4 @@
-"""Digests of records: the same for the same records, whatever file they are in."""
+"""Digests of records: the same for equal records, even from different files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def digest_of(batch: Batch) -> str:
-    """Give the SHA-256 of a batch: targets, then features, frames column by column."""
+    """Return the SHA-256 of a batch: targets, then features, frames column by column."""
     digest = hashlib.sha256()
     add_array(digest, "targets", batch.y)
     if isinstance(batch.X, np.ndarray):
@@ -35,7 +35,7 @@ def add_frame(digest: _Hash, frame: Any) -> None:
 
 
 def add_array(digest: _Hash, name: str, values: AnyArray) -> None:
-    """Add an array: its name, type and shape first, so that no two tables read alike."""
+    """Add an array: first its name, type and shape, so that different tables have other digests."""
     header: Any = (name, values.dtype.str, values.shape)
     digest.update(repr(header).encode())
     if values.dtype.kind in "biuf":

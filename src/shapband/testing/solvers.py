@@ -20,10 +20,10 @@ from shapband.utilities.table import TableUtility
 
 _GAMES = 256
 _OTHERS: tuple[Index, ...] = (Banzhaf(), Beta(4, 1))  # for solvers with `any_index`
-_SIZES = range(1, 13)  # numbers of providers: the first three that are accepted are solved
+_SIZES = range(1, 13)  # numbers of providers to try; the first three that are accepted are solved
 _EMPTY = 2.0  # v(∅); a solver must not assume that it is 0
-_STANDARD_ERRORS = 6  # one false alarm in a billion normal means
-_TINY = 1e-9  # rounding in games with groups
+_STANDARD_ERRORS = 6  # allowed standard errors: one false alarm in a billion normal means
+_TINY = 1e-9  # allowed rounding error in games with groups
 _NOISE_FACTOR = 3  # allowed factor between the stated noise and the mean squared error
 
 

@@ -23,10 +23,10 @@ def check_source(source: Source) -> None:
     A finite source must return the requested rows, in that order and as often as requested; a
     generative source must take all its randomness from `rng`. Both must give the same answer to
     the same request, and have the schema they declare. A source with ``waits = True`` is also
-    asked from another thread, and from several at once if its `concurrent` is larger than 1; it
-    must give every answer arrays of its own. The others may use their buffers again, because their
-    answers are copied before they are asked again. Sources are never sent to other processes, so
-    they need not be picklable.
+    asked from another thread, and from several at once if its `concurrent` is larger than 1; every
+    answer must have its own arrays. The others may reuse their buffers, because their answers are
+    copied before they are asked again. Sources are never sent to other processes, so they need not
+    be picklable.
 
     Examples
     --------
@@ -121,9 +121,10 @@ def _check_answers(
 def _check_buffers(source: Source, method: str, ask: Callable[[int], Any]) -> None:
     """Check that a source that waits does not write into answers that it has given.
 
-    `ask` makes a request; its argument 0 makes another one than all other arguments. All are for
-    as many records, because a source may have a buffer for each size, and there are some more of
-    them than it answers at once, because it may have several buffers in turn.
+    `ask` makes a request: with the argument 0 one request, with any other argument another one. All
+    requests are for the same number of records, because a source may have a buffer for each size.
+    More requests are made than the source answers at once, because it may use several buffers in
+    turn.
     """
     if not source.waits:
         return

@@ -26,7 +26,7 @@ from shapband.testing.rules import during, require, same, travelled
 from shapband.utilities.base import Utility, check_values
 
 _GAMES = range(2)
-_MOST_BATCHES = 6  # because all coalitions are evaluated, several times
+_MOST_BATCHES = 6  # most batches, because all coalitions are evaluated several times
 
 
 def check_utility(utility: Utility, batches: Sequence[Records] | None = None) -> None:
@@ -89,7 +89,7 @@ def _default_batches(utility: Utility) -> list[Records]:
 
 
 def _alone(utility: Utility, games: list[list[Any]]) -> FloatArray:
-    """Evaluate every coalition in a call of its own: (n_games, 2**n)."""
+    """Evaluate every coalition in a separate call: (n_games, 2**n)."""
     table = np.empty((len(games), 2 ** len(games[0])))
     for g, c in np.ndindex(table.shape):
         what = f"{type(utility).__name__}.evaluate of the coalition {members(c)}"

@@ -51,7 +51,7 @@ class AdditiveUtility(MergeableUtility):
         super().check(providers)
 
     def restricted(self, places: Sequence[int]) -> AdditiveUtility:
-        """Keep the weights of those who take part."""
+        """Keep the weights of the providers that take part."""
         if self.weights is None:
             return self
         return AdditiveUtility(self.weights[list(places)], empty=self.empty)

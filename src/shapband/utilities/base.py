@@ -61,17 +61,17 @@ class Utility(WithFacts, ABC):
         threads of one process; otherwise the workers are processes
     summaries_travel : whether summaries are sent to other processes instead of records if the
         summaries are smaller
-    exact_up_to : number of providers up to which all coalitions cost no more than a sample of
-        them that leaves little noise; up to there `Exact` is used if no solver is given. By
+    exact_up_to : number of providers up to which evaluating all coalitions costs no more than a
+        sample that leaves little noise; up to there `Exact` is used if no solver is given. By
         default 6, and 11 for mergeable utilities
     uses_records : whether a coalition's value depends on the records of its members
-    any_order : whether the same records in another order have the same value, but for rounding.
-        Games whose draws are whole stocks are then equal, and one is enough
+    any_order : whether the same records in another order have the same value, up to rounding.
+        If so, games whose draws are whole stocks are equal, and one game is enough
     failures : coalitions whose evaluation failed and that were given a fixed value. A utility that
         gives such values adds 1 for each. Every thread has a count of its own, so that a chunk of
         games counts its own failures
     chosen : why `utility_for` chose this utility; empty if the user did
-    remedy : what to do about a coalition that cannot be evaluated by chance; ends its error
+    remedy : advice that ends the error message of a coalition that by chance cannot be evaluated
     training : what is random in the fit of a model, as a sentence; empty if nothing is
 
     Examples
@@ -154,13 +154,13 @@ class Utility(WithFacts, ABC):
 
     @property
     def labels(self) -> Sequence[Any] | None:
-        """Labels of the validation rows, or None if targets are no labels or are not known."""
+        """Labels of the validation rows, or None if targets are not labels or are not known."""
         return None
 
     def restricted(self, places: Sequence[int]) -> Utility:  # noqa: ARG002
         """Return the utility of games in which only the providers at these places take part.
 
-        It is the utility itself, unless that treats providers by their position.
+        It is the utility itself, unless the utility treats providers by their position.
         """
         return self
 
@@ -170,16 +170,16 @@ class Utility(WithFacts, ABC):
     def fault(self, names: Sequence[str], batches: Sequence[Batch]) -> str:  # noqa: ARG002
         """Say why all providers together cannot be evaluated; empty if they can.
 
-        It is called with some records of every provider after coalitions could not be evaluated:
-        a coalition may fail by chance, but all providers together fail because of a fault. By
-        default no fault is looked for.
+        It is called with some records of every provider after a coalition could not be evaluated.
+        A single coalition may fail by chance, but if all providers together fail, there is a fault
+        in the records or the model. By default no fault is looked for.
         """
         return ""
 
     def features_used(self, batch: Batch) -> FloatArray | None:  # noqa: ARG002
-        """Return what the model makes of the features (n_records, k), or None if it is unknown.
+        """Return the transformed features that the model uses (n_records, k), or None if unknown.
 
-        Copies are also looked for among these numbers.
+        The search for copied records compares these numbers, too.
         """
         return None
 
@@ -198,10 +198,10 @@ class Utility(WithFacts, ABC):
         indices: range,  # noqa: ARG002
         seeds: Seeds,  # noqa: ARG002
     ) -> GameSummaries:
-        """Return the summaries as the methods that evaluate coalitions get them.
+        """Return the summaries in the form in which the evaluating methods receive them.
 
-        They are the summaries themselves, unless a utility needs random numbers, which must be
-        addressed by the game.
+        By default they do not change. A utility that needs random numbers adds them here, because
+        they must be addressed by the game.
 
         Parameters
         ----------

@@ -95,7 +95,7 @@ class GaussianNBUtility(ClassSumsUtility):
 def _units(scale: FloatArray, deviation: FloatArray) -> FloatArray:
     """Squared units (d,) of the features, relative to the largest.
 
-    Only ratios of variances matter, and a power of two changes no bit of them.
+    Only ratios of variances matter, and a common power of two does not change them.
     """
     power = -int(np.frexp(scale.max())[1])
     if np.ldexp(deviation, power).min() < 1.0 / FARTHEST:

@@ -1,4 +1,4 @@
-"""What utilities of classifiers that need only sums over the records of each class share."""
+"""Base class of utilities of classifiers that need only sums over the records of each class."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _TOO_FAR = (
 class ClassSumsUtility(MergeableUtility):
     """A coalition is worth the score of a classifier made from sums over its records.
 
-    Records are standardised by the validation rows, so that sums lose few digits. The numbers used
-    for it have few digits themselves, so that records that differ by far less than the validation
-    rows still differ by as much afterwards.
+    Records are standardised by the validation rows, so that sums lose few digits. The origins and
+    scales used for this are numbers with few digits, so that small differences between records are
+    not rounded away.
     """
 
     schema: Schema
@@ -78,7 +78,7 @@ class ClassSumsUtility(MergeableUtility):
 
     @abstractmethod
     def _scores(self, games: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
-        """Scores of coalitions given as rows of members; any number without records."""
+        """Scores of coalitions given as rows of members; arbitrary for one without records."""
 
     @property
     def labels(self) -> list[Any]:
@@ -132,7 +132,7 @@ class ClassSumsUtility(MergeableUtility):
         return scores
 
     def _known(self, y: AnyArray) -> IntArray:
-        """Codes of the labels of records; InvalidInput for one that does not occur in y_val."""
+        """Codes of the records' labels; InvalidInput for a label that does not occur in y_val."""
         codes = label_codes(y, self._labels)
         if (codes < 0).any():
             raise InvalidInput(
@@ -145,7 +145,7 @@ class ClassSumsUtility(MergeableUtility):
 def _few_digits(mean: FloatArray, deviation: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return origins near the means, and a power of two below each deviation.
 
-    An origin is 0, about which floats are densest, or else a multiple of the power of two.
+    An origin is 0, where floats are densest, or a multiple of the power of two.
     """
     scale = np.ldexp(0.5, np.frexp(deviation)[1])
     return np.where(np.abs(mean) < 2 * deviation, 0.0, np.rint(mean / scale) * scale), scale

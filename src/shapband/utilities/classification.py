@@ -1,8 +1,7 @@
-"""Scores that utilities of classifiers share.
+"""Names of the scores of classifiers, and the score of a dummy model.
 
 A model gives every validation row a logit for each class: the logarithm of its probability, up to
-a constant of the row. `shapband.kernels` has the module `class_scores`, which turns logits into
-scores; this module checks the name of a score, and scores a dummy model.
+a constant of the row. The module `class_scores` in `shapband.kernels` turns logits into scores.
 """
 
 from __future__ import annotations

@@ -18,13 +18,13 @@ class LDAUtility(ClassSumsUtility):
     The model is scikit-learn's `LinearDiscriminantAnalysis`, with class frequencies of the
     coalition as priors. It needs the records only through sums: the number and the sum of each
     class, and the products of all features. These are a provider's summary. The covariance within
-    classes is divided by the number of records, as by its solver "lsqr" and by newer versions of
-    its solver "svd".
+    classes is divided by the number of records, as in scikit-learn's solver "lsqr" and in newer
+    versions of its solver "svd".
 
     Features that are nearly dependent within classes are treated as by scikit-learn's solver
-    "svd": directions with a standardised singular value of 1e-4 or less do not count, and neither
-    do features that are constant in every class. Unlike there, small differences between the means
-    of three classes or more always count.
+    "svd": directions with a standardised singular value of 1e-4 or less are ignored, and so are
+    features that are constant in every class. Unlike in scikit-learn, small differences between the
+    means of three classes or more are never ignored.
 
     A coalition whose records have the same label always predicts that label. A label of `y_val`
     that a coalition has not seen gets the probability 0. A coalition with one record of each of

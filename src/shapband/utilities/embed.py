@@ -22,12 +22,12 @@ class BatchCache(WeakKeyDictionary[Batch, FloatArray]):
 
 
 class Embedding:
-    """The numeric features of batches: their own, or what a fitted transformer makes of them.
+    """The numeric features of batches: the original ones, or the output of a fitted transformer.
 
     Parameters
     ----------
-    transformer : has a method ``transform(X)`` that gives each row a row of numbers, whatever the
-        other rows are; None for the features themselves
+    transformer : has a method ``transform(X)`` that turns each row into a row of numbers,
+        independently of the other rows; None for the features themselves
     owner : name of the utility, with which error messages begin
     """
 
@@ -69,10 +69,10 @@ class Embedding:
     def _check_alone(self, rows: Batch, features: FloatArray) -> None:
         """Refuse a transformer that gives the first row other numbers without the other rows."""
         alone = self._transformed(rows.take(np.array([0])))
-        rounding = 1e-3 * np.abs(features).max()  # of a network with short floats, generously
+        rounding = 1e-3 * np.abs(features).max()  # generous, for networks of low precision
         if alone.shape[1] != features.shape[1] or np.abs(alone - features[:1]).max() > rounding:
             raise InvalidInput(
-                "embed must treat every row alone, and gives the first row other numbers without "
+                "embed must treat every row alone, but the numbers of the first row change without "
                 "the other rows"
             )
 

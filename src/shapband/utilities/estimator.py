@@ -40,8 +40,8 @@ class _SeededGame(Sequence[Batch]):
     Attributes
     ----------
     batches : the draws of all providers
-    order : places of the providers by name: records are joined in it, because what a random model
-        makes of them depends on their order
+    order : places of the providers, sorted by name; records are joined in this order, because the
+        fit of a random model depends on the order of its records
     estimator : the model
     """
 
@@ -59,9 +59,9 @@ class _SeededGame(Sequence[Batch]):
 class EstimatorUtility(RecordsUtility):
     """A coalition is worth the validation score of an estimator fitted to its records.
 
-    Data frames of numbers reach scikit-learn's own models as the arrays that scikit-learn would
-    make of them, unless a parameter names a column or `score` is a function. The answers are the
-    same, and a fit takes half the time.
+    Data frames of numbers are passed to scikit-learn's own models as arrays, as scikit-learn would
+    convert them itself, unless a parameter names a column or `score` is a function. The values are
+    the same, and a fit takes half the time.
 
     Parameters
     ----------
@@ -72,17 +72,17 @@ class EstimatorUtility(RecordsUtility):
     empty : value of the empty coalition: ``"baseline"`` for the score of a dummy model that
         predicts the mean or the class frequencies of `y_val`, or a number. With the baseline,
         Shapley values sum to the gain over the dummy model
-    failed : value of a coalition on which fitting or scoring fails; by default the failure
-        stops the valuation with the coalition's names and the cause. Failures are counted in
-        `Valuation.failures`. The valuation stops nevertheless if all providers together fail
+    failed : value of a coalition on which fitting or scoring fails; by default a failure stops the
+        valuation with an error that names the members and the cause. Failures are counted in
+        `Valuation.failures`. The valuation stops in any case if all providers together fail
 
     Notes
     -----
     A `random_state` that is None, in the estimator or in a model or splitter inside it, is set from
-    the seed of the valuation: anew in every game, and to the same number for all coalitions of a
-    game. The variance across games then includes the randomness of training, and
-    `Valuation.setup` says so. An integer is the same in every game. Outside of a valuation, models
-    get the numbers of game 0 with seed 0.
+    the seed of the valuation: to a new number in every game, which all coalitions of the game
+    share. The variance across games then includes the randomness of training, and
+    `Valuation.setup` says so. A `random_state` that is an integer is the same in every game.
+    Outside of a valuation, models get the numbers of game 0 with seed 0.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class EstimatorUtility(RecordsUtility):
     def _score_joined(self, batches: Sequence[Batch]) -> float:
         joined = None
         if self._numbers is not None and batches[0].is_frame:
-            # Columns in another order must meet scikit-learn as frames, which it refuses.
+            # Columns in another order stay data frames, because scikit-learn refuses such frames.
             same = batches[0].layout[0] == self._validation.layout[0]
             joined = concat_numbers(batches) if same else None
         if self._numbers is None or joined is None:
@@ -202,8 +202,8 @@ class EstimatorUtility(RecordsUtility):
         """Fit a model to a batch, and score it on validation rows of the same kind."""
         from sklearn import config_context
 
-        # Finite records may become infinite inside a pipeline, so scikit-learn must still look.
-        # Parameters are the same as in the first fit, so they need no second check.
+        # Finite records may become infinite inside a pipeline, so scikit-learn's check for finite
+        # numbers stays on. Parameters are the same in every fit, so one check is enough.
         skipped = {"skip_parameter_validation": True} if self._parameters_checked else {}
         with warnings.catch_warnings(record=True) as caught, config_context(**skipped):
             fitted = self._unfitted().fit(batch.X, batch.y)
@@ -250,7 +250,7 @@ class EstimatorUtility(RecordsUtility):
 
     @cached_property
     def _numbers(self) -> Batch | None:
-        """The validation frame as an array, if models may get arrays in place of frames."""
+        """The validation frame as an array, if models may get arrays instead of frames."""
         rows = self._validation
         known = self._score is _own_score or type(self._score).__module__.startswith("sklearn.")
         own = type(self).score is not EstimatorUtility.score  # in a subclass, which expects frames
@@ -284,7 +284,7 @@ class EstimatorUtility(RecordsUtility):
         except Exception as cause:
             raise InvalidInput(
                 "EstimatorUtility: a dummy model cannot be scored as the baseline on X_val, y_val "
-                f"({error_line(cause)}): pass the value of nobody's data, "
+                f"({error_line(cause)}): pass the value of the empty coalition, "
                 "such as empty=0.0"
             ) from cause
 

@@ -1,4 +1,4 @@
-"""Faults in the records of all providers together, and who causes them."""
+"""Faults in the records of all providers together, and the providers that cause them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def found_fault(
     batches: Sequence[Batch],
     rows: Batch,
 ) -> str:
-    """Say why the records of all providers cannot be evaluated, and which are the cause.
+    """Say why the records of all providers cannot be evaluated, and which provider is the cause.
 
     Parameters
     ----------

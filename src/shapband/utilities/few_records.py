@@ -1,8 +1,8 @@
 """Least squares for coalitions with no more records than features.
 
 A draw with no more records than features is summarised by its records, which are fewer numbers than
-two Gram matrices. A coalition of such draws is fitted exactly while its records are no more than
-the features, and by the sum of their Gram matrices beyond.
+two Gram matrices. A coalition of such draws is fitted from its records while it has no more of them
+than features, and from the sum of Gram matrices if it has more.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def few_records_mse(
 ) -> FloatArray:
     """Return the validation errors of the minimum-norm fits of coalitions of records: (m,).
 
-    NaN if 16 digits may not be enough.
+    An error is NaN if 16 digits may not be enough.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def few_records_mse(
     inside : (m, n) a coalition in each row, 1 for members
     centre : the mean and the scale of the validation rows
     A, b, c : moments of the validation rows, A packed
-    measure : the error that scores measure errors by
+    measure : the error that counts as 1 in the score: 1, or the variance for R²
     """
     held = [one if one.ndim == 2 else np.empty((0, len(b))) for one in game]
     records = np.concatenate(held)
@@ -66,7 +66,7 @@ def few_records_mse(
     records[:, -1] -= centre.y_mean
     edges = np.concatenate([[0], np.cumsum([len(one) for one in held])])
     paths = _paths(inside)
-    order = np.lexsort(paths.T[::-1])  # depth first, so that neighbours share their beginnings
+    order = np.lexsort(paths.T[::-1])  # depth first, so that neighbours share their first members
     mse = np.empty(len(paths))
     path_errors = kernels.load("least_norm").path_errors
     scale = 1.0 / centre.inv_scale

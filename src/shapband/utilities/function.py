@@ -17,8 +17,8 @@ class FunctionUtility(RecordsUtility):
     Parameters
     ----------
     v : function of the features and targets; it is not called for the empty coalition. It must
-        give the same value for the same records: what is random in it needs a fixed seed.
-        `shapband.testing.check_utility` finds a function that does not
+        give the same value for the same records, so a random function needs a fixed seed.
+        `shapband.testing.check_utility` detects a function that does not
     empty : value of the empty coalition
 
     Examples

@@ -1,13 +1,13 @@
 """Sums of products of scaled records, packed: the summaries of least squares.
 
-The first part of a summary is the lower triangle of [Z y]'[Z y], where Z is a column of ones and
-the features, relative to the first record of the draw, its anchor; then the anchor in the features'
-own units. Relative to a record of the draw, sums of products lose no digits wherever the draw is,
-and a feature that is constant in it has sums that are exactly zero.
+The first part of a summary is the lower triangle of [Z y]'[Z y], followed by the anchor, the first
+record of the draw, in the features' own units. Z is a column of ones and the features, relative to
+the anchor. So sums of products lose no digits however far the draw is from zero, and the sums of a
+feature that is constant in the draw are exactly zero.
 
 The second part holds the same sums in 32 digits, for coalitions that need them (`exact_fits`). They
-take many times as long to compute, so a chunk of games computes them for single games, when such
-a coalition is met.
+take many times as long to compute, so they are computed game by game, and only for games with such
+a coalition.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from shapband.records.draws import Draws
 
 
 class Centre(NamedTuple):
-    """What standardises records: feature by feature (x - mean) * inv_scale, and y - y_mean.
+    """Numbers that standardise records: features to (x - mean) * inv_scale, targets to y - y_mean.
 
     The scales are powers of two, so that no digit is lost.
     """
@@ -38,7 +38,7 @@ class Centre(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GramGames:
-    """Summaries of consecutive games, the second parts of which are computed when they are needed.
+    """Summaries of consecutive games, whose second parts are computed only when needed.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class GramGames:
         return np.concatenate([self.sums[key], self.exact(key)], axis=1)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Send numbers, and not the records that they could be computed from."""
+        """Pickle the sums, and not the records from which they could be computed."""
         return np.stack, ([self[g] for g in range(len(self))],)
 
 
@@ -157,13 +157,13 @@ def _split(records: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int6
 
 
 class Form(NamedTuple):
-    """The validation error beta'A beta - 2 b'beta + c of coefficients beta, and what is penalised.
+    """The validation error beta'A beta - 2 b'beta + c of coefficients beta, and the penalty.
 
     Attributes
     ----------
     A, b, c : moments of the validation rows, A packed
     penalty : summary that ridge regression adds to the summary of a coalition
-    measure : the error that scores measure errors by
+    measure : the error that counts as 1 in the score: 1, or the variance for R²
     """
 
     A: FloatArray

@@ -1,8 +1,8 @@
-"""Kinds of values in records: numbers, strings, dates. A model takes the same kinds from everybody.
+"""Kinds of values in records (numbers, strings, dates), which must be the same for all providers.
 
-Providers that write the same thing in different kinds, such as the labels 1 and "yes", give models
-that cannot be fitted to both, or silently to one of them. Types of the same kind, such as integers
-and floats, and missing values are in order.
+If providers write the same thing in different kinds, such as the labels 1 and "yes", a model cannot
+be fitted to their joined records, or it silently treats them as different labels. Different types
+of one kind, such as integers and floats, and missing values are accepted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shapband.sources.base import FiniteSource
 
 _TARGETS = "the targets"
 # `take_in` refuses dates and decodes bytes, but runs of version 0.1.0 may have stored them. NumPy
-# gives dates in nanoseconds as integers, so without a kind of their own they would be numbers.
+# converts dates in nanoseconds to integers, so without their own kind they would count as numbers.
 _KIND_OF_DTYPE = {"i": "numbers", "u": "numbers", "b": "numbers", "f": "numbers", "U": "strings",
                   "T": "strings", "S": "bytes", "M": "dates", "m": "durations"}  # fmt: skip
 _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
@@ -35,7 +35,7 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (datetime.time, "dates"),
 )
 
-# The kinds in a column or in the targets, each with one value that is of it.
+# The kinds in a column or in the targets, each with one example.
 Found = dict[str, Any]
 _found: WeakKeyDictionary[Batch, dict[str, Found]] = WeakKeyDictionary()
 
@@ -75,7 +75,7 @@ def check_kinds(batch: Batch, rows: Batch, *, columns: bool) -> None:
 
 
 def differences(batch: Batch, rows: Batch) -> Iterator[tuple[str, str]]:
-    """Where records have a kind of values that the validation rows do not have, and which."""
+    """Places where records have a kind of values that the validation rows lack, and a message."""
     expected = kinds_of(rows)
     for where, found in kinds_of(batch).items():
         known = expected.get(where, {})
@@ -98,8 +98,8 @@ def not_numbers(rows: Batch) -> str:
 def lone_labels(providers: Sequence[Provider], labels: Iterable[Any]) -> dict[str, Any]:
     """Find the providers in memory that share no label with the others and the validation rows.
 
-    The result maps each such provider to one of its labels. A provider that has a label of its own
-    besides common labels is not among them.
+    The result maps each such provider to one of its labels. A provider that has common labels
+    besides labels of its own is not included.
     """
     own = {
         provider.name: set(np.asarray(provider.source.records.y).tolist())
@@ -131,7 +131,7 @@ def _kinds_of_array(values: AnyArray) -> Found:
         there = there[~np.isnan(there)] if values.dtype.kind == "f" else there
         if not len(there):
             return {}
-        # NumPy would give a date in nanoseconds as an integer.
+        # `tolist` would convert a date in nanoseconds to an integer.
         return {kind: str(there[0]) if kind in ("dates", "durations") else there[:1].tolist()[0]}
     found: Found = {}
     types: dict[type, str] = {}

@@ -19,8 +19,8 @@ def check_labels(y_val: AnyArray, owner: str) -> AnyArray:
 def label_codes(y: AnyArray, labels: AnyArray) -> FloatArray:
     """Return the places of labels in the sorted labels of the validation rows.
 
-    A label that does not occur there gets a negative code that depends on the label only, so that
-    providers that know nothing of each other agree on it.
+    A label that does not occur there gets a negative code that depends only on the label, so that
+    it is the same for all providers.
 
     Examples
     --------
@@ -97,5 +97,8 @@ def _plain_labels(y: AnyArray, what: str) -> AnyArray:
 
 
 def _code_of_other(label: float | str) -> float:
-    """Negative number of 48 random bits; two of 1,000 labels share one with chance 2e-9."""
+    """Negative number of 48 random bits.
+
+    The probability that any two of 1,000 labels have the same number is 2e-9.
+    """
     return -1.0 - int.from_bytes(blake2b(repr(label).encode(), digest_size=6).digest(), "little")

@@ -57,9 +57,8 @@ from shapband.utilities.scores import (
     variance_of,
 )
 
-# Features count as dependent if an eigenvalue of their correlations, relative to the largest and to
-# 1, is below this. The first number is for more records than features, the second for fewer
-# records, which are often dependent.
+# Features count as dependent if an eigenvalue of their correlation matrix, relative to the largest
+# and to 1, is below this: the first number with more records than features, the second with fewer.
 DEPENDENT = np.array([1e-10, 1e-20])
 _UNDECIDED = (
     "its features depend on each other so nearly, or in units so far apart, that rounding errors "
@@ -72,7 +71,7 @@ class LinearUtility(MergeableUtility):
     """A coalition is worth the score of a least-squares fit, with intercept, to its records.
 
     The fit needs the records only through sums of products, so a provider's summary is its Gram
-    matrix, in coordinates centred by a record of its own and scaled for accuracy. Coalitions
+    matrix, in coordinates centred by a record of the draw and scaled for accuracy. Coalitions
     whose features are linearly dependent get the coefficients of least norm, as scikit-learn's
     `LinearRegression` gives them (if its `tol` is small: by default its newer versions ignore
     features that vary a million times less than others). Coalitions with fewer than two records
@@ -83,17 +82,20 @@ class LinearUtility(MergeableUtility):
     Without a penalty, a draw with no more records than features is summarised by the records
     themselves, which are fewer numbers.
 
-    Values are right to nine digits, relative to values above 1, whatever the scales, offsets and
+    Values are right to nine digits (relative to values above 1) for all scales, offsets and
     correlations of features. The error of every fit is estimated, and where rounding may change a
     value by 1e-10, the coalition is fitted again in 32 digits, from the records, which takes about
     30 times as long. A feature counts as constant in a coalition if its range is less than 1e-13 of
     its largest number. Features count as dependent if an eigenvalue of their correlation matrix,
-    relative to the largest, is below 1e-10, and below 1e-20 in coalitions with no more records than
-    features. A coalition cannot be evaluated if rounding decides its fit even then: if the
-    eigenvalue is between 1e-20 and about 1e-17, or if features are dependent and their units, which
-    the least norm depends on, are so far apart that last digits of records count; with a penalty,
-    by a factor beyond 1e70. Features and targets whose squares overflow, beyond 1e151, or that
-    are 1e70 standard deviations away from the validation rows, are refused.
+    relative to the largest, is below 1e-10, or below 1e-20 in coalitions with no more records than
+    features.
+
+    A coalition cannot be evaluated if rounding decides its fit even in 32 digits. This happens if
+    the eigenvalue is between 1e-20 and about 1e-17. It also happens if features are dependent and
+    their units, on which the least norm depends, differ so much that the last digits of records
+    matter; with a penalty, if they differ by a factor beyond 1e70. Features and targets beyond
+    1e151, whose squares overflow, and features more than 1e70 standard deviations away from the
+    validation rows are refused.
 
     Parameters
     ----------
@@ -102,8 +104,8 @@ class LinearUtility(MergeableUtility):
     score : "inverse_mse" for 1 / (1 + MSE), "r2" or "neg_mse"
     alpha : weight of the squared norm of the coefficients, in the features' own units, which is
         added to the squared error of a coalition; 0 for least squares
-    embed : a fitted transformer that turns the features of records and validation rows into those
-        of the fit, such as random features or the last layer of a network; None for none
+    embed : a fitted transformer that turns the features of records and validation rows into the
+        features of the fit, such as random features or the last layer of a network; or None
     empty : value of the empty coalition: a number, or "baseline" for the score of the mean of
         `y_val`; by default 0 for "inverse_mse", as in the paper, and the baseline for others
 
@@ -156,7 +158,7 @@ class LinearUtility(MergeableUtility):
         sums = gram_sums([Draws.whole(validation)], [X], self._centre)
         moments, _ = kernels.load("linear").recentred(sums, *self._centre[:2])
         measure = self._variance if score == "r2" else 1.0
-        # Of targets that differ in their last digits only, the mean is not a float.
+        # If targets differ only in their last digits, no float is close enough to their mean.
         around = self._variance if self._variance == y.var() else moments[0, 0, -1] / len(X)
         self._form = make_form(moments[0, 0] / len(X), float(around), ridge, measure)
         self._validation = np.ascontiguousarray(X.T), y

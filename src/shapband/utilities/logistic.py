@@ -36,7 +36,7 @@ _UNCERTAIN = (
     "the penalty is so weak, relative to the features, that rounding decides the fit: rescale the "
     "features, for example with embed=StandardScaler().fit(X_val), or pass a smaller C"
 )
-_LANES = 8  # records are stored in vectors of this many
+_LANES = 8  # records are padded to a multiple of this, the length of the kernels' vectors
 
 
 class LogisticUtility(Utility):
@@ -60,7 +60,7 @@ class LogisticUtility(Utility):
     empty : value of the empty coalition: a number, or "baseline", the default, for the score of a
         model that predicts the class frequencies of `y_val`
     embed : a fitted transformer, such as a scaler, random features or a frozen network; the
-        regression uses ``embed.transform(X)`` in place of X. It must treat every row alone
+        regression uses ``embed.transform(X)`` instead of X. It must treat every row alone
 
     Examples
     --------
@@ -104,7 +104,7 @@ class LogisticUtility(Utility):
         X = validation.X
         mean, scale = standard_units(X, _OWNER)
         self._centre = mean, 1.0 / scale
-        # The penalty is on the coefficients of the features as they are, not as scaled here.
+        # The penalty is on the coefficients of the original features, not of the scaled ones.
         self._ridge = 1.0 / scale**2 / self._C
         self._columns = np.zeros((X.shape[1] + 1, _filled(len(X))))
         self._columns[0, : len(X)] = 1.0
@@ -135,7 +135,7 @@ class LogisticUtility(Utility):
     def summarise(self, batch: Batch) -> FloatArray:
         """Return label codes and standardised features: (1 + n_features, n_records).
 
-        The number of records is rounded up to a multiple of 8; the code of the others is NaN.
+        The number of records is rounded up to a multiple of 8; the code of the padding is NaN.
         """
         summary: FloatArray = self.summarise_games([Draws.whole(batch)])[0, 0]
         return summary
@@ -206,7 +206,7 @@ class LogisticUtility(Utility):
         return self._ridge, self._columns, self._y, len(self._labels), self._score
 
     def _carefully(self, stacked: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
-        """Values of coalitions whose fits are uncertain, by slower fits that keep their digits."""
+        """Values of coalitions whose fits are uncertain, by slower fits that are more accurate."""
         values = careful.logistic_rows(stacked, *self._fixed, inside, of_game)
         if np.isnan(values).any():
             failed = row_masks(inside[np.isnan(values)][:1])[0]

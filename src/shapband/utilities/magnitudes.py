@@ -1,8 +1,8 @@
-"""Checks that the squares of features and targets neither overflow nor vanish.
+"""Checks that the squares of features and targets neither overflow nor underflow.
 
 Kernels add up squares and products of numbers. Floats end at 1.8e308, so the square of a number
-beyond 1e154 is infinite, and the square of a number below 1e-162 is zero. Both would give a value
-that looks like any other.
+beyond 1e154 is infinite, and the square of a number below 1e-162 is zero. Both would give wrong
+values without any error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the parameters of a scikit-learn model say about how it treats its input."""
+"""Questions about how a scikit-learn model treats its input, answered from its parameters."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 def is_plain(model: Any) -> bool:
     """Whether a model consists of scikit-learn's own classes and of fixed parameters.
 
-    Functions and classes of the user may do anything with a frame or with parameters, and a
-    search, such as `GridSearchCV`, tries parameters of its own.
+    Functions and classes of the user may do anything with a data frame or with parameters, and a
+    search, such as `GridSearchCV`, changes the parameters.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def is_plain(model: Any) -> bool:
 
 
 def names_columns(model: Any, columns: set[Any]) -> bool:
-    """Whether a plain model may use the names of columns: from its parameters, or a fit of before.
+    """Whether a plain model may use column names, from its parameters or from an earlier fit.
 
     Examples
     --------
@@ -43,13 +43,13 @@ def names_columns(model: Any, columns: set[Any]) -> bool:
     return any(
         isinstance(part, ColumnTransformer)
         or (isinstance(part, str) and part in columns)
-        or hasattr(part, "feature_names_in_")  # a frozen step warns of arrays
+        or hasattr(part, "feature_names_in_")  # a fitted, frozen step would warn about arrays
         for part in _parts(model)
     )
 
 
 def takes_all_columns(model: Any) -> bool:
-    """Whether a model uses every column as it is, because nothing in it may choose or convert any.
+    """Whether a model uses every column unchanged, because no part of it selects or converts any.
 
     Examples
     --------

@@ -31,7 +31,7 @@ from shapband.utilities.scores import Empty, Score, check_empty, check_score, sc
 
 Task = Literal["regression", "classification"]
 Weights = Literal["uniform", "distance"]
-# Neighbours beyond which sets of records are faster than sorted lists.
+# With more neighbours than this, sets of records are faster than sorted lists.
 _MANY = {"regression": 20, "classification": 8}
 
 
@@ -44,9 +44,9 @@ class NeighborUtility(MergeableUtility):
     independent of the order of records and providers. Where many records are at equal distance, as
     with features of few possible values, predictions of quantities are therefore too low, and R² is
     lower than in scikit-learn, which takes records by their order. Coalitions with fewer than k
-    records use all they have. The time grows with k, also beyond the size of a draw. Differences
-    between features that are below 1e-154 of the largest number in `X_val` count as 0, because
-    their squares vanish; features beyond 1e151 of it are refused.
+    records use all their records. The time grows with k, even beyond the size of a draw.
+    Differences between features that are below 1e-154 times the largest number in `X_val` count as
+    0, because their squares underflow; features beyond 1e151 times that number are refused.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ class NeighborUtility(MergeableUtility):
         smallest one in a tie; required if `y_val` holds integers, which could be either
     score : for regression "inverse_mse" for 1 / (1 + MSE), "r2" or "neg_mse"; classification is
         scored by accuracy
-    weights : "uniform", or "distance" for neighbours that count by the inverse of their distance,
-        as in scikit-learn: records at distance 0 decide alone
+    weights : "uniform", or "distance" to weight neighbours by the inverse of their distance, as in
+        scikit-learn; records at distance 0 decide alone
     empty : value of the empty coalition: a number, or "baseline" for the score of the mean or of
         the most frequent label of `y_val`; by default 0 for "inverse_mse", as in the paper, and
         the baseline for others
@@ -155,8 +155,8 @@ class NeighborUtility(MergeableUtility):
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
         """Return the neighbour lists of consecutive games: (n_games, n, 2, k, n_rows).
 
-        A list is at most as long as the largest draw, or as all draws together for kernels that
-        merge lists of k records.
+        A list is at most as long as the largest draw, or as all draws together if the kernel merges
+        lists of k records.
         """
         sizes = [drawn.choice.size for drawn in draws]
         k = min(self._k, max(sizes) if self._sets else sum(sizes))
@@ -230,7 +230,8 @@ class NeighborUtility(MergeableUtility):
 def _common_unit(X_val: FloatArray) -> float:
     """Power of two that brings the largest feature of the validation rows near 1.
 
-    It changes no bit of a comparison of distances, and squares of tiny features do not vanish.
+    Scaling by it changes no comparison of distances, and keeps the squares of tiny features from
+    underflowing.
     """
     return float(np.ldexp(1.0, -int(np.frexp(np.abs(X_val).max(initial=0.0))[1])))
 

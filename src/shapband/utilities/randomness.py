@@ -77,7 +77,7 @@ def unset_states(model: Any) -> tuple[str, ...]:
 
 
 def check_states(model: Any, owner: str) -> None:
-    """Refuse generators as `random_state`: they change with every use, and so would the values."""
+    """Refuse generators as `random_state`, because their state, and so values, change with use."""
     for part in _random_parts(model):
         if isinstance(part.state, _STATEFUL):
             given = getattr(part.state, "__name__", type(part.state).__name__)
@@ -87,7 +87,7 @@ def check_states(model: Any, owner: str) -> None:
                 "pass an integer, or None to have it set from the seed of the valuation"
             )
     for tried in _tried_states(model):
-        # The search sets it in every candidate, after the seed of the valuation did.
+        # A search sets it in every candidate, and so overwrites the number from the seed.
         if tried is None or isinstance(tried, _STATEFUL):
             raise InvalidInput(
                 f"{owner}: a random_state among the candidates of a search must be an integer; "
@@ -121,7 +121,7 @@ def with_states(model: Any, seeds: Seeds, game: int) -> Any:
 
 
 def _parameters(model: Any) -> dict[str, Any]:
-    """The parameters of a model, which may be of the user's own and fail to give them."""
+    """The parameters of a model; an error says so if a class of the user fails to return them."""
     try:
         return dict(model.get_params(deep=False))
     except Exception as cause:
@@ -134,7 +134,7 @@ def _parameters(model: Any) -> dict[str, Any]:
 def _random_parts(thing: Any, place: str = "", *, searched: bool = False) -> Iterator[_RandomPart]:
     """The models and splitters inside a model that use a `random_state`.
 
-    A search may try settings with which a model is random, so there all models count.
+    A search may try settings that make a model random, so all models inside a search are included.
     """
     if isinstance(thing, dict):
         inside = list(thing.items())  # such as the candidates of a search

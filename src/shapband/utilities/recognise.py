@@ -1,4 +1,4 @@
-"""The compiled utility of a scikit-learn model, where there is one."""
+"""`utility_for`, which finds the compiled utility of a scikit-learn model if there is one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROUNDING = 1e-8  # two computations of the same model may differ by this much
 # Largest mean difference from a model that stops before its optimum. scikit-learn's logistic
 # regressions at the default tolerance differ by 1e-5 to 7e-4 at most if features have similar
 # scales; regressions that stop much too early differ by 1e-3 to 2. The mean is used, because
-# accuracy changes by whole validation rows, and a row on the border says nothing about a model.
+# accuracy changes by whole validation rows, and one row near the decision border is no evidence.
 _TOLERANCE = 1e-3
 _MOST_RECORDS = 500  # a made-up draw has at most this many records
 _NOISE = 0.1  # noise of made-up records, in standard deviations of a feature
@@ -39,20 +39,21 @@ def utility_for(
     *,
     empty: float | Literal["baseline"] = "baseline",
 ) -> Utility:
-    """Return the fastest utility that is worth the score of a scikit-learn estimator.
+    """Return the fastest utility whose values are the scores of a scikit-learn estimator.
 
-    Some estimators have a compiled utility, which is hundreds of times faster than to fit the
+    Some estimators have a compiled utility, which is hundreds of times faster than fitting the
     estimator to every coalition: `LinearRegression` and `Ridge`, `LogisticRegression`,
     `GaussianNB`, `LinearDiscriminantAnalysis`, and nearest neighbours by Euclidean distance. It is
-    chosen if it supports all settings of the estimator, and if its values agree with values of the
-    estimator itself on 15 coalitions of records made up from the validation rows: to 1e-8,
+    chosen if it supports all settings of the estimator, and if its values agree with the
+    estimator's own scores on 15 coalitions of records made up from the validation rows: to 1e-8,
     or for `LogisticRegression`, which stops before its optimum, to 1e-3 on average. Otherwise the
-    result is an `EstimatorUtility`. The attribute `chosen` of the result says why, with the largest
-    difference, and so does a printed valuation.
+    result is an `EstimatorUtility`. The attribute `chosen` of the result gives the reason and the
+    largest difference, and so does a printed valuation.
 
-    In a pipeline the steps before the model must be fitted already: scikit-learn's
-    `FrozenEstimator` says so. Other steps are fitted again to every coalition. Scalers before
-    `LinearRegression` do not matter, unless the features of a coalition are dependent.
+    In a pipeline the steps before the model must already be fitted, and wrapped in scikit-learn's
+    `FrozenEstimator`. A pipeline with steps that are fitted to every coalition has no compiled
+    utility. The exception are scalers before `LinearRegression`, which change its predictions only
+    if the features of a coalition are dependent.
 
     Parameters
     ----------
@@ -113,8 +114,8 @@ def _compiled(
         return None, f"{utility} could not be compared ({error_line(cause)})"
     name, largest, mean = _model_name(general.estimator), differences.max(), differences[1:].mean()
     if largest <= _ROUNDING and isinstance(compiled, NeighborUtility):
-        # Noise made all distances different. Which of the records at equal distance are neighbours
-        # is a rule of the utility and not of the model, and may matter more than anything else.
+        # The noise above made all distances different. Compare without noise as well, because the
+        # utility and the model choose differently among records at equal distance.
         tied = _differences(compiled, fitted, noise=0.0)[1:].mean()
         if tied > _TOLERANCE:
             return None, (
@@ -138,7 +139,7 @@ def _model_name(estimator: Any) -> str:
 def _differences(compiled: Utility, fitted: EstimatorUtility, noise: float = _NOISE) -> FloatArray:
     """Differences of two utilities on the empty coalition, then on made-up ones.
 
-    They are relative to values above 1.
+    Differences of values above 1 are relative.
     """
     rows, rng = fitted._validation, np.random.default_rng(0)
     pairs = [(compiled.empty, fitted.empty)]
@@ -155,7 +156,7 @@ def _differences(compiled: Utility, fitted: EstimatorUtility, noise: float = _NO
 
 
 def _sizes(n_features: int) -> list[int]:
-    """Records of made-up draws: from a few more than a model has coefficients, to many."""
+    """Sizes of made-up draws: from a few more records than a model has coefficients, to many."""
     sizes = (n_features + 20, 2 * n_features + 50, 4 * n_features + 200)
     return [min(size, _MOST_RECORDS) for size in sizes]
 

@@ -1,7 +1,7 @@
-"""Which compiled utility computes the same as a scikit-learn model: one rule for each class.
+"""Rules that find the compiled utility of a scikit-learn model, one for each class of models.
 
-A rule looks at the parameters of a model. It returns a `Match`, or a string that says why there is
-none. Parameters that change only the speed of a model are not looked at.
+A rule checks the parameters of a model. It returns a `Match`, or a string that says why there is
+none. Parameters that change only the speed of a model are ignored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Match:
     ----------
     utility : its class
     options : its arguments besides the validation rows
-    but : where it differs from the model
+    but : a phrase that says where the utility differs from the model
     approximate : whether the model stops before its optimum, which the utility computes
     """
 
@@ -183,7 +183,7 @@ def _other_scaler(step: Any) -> bool:
 
 
 def _other_settings(model: Any, **known: list[Any]) -> str:
-    """Say which parameter has none of the known values; one that a model lacks is in order."""
+    """Say which parameter has none of its known values; parameters a model lacks are ignored."""
     parameters = model.get_params(deep=False)
     for name, values in known.items():
         given = parameters.get(name, values[0])

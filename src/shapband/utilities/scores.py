@@ -22,8 +22,8 @@ Empty: TypeAlias = float | Literal["baseline"] | None
 def check_empty(empty: Empty, score: str, baseline: float, owner: str) -> tuple[float, bool]:
     """Return the value of the empty coalition, and whether it is the score of a dummy model.
 
-    None means 0 for "inverse_mse", as in the paper, and the baseline for other scores, because
-    0 may be their score of a perfect model.
+    None means 0 for "inverse_mse", as in the paper, and the baseline for other scores, because 0
+    may be the score of a perfect model there.
     """
     chosen = ("baseline" if score != "inverse_mse" else 0.0) if empty is None else empty
     if chosen == "baseline":
@@ -42,9 +42,9 @@ def check_score(score: str, y_val: FloatArray, owner: str) -> str:
 
 
 def variance_of(y: FloatArray) -> float:
-    """Return the variance of targets, to the last digits even if they differ in theirs only."""
+    """Return the variance of targets, accurately even if they differ only in their last digits."""
     computed = float(y.var())
-    # The mean is rounded to 1e-16 of itself, which adds its square to the variance.
+    # The mean has a rounding error of 1e-16 of itself, whose square is added to the variance.
     if computed > (1e-8 * np.abs(y).max()) ** 2:
         return computed
     return float(pvariance([Fraction(t) for t in y.tolist()]))

@@ -53,7 +53,7 @@ class TableUtility(MergeableUtility):
             )
 
     def restricted(self, places: Sequence[int]) -> TableUtility:
-        """Keep the coalitions of those who take part."""
+        """Keep the coalitions of the providers that take part."""
         masks = np.zeros(1, dtype=np.int64)
         for place in places:
             masks = np.concatenate([masks, masks | 1 << place])

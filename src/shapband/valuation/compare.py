@@ -36,7 +36,7 @@ class Comparison:
     standard_error : (n,) of the difference
     p_value : (n,) of a two-sided test for each provider alone
     adjusted_p_value : (n,) adjusted by Holm's method for the number of providers
-    beyond_chance : (n,) flags: the adjusted p-value is below 0.05; where nothing differs, any
+    beyond_chance : (n,) whether the adjusted p-value is below 0.05; if nothing differs, any
         provider is flagged in at most 5 % of comparisons
     paired_games : games that were compared one by one, or 0 for independent valuations
     notes : warnings about the comparison, such as different targets or settings

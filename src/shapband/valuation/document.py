@@ -1,7 +1,7 @@
-"""Valuations as JSON, and what must hold of one that was read.
+"""Valuations as JSON, and checks of a valuation that was read.
 
-Hashes show damage, but whoever alters a file can compute them anew. So values are checked before
-they are used: a valuation that came from elsewhere may be refused, and must not crash.
+Hashes show damage, but whoever alters a file can also compute new hashes. So values are checked
+before they are used: an altered valuation may be refused, but must not crash the process.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from shapband.valuation.older import upgraded
 from shapband.valuation.valuation import StopCode, Valuation
 
 FORMAT = 4
-_MOST = 2**63  # counts stay below it, because SQLite and NumPy hold no larger integers
+_MOST = 2**63  # counts must be below this, because SQLite and NumPy have no larger integers
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Document:
-    """A valuation as it is written: sums over games in place of what follows from them."""
+    """A valuation as it is written: the sums over games, from which the results are computed."""
 
     design: Design
     moments: Moments
@@ -88,7 +88,7 @@ def read(text: str) -> Valuation:
         check_valuation(valuation)
         _check_agreement(valuation)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as cause:
-        # What Python raises for values of other types, shapes and sizes than were written.
+        # Errors that Python raises for values of unexpected types, shapes and sizes.
         raise InvalidInput(f"Valuation.from_json: {one_line(cause)}") from cause
     return valuation
 
@@ -144,7 +144,7 @@ def check_valuation(valuation: Valuation) -> None:
 
 
 def _check_agreement(valuation: Valuation) -> None:
-    """Raise ValueError unless the parts of a valuation agree: a part may have been altered."""
+    """Raise ValueError unless the parts of a valuation agree, because one may have been altered."""
     mean, games = valuation.expectation, valuation.games
     if not np.isfinite(mean).all():
         raise ValueError("an expectation is not a number")
@@ -160,7 +160,7 @@ def _check_agreement(valuation: Valuation) -> None:
 
 
 def _agree(one: FloatArray, other: FloatArray) -> bool:
-    """Whether numbers differ by rounding at most."""
+    """Whether numbers differ only by rounding."""
     size = max(float(np.abs(one).max(initial=0.0)), float(np.abs(other).max(initial=0.0)))
     return bool((np.abs(one - other) <= 1e-9 * size).all())
 

@@ -1,4 +1,4 @@
-"""What a valuation says about groups of providers."""
+"""The results of a valuation for groups of providers."""
 
 from __future__ import annotations
 

@@ -32,6 +32,6 @@ class OldNames:
 
 
 def _renamed(old: str, new: str, value: _Value) -> _Value:
-    """Give a value by its old name, with a warning."""
+    """Return a value that was asked for by its old name, with a warning."""
     warnings.warn(f"Valuation.{old} is now called {new}", DeprecationWarning, stacklevel=3)
     return value

@@ -1,4 +1,4 @@
-"""Valuations that older versions wrote, turned into documents of the present format.
+"""Conversion of valuations that older versions wrote to documents of the present format.
 
 Formats 2 and 3 have the parts of the design one by one. Format 2 has no covariances, and no errors
 of pools and shuffles.
@@ -19,7 +19,7 @@ _KEPT = ("games", "evaluations", "failures", "stopped", "stopped_code", "seconds
 def upgraded(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document of a valuation in the present format.
 
-    Raises KeyError, TypeError or ValueError for what no version wrote.
+    Raises KeyError, TypeError or ValueError for documents that no version wrote.
     """
     if "design" in document:
         return document

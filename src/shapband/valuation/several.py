@@ -1,4 +1,4 @@
-"""What a valuation says about several providers at once: differences, ranks, places and shares."""
+"""Results about several providers at once: differences, ranks, places and shares."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def ranks(names: tuple[str, ...], estimate: Estimate, level: float) -> Ranks:
 
 
 def top(names: tuple[str, ...], estimate: Estimate, k: int) -> pd.Series[float]:
-    """Make the series of probabilities to be among the k largest."""
+    """Make the series of probabilities of being among the k largest."""
     k = check_whole("k", k, 1, most=len(names))
     return _frame(names, {f"top {k}": joint.probability_of_top(estimate, k)})[f"top {k}"]
 

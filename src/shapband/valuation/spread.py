@@ -1,4 +1,4 @@
-"""What the single games of a valuation say about the distribution of the values."""
+"""The distribution of the values over the single games of a valuation."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def correlation(
 
 
 def check_single_games(estimate: Estimate, question: str) -> None:
-    """Refuse games that were averaged over who takes part: they do not show single values."""
+    """Refuse games that were averaged over who takes part, because they have no single values."""
     if not estimate.shows_single_games:
         raise InvalidInput(
             f"{question}: presence was averaged over, so the values with some providers absent are "

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
-# Entries of a valuation's `setup` that say why the library chose something, and their labels.
+# Entries of a valuation's `setup` that give reasons for choices of the library, and their labels.
 REASONS = {
     "presence": "presence: ",
     "training": "training: ",
@@ -112,7 +112,7 @@ def valuation_table(valuation: Valuation) -> Table:
 
 
 class _Rows(NamedTuple):
-    """What the table shows of the providers, and after them of the groups."""
+    """The numbers of the table: first of the providers, then of the groups."""
 
     expectation: FloatArray
     interval: FloatArray
@@ -239,7 +239,7 @@ def _headline(valuation: Valuation) -> list[str]:
 
 
 def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
-    """What to check before the numbers are used: the lines of each caveat."""
+    """Points to check before the numbers are used: the lines of each caveat."""
     found: list[tuple[str, ...]] = []
     if valuation.failures:
         found.append(
@@ -278,7 +278,7 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
 
 
 def on_participation(valuation: Valuation) -> list[str]:
-    """Say what the variances are due to, over all providers."""
+    """Say which shares of the variances, over all providers, each cause has."""
     if not valuation.estimate.takes_part_at_random:
         return []
     parts = valuation.estimate.participation
@@ -300,7 +300,7 @@ def on_participation(valuation: Valuation) -> list[str]:
 
 
 def _on_pools(valuation: Valuation) -> list[str]:
-    """Say where the errors of games from pools come from, what would lower them, and which sd."""
+    """Say where the errors of games from pools come from, the remedy, and what the sd refers to."""
     if not valuation.estimate.errors.lasting:
         return []
     causes, best = error_causes(valuation.estimate), best_of_more_games(valuation.estimate)
@@ -326,7 +326,7 @@ def error_causes(estimate: Estimate) -> str:
 
 
 def best_of_more_games(estimate: Estimate) -> str:
-    """Say what half width would remain after endless games from these pools; empty if none.
+    """Say which half width would remain after infinitely many games; empty if none.
 
     It is the largest of all providers, to be compared with the largest ± in the table.
     """

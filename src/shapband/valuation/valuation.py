@@ -56,7 +56,7 @@ class Valuation(OldNames):
     estimate : both moments of every value, and their errors by cause
     games : (n_games, n) per-game values; expected values given the draws of a game, if
         ``setup["presence"]`` says that presence was averaged over
-    access : what was asked of the sources, in total and per provider
+    access : requests, records and seconds, in total and per provider
     evaluations : distinct coalitions evaluated, over all games
     failures : how many evaluations failed and were given the utility's `failed` value
     stopped : why no further games were played
@@ -107,7 +107,7 @@ class Valuation(OldNames):
 
     @property
     def setup(self) -> Mapping[str, str]:
-        """Utility, v(∅), index, sampling, solver and participation as words, with reasons."""
+        """Utility, v(∅), index, sampling, solver and participation as strings, with reasons."""
         return self.design.setup
 
     @property
@@ -117,7 +117,7 @@ class Valuation(OldNames):
 
     @property
     def estimand(self) -> str:
-        """What the moments are moments of."""
+        """The distribution that the moments refer to, such as draws of 60 from the sources."""
         return self.design.estimand
 
     @property
@@ -137,15 +137,16 @@ class Valuation(OldNames):
 
     @property
     def distinct_records(self) -> FloatArray | None:
-        """(n,) different records in each provider's pool, or without pools in its stock.
+        """(n,) number of different records in each provider's pool, or without pools in its stock.
 
-        They are counted up to the size of a draw; NaN where they are not known, None if none are.
+        They are counted up to the size of a draw; NaN where the number is not known, None if no
+        number is known.
         """
         return self.design.distinct_records
 
     @property
     def shared_records(self) -> tuple[Shared, ...]:
-        """Copies: pairs of providers with many records in common, and those that repeat their own.
+        """Copies: pairs of providers with equal records, and providers that repeat their own.
 
         A pair has more than a third of its different records in common, in stocks that are in
         memory or in pools; columns such as an identifier, and last digits, may differ.
@@ -159,16 +160,16 @@ class Valuation(OldNames):
 
     @property
     def odd_labels(self) -> tuple[OddLabel, ...]:
-        """Providers that use their own label in place of one that all others use, with both labels.
+        """Providers that use their own label instead of one that all others use, with both labels.
 
-        Found where `shared_records` are, for classifiers whose utility knows the labels of the
-        validation rows.
+        They are found in stocks in memory and in pools, for classifiers whose utility knows the
+        labels of the validation rows.
         """
         return self.design.odd_labels
 
     @property
     def groups(self) -> Groups | None:
-        """What the groups of providers are worth, or None without groups."""
+        """The moments of the groups of providers, or None without groups."""
         if self.design.grouping is None or self.group_estimate is None:
             return None
         return Groups(self.design.grouping, self.names, self.group_estimate)
@@ -195,12 +196,12 @@ class Valuation(OldNames):
 
     @property
     def negative_variance(self) -> FloatArray:
-        """(n,) flags: the estimate is negative, so the variance is small against its error."""
+        """(n,) whether the estimate is negative, so that the variance is smaller than its error."""
         return np.asarray(self.variance < 0)
 
     @property
     def repeated_records(self) -> BoolArray:
-        """(n,) flags: more than a third of a pool, or of a draw larger than that, are repeats."""
+        """(n,) whether over a third of a pool, or of a draw larger than the pool, are repeats."""
         if self.distinct_records is None:
             return np.zeros(len(self.names), dtype=bool)
         return repeated(self.distinct_records, self.draw_sizes, self.pool_sizes)
@@ -287,7 +288,7 @@ class Valuation(OldNames):
     def shares(self, level: float = 0.95) -> pd.DataFrame:
         """Shares of the total of all expectations, with standard errors and intervals.
 
-        A total that may be zero at this level has no shares and is refused.
+        An error is raised if the total may be zero at this level.
         """
         return several.shares(self.names, self.estimate, level)
 

@@ -63,7 +63,7 @@ def test_amounts_sum_exactly_in_every_currency_and_policy(
     try:
         paid = sb.payouts(valuation, amount, currency, policy, **extra)
     except sb.errors.InvalidInput as refused:
-        assert "nobody has a positive weight" in str(refused)  # noqa: PT017
+        assert "no provider has a positive weight" in str(refused)  # noqa: PT017
         assume(False)
     assert sum(paid.amounts.values()) == amount
     assert all(one >= 0 for one in paid.amounts.values())
@@ -174,7 +174,7 @@ def test_negative_values_receive_nothing_and_are_told() -> None:
 
 def test_nobody_to_pay_is_an_error() -> None:
     valuation = valuation_of(some_games([-9.0, -9.0]), ("a", "b"))
-    with pytest.raises(sb.errors.InvalidInput, match="nobody has a positive weight"):
+    with pytest.raises(sb.errors.InvalidInput, match="no provider has a positive weight"):
         sb.payouts(valuation, 10)
 
 
@@ -182,7 +182,7 @@ def test_a_floor_that_leaves_nothing_needs_no_weights() -> None:
     valuation = valuation_of(some_games([-9.0, -9.0]), ("a", "b"))
     paid = sb.payouts(valuation, 10, policy="floor", floor=5)
     assert set(paid.amounts.values()) == {Decimal("5.00")}
-    with pytest.raises(sb.errors.InvalidInput, match="nobody has a positive weight"):
+    with pytest.raises(sb.errors.InvalidInput, match="no provider has a positive weight"):
         sb.payouts(valuation, "10.01", policy="floor", floor=5)
 
 

@@ -21,7 +21,7 @@ def main() -> None:
 
 
 class Commands(TyperGroup):
-    """Runs a command, and prints an error or a warning of it in one line."""
+    """Runs a command, and prints its errors and warnings in one line each."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run it."""
@@ -37,7 +37,7 @@ class Commands(TyperGroup):
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Print a warning in one line without secrets, and without the place it was raised at."""
+    """Print a warning in one line, without secrets and without its place in the code."""
     from shapband.checks import one_line
     from shapband.secrets import hide
 
@@ -45,7 +45,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 
 def _report(error: BaseException, *, debug: bool) -> int | None:
-    """Print an error and give the exit code, or None for what the command line handles itself."""
+    """Print an error and return the exit code, or None for errors that typer handles itself."""
     if isinstance(error, KeyboardInterrupt):
         typer.echo("interrupted", err=True)
         return 130
@@ -74,7 +74,7 @@ def _report(error: BaseException, *, debug: bool) -> int | None:
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Whether an error comes from a command, and not from the way it was called."""
+    """Whether an error comes from running a command, and not from parsing its arguments."""
     if isinstance(error, BrokenPipeError):
         return False
     return not type(error).__module__.startswith(("typer", "click"))

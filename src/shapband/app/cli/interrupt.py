@@ -1,4 +1,4 @@
-"""Signals that end a run: the first one in good order, the second one at once."""
+"""Signals that end a run: the first one gracefully, the second one immediately."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from types import FrameType
 
 INTERRUPTED = 130  # the exit code of a program ended by Ctrl-C
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PATIENCE = 1.0  # seconds until a line says which requests are waited for
+_PATIENCE = 1.0  # seconds until a line says that requests are still under way
 _NOTICE = "requests under way are finished first; Ctrl-C again leaves at once"
 _END = 0  # no signal has this number
 
 
 class Received:
-    """The signals that come while a block is interruptible; the second one ends the process.
+    """The signals that arrive while a block is interruptible; the second one ends the process.
 
-    Python writes the number of every signal to a pipe when it comes. A thread reads them, so that
-    the second signal ends the process also while the main thread waits in code of another language,
-    such as a database driver, and runs no handler.
+    Python writes the number of every signal to a pipe when it arrives. A thread reads them, so that
+    the second signal ends the process even if the main thread runs no handler, because it waits in
+    code of another language, such as a database driver.
 
     Attributes
     ----------
-    numbers : numbers of the signals that came, in their order
+    numbers : numbers of the signals that arrived, in their order
     pipe : end of the pipe that Python writes these numbers to
     """
 
@@ -70,9 +70,9 @@ def interruptible(farewell: Callable[[], str]) -> Iterator[Received | None]:
     After the first, requests under way are completed, because they may be paid for. The second
     does no harm to a run directory, like any other crash; it prints the line of `farewell`.
 
-    KeyboardInterrupt is raised at the latest at the end: code of others may have caught it before,
-    Python drops exceptions in finalizers, and a signal may come after the last line. So a process
-    that received a signal never ends with the exit code of success.
+    KeyboardInterrupt is raised at the end at the latest: other code may have caught an earlier one,
+    Python drops exceptions in finalizers, and a signal may arrive after the last line. So a process
+    that received a signal never ends with the exit code 0.
     """
     if threading.current_thread() is not threading.main_thread():
         yield None

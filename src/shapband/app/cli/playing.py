@@ -24,8 +24,8 @@ def init(
 ) -> None:
     """Write a starter configuration.
 
-    It runs as it is, and its comments say what else can stand in it. A file that exists is left
-    alone.
+    It can be run without changes, and its comments show the other keys. An existing file is not
+    changed.
     """
     from shapband.app.config.written import write_starter
 
@@ -46,8 +46,8 @@ def run(
 ) -> None:
     """Value the providers of a configuration.
 
-    Everything that is bought and found out is kept in the directory of the run, so that nothing
-    is lost if it is interrupted. Progress goes to standard error, the result to standard output.
+    All purchases and results are kept in the directory of the run, so that nothing is lost if it
+    is interrupted. Progress goes to standard error, the result to standard output.
     With `--dry-run` the requests, records and coalitions of the run are counted instead.
     """
     from shapband.app.config.config import Config
@@ -90,7 +90,7 @@ def plan(
     ] = None,
     money: Annotated[
         str | None,
-        typer.Option(metavar="AMOUNT", help="What may be paid, with the [prices] of the file."),
+        typer.Option(metavar="AMOUNT", help="Largest amount to pay, at the [prices] of the file."),
     ] = None,
     write: Annotated[
         Path | None,
@@ -107,7 +107,7 @@ def plan(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Say what each method would reach and cost.
+    """Predict the error and the cost of each method.
 
     A pilot buys a few records and plays some games. The table shows the errors, the bill and the
     time of each method within the budget of the configuration and the limits given here, and
@@ -168,12 +168,12 @@ def resume(
     trust: Annotated[
         bool,
         typer.Option(
-            "--trust", help="Import the objects that the run names, though it is not your own."
+            "--trust", help="Import the objects that the run names, although you did not begin it."
         ),
     ] = False,
     ask_again: Annotated[
         bool,
-        typer.Option("--ask-again", help="Make requests again whose answers could not be used."),
+        typer.Option("--ask-again", help="Repeat requests whose answers could not be used."),
     ] = False,
     quiet: Quiet = False,
     json: Json = False,

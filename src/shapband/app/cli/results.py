@@ -1,4 +1,4 @@
-"""The commands that read a run: what it found, in other forms, and compared with another."""
+"""The commands that read a run: they show, check, compare, export, draw and report it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """Formats of other tools."""
+    """Formats that other tools read."""
 
     csv = "csv"
     json = "json"

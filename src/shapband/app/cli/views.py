@@ -64,7 +64,7 @@ def format_status(run: Path, status: RunStatus) -> str:
 
 
 def _refused_lines(status: RunStatus) -> list[str]:
-    """Say how many answers could not be used, and why the last could not."""
+    """Say how many answers could not be used, and why the last one could not."""
     if not status.refused:
         return []
     last, records = status.refused[-1], sum(one.records for one in status.refused)
@@ -99,7 +99,7 @@ def how_to_resume(run: Path, *, from_python: bool = False) -> str:
 
 
 def format_verified(run: Run) -> str:
-    """Say what was verified."""
+    """Describe the result of a verification."""
     status, entries = run.status, len(run.ledger)
     return (
         f"run {run.path}: verified, {entries:,} ledger entries and {status.done:,} games are as "
@@ -108,7 +108,7 @@ def format_verified(run: Run) -> str:
 
 
 def status_json(run: Path, status: RunStatus) -> str:
-    """Show a run to a program: everything but the values of single games."""
+    """Show a run as JSON: everything except the values of single games."""
     document: dict[str, Any] = {"run": str(run), "state": status.state, "digest": status.digest}
     if status.unanswered:
         document["unanswered"] = status.unanswered
@@ -130,7 +130,7 @@ def status_json(run: Path, status: RunStatus) -> str:
 
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame, of plain values; what is not known, or not bounded, is None."""
+    """The rows of a frame as plain values; NaN and infinite values become None."""
     rows = frame.to_dict(orient="records")
     return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
 
@@ -156,7 +156,7 @@ def exported(valuation: Valuation, form: str) -> bytes:
 
 
 def write_export(content: bytes, form: str, out: Path | None) -> None:
-    """Write to a file, or to standard output unless that is a terminal and would be garbled."""
+    """Write to a file or to standard output; binary output to a terminal is refused."""
     if out is not None:
         try:
             out.write_bytes(content)
@@ -199,7 +199,7 @@ def format_comparison(one: Path, other: Path, comparison: Comparison) -> str:
 
 
 def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
-    """Show two runs side by side to a program."""
+    """Show two runs side by side, as JSON."""
     columns = (
         "first", "second", "difference", "standard_error", "p_value", "adjusted_p_value",
         "beyond_chance",
@@ -214,7 +214,7 @@ def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
 
 
 def proposals_json(found: Proposals) -> str:
-    """Show a plan to a program."""
+    """Show a plan as JSON."""
     pilot = found.pilot
     document = {
         "rows": rows_of(found.to_frame()),
@@ -227,7 +227,7 @@ def proposals_json(found: Proposals) -> str:
 
 
 def bill_json(bill: Bill) -> str:
-    """Show what a run would take to a program."""
+    """Show the bill of a run as JSON."""
     document = {
         "n_games": bill.n_games,
         "providers": rows_of(bill.to_frame().reset_index()),
@@ -241,7 +241,7 @@ def bill_json(bill: Bill) -> str:
 
 
 def payouts_json(paid: Payouts) -> str:
-    """Show payouts to a program; amounts are strings, so that no digit is lost."""
+    """Show payouts as JSON; amounts are strings, so that no digit is lost."""
     document = {
         "amount": str(paid.amount),
         "currency": paid.currency,

@@ -23,7 +23,7 @@ from shapband.runs.read import load
 _HOME = "127.0.0.1"
 _REFRESH = 3  # the page is loaded again after this many seconds while games are played
 _IDLE = 30  # seconds after which a connection that sends nothing is closed
-_MOST = 16  # connections at the same time; a browser opens two or three
+_MOST = 16  # largest number of connections at the same time; a browser opens two or three
 _HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
     "Cache-Control": "no-store",
@@ -72,7 +72,7 @@ class WatchServer(ThreadingHTTPServer):
         return secrets.compare_digest(given.encode(), self._token.encode())
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own, unless there are too many."""
+        """Answer in a new thread, unless there are too many connections."""
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
@@ -86,7 +86,7 @@ class WatchServer(ThreadingHTTPServer):
             self._free.release()
 
     def page(self) -> tuple[str, bool]:
-        """The page as it is now, and whether the run is still at work."""
+        """The current page, and whether the run is still being played."""
         status = load(self._run).status
         at_work = status.state == "running"
         known = status.state, status.done
@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(self.wfile.write)
 
     def do_HEAD(self) -> None:
-        """Send what comes before the page."""
+        """Send only the headers of the page."""
         self._answer(lambda content: len(content))
 
     def _answer(self, write: Callable[[bytes], int]) -> None:

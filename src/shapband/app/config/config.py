@@ -87,7 +87,7 @@ class Config(tables.Table):
         100, description="Games to play; the budget or a stopping rule may end the run sooner."
     )
     seed: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="Repeats the run bit for bit; by default the operating system gives one."
+        None, description="Repeats the run bit for bit; by default from the operating system."
     )
     workers: Annotated[int, Field(ge=-1)] | Literal["dask", "ray"] = Field(
         1,
@@ -111,7 +111,7 @@ class Config(tables.Table):
         None, description="By default exact while that costs no more than permutations would."
     )
     index: IndexTable | None = Field(
-        None, description="How much coalitions of each size count; by default Shapley values."
+        None, description="The weights of coalition sizes; by default Shapley values."
     )
     participation: ParticipationTable | None = Field(
         None, description="Who takes part in a game; by default everybody in every game."
@@ -157,9 +157,9 @@ class Config(tables.Table):
 
     @property
     def objects(self) -> list[str]:
-        """What building imports, as `module:name`, and the cluster that it connects to.
+        """The objects that building imports, as `module:name`, and the cluster that it connects to.
 
-        A cluster can have any code called, because its answers are unpickled.
+        The cluster is listed because its answers are unpickled, so it can execute any code.
         """
         sources = [table.source for table in self.providers]
         named = [*sources, self.utility, self.sampling, self.solver, self.index]

@@ -1,4 +1,4 @@
-"""Objects of the user's own, named in the file as `module:name`, are imported here."""
+"""Import of objects of the user, which the file names as `module:name`."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def load_object(
     name : module:name; modules next to the file, in `base`, are found as next to a script
     options : keyword arguments; secrets in them are read from the environment
     key : the key of the name in the file, for errors
-    wanted : whether objects of a class will do
+    wanted : whether a class is of the right kind
     """
     parent = key.rpartition(".")[0]
-    # Before the import, whose error may repeat a secret.
+    # Read the secrets before the import, so that they can be hidden in an error of the import.
     arguments = reveal(dict(options or {}), f"{parent}.options")
     found = _find(name, base, key)
     if options is None and not isinstance(found, type):
@@ -60,7 +60,7 @@ def load_object(
 
 
 def make_object(table: ObjectTable, wanted: type[Any], key: str, base: Path) -> Any:
-    """Import an object of the user's own, and check that it is what is wanted."""
+    """Import an object of the user, and check that it is of the wanted class."""
     made = load_object(
         table.object, table.options, base, f"{key}.object", lambda kind: issubclass(kind, wanted)
     )

@@ -1,7 +1,7 @@
-"""Parts of a run whose tables follow from public classes: the class is the only description.
+"""Parts of a run whose tables in the file are derived from public classes.
 
 The keys of a table are the parameters of the class, with its types, defaults and documentation. A
-part of the user's own is named by ``kind = "object"``, a recorded participation by its file.
+part of the user is named by ``kind = "object"``, a recorded participation by its file.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _check_draw_size(given: Any, _: object) -> DrawSize:
 
 
 def _check_number_by_name(given: Any) -> Any:
-    """Refuse all but a number and a table of numbers, in words of the file."""
+    """Refuse everything except a number and a table of numbers, with an error in terms of TOML."""
     numbers = given.values() if isinstance(given, dict) else [given]
     if any(isinstance(one, bool) or not isinstance(one, int | float) for one in numbers):
         raise broken("must be a number, or a table with a number for each provider")

@@ -1,4 +1,4 @@
-"""Make providers and validation rows from the tables of the file."""
+"""Providers and validation rows, made from the tables of the file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from shapband.sampling.participation import Participation
 
-# What pandas reads as a missing value by default.
+# Strings that pandas reads as missing values by default.
 _MISSING = {
     *("", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "<NA>"),
     *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
@@ -175,9 +175,9 @@ def _read_csv(path: Path, separator: str, owners: Sequence[str], key: str) -> pd
 
 
 def _spaced_missing(frame: pd.DataFrame) -> list[str]:
-    """Return the cells, as written, that pandas would read as missing but for spaces around them.
+    """Return the cells that pandas would read as missing if they had no spaces around them.
 
-    One such cell, as in "1.5, NaN", would make strings of all numbers in its column.
+    One such cell, as in "1.5, NaN", would turn all numbers of its column into strings.
     """
     cells: set[str] = set()
     for name in frame.select_dtypes(exclude="number").columns:

@@ -131,7 +131,7 @@ class ObjectTable(Table):
 
 
 class TaskSource(Table):
-    """A ready-made task: it brings its providers, and its utility unless one is given."""
+    """A ready-made task, with its providers, and its utility unless another one is given."""
 
     kind: Literal["task"]
     task: Literal["wine", "digits", "synthetic"]
@@ -170,8 +170,8 @@ class Split(Table):
     )
     group: Text | None = Field(
         None,
-        description="The column that names the group of each provider; those whose cells are "
-        "empty stand alone. By default no provider of the file has a group.",
+        description="The column that names the group of each provider; a provider with empty "
+        "cells is in no group. By default no provider of the file has a group.",
     )
 
 
@@ -225,7 +225,7 @@ class ProviderTable(Table):
 
 
 class TraceTable(Table):
-    """Participation that was recorded: game g repeats round g modulo their number."""
+    """Recorded participation: game g has the presence of round g modulo the number of rounds."""
 
     kind: Literal["trace"]
     path: Text = Field(
@@ -236,7 +236,7 @@ class TraceTable(Table):
     separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
 
 
-# Stopping rules and the budget make what they describe: they need no data.
+# The tables of stopping rules and of the budget make their objects themselves: they need no data.
 
 
 class RulesTable(Table):
@@ -246,12 +246,12 @@ class RulesTable(Table):
         None, description="Largest half width of an interval for an expectation."
     )
     relative: Above | None = Field(
-        None, description="The same as a part of the expectation; either limit is enough."
+        None, description="Largest half width as a fraction of the expectation; either is enough."
     )
     ranking: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="The ranking is stable; providers closer than this may stay undecided."
+        None, description="Stop at a stable ranking; providers closer than this may be undecided."
     )
-    seconds: Above | None = Field(None, description="The time is up.")
+    seconds: Above | None = Field(None, description="Stop after this many seconds.")
     level: Annotated[float, Field(gt=0, lt=1)] = Field(
         0.95, description="Confidence level of the intervals and comparisons."
     )
@@ -296,7 +296,7 @@ _NO_RULE = "must hold at least one of absolute, relative, ranking, seconds"
 
 
 class BudgetTable(Table):
-    """What may be asked of the sources in all."""
+    """Limits on the records and requests of a run."""
 
     records: Count | None = None
     requests: Count | None = None

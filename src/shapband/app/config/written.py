@@ -1,6 +1,6 @@
-"""Configurations that shapband writes: the starter, and one with what a plan recommends.
+"""Configurations that shapband writes: the starter file, and the recommended row of a plan.
 
-The checks of what can be planned are here too.
+The checks of whether a configuration can be planned are here too.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def draw_size(sampling: Sampling) -> int:
 
 
 def check_plannable(plan: Arguments) -> None:
-    """Refuse what the pilot's games would not have, so that its promises would be wrong."""
+    """Refuse settings that the pilot does not support, because its predictions would be wrong."""
     if plan.participation is not None:
         raise InvalidInput(
             "participation: a plan is for games in which everybody takes part: plan without it, "
@@ -74,7 +74,7 @@ def check_plannable(plan: Arguments) -> None:
 
 
 def local_workers(config: Config) -> int:
-    """Workers of this machine, whose pace the pilot measures."""
+    """Number of workers of this machine, whose speed the pilot measures."""
     if not isinstance(config.workers, int):
         raise InvalidInput(
             f'workers: a plan measures this machine, not a cluster; received "{config.workers}": '
@@ -109,7 +109,7 @@ def check_outputs(config: Path, write: Path | None, out: Path | None) -> None:
 
 
 def to_toml(document: Mapping[str, Any]) -> str:
-    """Write a document that `tomllib` reads back as it was.
+    """Write a document as TOML; `tomllib` reads the same document back.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Workers: an ordered map over chunks of games.
 
 All workers return results in task order and take only a few tasks ahead of the results. They take
-tasks in the caller's thread, so that requests to sources, which making a task may need, happen in
-order. `local` holds this process, threads and processes; `remote` holds what is common to all
-workers in other processes, including the workers of `shapband.cluster`.
+tasks in the caller's thread. Making a task may need requests to sources, and so these happen in
+order. `local` has workers of this machine: the calling process, threads, or processes. `remote` has
+the common part of all workers in other processes, including the workers of `shapband.cluster`.
 """

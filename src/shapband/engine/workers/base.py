@@ -12,13 +12,13 @@ Made = TypeVar("Made", covariant=True)
 
 
 class Job(Protocol[Made]):
-    """What is done with every task, in this process or in another."""
+    """The function that workers apply to every task, in this process or in another."""
 
     def __call__(self, task: Any) -> Made:
-        """Do a task, as it is or packed."""
+        """Do a task, which may be packed."""
 
     def packed(self, task: Any) -> Any:
-        """Reduce a task to what another process needs."""
+        """Reduce a task to the parts that another process needs."""
 
     def set_up_worker(self) -> None:
         """Prepare a worker process for this job."""
@@ -69,9 +69,9 @@ def in_order(
     tasks: Iterator[Any],
     ahead: int,
 ) -> Iterator[Answer]:
-    """Submit tasks up to `ahead` of the oldest result, and give results in task order.
+    """Submit up to `ahead` tasks before the oldest result, and yield results in task order.
 
-    Tasks that still wait when this ends early are cancelled.
+    If the generator is closed early, tasks that still wait are cancelled.
     """
     waiting: deque[Any] = deque()
     try:

@@ -1,4 +1,4 @@
-"""Workers of this machine: this process, its threads, or processes of their own."""
+"""Workers of this machine: the calling process, its threads, or other processes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from shapband.engine.workers.shared import SharedJob, share
 # Processes are started if at least this many seconds of work are left. Starting them takes one to
 # three seconds on another core, for imports.
 _COLD = 4.0
-_WARM = 0.1  # the same for processes that are already running and only need the job
-_BIG_TASK = 0.4  # a first task that takes more seconds is assumed to be like the others
-_SMALL_TASK = 0.002  # sending a task that takes fewer seconds costs more than it saves
+_WARM = 0.1  # the same limit if processes are already running and only need the job
+_BIG_TASK = 0.4  # if a first task takes more seconds, the others are assumed to take as long
+_SMALL_TASK = 0.002  # if a task takes fewer seconds, sending it costs more than it saves
 
 
 class LocalWorkers(Workers):
     """Threads for jobs that release the interpreter lock, processes for those that do not.
 
-    Threads are used at once. Processes are used if enough work is left: less work is enough for
-    processes of an earlier valuation, which need not be started. Until a process is ready, the
-    calling process does the tasks, so starting processes delays no task.
+    Threads are used from the start. Processes are used if enough work is left; less is enough if
+    processes of an earlier valuation are still running. Until a process is ready, the calling
+    process does the tasks, so starting processes delays no task.
 
     Parameters
     ----------
-    n_jobs : workers; 1 does everything here, -1 means one for each core
+    n_jobs : number of workers; 1 uses the calling process only, -1 means one for each core
     threads : whether threads are enough, because the job releases the interpreter lock
     """
 
@@ -61,7 +61,7 @@ class LocalWorkers(Workers):
     ) -> Iterator[Answer]:
         """Do tasks here until the rest is worth the processes."""
         needed = _WARM if n_idle() >= self.n_jobs else _COLD * _crowding()
-        if self._alone >= needed:  # in earlier stages: as much will follow
+        if self._alone >= needed:  # earlier stages took this long, and as much work will follow
             self._start()
             return
         quickest = float("inf")
@@ -82,7 +82,7 @@ class LocalWorkers(Workers):
 
     @contextmanager
     def _starting_meanwhile(self, seconds: float, *, first: bool) -> Iterator[None]:
-        """Start processes if the first task takes so long that there is surely enough work."""
+        """Start processes if the first task takes so long that there must be enough work."""
         if not first:
             yield
             return
@@ -141,7 +141,7 @@ class ProcessWorkers(RemoteWorkers):
         self._pool: ProcessPool | None = ProcessPool(n_jobs)
 
     def map_with_help(self, job: Job[Answer], tasks: Iterator[Any]) -> Iterator[Answer]:
-        """Do tasks in processes, and here as long as no process is ready."""
+        """Do tasks in processes; as long as no process is ready, do them in this process."""
         shipped = self._shipped(job)
 
         def result(submitted: tuple[Any, Future[bytes]]) -> Answer:
@@ -172,7 +172,7 @@ class ProcessWorkers(RemoteWorkers):
         handle.cancel()
 
     def __exit__(self, *raised: object) -> None:
-        """Give the processes back, for the next valuation."""
+        """Release the processes, which are kept for the next valuation."""
         self._shipped_job = None
         if self._pool is not None:
             self._pool.close()
@@ -193,8 +193,8 @@ def resolve_n_jobs(n_jobs: int) -> int:
 def single_threaded_blas(*, mergeable: bool) -> AbstractContextManager[object]:
     """Limit the linear algebra of black boxes to one thread per worker.
 
-    Models that are fitted by the thousand are small, and BLAS threads would compete with the
-    workers for the cores.
+    Thousands of small models are fitted, and BLAS threads would compete with the workers for the
+    cores.
     """
     if mergeable:
         return nullcontext()

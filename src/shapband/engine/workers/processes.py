@@ -1,9 +1,9 @@
-"""Worker processes of this machine, each with a pipe of its own.
+"""Worker processes of this machine, each connected by its own pipe.
 
 A job is shared with a process once, before its first task, and has no file on the disk. A process
 serves one valuation at a time and is then kept for the next one, until it has been idle for some
-minutes or this process ends. The processes are our own, so that joblib's, which scikit-learn uses
-in this process too, are left alone.
+minutes or the parent process ends. These are not joblib's processes, which scikit-learn may be
+using in the parent process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from shapband.engine.workers.shared import SharedJob, opened
 from shapband.engine.workers.template import IDLE, template
 from shapband.errors import WorkerError
 
-_FRESH = 0.8 * IDLE  # seconds of idleness after which a process is not used: it may be ending
+_FRESH = 0.8 * IDLE  # a process idle for more seconds is not used, because it may be ending
 _MOMENT = 0.1  # seconds to wait for processes that are about to become idle
 
 
@@ -39,12 +39,12 @@ class WorkerProcess:
 
     @property
     def usable(self) -> bool:
-        """Whether the process is there, and will be for the next task."""
-        ended = self._pipe.poll()  # an idle process says nothing until the pipe is closed
+        """Whether the process is running, and will be for the next task."""
+        ended = self._pipe.poll()  # true only if the pipe is closed, as idle processes send nothing
         return not ended and time.monotonic() - self._last_used < _FRESH
 
     def load(self, shipped: ShippedJob) -> bytes:
-        """Send the job unless the process has it; return nothing, or the error of opening it."""
+        """Send the job unless the process has it; return b"", or the error if it cannot open it."""
         if shipped.token == self._token:
             return b""
         failed = self._answer(lambda: self._share(shipped))
@@ -86,8 +86,8 @@ class WorkerProcess:
 class ProcessPool:
     """Performs tasks in processes, which take them in the order of their submission.
 
-    Every process has a thread here that waits for it. A task is begun only when its process has
-    the job, so a task can be cancelled and done elsewhere while processes are still starting.
+    For every process, a thread of this process waits. A task begins only when its process has the
+    job, so a task can be cancelled and done elsewhere while processes are still starting.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class ProcessPool:
     def __init__(self, n_processes: int) -> None:
         self._calls: SimpleQueue[tuple[Future[bytes], ShippedJob, bytes] | None] = SimpleQueue()
         self._loaded: set[str] = set()
-        template(_serve)  # it starts now, while the first tasks are made
+        template(_serve)  # start the template now, while the first tasks are made
         taken = _take_idle(n_processes)
         given = [*taken, *[None] * (n_processes - len(taken))]
         self._threads = [threading.Thread(target=self._work, args=(p,), daemon=True) for p in given]
@@ -109,7 +109,7 @@ class ProcessPool:
         return shipped.token in self._loaded
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Future[bytes]:
-        """Have a task performed; the result is its sealed outcome."""
+        """Submit a task; the future's result is its pickled outcome."""
         future: Future[bytes] = Future()
         self._calls.put((future, shipped, task))
         return future
@@ -142,7 +142,7 @@ class ProcessPool:
 
 
 def n_idle() -> int:
-    """Processes that are up and wait for work."""
+    """Number of processes that are running and wait for work."""
     with _lock:
         return sum(process.usable for process in _idle)
 
@@ -162,7 +162,7 @@ def _take_idle(count: int) -> list[WorkerProcess]:
 
 
 def _serve(pipe: Connection) -> None:
-    """Perform what the parent asks for, until it has ended or nothing has come for a while."""
+    """Serve requests of the parent, until it has ended or no request has come for a while."""
     try:
         while pipe.poll(IDLE):
             token, spans = pipe.recv()

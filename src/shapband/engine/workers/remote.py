@@ -23,7 +23,7 @@ from shapband.checks import error_line
 from shapband.engine.workers.base import Answer, Job, Workers, in_order
 from shapband.errors import EvaluationError, InvalidInput
 
-JOB = "the utility or the solver"  # what a job may have in it that cannot be sent
+JOB = "the utility or the solver"  # names in errors what in a job may fail to be sent
 _KEPT_JOBS = 4  # each process keeps this many jobs, so that several valuations can share workers
 
 
@@ -35,7 +35,7 @@ class ShippedJob:
     ----------
     job : the job itself
     token : the name under which processes keep it
-    place : where processes find it, as the kind of workers understands it
+    place : where processes find it; its form depends on the kind of workers
     """
 
     job: Job[Any]
@@ -51,11 +51,11 @@ class RemoteWorkers(Workers):
 
     @abstractmethod
     def ship(self, job: Job[Any]) -> Any:
-        """Put a job where every process finds it, and say where that is."""
+        """Put a job where every process finds it, and return that place."""
 
     @abstractmethod
     def submit(self, shipped: ShippedJob, task: bytes) -> Any:
-        """Have `perform` called in some process, and return a handle to its result."""
+        """Submit a call of `perform` to some process, and return a handle to its result."""
 
     @abstractmethod
     def result(self, handle: Any) -> bytes:
@@ -87,7 +87,7 @@ def seal(
 ) -> bytes:
     """Pickle an object, including functions and classes of the main script.
 
-    `keep` is given every array, and returns whether it is pickled too.
+    `keep` is called with every array, and returns whether it is pickled with the rest.
     """
     try:
         sealed: bytes = cloudpickle.dumps(thing, buffer_callback=keep)
@@ -101,7 +101,7 @@ def seal(
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """The answer of a task, or its error, and the warnings on the way."""
+    """The answer of a task, or its error, and the warnings that it caused."""
 
     answer: Any = None
     error: Exception | None = None
@@ -126,9 +126,9 @@ def perform(token: str, fetch: Callable[[], bytes], task: bytes) -> bytes:
 
 
 def prepare(token: str, open_job: Callable[[], Job[Any]]) -> bytes:
-    """Open a job in this process before its first task, in place of all other jobs.
+    """Open a job in this process before its first task, and drop all other jobs.
 
-    Returns nothing, or the outcome if the job cannot be opened. Warnings are reported with the
+    Returns b"", or the pickled outcome if the job cannot be opened. Warnings are reported with the
     first task.
     """
     _kept.clear()
@@ -149,7 +149,7 @@ def perform_prepared(token: str, task: bytes) -> bytes:
 
 
 def _caught(work: Callable[[], Any]) -> _Outcome:
-    """What some work gave, or its error, with its warnings."""
+    """Call a function, and return its result or its error, with its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         try:
             outcome = _Outcome(work())
@@ -167,7 +167,8 @@ def perform_sealed(token: str, sealed: bytes, task: bytes) -> bytes:
 def opened_result(sealed: bytes) -> Any:
     """Return the answer of a task, or raise its error.
 
-    Its warnings are issued here, where equal ones are shown once and secrets are hidden.
+    The task's warnings are issued in this process, where equal ones are shown once and secrets are
+    hidden.
     """
     outcome: _Outcome = cloudpickle.loads(sealed)
     for text, category in outcome.warned:
@@ -178,7 +179,7 @@ def opened_result(sealed: bytes) -> Any:
 
 
 _kept: dict[str, Job[Any]] = {}
-_untold: list[tuple[str, type[Warning]]] = []  # warnings while a job was prepared
+_untold: list[tuple[str, type[Warning]]] = []  # warnings from preparing a job, not yet reported
 _keeping = threading.Lock()
 
 
@@ -202,7 +203,7 @@ def _portable(error: Exception) -> Exception:
 
 
 def _can_be_pickled(error: Exception) -> bool:
-    """Whether an error is the same after pickling."""
+    """Whether an error survives pickling unchanged."""
     try:
         copy = cloudpickle.loads(cloudpickle.dumps(error))
     except Exception:  # noqa: BLE001  any error means no

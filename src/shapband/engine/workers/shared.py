@@ -1,7 +1,7 @@
-"""A job in memory that processes share: its large arrays are mapped by them, not copied.
+"""A job in shared memory: processes map its large arrays instead of copying them.
 
-The memory is a file without a name, so nothing of the job can be found on the disk. A process may
-write to its arrays: it then gets copies of the pages that it changes.
+The memory is a file without a name, so no part of the job can be found on the disk. A process may
+write to its arrays, and then gets its own copies of the pages that it changes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def share(job: Job[Any]) -> SharedJob:
     arrays: list[memoryview] = []
 
     def keep(buffer: pickle.PickleBuffer) -> bool:
-        """Keep a large array aside, or return True to have it pickled with the rest."""
+        """Put a large array aside and return False; return True if it is to be pickled."""
         try:
             raw = buffer.raw()
         except BufferError:  # it is not contiguous

@@ -1,8 +1,9 @@
-"""The process that worker processes are copies of.
+"""The template process, from which worker processes are forked.
 
 Starting Python and importing numba and scikit-learn takes seconds of computing time. One process,
-the template, does this once and then forks every worker process. It runs nobody's code and has
-one thread, so a fork of it is safe; a fork of this process, which may have many threads, is not.
+the template, does this once and then forks every worker process. It runs no code of the user and
+has one thread, so forking it is safe. Forking the calling process, which may have many threads,
+would not be.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from shapband.kernels import rows
 
 Serve = Callable[[Connection], None]
 
-IDLE = 300  # seconds that processes stay for the next valuation
+IDLE = 300  # seconds that idle processes are kept for the next valuation
 _WATCH = 1.0  # seconds between two checks that the parent process still exists
 _ONE_THREAD = {
     f"{library}_NUM_THREADS": "1"
@@ -39,7 +40,7 @@ class Template:
 
     Parameters
     ----------
-    serve : what a worker process does with its end of the pipe
+    serve : function that a worker process calls with its end of the pipe
     """
 
     def __init__(self, serve: Serve) -> None:
@@ -56,11 +57,11 @@ class Template:
 
     @property
     def usable(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process is running."""
         return bool(self._process.is_alive())
 
     def fork(self) -> tuple[Connection, int]:
-        """Have a worker process made; return the pipe to it and its number."""
+        """Request a worker process; return the pipe to it and its process id."""
         near, far = Pipe()
         try:
             with self._lock:
@@ -74,7 +75,7 @@ class Template:
             far.close()
 
     def exit_code(self, pid: int) -> int | None:
-        """How a worker process ended, negative for the number of a signal; None if not known."""
+        """Exit code of a worker process, -n if signal n ended it; None if it is not known."""
         try:
             with self._lock:
                 self._pipe.send(pid)
@@ -90,9 +91,10 @@ class Template:
 
 
 def _modules_in_use() -> list[str]:
-    """The parts of this package and of scikit-learn in use here, which jobs will need too.
+    """The modules of this package and of scikit-learn in use here, which jobs will need too.
 
-    No other packages: some start threads when they are imported, and must not be forked.
+    Other packages are left out: some start threads when they are imported, and a process with
+    threads must not be forked.
     """
     names = list(sys.modules)
     learn = [name for name in names if name.startswith("sklearn.") and name.count(".") == 1]
@@ -100,7 +102,7 @@ def _modules_in_use() -> list[str]:
 
 
 def _import(modules: list[str]) -> None:
-    """Import modules, and have numba prepare what all compiled functions share."""
+    """Import modules, and let numba set up what all compiled functions share."""
     for name in modules:
         with suppress(ImportError):  # a job that needs the module will raise the error itself
             importlib.import_module(name)
@@ -147,7 +149,7 @@ def _fork(pipe: Connection, serve: Serve, children: dict[int, int | None]) -> No
 
 
 def _exit_code(children: dict[int, int | None], pid: int) -> int | None:
-    """How a child ended; one that has closed its pipe ends within a moment."""
+    """How a child ended; a child that has closed its pipe ends within a moment."""
     until = time.monotonic() + _WATCH
     while _reap(children) and children.get(pid) is None and time.monotonic() < until:
         time.sleep(0.01)
@@ -165,7 +167,7 @@ def _reap(children: dict[int, int | None]) -> bool:
 
 
 def _end_with(parent: int) -> None:
-    """Let a process end when its parent does, also if that was killed."""
+    """Let this process end when its parent does, even if the parent was killed."""
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -1,1 +1,1 @@
-"""Slow fits and scores in NumPy, for coalitions whose digits the compiled kernels would lose."""
+"""Slower fits and scores in NumPy, for coalitions that compiled kernels would round too much."""

@@ -1,8 +1,8 @@
 """Scores of classifiers from their logits.
 
-A logit is the logarithm of a probability, up to a constant of its row; minus infinity stands for a
-class that a model does not know. Every class has a row of logits. The classes 0, 1, .. are the
-labels of the validation rows; further ones never occur there.
+A logit is the logarithm of a class's probability, plus a constant that all classes of a validation
+row share; minus infinity stands for a class that the model does not know. The classes
+0, 1, .., n_labels - 1 are the labels of the validation rows; later ones never occur there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def class_scores(logits: FloatArray, codes: IntArray, n_labels: int, score: int)
 
     Parameters
     ----------
-    logits : each row has a finite one for at least one class
+    logits : at least one class of each row has a finite logit
     codes : (n_rows,) the true class of each row
     n_labels : how many labels the validation rows have
     score : `ACCURACY`; `LOG_LOSS`, negative; `AUC` of class 1; `BRIER`, negative, and halved if
@@ -53,14 +53,14 @@ def _score(logits: FloatArray, codes: IntArray, n_labels: int, score: int) -> fl
 
 
 def predicted(logits: FloatArray) -> IntArray:
-    """The most likely class of each row, the smallest of several: (n_rows,)."""
+    """The most likely class of each row; of tied classes the smallest: (n_rows,)."""
     top = logits.max(axis=0)
     classes: IntArray = (logits >= top - _margin(np.abs(top))).argmax(axis=0)
     return classes
 
 
 def _margin(size: FloatArray) -> FloatArray:
-    """Differences up to which logits of a size are equal; 0 if they are infinite."""
+    """Largest difference at which two logits of this size count as tied; 0 if they are infinite."""
     return np.asarray(np.where(size < np.inf, TIE * np.maximum(1.0, size), 0.0))
 
 
@@ -79,7 +79,8 @@ def _log_odds(logits: FloatArray, of: int) -> tuple[FloatArray, FloatArray]:
 def _auc(odds: FloatArray, sizes: FloatArray, codes: IntArray) -> float:
     """Share of pairs of a positive and a negative row in which the positive has the higher odds.
 
-    Pairs whose odds overlap, with half a margin on both sides of each, count half.
+    Each row's odds become an interval, with half a margin on both sides. Pairs whose intervals
+    overlap are tied and count half.
     """
     half = 0.5 * _margin(sizes)
     negative, positive = codes == 0, codes == 1

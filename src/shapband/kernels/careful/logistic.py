@@ -5,10 +5,10 @@ A coalition's classes are the codes that occur in it; a coalition of one class p
 Every fit minimises the sum of the log losses plus half the penalised squares of the coefficients
 by Newton's method, from the frequencies of the classes. Class 0 has the logit 0.
 
-These fits are slower than the compiled ones but keep their digits where classes are separable and
-the penalty is weak, so that all probabilities are close to 0 or 1: 1 - p is computed as the sum of
-the other probabilities, and Newton steps are solved with a QR factor instead of the Hessian, whose
-digits are twice as many.
+These fits are slower than the compiled ones, but they stay accurate where classes are separable and
+the penalty is weak, so that all probabilities are close to 0 or 1. There 1 - p is computed as the
+sum of the other probabilities, and Newton steps are solved with a QR factor R instead of the
+Hessian R'R, whose condition number is the square of R's.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.kernels.careful.class_scores import class_scores
 
-TOLERANCE = 1e-14  # of the squared change of a logit, relative to logits above 1
-MOST_STEPS = 2000  # logits grow by about 1 in a step, up to 700 at the least penalty
-LONGEST = 1e8  # most that a step changes logits, so that it is halved less than 30 times
-NOISE = 1e-9  # largest error by rounding, relative to logits above 1, of a fit that counts
-FAR = 1e4  # features beyond it, in deviations of the validation rows, lose too many digits
+# A fit ends when the square of a step's change, relative to 1 + |logit|, is at most this. The error
+# left by a Newton step is about the square of its change.
+TOLERANCE = 1e-14
+MOST_STEPS = 2000  # logits grow by about 1 in a step, up to 700 at the smallest penalty
+LONGEST = 1e8  # a step changes logits by at most this, so that it is halved less than 30 times
+NOISE = 1e-9  # a fit is NaN if rounding moves its logits by more than this, relative to 1 + |logit|
+FAR = 1e4  # features further away, in deviations of the validation rows, lose too many digits
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -97,7 +99,7 @@ def _value(
     rows = validation[:, : len(codes)]
     found = np.zeros((len(classes), len(codes)))
     if len(classes) > 1:
-        with np.errstate(over="ignore", invalid="ignore"):  # the fit is NaN then
+        with np.errstate(over="ignore", invalid="ignore"):  # the fit is NaN after an overflow
             found[1:] = _logits_of_rows(records[:, 1:], class_of, len(classes), ridge, rows[1:])
         if np.isnan(found).any():
             return float("nan")
@@ -113,8 +115,9 @@ def _logits_of_rows(
 ) -> FloatArray:
     """Logits (classes - 1, n_rows) of rows, given as columns (d, n_rows); NaN if uncertain.
 
-    The intercept has no penalty, so features may be relative to any point. Relative to a record,
-    records far away keep the digits of their differences, and constant features are exactly 0.
+    The intercept has no penalty, so features may be measured from any point. Measured from a record
+    of the coalition, differences of records far from zero keep their digits, and constant features
+    are exactly 0.
     """
     far = bool((np.abs(X).max(axis=0) > FAR).any())
     for origin in (X[0], np.zeros(X.shape[1]))[:: 1 if far else -1]:
@@ -129,11 +132,12 @@ def _logits_of_rows(
 def fit(
     Z: FloatArray, class_of: IntArray, classes: int, ridge: FloatArray, rows: FloatArray
 ) -> FloatArray:
-    """Coefficients (classes - 1, p) of records Z (n, p), whose first column is 1, as that of rows.
+    """Coefficients (classes - 1, p) fitted to the records Z (n, p).
 
-    They are NaN if rounding errors leave the logits of the rows uncertain by more than `NOISE`.
-    If there are three classes or more, all are penalised alike, so the penalty of differences to
-    class 0 is the sum of their squares less the square of their sum over the number of classes.
+    The first column of Z and of the validation rows is 1. The coefficients are NaN if rounding
+    errors leave the logits of the validation rows uncertain by more than `NOISE`. With three
+    classes or more, all classes are penalised alike. In terms of the differences b_k of the
+    coefficients from class 0, the penalty is then sum_k b_k² - (sum_k b_k)² / n_classes.
     """
     free, p = classes - 1, Z.shape[1]
     true = class_of[:, None] == np.arange(classes)
@@ -174,8 +178,9 @@ def fit(
         if float((np.abs(both @ step.T) / size).max()) ** 2 <= TOLERANCE:
             terms = np.abs(penalty.T) @ np.abs(penalty @ beta.ravel())
             rounding = EPS * ((np.abs(errors).T @ np.abs(Z)).ravel() + terms)
-            spread = inverse @ (inverse.T * rounding)  # a square root of its covariance
-            # That of logits, not of coefficients: errors of dependent features cancel in them.
+            spread = inverse @ (inverse.T * rounding)  # square root of the coefficients' covariance
+            # Judge the logits and not the coefficients: in logits, the errors of dependent features
+            # cancel.
             of_rows = rows @ spread.reshape(free, p, -1)
             deviation = np.sqrt((of_rows**2).sum(axis=2)).T
             noise = (deviation / size[len(Z) :]).max()
@@ -188,7 +193,7 @@ def _logits(Z: FloatArray, beta: FloatArray) -> FloatArray:
 
 
 def _penalty_rows(classes: int, ridge: FloatArray) -> FloatArray:
-    """Rows P, so that the squares of P b add up to the penalty of the coefficients b."""
+    """Rows P such that the squares of P b add up to the penalty of the coefficients b."""
     roots = np.diag(np.sqrt(np.concatenate([[0.0], ridge])))
     if classes == 2:
         return roots
@@ -206,10 +211,11 @@ def _chances_of_others(chances: FloatArray) -> FloatArray:
 def _newton_factor(
     Z: FloatArray, chances: FloatArray, misses: FloatArray, penalty: FloatArray
 ) -> tuple[FloatArray | None, FloatArray]:
-    """Triangular R and units u, so that the Hessian is R'R in units of 1 / u; None if singular.
+    """Triangular R and units u such that the Hessian is R'R in units of 1 / u; None if singular.
 
-    The Hessian of a record is the sum over classes k of p_k (x_k - sum_j p_j x_j)², where x_k
-    is the change of logit k, so its square roots are rows of a least-squares problem.
+    A record's part of the Hessian, as a quadratic form, is the sum over classes k of
+    p_k (x_k - sum_j p_j x_j)², where x_k is the change of logit k. The square roots of these terms
+    are rows of a least-squares problem, and R is the triangular factor of all rows.
     """
     n, classes = chances.shape
     centred = -np.repeat(chances[:, None, :], classes, axis=1)

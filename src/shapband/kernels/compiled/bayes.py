@@ -18,8 +18,8 @@ from numba import njit
 from shapband.kernels.compiled.class_scores import BRIER, LOG_LOSS, score_of, score_room
 from shapband.kernels.compiled.lanes import OPTIONS
 
-LARGE = 1e4  # logits beyond which differences have errors of more than 1e-12
-LOST = 1e-4  # variance over mean square below which sums have lost more than four digits
+LARGE = 1e4  # differences of larger logits have rounding errors of more than 1e-12
+LOST = 1e-4  # if variance / mean square is lower, sums have lost more than four digits
 
 
 @njit(**OPTIONS)
@@ -43,7 +43,10 @@ def class_moments(X, codes, rows, mean, inv_scale, summaries, provider):
 
 @njit(**OPTIONS)
 def standardise(X, rows, mean, inv_scale, Z):
-    """Write the standardised records to Z, rounded: equal numbers differ by exactly 0."""
+    """Write the standardised records to Z, each rounded to float64.
+
+    Equal numbers then differ by exactly 0, which a product fused with a subtraction would not give.
+    """
     for r in range(rows.size):
         for f in range(mean.size):
             Z[r, f] = (X[rows[r], f] - mean[f]) * inv_scale[f]
@@ -75,7 +78,8 @@ def bayes_rows(summaries, inside, of_game, columns, codes, score, units, smoothi
 
     Parameters
     ----------
-    columns : (4 q, n_val) standardised validation rows, feature by feature; zeros fill the last
+    columns : (4 q, n_val) standardised validation rows, one feature per row; rows of zeros fill
+        the last group of four
     codes : (n_val,) classes of the validation rows
     score : number of the score, see `class_scores`
     units : (d,) variance in a feature's own units = standardised variance * unit
@@ -110,7 +114,7 @@ def _rows(summaries, inside, of_game, columns, codes, score, units, smoothing, r
         for c in range(classes):
             constants[c] = _class_model(total[c], c, units, extra, members, centres[c], weights[c])
         _leave_out_common(constants, centres, weights)
-        # Relative to the first class, so that units of features change no logit.
+        # Subtract the constant of the first class, so that the units of features change no logit.
         constants -= constants[np.argmax(constants > -np.inf)]
         for c in range(classes):
             _add_class(columns, centres[c], weights[c], constants[c], logits[c])
@@ -140,7 +144,10 @@ def _largest_variance(total, units, members):
 
 @njit(**OPTIONS)
 def _merged(members, first, last, f, d):
-    """Mean and variance of a feature over the classes first .. last - 1, from own means."""
+    """Mean and variance of a feature over the classes first .. last - 1.
+
+    They are merged from the providers' own means and from the squares about these.
+    """
     summaries, inside = members
     origin, count, shift = np.nan, 0.0, 0.0
     for i in range(inside.shape[0]):
@@ -164,9 +171,9 @@ def _merged(members, first, last, f, d):
 
 @njit(**OPTIONS)
 def _class_model(sums, c, units, extra, members, centre, weight):
-    """Means and half inverse variances of class c; return the constant of its logit.
+    """Write the means and half inverse variances of class c; return the constant of its logit.
 
-    If all records of a coalition are equal, `extra` is 0 and the features count for nothing.
+    If all records of a coalition are equal, `extra` is 0 and the features get the weight 0.
     """
     d = units.size
     count = sums[0]
@@ -180,7 +187,7 @@ def _class_model(sums, c, units, extra, members, centre, weight):
             mean, variance = _merged(members, c, c + 1, f, d)
         variance += extra / units[f]
         centre[f], weight[f] = mean, 0.0
-        # An infinite variance is the same in all classes, and no distance counts beside it.
+        # An infinite variance is the same in all classes, and makes every distance 0.
         if extra > 0.0 and variance < np.inf:
             weight[f] = 0.5 / variance
             constant -= 0.5 * math.log(variance)
@@ -189,10 +196,11 @@ def _class_model(sums, c, units, extra, members, centre, weight):
 
 @njit(**OPTIONS)
 def _leave_out_common(constants, centres, weights):
-    """Set the weights to 0 of features with the same mean and variance in all classes.
+    """Set the weight of every feature with the same mean and variance in all classes to 0.
 
-    They change all logits of a row alike. If they are large, as for a feature that is constant in
-    the records but not in the validation rows, the digits of all others would be lost.
+    Such a feature changes all logits of a row alike. Where its distances are large, as for a
+    feature that is constant in the records but not in the validation rows, the digits of all other
+    features would be lost.
     """
     held = np.flatnonzero(constants > -np.inf)
     first = held[0]
@@ -207,7 +215,7 @@ def _leave_out_common(constants, centres, weights):
 
 @njit(**OPTIONS)
 def _add_class(columns, centre, weight, constant, logits):
-    """Logits of one class at all validation rows."""
+    """Write the logits of one class at all validation rows."""
     logits[:] = constant
     if constant == -np.inf:
         return
@@ -222,8 +230,9 @@ def _add_class(columns, centre, weight, constant, logits):
 def _sharpen(columns, constants, centres, weights, logits):
     """Write logits relative to the best one of a row, where all of them are large.
 
-    Features that are alike in the best classes, but not in all, make such logits, and their small
-    differences would be lost. Scores that are not smooth in the logits count them as ties.
+    Logits are large if a feature is alike in the best classes but not in all; the small differences
+    between the best classes would be rounded away. Scores that are not smooth in the logits do not
+    need this: they count such differences as ties.
     """
     classes, rows = logits.shape
     for r in range(rows):

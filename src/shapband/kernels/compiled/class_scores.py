@@ -1,11 +1,12 @@
 """Scores of classifiers from their logits, as `shapband.kernels.careful.class_scores` defines them.
 
-*Log loss.* The sum of the logarithms of factors is the logarithm of their product, so a logarithm
-is needed only once the product is large.
+*Log loss.* The sum of the logarithms of factors is the logarithm of their product. So factors are
+multiplied, and a logarithm is taken only when the product has become large.
 
-*AUC.* Two rows are tied if their log odds, each with a margin on both sides, overlap. The upper
-ends of the negative rows are sorted into buckets of equal width, and so are the lower ends. A
-positive row is above all ends in lower buckets, and is compared with those in its own bucket only.
+*AUC.* The log odds of each row become an interval, with half a margin on both sides; two rows are
+tied if their intervals overlap. The upper ends of the negative rows' intervals are sorted into
+buckets of equal width, and so are the lower ends. A positive row is above all ends in lower
+buckets, so it is compared with the ends in its own bucket only.
 """
 
 import math
@@ -32,14 +33,16 @@ from shapband.kernels.compiled.lanes import (
 )
 
 ACCURACY, LOG_LOSS, AUC, BRIER = range(4)
-TIE = 1e-10  # see `plain.class_scores`
+TIE = 1e-10  # see `shapband.kernels.careful.class_scores`
 EPS = float(np.finfo(np.float64).eps)
-WORST = -math.log(EPS)  # largest loss of one row
-BEST = -math.log1p(-EPS)
+WORST = -math.log(EPS)  # largest log loss of one row, because probabilities are clipped to EPS
+BEST = -math.log1p(-EPS)  # smallest log loss of one row
 LARGE = 1e280  # a product beyond it is replaced by its logarithm
-PRODUCT = 512 * LANES  # rows whose factors, of at most 2, are multiplied: 512 in each lane
+# Rows whose factors are multiplied before a logarithm is taken: 512 factors of at most 2 in each
+# lane make a product of at most 2**512.
+PRODUCT = 512 * LANES
 BUCKETS = 2048
-FULL = 128  # ends in one bucket beyond which all of them are sorted instead
+FULL = 128  # if a bucket holds more ends, all ends are sorted instead
 
 
 def class_scores(logits, codes, n_labels, score):
@@ -49,11 +52,11 @@ def class_scores(logits, codes, n_labels, score):
 
 
 def score_room(codes):
-    """Arrays for the scores of models of the same rows.
+    """Working arrays, which the scores of all models of the same rows share.
 
-    Signs of the rows and their log odds, filled with zeros to a multiple of LANES; the places of
-    the negative rows and of the others, the sorted ends of the negatives; buckets; the sizes of
-    the logits behind the odds.
+    They are: the signs of the rows and their log odds, both padded with zeros to a multiple of
+    LANES; the places of the negative rows and of the others; the sorted ends of the negatives; the
+    buckets; the sizes of the logits from which the odds were computed.
     """
     rows = codes.shape[0]
     filled = (rows + LANES - 1) // LANES * LANES
@@ -105,7 +108,7 @@ def _score_of_odds(codes, score, room):
 
 @njit(inline="always")
 def margin(size):
-    """Difference up to which logits of a size are equal; 0 if they are infinite."""
+    """Largest difference at which two logits of this size count as tied; 0 if they are infinite."""
     return TIE * max(1.0, size) if size < np.inf else 0.0
 
 
@@ -122,7 +125,7 @@ def _log_loss_of_odds(signs, odds, rows):
             s = larger(least, smaller(most, multiply(load(sign, r), load(odd, r))))
             below = subtract(zero, smaller(s, zero))
             linear = add(linear, below)
-            # |s| = s + 2 below, and the exponential of its negative is at most 1.
+            # With below = max(-s, 0), |s| = s + 2 below. exp(-|s|) is at most 1: no overflow.
             size = add(s, add(below, below))
             product = multiply(product, add(one, exponential(subtract(zero, size))))
         store(pointer(lanes, 0), 0, product)
@@ -225,8 +228,8 @@ def _log_odds(logits, odds, sizes):
 def _auc(odds, room):
     """Share of pairs of a positive and a negative row in the right order; ties count half."""
     _, _, negatives, positives, _, _, sizes = room
-    # A positive is above the negatives whose upper ends are below its lower end, and not below
-    # those whose lower ends are at most its upper end.
+    # A positive row beats the negatives whose upper ends are below its lower end. It beats or ties
+    # with the negatives whose lower ends are at most its upper end.
     lower, upper = np.empty(odds.shape[0]), np.empty(odds.shape[0])
     for r in range(odds.shape[0]):
         half = 0.5 * margin(sizes[r])
@@ -237,7 +240,7 @@ def _auc(odds, room):
 
 @njit(**OPTIONS)
 def _count(of_negatives, of_positives, or_equal, room):
-    """Number of pairs in which the end of the negative row is below that of the positive one."""
+    """Number of pairs in which the negative row's end is below the positive row's end."""
     _, _, negatives, positives, ordered, ends, _ = room
     low, high = of_negatives[negatives[0]], of_negatives[negatives[0]]
     for r in negatives:
@@ -278,7 +281,7 @@ def _fill_buckets(of_negatives, low, per_width, room):
 
 @njit(**OPTIONS)
 def _count_sorted(of_negatives, of_positives, or_equal, room):
-    """As `_count`, for ends of which many are in the same bucket, or infinite."""
+    """The same number as `_count`, where many ends are in one bucket or some are infinite."""
     _, _, negatives, positives, _, _, _ = room
     ordered = np.sort(of_negatives[negatives])
     count = 0

@@ -3,11 +3,11 @@
 The sums of a coalition (see `discriminant_sums`) add up to class means and to the scatter within
 classes, which is scaled to unit diagonal. A Cholesky factor solves for the directions.
 
-*Lost digits.* The scatter of values far from zero is a small difference of large sums, and products
-hold half the digits of nearly dependent features. `_from_sums` bounds the error of the logits. If
-it is more than `SHARP`, the factor is made from those of the providers and from the differences of
-their means instead, by reflections, which lose no digits. Its small singular values are dropped, as
-by scikit-learn's solver "svd".
+*Lost digits.* The scatter of values far from zero is a small difference of large sums, and for
+nearly dependent features, sums of products keep only half the digits. `_from_sums` bounds the error
+of the logits. If the bound is above `SHARP`, the coalition's factor is made by reflections from
+the providers' own factors and the differences of their means, which loses no digits. Small singular
+values of the factor are dropped, as by scikit-learn's solver "svd".
 """
 
 import math
@@ -22,11 +22,11 @@ from shapband.kernels.compiled.triangles import cholesky, reduce_to_triangle, so
 
 __all__ = ["class_scatter", "discriminant_rows"]
 
-SHARP = 1e-10  # largest error of logits for which sums are good enough
-OPERATIONS = 16.0  # rounding errors that count in an entry of the scatter
+SHARP = 1e-10  # sums are used if they leave errors of the logits below this
+OPERATIONS = 16.0  # assumed rounding error of an entry of the scatter, in units of EPS
 EPS = float(np.finfo(np.float64).eps)
-CLEAR_PIVOT = 1e-6  # with squared pivots above it, no singular value is small
-SMALLEST = 1e-4  # singular values of standardised rows that are dropped, as by scikit-learn
+CLEAR_PIVOT = 1e-6  # if all squared pivots are above this, no singular value is small
+SMALLEST = 1e-4  # smaller singular values of standardised rows are dropped, as by scikit-learn
 
 
 def discriminant_rows(summaries, inside, of_game, columns, codes, score):
@@ -36,7 +36,8 @@ def discriminant_rows(summaries, inside, of_game, columns, codes, score):
 
     Parameters
     ----------
-    columns : (4 q, n_val) standardised validation rows, feature by feature; zeros fill the last
+    columns : (4 q, n_val) standardised validation rows, one feature per row; rows of zeros fill
+        the last group of four
     codes : (n_val,) classes of the validation rows
     score : number of the score, see `class_scores`
     """
@@ -87,7 +88,7 @@ def _from_sums(total, means, farthest, slopes):
         held = total[c, 0]
         for f in range(d):
             means[c, f] = total[c, 1 + f] / held if held > 0.0 else 0.0
-    left = 1.0  # smallest part of a feature's squares that is scatter
+    left = 1.0  # smallest ratio of a feature's scatter to its sum of squares
     for f in range(d):
         for c in range(classes):
             sum_f = total[c, 1 + f]
@@ -110,7 +111,7 @@ def _from_sums(total, means, farthest, slopes):
 
 @njit(**OPTIONS)
 def _reach(means, farthest, slopes):
-    """Largest sum of the sizes of the terms of a logit."""
+    """Largest possible sum of the absolute terms of a logit."""
     classes, d = means.shape
     largest = 0.0
     for c in range(classes):
@@ -128,10 +129,10 @@ def _reach(means, farthest, slopes):
 def _from_factors(members, counts, means, columns, farthest, smooth, slopes, logits):
     """Write the logits, from the providers' own means and factors.
 
-    A feature that is constant in all classes does not count. Scores that are smooth in the logits
-    need small differences of large ones; others count such differences as ties. If the first class
-    is far away, the others have large logits relative to it, so that smooth scores use logits
-    relative to the best class of a row.
+    A feature that is constant in all classes is ignored. Scores that are smooth in the logits need
+    small differences between large logits; other scores count such differences as ties. Logits are
+    large if they are relative to a class far away, so smooth scores use logits relative to the best
+    class of each row.
     """
     origins, offsets = merged_means(members, counts, means.shape[1])
     means[:] = origins + offsets
@@ -187,7 +188,7 @@ def _rows_that_are_not_zero(matrix):
 
 @njit(**OPTIONS)
 def _directions(counts, means, spread, factor, slopes):
-    """Slopes of the logits of the classes that have records, minus those of the first one.
+    """Write the slopes of all classes that have records, minus the slopes of the first one.
 
     They solve L L' x = s with the factor L of the correlations, for the standardised difference s
     of the class means.
@@ -203,7 +204,7 @@ def _directions(counts, means, spread, factor, slopes):
 
 @njit(**OPTIONS)
 def _whitener(factor):
-    """Rows W for which W' W is the inverse of L L' without directions of small singular values."""
+    """Rows W such that W' W is the inverse of L L', without directions of small singular values."""
     d = factor.shape[0]
     if d == 0 or np.diag(factor).min() ** 2 > CLEAR_PIVOT:
         inverse = np.eye(d)
@@ -222,7 +223,7 @@ def _whitener(factor):
 
 @njit(**OPTIONS)
 def _white_slopes(counts, origins, offsets, vary, spread, whitener, base, slopes):
-    """Slopes of the logits of the classes that have records, minus those of the class base."""
+    """Write the slopes of all classes that have records, minus the slopes of class `base`."""
     slopes[:] = 0.0
     for c in range(counts.size):
         if counts[c] > 0.0 and c != base:
@@ -245,7 +246,7 @@ def _first(counts):
 
 @njit(**OPTIONS)
 def _write_logits(counts, means, columns, slopes, base, logits):
-    """Logits of all classes, minus those of the class base, which has records."""
+    """Write the logits of all classes minus the logits of class `base`, which has records."""
     classes, d = means.shape
     for c in range(classes):
         if counts[c] == 0.0:

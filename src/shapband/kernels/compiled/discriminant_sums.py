@@ -1,11 +1,17 @@
 """What discriminant analysis needs of a provider's records, and how coalitions merge it.
 
-A provider is summarised by an array (3 C + 2 d, 1 + d): first the number and the sum of the
-standardised records of each of C classes, then the lower triangle of the products of all records,
-after a column of zeros; then one record of each class, the provider's own class means relative to
-it, and the triangular factor L of its scatter L L' about them, all after such a column. The first
-C + d rows of a coalition are the sums of those of its members. The others are merged without a loss
-of digits: with n_ci records of member i in class c, and their mean m_ci,
+A provider is summarised by an array (3 C + 2 d, 1 + d), for C classes and d features. Its blocks of
+rows are, from the top:
+
+- C rows: the number and the sum of the standardised records of each class;
+- d rows: the lower triangle of the sums of products of all records;
+- C rows: one record of each class;
+- C rows: the provider's class means, relative to these records;
+- d rows: the triangular factor L of the provider's scatter L L' about its class means.
+
+The first column is zero in all blocks but the first. The first C + d rows of a coalition are the
+sums of its members' rows. The others are merged without a loss of digits: with n_ci records of
+member i in class c, and their mean m_ci,
 L L' = sum_i L_i L_i' + sum_ci n_ci (m_ci - m_c) (m_ci - m_c)'.
 """
 
@@ -17,7 +23,7 @@ from numba import njit
 from shapband.kernels.compiled.lanes import OPTIONS
 from shapband.kernels.compiled.triangles import cholesky, reduce_to_triangle
 
-CLEAR_OWN = 1e-2  # with pivots above it, products hold all digits of a factor but two
+CLEAR_OWN = 1e-2  # if all pivots are above this, a factor from products loses at most two digits
 
 
 @njit(**OPTIONS)
@@ -59,9 +65,9 @@ def _last_of_classes(codes, rows, classes):
 
 @njit(**OPTIONS)
 def _centre(X, codes, rows, inv_scale, last, counts, shift, about):
-    """Write the records about their class means, and these relative to the last records.
+    """Write the records relative to their class means, and the means relative to the last records.
 
-    Differences of neighbouring floats are exact, and those of equal ones are 0.
+    Differences of close floats are exact, and differences of equal floats are 0.
     """
     shift[:] = 0.0
     for r in range(rows.size):
@@ -97,7 +103,8 @@ def _own_factor(about, factor):
 def merged_means(members, counts, d):
     """Class means of a coalition, as a record of each class and the offsets of the means from it.
 
-    Records may be far away from zero in units of their differences, which a sum would round.
+    A mean as a single number would be rounded too much where records are far from zero compared
+    with the differences between them.
     """
     summaries, inside = members
     classes = counts.size

@@ -1,9 +1,9 @@
 """Numbers of 32 digits as sums of two floats, for the few fits that need them.
 
 A number is a pair (high, low) with |low| at most half a unit in the last place of high. The
-formulas are those of T. J. Dekker (1971) and of the QD library (Hida, Li and Bailey, 2001). They
-hold only if every operation is rounded by itself, so nothing here may be contracted or
-regrouped; products use the fused operation explicitly.
+formulas come from T. J. Dekker (1971) and the QD library (Hida, Li and Bailey, 2001). They hold
+only if every operation is rounded on its own, so the compiler must not contract or regroup
+operations here; products use the fused operation explicitly.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ EXACTLY = {"cache": True, "nogil": True, "error_model": "numpy", "boundscheck": 
 
 @intrinsic
 def _fused(typingctx, a, b, c):
-    """A b + c, rounded once."""
+    """Return a b + c, rounded once."""
 
     def codegen(context, builder, signature, args):
         return builder.fma(*args)
@@ -25,7 +25,7 @@ def _fused(typingctx, a, b, c):
 
 @njit(**EXACTLY)
 def two_sum(a, b):
-    """A + b, and its rounding error."""
+    """Return a + b, and its rounding error."""
     total = a + b
     rest = total - a
     return total, (a - (total - rest)) + (b - rest)
@@ -33,14 +33,14 @@ def two_sum(a, b):
 
 @njit(**EXACTLY)
 def _quick(a, b):
-    """The same if |a| is at least |b|."""
+    """The same as `two_sum` in fewer operations, if |a| is at least |b|."""
     total = a + b
     return total, b - (total - a)
 
 
 @njit(**EXACTLY)
 def plus(a, b):
-    """A + b."""
+    """Return a + b."""
     high, low = two_sum(a[0], b[0])
     more, least = two_sum(a[1], b[1])
     high, low = _quick(high, low + more)
@@ -49,7 +49,7 @@ def plus(a, b):
 
 @njit(**EXACTLY)
 def minus(a, b):
-    """A - b."""
+    """Return a - b."""
     return plus(a, (-b[0], -b[1]))
 
 
@@ -63,13 +63,13 @@ def times(a, b):
 
 @njit(**EXACTLY)
 def scaled(a, factor):
-    """A times a power of two."""
+    """Return a times `factor`, a power of two."""
     return a[0] * factor, a[1] * factor
 
 
 @njit(**EXACTLY)
 def over(a, b):
-    """A / b."""
+    """Return a / b."""
     first = a[0] / b[0]
     rest = minus(a, times(b, (first, 0.0)))
     second = rest[0] / b[0]
@@ -88,11 +88,11 @@ def root(a):
 
 @njit(**EXACTLY)
 def at(pairs, i):
-    """Number i of pairs (n, 2)."""
+    """Return number i of an array of pairs (n, 2)."""
     return pairs[i, 0], pairs[i, 1]
 
 
 @njit(**EXACTLY)
 def put(pairs, i, number):
-    """Set number i of pairs (n, 2)."""
+    """Set number i of an array of pairs (n, 2)."""
     pairs[i, 0], pairs[i, 1] = number

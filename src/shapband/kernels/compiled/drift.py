@@ -1,11 +1,13 @@
-"""The inner loops of slopes that drift with the size of a coalition: see `solvers/drift.py`."""
+"""Inner loops of the surrogate whose slopes drift with coalition size: see `solvers/drift.py`."""
 
 import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import OPTIONS
 
-_MOST_STEPS = 60  # of conjugate gradients; any surrogate leaves the estimate unbiased
+# Steps of conjugate gradients. More steps fit the surrogate better, but any surrogate leaves the
+# estimate unbiased.
+_MOST_STEPS = 60
 
 
 @njit(**OPTIONS)
@@ -45,10 +47,10 @@ def _curves(inside, sizes, coefficients, priors, ratios, levels, slopes):
 
 @njit(**OPTIONS)
 def _without_levels(sizes, counts, prior, ratio, left, out):
-    """Solve the equations of a function of the size alone, which precondition the others.
+    """Precondition the equations, by solving them for a function of the size alone.
 
-    Out = left less, for each size, the level that is most likely if there are no slopes. The
-    inverse of the covariance of the levels has three diagonals, so elimination takes one pass.
+    Writes `left` to `out`, minus the level of each size that is most likely if there are no slopes.
+    The inverse of the covariance of the levels is tridiagonal, so elimination takes one pass.
     """
     n = counts.size - 1
     scale = 1.0 / (prior * (1.0 - ratio * ratio))
@@ -70,12 +72,12 @@ def _without_levels(sizes, counts, prior, ratio, left, out):
 
 @njit(**OPTIONS)
 def fit(inside, sizes, values, priors, ratios, tolerance):
-    """Levels (n + 1,) and slopes (n + 1, n) that are most likely with noise of a variance of 1.
+    """Most likely levels (n + 1,) and slopes (n + 1, n), given noise with variance 1.
 
-    They are found by conjugate gradients for the coefficients of the rows. The levels precondition
-    them: without that, rounding errors in the level of all values, which is much larger than the
-    rest, would grow until they change the fifth digit. A fit ends when the squares of what is left
-    of the equations are below `tolerance` times those of the values.
+    They are found by conjugate gradients in the coefficients of the rows, preconditioned by the
+    levels. Without that, rounding errors in the common level of all values, which is much larger
+    than their differences, would grow until they change the fifth digit. A fit ends when the sum
+    of the squared residuals of the equations is below `tolerance` times the sum of squared values.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""The equations of a fit in 32 digits, as many as features do not depend on each other.
+"""The equations of a fit in 32 digits: as many equations as there are independent features.
 
-Features that depend on each other are found in the correlation matrix R of a coalition, with what
-ridge regression adds to it: eigenvalues below a limit, relative to the largest and to 1, count as
-zero. A Cholesky factorisation with pivoting usually shows how many they are: what it leaves is zero
-but for rounding, and the inverse of what it has factored is so small that no eigenvalue of it comes
-near the limit. Otherwise the eigenvalues are computed by Jacobi's method.
+The number of independent features is the rank of the correlation matrix R of a coalition, including
+the penalty of ridge regression: eigenvalues below a limit, relative to the largest and to 1, count
+as zero. A Cholesky factorisation with pivoting usually shows the rank. It is certain if the
+remaining matrix is zero up to rounding, and if the inverse of the factored part is so small that
+none of its eigenvalues is near the limit. Otherwise Jacobi's method computes the eigenvalues.
 """
 
 import numpy as np
@@ -23,13 +23,13 @@ from shapband.kernels.compiled.double_double import (
 )
 from shapband.kernels.compiled.exact_sums import add_multiple
 
-_NOTHING = 1e-25  # what Cholesky's method leaves of a feature that depends on the others
+_NOTHING = 1e-25  # a feature depends on others if Cholesky's method leaves at most this of it
 _SWEEPS = 30  # Jacobi's method converges in about ten
 
 
 @njit(**EXACTLY)
 def independent_equations(R, right, smallest):
-    """Equations E u = c, (rank, p, 2) and (rank, 2), and a bound of the least eigenvalue kept.
+    """Equations E u = c, (rank, p, 2) and (rank, 2), and a lower bound of the eigenvalues kept.
 
     If there are p equations, the rows of E are orthonormal.
     """
@@ -97,7 +97,7 @@ def _least_eigenvalue(L, rank):
 
 @njit(**EXACTLY)
 def _equations_of_factor(R, right, order, rank, L):
-    """The equations u_B + (R_BB⁻¹ R_BN) u_N = R_BB⁻¹ r_B, by features in their first order."""
+    """The equations u_B + (R_BB⁻¹ R_BN) u_N = R_BB⁻¹ r_B, with features in their original order."""
     p = order.size
     E, c = np.zeros((rank, p, 2)), np.empty((rank, 2))
     column = np.empty((rank, 2))
@@ -135,9 +135,9 @@ def _solve(L, rank, column):
 
 @njit(**EXACTLY)
 def _equations_of_eigenvectors(R, right, smallest):
-    """The equations v'u = v'r / e of all eigenvectors v with an eigenvalue e that counts.
+    """The equations v'u = v'r / e of all eigenvectors v whose eigenvalue e does not count as zero.
 
-    Also the smallest of these eigenvalues.
+    Also returns the smallest of these eigenvalues.
     """
     p = R.shape[1]
     values, vectors = _eigen(R)

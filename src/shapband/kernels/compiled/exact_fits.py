@@ -1,10 +1,11 @@
 """Least squares and ridge regression of single coalitions in 32 digits.
 
-This is for coalitions whose features are dependent, or nearly so, or far away from the validation
-rows: there 16 digits are not enough. A fit is about as fast as one of 16 digits by LAPACK.
+These fits are for coalitions whose features are dependent, nearly dependent, or far away from the
+validation rows, where 16 digits are not enough. A fit is about as fast as a fit of 16 digits by
+LAPACK.
 
-`exact_equations` finds how many features do not depend on each other, and `exact_solutions` the
-slopes of least norm if some do.
+`exact_equations` finds the number of independent features, and `exact_solutions` finds the slopes
+of least norm if features are dependent.
 """
 
 import numpy as np
@@ -26,18 +27,20 @@ from shapband.kernels.compiled.exact_equations import independent_equations
 from shapband.kernels.compiled.exact_solutions import least_norm, square_solution
 from shapband.kernels.compiled.exact_sums import merge
 
-CONSTANT = 1e-13  # range over size of a feature below which it counts as constant
+CONSTANT = 1e-13  # a feature counts as constant if its range over its size is below this
 _ROUNDED = 1e-29  # rounding errors of a small matrix of numbers up to 1
-_FARTHEST = 70.0 * np.log2(10.0)  # between deviations of features, if one penalty is to choose
-_HEAVIEST = 1e151  # a slope with a larger penalty changes no digit of a prediction
+# With a penalty and dependent features, deviations may differ by at most a factor 1e70 (here as a
+# logarithm to base 2); beyond that there is no fit.
+_FARTHEST = 70.0 * np.log2(10.0)
+_HEAVIEST = 1e151  # penalties are cut here: a slope with a larger one changes no digit
 
 
 @njit(**EXACTLY)
 def exact_errors(draws, anchors, inside, alpha, smallest, X_val, y_val):
     """Validation errors of the fits of coalitions of one game: (m,).
 
-    NaN for coalitions with fewer than two records, and if numbers are too small or too large, or
-    if rounding errors decide which of dependent features count.
+    An error is NaN if the coalition has fewer than two records, if numbers are too small or too
+    large, or if rounding errors would decide which of several dependent features are used.
 
     Parameters
     ----------
@@ -86,7 +89,7 @@ def _error(X_val, y_val, anchor, unit, means, target, vary, slopes):
 
 @njit(**EXACTLY)
 def _add_feature(high, low, column, anchor, inverse, mean, slope):
-    """Add the part of a feature to all predictions."""
+    """Add a feature's contribution to all predictions."""
     for r in range(high.size):
         apart = minus(scaled(two_sum(column[r], -anchor), inverse), mean)
         high[r], low[r] = plus((high[r], low[r]), times(apart, slope))

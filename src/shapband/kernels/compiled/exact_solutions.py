@@ -1,9 +1,9 @@
-"""Solutions of equations in 32 digits; of fewer equations than features, that of least norm.
+"""Solutions of equations in 32 digits; with fewer equations than features, the one of least norm.
 
-The equations E u = c are for the slopes u of features with deviation 1. Wanted is the solution with
-the least norm of u / w, where the deviations w may differ by any factor. Gauss-Jordan elimination
-that picks the largest E w as its pivot expresses some slopes by the others, u_B = c - G u_N, so
-that no entry of G w_N / w_B is large, and the others follow from a well-conditioned system.
+The equations E u = c are for the slopes u of features with deviation 1. The solution sought has the
+least norm of u / w, where the deviations w may differ by any factor. Gauss-Jordan elimination, with
+the largest entry of E w as the pivot, expresses some slopes by the others: u_B = c - G u_N. Then no
+entry of G w_N / w_B is large, so u_N follows from a well-conditioned system.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ _WANTED = 1e-11  # relative accuracy of a pivot
 
 @njit(**EXACTLY)
 def square_solution(E, c):
-    """U = E'c: the rows of E are unit vectors, or orthonormal."""
+    """Return u = E'c, which solves E u = c because the rows of E are orthonormal."""
     p = E.shape[0]
     found = np.zeros((p, 2))
     for j in range(p):
@@ -31,8 +31,8 @@ def square_solution(E, c):
 def least_norm(E, c, weight, noise):
     """The solution u (p, 2) of E u = c with the least norm of u / 2**weight.
 
-    Entries of E up to `noise` are rounding errors where zeros belong: weights could make equations
-    of them. The solution is NaN if they do.
+    Entries of E up to `noise` are rounding errors in the place of zeros. If large weights would
+    make one of them a pivot, the solution is NaN.
     """
     rank, p = E.shape[:2]
     basis = _eliminate(E, c, weight, noise)
@@ -64,7 +64,8 @@ def least_norm(E, c, weight, noise):
 def _eliminate(E, c, weight, noise):
     """Reduce the equations to u_B + G u_N = c; return B, one feature for each equation.
 
-    A feature is -1 if rounding errors would choose it, or keep fewer than eleven digits of it.
+    An entry of B is -1 if rounding errors would choose the feature, or leave fewer than eleven
+    digits of its pivot.
     """
     rank, p = E.shape[:2]
     basis, unsure = np.full(rank, -1), np.full(rank, noise)
@@ -101,7 +102,7 @@ def _eliminate(E, c, weight, noise):
 
 @njit(**EXACTLY)
 def _put_clear(row, j, number, noise):
-    """Set entry j of a row, to zero if the number is nothing but rounding errors."""
+    """Set entry j of a row, to zero if the number is no larger than the rounding errors."""
     put(row, j, number if abs(number[0]) > noise else (0.0, 0.0))
 
 
@@ -109,8 +110,8 @@ def _put_clear(row, j, number, noise):
 def _gauss(system, right):
     """Replace the right-hand side by the solution.
 
-    No pivoting: the system is I + H'H in other units, and elimination has the same rounding errors
-    in all units.
+    No pivoting is needed: the system is I + H'H in other units, and the relative rounding errors of
+    elimination do not depend on the units.
     """
     p = right.shape[0]
     for k in range(p):

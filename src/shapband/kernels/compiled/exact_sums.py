@@ -1,11 +1,15 @@
 """Sums of products of the records of a draw, and of a coalition, in 32 digits.
 
-The sums of a draw are a vector: the number of records; for each feature a unit, which is a power of
-two about as large as its range, and its smallest and largest number; then pairs (high, low): the
-means of the features, relative to the first record of the draw and in their units, the mean of the
-targets, and the sums of products of deviations from the means with the targets; then the lower
-triangle of the sums of products of deviations, first the high parts and then the low ones, so that
-loops over them can use vectors. The unit of a draw keeps squares from vanishing at any scale.
+The sums of a draw are a vector of these parts, in order:
+
+- the number of records;
+- for each feature its unit, a power of two about as large as its range, which keeps squares from
+  underflowing at any scale, and its smallest and largest number;
+- as pairs (high, low): the means of the features, in their units and relative to the first record
+  of the draw; the mean of the targets; the sums of products of features and targets, both as
+  deviations from their means;
+- the lower triangle of the sums of products of the features' deviations, first all high parts and
+  then all low parts, so that loops over them can use vectors.
 """
 
 import numpy as np
@@ -23,7 +27,7 @@ from shapband.kernels.compiled.double_double import (
     two_sum,
 )
 
-_LEAST_UNIT = 2.0**-960  # its inverse is finite
+_LEAST_UNIT = 2.0**-960  # smallest unit of a feature, chosen so that its inverse is finite
 
 
 @njit(**EXACTLY)
@@ -85,7 +89,7 @@ def draw_sums(X, y, rows, sums):
 
 @njit(**EXACTLY)
 def add_multiple(high, low, factor, other_high, other_low, start):
-    """Add a multiple of a row of numbers to another, from a place on."""
+    """Add `factor` times the other row of numbers to a row, from entry `start` on."""
     for j in range(start, high.size):
         moved = times(factor, (other_high[j], other_low[j]))
         high[j], low[j] = plus((high[j], low[j]), moved)
@@ -102,7 +106,7 @@ def all_draw_sums(X, y, rows):
 
 @njit(**EXACTLY)
 def _add_row(high, low, own_high, own_low, factor, factors, far, apart_high, apart_low):
-    """Add to a row of the sums those within a draw, in other units, and far times apart."""
+    """Add a draw's own sums, converted to the coalition's units, and far times apart to a row."""
     for g in range(own_high.size):
         within = scaled((own_high[g] * factor, own_low[g] * factor), factors[g])
         both = plus(within, times(far, (apart_high[g], apart_low[g])))

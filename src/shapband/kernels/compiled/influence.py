@@ -32,13 +32,12 @@ def add_games(
     counts : (n_records,) games that used a record
     sums : (n_records, n_columns) sums of the values over the games that used a record
     totals : (10, n_columns) sums over all games of v, v², u v, u v², u, v³ and v⁴, where v is the
-        value and u the number of distinct records in the game; then the sum of v in the current
-        shuffle, and the sums over all shuffles of the square of that, and of its product with
-        that of the next column
+        value and u the number of distinct records in the game; then the sum s of v in the current
+        shuffle, and the sums over all shuffles of s² and of s times the s of the next column
     """
     n_games, size = rows.shape
     n_columns = values.shape[1]
-    single = np.empty(n_columns, dtype=np.float32)  # one precision adds several numbers at once
+    single = np.empty(n_columns, dtype=np.float32)  # the type of `sums`: adds faster
     for game in range(n_games):
         distinct = 0
         for column in range(n_columns):

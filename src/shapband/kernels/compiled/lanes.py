@@ -12,9 +12,11 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, register_model
 
-LANE_BITS = 3  # 8 lanes fill the registers of AVX2 with a block of 2 x 2 entries
+LANE_BITS = 3  # with 8 lanes, a block of 2 x 2 entries fills the registers of AVX2
 LANES = 1 << LANE_BITS
-PIVOT_TOL = 1e-6  # pivots have errors of 1e-16 of their diagonal entry, so 1e-10 of themselves
+# Pivots have rounding errors of 1e-16 of their diagonal entry, so a pivot above this part of the
+# entry has a relative error of at most 1e-10.
+PIVOT_TOL = 1e-6
 
 OPTIONS = {
     "cache": True,
@@ -28,7 +30,7 @@ _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 _BITS = ir.VectorType(ir.IntType(64), LANES)
 _CONTRACT = ("contract",)
 
-# Of the exponential function.
+# Constants of the exponential function.
 _LARGEST = 708.0  # exponentials of larger numbers overflow
 _ROUND = 1.5 * 2.0**52  # added to a number, it leaves the nearest integer in the lowest bits
 _LN2_HIGH = (
@@ -144,7 +146,7 @@ def splat(typingctx, value):
 
 @intrinsic
 def add(typingctx, a, b):
-    """A + b, lane by lane."""
+    """Return a + b, lane by lane."""
 
     def codegen(context, builder, signature, args):
         return builder.fadd(*args)
@@ -154,7 +156,7 @@ def add(typingctx, a, b):
 
 @intrinsic
 def subtract(typingctx, a, b):
-    """A - b, lane by lane."""
+    """Return a - b, lane by lane."""
 
     def codegen(context, builder, signature, args):
         return builder.fsub(*args)
@@ -164,7 +166,7 @@ def subtract(typingctx, a, b):
 
 @intrinsic
 def multiply(typingctx, a, b):
-    """A * b, lane by lane."""
+    """Return a * b, lane by lane."""
 
     def codegen(context, builder, signature, args):
         return builder.fmul(*args)
@@ -174,7 +176,7 @@ def multiply(typingctx, a, b):
 
 @intrinsic
 def divide(typingctx, a, b):
-    """A / b, lane by lane."""
+    """Return a / b, lane by lane."""
 
     def codegen(context, builder, signature, args):
         return builder.fdiv(*args)
@@ -184,7 +186,7 @@ def divide(typingctx, a, b):
 
 @intrinsic
 def multiply_add(typingctx, total, a, b):
-    """Total + a * b, lane by lane, fused where the processor can."""
+    """Return total + a * b, lane by lane, fused where the processor can."""
 
     def codegen(context, builder, signature, args):
         return _fused(builder, *args)
@@ -194,7 +196,7 @@ def multiply_add(typingctx, total, a, b):
 
 @intrinsic
 def multiply_subtract(typingctx, total, a, b):
-    """Total - a * b, lane by lane, fused where the processor can."""
+    """Return total - a * b, lane by lane, fused where the processor can."""
 
     def codegen(context, builder, signature, args):
         product = builder.fmul(args[1], args[2], flags=_CONTRACT)
@@ -238,7 +240,7 @@ def pivot_inverse(typingctx, pivot, diagonal):
 
 @intrinsic
 def exponential(typingctx, x):
-    """Exp(x), lane by lane, to 2e-16; numbers beyond ±708 count as ±708.
+    """Return exp(x), lane by lane, to a relative error of 2e-16; x is clipped to ±708.
 
     With n the integer nearest to x / log 2 and r = x - n log 2, exp(x) = 2**n exp(r). A Taylor
     series gives exp(r), since |r| < 0.35, and adding n to the exponent's bits multiplies by 2**n.
@@ -261,7 +263,7 @@ def exponential(typingctx, x):
 
 @intrinsic
 def lane_sum(typingctx, value):
-    """The sum over the lanes, by halving, so always in the same order."""
+    """The sum over the lanes, added by halving, which is the same order at every call."""
 
     def codegen(context, builder, signature, args):
         (vector,) = args

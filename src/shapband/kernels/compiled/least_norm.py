@@ -1,8 +1,9 @@
 """Least squares of coalitions with no more records than features, from the records themselves.
 
-Such a coalition is fitted exactly, with the coefficients of least norm. Its rows, with a constant
-feature added, are written as L Q with orthonormal rows of Q: each new row is made orthogonal to the
-rows before it, twice, so that no digits are lost. A coalition is a path of providers, and adding a
+The fit of such a coalition passes through all its records, with the coefficients of least norm. Its
+rows, with a constant feature added, are written as L Q with orthonormal rows of Q: each new row is
+made orthogonal to the rows before it, twice, so that no digits are lost. A coalition is a path of
+providers, and adding a
 provider only appends its rows, so coalitions in depth-first order share the work of their common
 beginnings. The bits of a result depend on its path only.
 
@@ -11,11 +12,11 @@ where the intercept b makes the coefficient of the added feature zero. A row tha
 rows before it, such as a record drawn twice, is left out if its target is the one that they
 predict; otherwise the error is NaN.
 
-*Doubts.* Rows are rounded relative to their lengths, so the fit meets targets that are off by e_i,
-up to `ROUNDED` times the length of row i and of the coefficients. The fit to targets of irregular
-numbers times the lengths, which is made along with that to the targets, shows what this does to
-predictions. If it changes the error by more than `WANTED`, or if the quadratic form cancels so far,
-the error is NaN.
+*Doubts.* Rows are rounded relative to their lengths, so the fit passes through targets that are off
+by some e_i, of up to `ROUNDED` times the length of row i times the length of the coefficients. To
+see what this does to predictions, a second fit is made along with the first, to irregular numbers
+times the rows' lengths as targets. If e_i of this pattern would change the error by more than
+`WANTED`, or if the quadratic form loses as much by cancellation, the error is NaN.
 """
 
 import numpy as np
@@ -31,8 +32,11 @@ _OPTIONS = {
     "fastmath": {"reassoc", "contract"},
 }
 _GROUP = 4  # new rows that are made orthogonal together
-DEPENDENT_TOL = 1e-10  # remaining length of a row, relative to its length, of dependent rows
-CLEAR_TOL = 1e-6  # remaining length above which a row keeps ten digits; between both: no fit
+# The length that remains of a row after the projection, relative to its length, decides: a row
+# below the first limit is dependent, a row above the second keeps ten digits, and between the two
+# there is no fit.
+DEPENDENT_TOL = 1e-10
+CLEAR_TOL = 1e-6
 
 
 @njit(**_OPTIONS)
@@ -45,7 +49,7 @@ def path_errors(records, edges, paths, scale, A, b, c, measure):
     edges : (n + 1,) provider i holds the rows edges[i]:edges[i + 1]
     scale : (d,) feature in its own units = standardised feature * scale
     A, b, c : moments of the validation rows, A packed
-    measure : the error that scores measure errors by
+    measure : the error that counts as 1 in the score: 1, or the variance for R²
     """
     d = records.shape[1] - 1
     own, target = _own_units(records, scale)
@@ -91,7 +95,7 @@ def _own_units(records, scale):
     total = 0.0
     for i in range(d):
         total += scale[i] ** 2
-    level = np.sqrt(total)  # the root mean square of the validation rows
+    level = np.sqrt(total)  # the constant feature gets the root mean square of the validation rows
     own = np.empty((records.shape[0], d + 1))
     for r in range(records.shape[0]):
         for i in range(d):
@@ -102,9 +106,9 @@ def _own_units(records, scale):
 
 @njit(**_OPTIONS)
 def _append(own, y, basis, m, products, f, probe, left):
-    """Append some rows to the basis, whose length is m, and extend f and the probe.
+    """Append some rows to the basis, which has m rows, and extend f and the probe.
 
-    Row 0 of `left` holds the remaining y of dependent rows, and row 1 the remaining 1.
+    Rows 0 and 1 of `left` hold what remains of y and of the constant 1 in dependent rows.
     """
     count = y.size
     level = own[0, -1]
@@ -138,7 +142,7 @@ def _append(own, y, basis, m, products, f, probe, left):
         probe[at] = 0.0 if dependent else irregularly / diagonal
         left[0, at] = remaining if dependent else 0.0
         if not dependent and shares[i] < CLEAR_TOL:
-            left[0, at] = np.inf  # no fit: larger than what any dependent row may deviate by
+            left[0, at] = np.inf  # no fit: larger than any deviation that is allowed
         left[1, at] = constant if dependent else 0.0
 
 
@@ -213,7 +217,7 @@ def _fit(basis, m, f, level, slopes):
 
 @njit(**_OPTIONS)
 def _deviation(m, left, intercept):
-    """How far the target of a dependent row is at most from the one that the others predict."""
+    """Largest difference between a dependent row's target and what the other rows predict."""
     largest = 0.0
     for k in range(m):
         largest = max(largest, abs(left[0, k] - intercept * left[1, k]))
@@ -222,7 +226,7 @@ def _deviation(m, left, intercept):
 
 @njit(**_OPTIONS)
 def _sizes(intercept, slopes, level, scale, A):
-    """Length of the coefficients in the features' own units, and the sum of A beta²."""
+    """Length of the coefficients in the features' own units, and the sum of A_ff beta_f²."""
     square, terms = (intercept / level) ** 2, intercept**2 * A[0]
     for i in range(scale.size):
         square += slopes[i] ** 2

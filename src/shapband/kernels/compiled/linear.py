@@ -1,20 +1,21 @@
 """Least squares of every coalition of providers.
 
-A provider is summarised by sums of products of its records (see `linear_sums`). Summaries of a
-coalition add up, and all below works on such sums, LANES of them at once (see `linear_blocks`). The
-sum over nobody is `penalty`, a packed summary whose only entries are what ridge regression adds to
-the diagonal.
+A provider is summarised by sums of products of its records (see `linear_sums`). The summary of a
+coalition is the sum of its members' summaries, and LANES coalitions are solved at once (see
+`linear_blocks`). The summary of the empty coalition is `penalty`, a packed matrix that is zero
+except for what ridge regression adds to the diagonal.
 
 *Constants.* A feature that is constant within a coalition, which is common in small coalitions,
 has no pivot; its coefficient is zero. Lanes whose result is NaN are solved once more without such
-features. Lanes that are still NaN have dependent features, or fewer than two records, and are left
-to the caller, like those whose error is doubtful (see `linear_doubts`).
+features. Lanes that are still NaN have dependent features or fewer than two records. The caller
+must fit these in another way, and also the coalitions whose error is doubtful (`linear_doubts`).
 
 *Table.* The lanes are the coalitions of the first three providers of one game; the other
-providers are merged into all lanes at once. Counting the masks of those others upwards walks the
-subset tree depth first, and the mask without its lowest bit is still in the slot of its own
-lowest bit, so there is one merge per step and one path of partial sums in memory. Every game is
-computed separately, so its bits do not depend on the other games.
+providers are merged into all lanes at once. Coalitions of these others are visited in ascending
+order of their bitmasks, which walks the tree of subsets depth first. The sum of a mask without its
+lowest bit is then still in memory, in the slot of that mask's own lowest bit. So each step takes
+one merge, and only one path of partial sums is kept. Every game is computed separately, so its bits
+do not depend on the other games.
 
 *Prefixes.* Each permutation is walked once, adding summaries; coalitions seen for the first time
 queue up in a block that is solved whenever it is full.
@@ -46,7 +47,7 @@ __all__ = [
     "recentred",
 ]
 
-CONSTANT_TOL = 1e-10  # variance over mean square of a feature below which it counts as constant
+CONSTANT_TOL = 1e-10  # a feature counts as constant if its variance / mean square is below this
 
 
 @njit(**OPTIONS)
@@ -71,9 +72,9 @@ def _drop_constants(sums, p, lane):
 
 @njit(**OPTIONS)
 def _without_constants(sums, start, p, errors, copy):
-    """Copy a block, in lanes that are NaN without the features that are constant in them.
+    """Copy a block; in lanes whose error is NaN, leave out the features that are constant there.
 
-    Returns the number of such features.
+    Returns the number of features left out.
     """
     for s in range(copy.size):
         copy[s] = sums[start + s]
@@ -86,9 +87,9 @@ def _without_constants(sums, start, p, errors, copy):
 
 @njit(**OPTIONS)
 def _solve(sums, start, p, forms, constant, room, errors, limits, measure):
-    """Errors of LANES coalitions; those that are NaN are solved without constant features.
+    """Errors of LANES coalitions, solved again without constant features where they are NaN.
 
-    Those that rounding may change are infinite.
+    An error that rounding may change is set to infinity.
     """
     block, at, found = sums, start, errors
     # One call in a loop, where two calls would take twice as long to compile.
@@ -134,7 +135,7 @@ def _fill_lanes(summaries, penalty, block, start):
 
 @njit(**OPTIONS)
 def _finite(error):
-    """NaN for an infinite error, which is doubtful, or an overflow."""
+    """Replace an infinite error, which marks a doubtful result or an overflow, by NaN."""
     return error if abs(error) < np.inf else np.nan
 
 
@@ -153,15 +154,15 @@ def _lowest_bit(mask, otherwise):
 def linear_table(summaries, limits, A, b, c, penalty, measure):
     """Errors (g, 2**n) of every coalition, by bitmask.
 
-    NaN if it has no unique solution, or none that is sure to ten digits.
+    An error is NaN if the solution is not unique, or not certain to ten digits.
 
     Parameters
     ----------
     summaries : (g, n, S) relative to the means of the validation rows
-    limits : (g,) traces of d G⁻¹ d that do no harm, see `harmless`
+    limits : (g,) largest traces of d G⁻¹ d at which rounding does no harm, see `harmless`
     A, b, c : moments of the validation rows, A packed
-    penalty : (S,) the sum over nobody
-    measure : the error that scores measure errors by: 1, or the variance for R²
+    penalty : (S,) the summary of the empty coalition
+    measure : the error that counts as 1 in the score: 1, or the variance for R²
     """
     games, n, size = summaries.shape
     flat = summaries.reshape(games * n * size)
@@ -247,12 +248,15 @@ def linear_prefixes(summaries, limits, orders, first, A, b, c, penalty, measure)
 
 
 _PART_BITS = 4
-_PART = 1 << _PART_BITS  # coalitions of the four providers of a part
+_PART = 1 << _PART_BITS  # number of coalitions of the four providers of a part
 
 
 @njit(**OPTIONS)
 def _part_sums(summaries, sums):
-    """Sums of the summaries of every coalition of each four providers: (parts, 16, size)."""
+    """Sums of the summaries, for all 16 coalitions of each part of four providers.
+
+    Their shape is (parts, 16, size).
+    """
     n, size = summaries.shape
     for part in range(sums.shape[0]):
         for s in range(size):

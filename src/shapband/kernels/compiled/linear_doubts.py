@@ -1,11 +1,11 @@
-"""What rounding does to least squares, and whether that is too much.
+"""Whether rounding errors change the result of least squares too much.
 
-Sums of products are rounded, so G b = r is solved for other G and r, and b is wrong by G⁻¹ e, where
-e_i is up to `ROUNDED` d_i t: d² is the diagonal of G, and t the size of targets and of their fit.
-The trace of d G⁻¹ d, which the pivots give for next to nothing, bounds what this does to
-predictions. If that is too much for a coalition, G⁻¹ e is computed for an e of irregular numbers.
-If it changes the error by more than `WANTED`, or if the quadratic form cancels so far, the error is
-doubtful.
+Sums of products are rounded, so the equations G b = r are solved with slightly wrong G and r. The
+coefficients b are then wrong by G⁻¹ e, where |e_i| is at most `ROUNDED` d_i t: d² is the diagonal
+of G, and t the size of the targets and of their fit. The trace of d G⁻¹ d, which follows from
+pivots that are already known, bounds the effect on predictions. If the bound is too large for a
+coalition, G⁻¹ e is computed for one e of irregular numbers. If this e changes the error by more
+than `WANTED`, or if the quadratic form loses as much by cancellation, the error is doubtful.
 """
 
 import numpy as np
@@ -26,9 +26,9 @@ from shapband.kernels.compiled.lanes import (
 from shapband.kernels.compiled.linear_blocks import back_substitute, quadratic_form
 from shapband.kernels.compiled.linear_sums import TINY
 
-ROUNDED = 2.0**-52  # of sums of products, relative to the lengths of both columns
-WANTED = 1e-10  # accuracy of errors, relative to themselves and to what scores measure them by
-SAFETY = 10.0  # one e may be ten times as harmless as the worst
+ROUNDED = 2.0**-52  # rounding error of sums of products, relative to the lengths of both columns
+WANTED = 1e-10  # accuracy wanted of an error, relative to the larger of itself and `measure`
+SAFETY = 10.0  # the worst e may do ten times the harm of the one that is tried
 
 
 @njit(**OPTIONS)
@@ -36,11 +36,11 @@ def harmless(summaries, A, c, p, measure):
     """Traces (g,) of d G⁻¹ d up to which rounding changes no error by more than `WANTED`.
 
     With V for the trace, an error of e in the right-hand side moves predictions by at most
-    (p V sum A / d²)½ |e / d| V½, and |e / d| is up to p½ `ROUNDED` times the targets and their fit,
-    which is at most V½ times the targets. A coalition has at least the smallest mean square of
-    its members in every feature, and at most the largest of targets. For the same reasons the terms
-    of the quadratic form, whose rounding counts as well, are c and at most p V sum A / d² times the
-    targets.
+    (p V sum A / d²)½ |e / d| V½. Here |e / d| is at most p½ `ROUNDED` times the size of the targets
+    and their fit, and the fit is at most V½ times the targets. In every feature, a coalition's mean
+    square is at least the smallest one of its members; for the targets it is at most the largest.
+    In the same way, the terms of the quadratic form, which are rounded too, are c and at most
+    p V sum A / d² times the targets.
     """
     games, n, size = summaries.shape
     limits = np.empty(games)
@@ -64,7 +64,7 @@ def harmless(summaries, A, c, p, measure):
 
 @njit(**OPTIONS)
 def _inflations(block, p, scratch, traces):
-    """Trace of d G⁻¹ d in every lane, as far as the pivots tell."""
+    """Trace of d G⁻¹ d in every lane, as estimated from the pivots."""
     total = splat(0.0)
     for j in range(p):
         diagonal = load(block, (j + 1) * (j + 2) // 2 * LANES - LANES)
@@ -96,7 +96,7 @@ def irregular(i):
 
 @njit(**OPTIONS)
 def _probe(sums, start, p, bare, room, moved):
-    """Mean squares of the predictions of G⁻¹ e on the validation rows, with e = d times numbers."""
+    """Mean squares of the predictions of G⁻¹ e on the validation rows, for an irregular e."""
     beta, inverses = p * (p + 1) // 2 * LANES, 2 * p * LANES
     for i in range(p):
         number, diagonal = irregular(i), start + ((i + 1) * (i + 2) // 2 - 1) * LANES

@@ -1,10 +1,10 @@
 """Sums of products of the records of a draw, for least squares in 16 digits.
 
-The summary of a draw is the packed lower triangle of [Z y]'[Z y]: that of Z'Z, followed by the p
-entries of Z'y, the right-hand side, and by y'y. Z holds a constant feature and the standardised
-ones, relative to the first record of the draw, which is kept behind the triangle: differences of
-records that are far from zero lose no digits. `recentred` moves summaries to one place, where those
-of a coalition add up.
+The summary of a draw is the packed lower triangle of [Z y]'[Z y]: the triangle of Z'Z, followed by
+the p entries of Z'y, the right-hand side, and by y'y. Z has a constant feature and the standardised
+features, relative to the first record of the draw, so that records far from zero lose no digits.
+This first record is stored behind the triangle. `recentred` makes the summaries of all draws
+relative to the same point, so that they can be added.
 """
 
 import numpy as np
@@ -14,14 +14,14 @@ from shapband.kernels.compiled.lanes import LANES, OPTIONS
 from shapband.kernels.compiled.products import add_products
 
 RECORD_CHUNK = 128  # records standardised at a time; a multiple of LANES
-CLEAR_TOL = 1e-6  # variance over mean square of a feature above which sums keep ten digits
-ROUNDING = 1e-13  # deviation over size of a feature below which differences may be rounding
-TINY = 1e-300  # smaller squares have lost digits
+CLEAR_TOL = 1e-6  # sums keep ten digits if a feature's variance / mean square is above this
+ROUNDING = 1e-13  # if a feature's deviation / size is below this, it may be only rounding errors
+TINY = 1e-300  # smaller squares are close to the smallest floats and have lost digits
 
 
 @njit(**OPTIONS)
 def _standardise(X, y, rows, mean, inv_scale, y_mean, columns):
-    """Write the columns of [Z y] of some records, RECORD_CHUNK apart; their padded length."""
+    """Write the columns of [Z y] of some records, RECORD_CHUNK apart; return the padded length."""
     d = X.shape[1]
     count = rows.shape[0]
     # Zeros that fill the last vector add nothing to any product.
@@ -42,7 +42,7 @@ def _standardise(X, y, rows, mean, inv_scale, y_mean, columns):
 def gram_summaries(X, y, rows, inv_scale, y_mean, summaries, provider):
     """Write a provider's summaries of the records rows (g, size) into summaries (g, n, S + d).
 
-    Each is a Gram matrix of the records relative to the first of them, then this record.
+    Each is the Gram matrix of the records relative to the first record, followed by that record.
     """
     games, size = rows.shape
     p = X.shape[1] + 1
@@ -69,11 +69,11 @@ def gram_summaries(X, y, rows, inv_scale, y_mean, summaries, provider):
 
 @njit(**OPTIONS)
 def recentred(summaries, mean, inv_scale):
-    """Gram matrices (g, n, S) of the records relative to `mean`, from those of their anchors.
+    """Gram matrices (g, n, S) relative to `mean`, from Gram matrices relative to first records.
 
-    The second result (g,) says whether these show which features vary in which coalition. They
-    do not if a feature varies little in comparison with its distance from `mean`, within a draw
-    or between draws in which it is constant.
+    The second result (g,) says whether the new matrices show which features vary in which
+    coalitions. They do not if a feature varies little in comparison with its distance from `mean`,
+    within a draw or between draws in which it is constant.
     """
     games, n, _ = summaries.shape
     d = mean.size

@@ -3,11 +3,11 @@
 A provider's summary has a row of label codes, NaN beyond its records, and a row for each feature.
 A coalition's classes are the codes that occur in it; a coalition of one class predicts that class.
 
-*Starts.* Newton's method starts from coefficients of larger coalitions. In a table, the fits of all
-larger coalitions are known. If i, j and k are outside S, then
+*Starts.* Newton's method starts from coefficients b of larger coalitions. In a table, the fits of
+all larger coalitions are known. If i, j and k are outside S, then
 b(S) = b(S+i) + b(S+j) + b(S+k) - b(S+i+j) - b(S+i+k) - b(S+j+k) + b(S+i+j+k)
 up to a third difference, which is small. Along a permutation the start is the fit of the next
-larger prefix, and for chosen coalitions that of all providers. A coalition that lacks a class of
+larger prefix, and for chosen coalitions the fit of all providers. A coalition that lacks a class of
 its game starts from the frequencies of its classes.
 """
 
@@ -86,9 +86,9 @@ def _score(classes, place, beta, p, validation, codes, n_labels, score, room):
 
 @njit(**OPTIONS)
 def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels, score, rooms):
-    """Score of one coalition; beta is its start if warm, then its fit.
+    """Score of one coalition; beta holds the start if `warm`, and afterwards the fit.
 
-    It is NaN without members, and if the fit does not converge or is uncertain.
+    The score is NaN without members, and if the fit does not converge or is uncertain.
     """
     classes, tally, _ = game
     fit_room, score_place = rooms
@@ -173,10 +173,10 @@ def logistic_table(summaries, ridge, validation, codes, n_labels, score):
 
 @lru_cache(maxsize=1)
 def _descending(n):
-    """All coalitions but the empty one by descending masks, and the larger ones to start from."""
+    """All nonempty coalitions by descending masks, and for each the larger ones to start from."""
     masks = np.arange((1 << n) - 1, 0, -1)
     starts = np.full((len(masks), 7), -1)
-    larger = [masks]  # S with each part of the lowest absent providers that are already seen
+    larger = [masks]  # S joined with each subset of its three lowest absent providers
     free = ~masks & ((1 << n) - 1)
     for _ in range(3):
         lowest = free & -free

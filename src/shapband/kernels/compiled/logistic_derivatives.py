@@ -1,8 +1,8 @@
 """Gradient and Hessian of the objective of logistic regression (see `newton`).
 
 *Columns.* The features are stored column by column, so that LANES records are handled at once (see
-`lanes`). The first column is 1 for records and 0 for those that fill the last vector; its zeros,
-and those of the features, keep the fillers out of all sums.
+`lanes`). Fillers complete the last vector of records. They are 0 in all columns, also in the first
+one, which is 1 for records, so they add nothing to any sum.
 """
 
 import numpy as np
@@ -27,11 +27,11 @@ from shapband.kernels.compiled.lanes import (
 )
 from shapband.kernels.compiled.products import add_products
 
-CHUNK = 128  # records whose weighted columns are in memory at once; a multiple of LANES
+CHUNK = 128  # records whose weighted columns are computed at once; a multiple of LANES
 
 
 def make_room(records, p, classes):
-    """Arrays for fits of up to this many records, with p coefficients a class."""
+    """Working arrays for fits of up to this many records, with p coefficients per class."""
     stride = (records + LANES - 1) // LANES * LANES
     free = classes - 1
     size = free * p
@@ -51,7 +51,7 @@ def make_room(records, p, classes):
 
 @njit(**OPTIONS)
 def _binary_chunk(logits, targets, first, filled, parts, left):
-    """Residuals p - t of a chunk, written to left, and weights p (1 - p), to parts."""
+    """Write the residuals p - t of a chunk to `left`, and the weights p (1 - p) to `parts`."""
     eta, true = pointer(logits, first), pointer(targets, first)
     weights, residuals = pointer(parts, 0), pointer(left, 0)
     one, zero = splat(1.0), splat(0.0)
@@ -66,7 +66,7 @@ def _binary_chunk(logits, targets, first, filled, parts, left):
 
 @njit(**OPTIONS)
 def _softmax_chunk(logits, targets, stride, first, filled, free, parts):
-    """Probabilities of the classes 1, .. of a chunk, then their residuals, CHUNK apart."""
+    """Write the probabilities of the classes 1, .. of a chunk, then residuals, CHUNK apart."""
     eta, true, part = pointer(logits, first), pointer(targets, first), pointer(parts, 0)
     one, zero = splat(1.0), splat(0.0)
     for r in range(0, filled, LANES):
@@ -96,7 +96,7 @@ def _softmax_chunk(logits, targets, stride, first, filled, free, parts):
 
 @njit(**OPTIONS)
 def _pair_weights(parts, filled, free, k, m):
-    """Weights p_k (1 - p_k) if k = m, otherwise -p_k p_m, behind the residuals in parts."""
+    """Write the weights p_k (1 - p_k) if k = m, or else -p_k p_m, behind the residuals in parts."""
     part = pointer(parts, 0)
     for r in range(0, filled, LANES):
         p = load(part, k * CHUNK + r)
@@ -109,7 +109,7 @@ def _pair_weights(parts, filled, free, k, m):
 
 @njit(**OPTIONS)
 def _weigh_columns(columns, stride, first, filled, p, parts, weights_at, left):
-    """Left rows 0, .., p - 1 = the columns of a chunk times weights."""
+    """Write the columns of a chunk times weights to the rows 0, .., p - 1 of `left`."""
     data, weights, out = pointer(columns, first), pointer(parts, weights_at), pointer(left, 0)
     for i in range(p):
         for r in range(0, filled, LANES):

@@ -1,8 +1,8 @@
 """Blocks of validation points: the ranks of records at their points, and losses over them.
 
-At one validation point the records of all providers are merged once, so that a record is a rank: a
-small integer that already obeys the order of neighbours. Points are processed in blocks that fit
-into the first-level cache.
+At one validation point the records of all providers are sorted once, from the nearest to the
+farthest. From then on a record is represented by its rank, a small integer. Points are processed in
+blocks that fit into the first-level cache.
 """
 
 import numpy as np
@@ -94,7 +94,7 @@ def _merge_runs(width, near, label, order, near_to, label_to, order_to):
 
 @njit(**OPTIONS)
 def loss_of(prediction, divisor, truth, classify):
-    """Sum of the losses of predictions, which are to be divided first.
+    """Sum of the losses of predictions, which are divided by `divisor` first.
 
     Squares are added lane by lane: the order that a compiler chooses may differ between two
     compilations, and with it the last bits.

@@ -1,8 +1,9 @@
 """Losses of many, or of weighted, nearest neighbours of coalitions, from their neighbour lists.
 
-At one validation point the records of all providers are merged once, so that a record is a rank. A
-provider is the set of its ranks, as bits of a few words. A coalition is the union of such sets, and
-its k nearest records are the k lowest bits, so the work grows with k and not with its square.
+At one validation point the records of all providers are sorted once, and a record is represented by
+its rank. A provider is the set of its records' ranks, stored as the bits of a few words. A
+coalition is the union of its members' sets, and its k nearest records are the k lowest bits. So the
+work grows with k and not with its square.
 """
 
 import numpy as np
@@ -24,7 +25,7 @@ _WORD = 64
 
 @intrinsic
 def _lowest_bit(typingctx, word):
-    """Position of the lowest bit of a word that is not 0."""
+    """Position of the lowest set bit of a nonzero word."""
 
     def codegen(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -34,7 +35,7 @@ def _lowest_bit(typingctx, word):
 
 @intrinsic
 def _bits(typingctx, word):
-    """Number of bits of a word."""
+    """Number of set bits of a word."""
 
     def codegen(context, builder, signature, args):
         return builder.ctpop(args[0])
@@ -161,7 +162,7 @@ def _add_set(own, union):
 
 @njit(**OPTIONS)
 def _keep_lowest(words, count):
-    """Remove all but the lowest bits; return how many words hold them."""
+    """Remove all but the `count` lowest set bits; return how many words hold them."""
     for w in range(words.size):
         here = _bits(words[w])
         if here >= count:
@@ -210,7 +211,7 @@ def _weighted_mean(words, targets, factors):
 
 @njit(**OPTIONS)
 def _vote(words, voters, labels):
-    """Label with the most votes in a set, the smallest of several."""
+    """Label with the most votes in a set; the smallest label in a tie."""
     best, most = 0, -1
     for c in range(labels.size):
         votes = 0
@@ -223,9 +224,9 @@ def _vote(words, voters, labels):
 
 @njit(**OPTIONS)
 def _weighted_vote(words, voters, factors, labels, votes):
-    """Label with the largest sum of inverse distances, the smallest of several.
+    """Label with the largest sum of inverse distances; the smallest label in a tie.
 
-    Sums that differ by rounding are equal. Records at distance 0 decide alone.
+    Sums that differ only by rounding are tied. Records at distance 0 decide alone.
     """
     most = 0.0
     decided = _decided(words, factors)

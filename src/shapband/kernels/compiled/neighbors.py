@@ -1,9 +1,9 @@
 """k-nearest-neighbour losses of every coalition of providers, from their neighbour lists.
 
 Tables for k = 1 are made by `nearest_neighbor`. In other tables, and for prefixes and rows, a
-record is its rank at a validation point (see `neighbor_blocks`). The neighbours of a coalition are
-k ascending ranks, and a provider joins it by minima and maxima of small integers, many validation
-points per instruction. Targets are read only for the prediction.
+record is represented by its rank at a validation point (see `neighbor_blocks`). The neighbours of a
+coalition are k ascending ranks. A provider is added by minima and maxima of these small integers,
+for many validation points per instruction. Targets are read only for the prediction.
 """
 
 import numpy as np
@@ -100,8 +100,8 @@ def _lowest(mask, n):
 def _join(old, new, out):
     """Merge two ascending lists of ranks at each point of a block, cut at k.
 
-    Entry r of a merged list is the least of both entries r and of the larger of entries i and
-    r - 1 - i.
+    Entry r of the merged list is the smallest of these: entry r of either list, and for each i < r
+    the larger of entry i of one list and entry r - 1 - i of the other.
     """
     for r in range(old.shape[0]):
         _lower(old[r], new[r], out[r])
@@ -157,7 +157,7 @@ def _add_targets(ranks, found, targets, block, work):
 
 @njit(**OPTIONS)
 def _vote(ranks, found, targets, block, work):
-    """Set row 0 of work to the most frequent target, the smallest of several."""
+    """Set row 0 of work to the most frequent target; the smallest target in a tie."""
     flat, width = targets.ravel(), targets.shape[1]
     best, most, times, labels = work[0], work[1], work[2], work[3:]
     for r in range(found):

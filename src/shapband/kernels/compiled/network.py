@@ -16,7 +16,7 @@ EPSILON = np.finfo(np.float64).eps  # probabilities are at least this far from 0
 
 @njit(**OPTIONS)
 def forward(weights, units, X, activations):
-    """Write the outputs of all layers, one after the other; those of the last are not rectified."""
+    """Write the outputs of all layers, one after the other; the last layer is not rectified."""
     n, inputs, at, last = X.shape[0], X, 0, units.shape[0] - 2
     to = 0
     for layer in range(last + 1):
@@ -94,7 +94,7 @@ def _layer_gradient(inputs, delta, flat, alpha, total, gradient):
 
 @njit(**OPTIONS)
 def _rectify_gradient(outputs, delta):
-    """Nothing flows back through units that are off."""
+    """Set the gradient to 0 at units whose output is 0, because ReLU is constant there."""
     for i in range(delta.shape[0]):
         for j in range(delta.shape[1]):
             delta[i, j] = 0.0 if outputs[i, j] == 0.0 else delta[i, j]
@@ -132,7 +132,7 @@ def descend(gradient, steps, changes, products, newest, kept, direction):
     ----------
     steps, changes : (n_memory, n_weights) steps, and the changes of the gradient that they made
     products : (n_memory,) the inner products of both
-    newest, kept : the place of the newest step, and how many there are; older ones come before
+    newest, kept : the place of the newest step, and the number of steps; older ones come before it
     direction : (n_weights,) written here
     """
     memory, size = steps.shape

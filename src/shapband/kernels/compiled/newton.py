@@ -1,7 +1,8 @@
 """Logistic regression of one set of records by Newton's method.
 
 The objective is the sum of the records' log losses plus half the penalised squares of the
-coefficients, as in scikit-learn's `LogisticRegression` divided by C. Class 0 has the logit 0, and
+coefficients: the objective of scikit-learn's `LogisticRegression`, divided by C. Class 0 has the
+logit 0, and
 every other class k has coefficients beta[k - 1], the intercept first. If there are three classes or
 more, scikit-learn penalises all classes alike; in terms of differences to class 0 the penalty is
 sum_k b_k² - (sum_k b_k)² / n_classes for each feature.
@@ -11,15 +12,16 @@ step. The Hessian changes by at most a factor exp(change) along the step, so a s
 most 1/2 lowers the objective for certain. Longer steps are halved until they lower it enough.
 
 *Old Hessians.* The Hessian costs most of the time. If the logits have moved by less than `REUSE`
-since it was computed, it is used again: the next step's relative error is about what they moved.
+since it was computed, it is used again; the relative error of the next step is about the distance
+that they moved.
 
-*End.* A step leaves an error of about (moved + change) x change, and the iteration ends after the
-step for which this is below `TOLERANCE`; so the result does not depend on the starting point.
+*End.* A step leaves an error of about (moved + change) x change. The iteration ends after the first
+step for which this is below `TOLERANCE`, so the starting point does not affect the result.
 
 *Uncertain fits.* If classes are separable and the penalty is weak, all probabilities are close to 0
-or 1, the Hessian is small beside the features, and rounding errors of the gradient, which is a sum
-of differences p - 1, change the logits. Such a fit is given up, and left to the slower one in
-`shapband.kernels.careful.logistic`.
+or 1. Then the Hessian is small compared with the features, and rounding errors of the gradient, a
+sum of differences p - 1, change the logits. Such a fit becomes NaN, and the slower
+`shapband.kernels.careful.logistic` takes its place.
 """
 
 import math
@@ -46,19 +48,19 @@ from shapband.kernels.compiled.lanes import (
 )
 from shapband.kernels.compiled.logistic_derivatives import CHUNK, derivatives
 
-TOLERANCE = 1e-11
-REUSE = 0.02
+TOLERANCE = 1e-11  # see *End* above
+REUSE = 0.02  # see *Old Hessians* above
 SAFE = 0.5  # a step that changes logits by no more lowers the objective
 ENOUGH = 1e-4  # share of the linear decrease that a longer step must reach
 MOST_STEPS = 500
-LEAST_EIGENVALUE = 1e-3
-CERTAIN = 1e-6  # pivots above this part of the sum of a feature leave errors of logits below 1e-9
+LEAST_EIGENVALUE = 1e-3  # see `_careful_step`
+CERTAIN = 1e-6  # pivots above this part of a feature's sum of |z| leave logit errors below 1e-9
 PIVOT_TOL = 1e-13  # smaller pivots, relative to their diagonal entry, are mostly rounding errors
 
 
 @njit(**OPTIONS)
 def linear_forms(columns, stride, filled, p, beta, start, out, to):
-    """Out = sum_i beta[start + i] column_i for records 0, .., filled - 1."""
+    """Write sum_i beta[start + i] column_i for records 0, .., filled - 1 to `out`."""
     data, weights, target = pointer(columns, 0), pointer(beta, start), pointer(out, to)
     for r in range(0, filled, LANES):
         total = multiply(broadcast(weights, 0), load(data, r))
@@ -87,7 +89,7 @@ def _factor(a, size, diagonal):
 
 @njit(**OPTIONS)
 def _solve(a, size, gradient, step):
-    """Step = -(U' D U)^-1 gradient."""
+    """Write -(U' D U)^-1 gradient to `step`."""
     for i in range(size):
         step[i] = -gradient[i]
     for k in range(size):
@@ -103,7 +105,9 @@ def _solve(a, size, gradient, step):
 
 @njit(**OPTIONS)
 def _careful_step(a, size, p, ridge, gradient, step):
-    """Step = -a^-1 gradient by eigenvalues, if dependent features leave the pivots to rounding.
+    """Write -a^-1 gradient to `step` by eigenvalues, where rounding errors make pivots useless.
+
+    This happens if features are dependent.
 
     In units in which the penalty of every coefficient is 1, all eigenvalues are at least about
     1 / n_classes, so smaller ones are rounding errors.
@@ -142,7 +146,7 @@ def _largest_change(changes, stride, filled, free):
     store(pointer(lanes, 0), 0, widest)
     found = 0.0
     for lane in range(LANES):
-        # A NaN must be found, too.
+        # Written with `not <=`, so that NaN is returned, too.
         found = lanes[lane] if not lanes[lane] <= found else found
     return found
 
@@ -242,10 +246,11 @@ def _is_finite(numbers, size):
 
 @njit(**OPTIONS)
 def _is_certain(columns, count, p, size, ridge, hessian, careful):
-    """Whether the pivots, or else the penalty, are large beside the sums of the features.
+    """Whether the pivots, or else the penalty, are large compared with the sums of the features.
 
-    The rounding error of a gradient is about 1e-16 of the sum of |z|, and over the pivot it is that
-    of a coefficient. Validation rows are standardised, so it is about that of their logits, too.
+    The rounding error of a gradient's entry is about 1e-16 of the sum of |z|. Divided by the pivot,
+    it is the error of a coefficient. Validation rows are standardised, so the error of their logits
+    is about the same.
     """
     for f in range(p):
         total = 0.0
@@ -260,7 +265,7 @@ def _is_certain(columns, count, p, size, ridge, hessian, careful):
 
 @njit(**OPTIONS)
 def fit(count, p, classes, ridge, beta, room):
-    """Minimise the objective for the first `count` records in the room, from beta; return steps.
+    """Minimise the objective for the first `count` records in `room`; return the steps taken.
 
     Parameters
     ----------
@@ -302,7 +307,7 @@ def fit(count, p, classes, ridge, beta, room):
             eta[i] += share * moves[i]
         error = (moved if moved < np.inf else 0.0) + change
         done = share == 1.0 and error * change <= TOLERANCE
-        # Rounding errors keep the steps of badly conditioned records from getting smaller.
+        # With badly conditioned records, rounding errors keep the steps from getting smaller.
         stalled = share == 1.0 and change < 1e-4 and change > 0.5 * before
         if done or stalled:
             if not _is_certain(columns, count, p, size, ridge, hessian, moved == np.inf):

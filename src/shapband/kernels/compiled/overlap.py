@@ -1,8 +1,8 @@
 """Kernel ridge regression over coalitions, with their Jaccard similarity as the kernel.
 
 A coalition of up to 64 providers is a mask of 64 bits. The factorisation is written out, because
-that of a library gives other bits with other numbers of threads. Sums are made lane by lane,
-because the compiler's own order may differ between two compilations.
+the bits of a library's result depend on its number of threads. Sums are made lane by lane, because
+an order chosen by the compiler may differ between two compilations.
 """
 
 import numpy as np
@@ -102,8 +102,8 @@ def fit(masks, sizes, values, noise):
     Parameters
     ----------
     masks, sizes : (m,) the coalitions, and their numbers of members
-    values : (m,) what is fitted
-    noise : what is added to the diagonal of the kernel
+    values : (m,) the numbers to be fitted
+    noise : number that is added to the diagonal of the kernel matrix
     """
     m = masks.size
     G = np.empty((m, m))

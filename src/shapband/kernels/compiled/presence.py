@@ -1,4 +1,8 @@
-"""Values of games among all sets of those present, one game after the other."""
+"""Shapley values averaged over which providers are present, from Hart and Mas-Colell's potential.
+
+The value of provider i among the set S of those present is P(S) - P(S without i), with P the
+potential. So one table of potentials gives the values for all sets.
+"""
 
 import numpy as np
 from numba import njit
@@ -29,7 +33,7 @@ def _providers(count):
 
 @njit(**OPTIONS)
 def potentials(table):
-    """Potential of the game among every set: (n_games, 2**n) to (n_games, 2**n)."""
+    """Potential of every set of providers, by bitmask: (n_games, 2**n), from tables of values."""
     found = np.empty(table.shape)
     for g in range(len(table)):
         _fill(table[g], _providers(table.shape[1]), found[g])
@@ -38,7 +42,14 @@ def potentials(table):
 
 @njit(**OPTIONS)
 def average(table, rates, chances):
-    """Mean and variance of the values over who is present, (n_games, n) each."""
+    """Mean and variance of the values over the sets of those present: (n_games, n) each.
+
+    Parameters
+    ----------
+    table : (n_games, 2**n) values of all coalitions, by bitmask
+    rates : (n,) probability of each provider to be present
+    chances : (2**n,) probability of each set to be the set of those present
+    """
     games, count = table.shape
     n = len(rates)
     potential, centre, first, second = np.empty(count), np.empty(n), np.empty(n), np.empty(n)

@@ -21,9 +21,10 @@ def add_products(left, left_stride, rows, right, right_start, right_stride, p, f
     ----------
     left, left_stride, rows : the left columns, how far one is from the next, and how many there
         are; each makes a row of the matrix
-    right, right_start, right_stride, p : the same of the right columns, and where the first begins
-    filled : numbers of a column, a multiple of LANES
-    packed : the triangle that is added to
+    right, right_start, right_stride, p : the right columns, where the first begins, how far one is
+        from the next, and how many there are
+    filled : length of a column, a multiple of LANES
+    packed : the triangle to which the products are added
     """
     above, beside = pointer(left, 0), pointer(right, right_start)
     zero = splat(0.0)

@@ -1,7 +1,7 @@
 """Shapley values from tables of all coalitions, one game after the other.
 
-One call solves a whole chunk without the interpreter lock. The plain version makes many small
-NumPy calls, between which threads would compete for the lock.
+One call solves a whole chunk of games and releases the interpreter lock. The same in NumPy would
+be many small calls, between which threads compete for the lock.
 """
 
 import numpy as np

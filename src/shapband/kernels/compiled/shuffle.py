@@ -1,4 +1,4 @@
-"""Rows from random words: with repeats, or as the first positions of a Fisher-Yates shuffle."""
+"""Random rows from random words: with repeats, or as the start of a Fisher-Yates shuffle."""
 
 from __future__ import annotations
 

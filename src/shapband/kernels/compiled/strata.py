@@ -9,7 +9,9 @@ from numba import njit
 
 from shapband.kernels.compiled.lanes import OPTIONS
 
-_MOST_STEPS = 40  # of conjugate gradients; any surrogate leaves the estimate unbiased
+# Steps of conjugate gradients. More steps fit the surrogate better, but any surrogate leaves the
+# estimate unbiased.
+_MOST_STEPS = 40
 
 
 @njit(**OPTIONS)
@@ -34,7 +36,7 @@ def _random_members(places, size, state):
 
 @njit(**OPTIONS)
 def _remember(table, key):
-    """Enter a key in a hash table of keys, where 0 means free; False if it was there."""
+    """Enter a key in a hash table, where 0 means free; return False if it was already there."""
     at = np.int64(_mixed(key) % np.uint64(table.size))
     while table[at] != 0:
         if table[at] == key:
@@ -46,7 +48,10 @@ def _remember(table, key):
 
 @njit(**OPTIONS)
 def _key(row, marks, inside):
-    """The sum of the marks of a row's members, or of the others; never 0 for a proper coalition."""
+    """The sum of the marks of a row's members, or of its non-members if `inside` is 0.
+
+    It is never 0 for a proper coalition, which is neither empty nor complete.
+    """
     total = np.uint64(0)
     for i in range(row.size):
         if row[i] == inside:
@@ -58,7 +63,7 @@ def _key(row, marks, inside):
 def draw_rows(rows, start, size, paired, seed, marks):
     """Fill rows[start:] with random coalitions of a size, all distinct from each other.
 
-    Paired rows come in twos: a coalition, then its complement.
+    Paired rows come in pairs: a coalition, then its complement.
     """
     count, n = rows.shape
     table = np.zeros(3 * count + 8, np.uint64)
@@ -85,7 +90,7 @@ def draw_rows(rows, start, size, paired, seed, marks):
 
 @njit(**OPTIONS)
 def _predict(inside, sizes, slopes, out):
-    """Out = for every row the sum over its members of slope + 2 / size × second slope."""
+    """Write for every row the sum over its members of slope + 2 / size × second slope to `out`."""
     for r in range(inside.shape[0]):
         first, second = _dot(inside[r], slopes[0]), _dot(inside[r], slopes[1])
         out[r] = first + 2.0 / sizes[r] * second
@@ -125,7 +130,7 @@ def _centre(values, sizes, trained, counts, means):
 
 @njit(**OPTIONS)
 def _transposed(inside, sizes, weights, trained, values, out):
-    """Out = Dᵀ W values over the trained rows, for values that are centred within each size."""
+    """Write Dᵀ W values over the trained rows to `out`; values are centred within each size."""
     out[:] = 0.0
     for r in range(inside.shape[0]):
         if trained[r]:
@@ -138,7 +143,7 @@ def _transposed(inside, sizes, weights, trained, values, out):
 
 @njit(**OPTIONS)
 def _block_inverse(sizes, weights, trained, n, ridge):
-    """Inverse of the 2 × 2 block of Dᵀ W D of a provider, expected over random coalitions."""
+    """Inverse of a provider's 2 × 2 block of Dᵀ W D, in expectation over random coalitions."""
     a = b = c = 0.0
     for r in range(sizes.size):
         if trained[r]:
@@ -159,8 +164,9 @@ def _block_inverse(sizes, weights, trained, n, ridge):
 def _fit(inside, sizes, values, weights, trained, ridge, tolerance, slopes, means):
     """Fit v ≈ means[size] + Σ over members (a_i + 2 b_i / size) by weighted least squares.
 
-    Conjugate gradients, because a matrix of the products of all pairs would cost more than the
-    evaluations; preconditioned by what these products are for random coalitions.
+    It is solved by conjugate gradients, because computing the matrix Dᵀ W D would take longer than
+    the evaluations. The preconditioner is the expectation of that matrix's diagonal blocks over
+    random coalitions.
     """
     rows, n = inside.shape
     counts, spare = np.zeros(n + 1), np.empty(n + 1)
@@ -192,7 +198,7 @@ def _fit(inside, sizes, values, weights, trained, ridge, tolerance, slopes, mean
                 slopes[half, i] += length * search[half, i]
                 residual[half, i] -= length * (image[half, i] + ridge * search[half, i])
         old = new
-    # The means of the values include those of the slopes: take them out.
+    # So far the means include the means of the slopes' predictions: subtract these.
     _predict(inside, sizes, slopes, fitted)
     _centre(fitted, sizes, trained, counts, spare)
     for s in range(n + 1):
@@ -205,8 +211,8 @@ def cross_fit(inside, sizes, values, weights, folds, n_folds, ridge, tolerance):
 
     Returns the residuals of every row from the fit without its fold, and the fits: slopes
     (n_folds, 2, n) and means (n_folds, n + 1). Rows with fold -1 are in every fit, and their
-    residuals are those of the first. A fit ends when its weighted squared distance from the best
-    one is below `tolerance` for each row.
+    residuals come from the first fit. A fit ends when its weighted squared distance from the best
+    fit, per row, is below `tolerance`.
     """
     rows, n = inside.shape
     # Twice as fast as bytes, which the processor would convert in every pass.
@@ -233,10 +239,10 @@ def estimate(inside, sizes, values, folds, mates, slopes, means, joins, leaves, 
 
     Parameters
     ----------
-    mates : for each row the row of its complement, itself without one
+    mates : for each row the index of its complement's row, or its own index if there is none
     slopes, means : (n_folds, n + 1, n) and (n_folds, n + 1), the surrogates by size
-    joins, leaves : by size, number of coalitions × weight of v(S) in a member's value, and of
-        -v(S) in that of the others
+    joins, leaves : by size, number of coalitions × weight of v(S) in the value of a member, and
+        of -v(S) in the value of a non-member
     capacities : number of coalitions of each size
     """
     rows, n = inside.shape
@@ -251,7 +257,8 @@ def estimate(inside, sizes, values, folds, mates, slopes, means, joins, leaves, 
         inside, sizes, values, folds, *_between(slopes, means, unseen), joins, leaves, terms
     )
     phi = _stratum_means(sizes, terms, counts).sum(axis=0)
-    # Residuals from a surrogate that they were fitted to would be too small.
+    # A row's residual comes from the surrogate that was fitted without the row, since residuals of
+    # fitted rows are too small.
     _fill_terms(inside, sizes, values, folds, slopes, means, joins, leaves, terms)
     centres = _stratum_means(sizes, terms, counts)
     noise = np.zeros(n)
@@ -282,10 +289,11 @@ def _stratum_means(sizes, terms, counts):
 
 @njit(**OPTIONS)
 def _between(slopes, means, unseen):
-    """Move the surrogates of each size towards their mean, the more the more of it was seen.
+    """Move the folds' surrogates of each size towards their mean.
 
-    Different surrogates for the folds make the values independent of the fit, but keep a stratum
-    of which all is known from being exact.
+    They move further, the more of the size's coalitions were evaluated. Different surrogates for
+    the folds make the values independent of the fit; but if all coalitions of a size are known, one
+    common surrogate is needed for its mean to be exact.
     """
     blended, centred = np.empty_like(slopes), np.empty_like(means)
     for s in range(means.shape[1]):

@@ -1,7 +1,8 @@
 """Triangular factors of small matrices: Cholesky's method, and Householder reflections.
 
-Cholesky's method needs the products A A', which hold half of the digits of nearly dependent
-features. Reflections find L L' = A A' for a matrix A with a feature in each row without them.
+Cholesky's method needs the products A A', which keep only half the digits of nearly dependent
+features. Reflections find L with L L' = A A', for a matrix A with one feature per row, without
+these products.
 """
 
 import math
@@ -14,9 +15,9 @@ from shapband.kernels.compiled.lanes import OPTIONS
 
 @njit(**OPTIONS)
 def cholesky(matrix):
-    """Factor the lower triangle in place; return the smallest pivot over its diagonal entry.
+    """Factor the lower triangle in place; return the smallest ratio of pivot to diagonal entry.
 
-    The matrix is left unfinished if a pivot is not positive.
+    The factorisation stops at a pivot that is not positive.
     """
     d = matrix.shape[0]
     smallest = 1.0
@@ -61,7 +62,7 @@ def reduce_to_triangle(A):
         largest = np.abs(A[j, j:]).max()
         if largest == 0.0:
             continue
-        # In units of the largest entry, so that squares neither overflow nor vanish.
+        # In units of the largest entry, so that squares neither overflow nor underflow.
         mirror = A[j, j:] / largest
         length = math.sqrt((mirror * mirror).sum())
         # The reflection maps the row to its length, with the sign that avoids a cancellation.

@@ -12,7 +12,10 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: maps close numb
 
 @njit(cache=True, nogil=True)
 def first_occurrences(orders, marks):
-    """The first permutation (g, T, n) of the game whose prefix has the same sum of marks."""
+    """For each prefix, the first permutation with the same set as its prefix: (g, T, n).
+
+    Sets are compared by the sums of their members' marks.
+    """
     games, permutations, n = orders.shape
     bits = 1
     while 1 << bits < 2 * permutations:

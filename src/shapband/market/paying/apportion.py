@@ -6,19 +6,19 @@ import hashlib
 from collections.abc import Sequence
 from fractions import Fraction
 
-_GRID = 10**12  # weights that differ by less than this part of the largest are equal
+_GRID = 10**12  # weights are rounded to multiples of the largest weight divided by this
 
 
 def apportion(units: int, weights: Sequence[float], names: Sequence[str]) -> list[int]:
     """Give every name its share of the units, rounded down, then divide the rest one by one.
 
-    The rest goes to the largest remainders. Equal remainders are ordered by a hash of the name,
-    so that the order of the names moves no unit. The arithmetic is exact. Weights that differ by
-    rounding alone count as equal.
+    The rest goes to the largest remainders. Equal remainders are ordered by a hash of the name, so
+    the result does not depend on the order of the names. The arithmetic is exact. Weights that
+    differ only by rounding errors count as equal.
 
     Parameters
     ----------
-    units : what is divided, 0 or more
+    units : number of units to divide, 0 or more
     weights : one for each name, none negative and at least one positive
     names : all different
 

@@ -1,6 +1,6 @@
-"""What payments are proportional to, and how sure that is.
+"""Policies: the weights that payments are proportional to, and the errors of the weights.
 
-A policy turns the moments of the values into weights. Nobody pays in: a weight below zero
+A policy turns the moments of the values into weights. No provider has to pay: a weight below zero
 counts as zero.
 """
 
@@ -25,13 +25,13 @@ _LEAST_GAMES = 10  # a covariance is estimated from at least this many games
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What payments are proportional to.
+    """The weights that payments are proportional to.
 
     Attributes
     ----------
     estimate : (n,) the weights; those below zero count as zero
-    errors : (draws, n) errors of the weights, simulated; no rows if they are not known
-    meaning : what the weights are, as the end of a sentence
+    errors : (draws, n) simulated errors of the weights; no rows if the errors are not known
+    meaning : describes the weights; the end of a sentence
     """
 
     estimate: FloatArray
@@ -70,8 +70,8 @@ def lower_bound_weights(valuation: Valuation, level: float) -> Weights:
 def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
     """Expectation minus `risk_aversion` times the covariance with the sum of all values.
 
-    The covariances add up to the variance of the sum, so that all together pay exactly for the
-    risk of the whole, and a provider whose value moves against the others is paid for it.
+    The covariances add up to the variance of the sum, so all deductions together equal the risk of
+    the whole. A provider whose value moves against the others gets more instead of less.
     """
     aversion = check_number("payouts: risk_aversion", risk_aversion, least=0)
     check_single_games(valuation.estimate, "payouts: policy='risk'")
@@ -99,7 +99,7 @@ def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
 
 
 def _expectation_errors(estimate: Estimate) -> FloatArray:
-    """Simulated errors of the expectations; of more than 500 providers as if independent."""
+    """Simulated errors of the expectations, independent if there are more than 500 providers."""
     covariance = estimate.errors.covariance
     if covariance is None:
         return independent_errors(estimate.errors.total)
@@ -107,10 +107,10 @@ def _expectation_errors(estimate: Estimate) -> FloatArray:
 
 
 def _risk_errors(mean: FloatArray, risk: FloatArray, estimate: Estimate) -> FloatArray:
-    """Simulated errors from what each game adds to the expectations and to the risk: (draws, n).
+    """Errors of the weights, simulated from each game's part in expectations and risk: (draws, n).
 
-    Pools make the errors of the expectations larger. The risk is estimated from draws from these
-    pools, without an error for their choice.
+    Pools make the errors of the expectations larger. For the risk, the error due to the choice of
+    the pools is not included.
     """
     total, games = estimate.errors.total, estimate.raw_variance / estimate.n_games
     larger = np.sqrt(np.where(games > 0, total / np.where(games > 0, games, 1.0), 1.0))

@@ -1,4 +1,4 @@
-"""What a budget will buy, said beforehand.
+"""Predictions of what a budget will buy.
 
 `pilot` buys a few records, plays some games and estimates what errors and times depend on;
 `solvers` and `ways` list the methods to choose from; `errors` and `seconds` predict both for any

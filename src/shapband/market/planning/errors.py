@@ -1,13 +1,14 @@
-"""The errors that a method will reach, from what the pilot found.
+"""Predictions of the errors of a method, from the estimates of the pilot.
 
 The variance of a value over draws from an endless population is a sum of parts: F is due to single
 records, S to pairs of records, and H to larger sets of records, few of which two draws from one
-pool have in common. A draw of b records from m has the variance
+pool have in common. Draws of b records from the same m records have the variance
 
-    F (1 - x) + S (1 - x²) + H        with x = b / m,
+    F (1 - x) + S (1 - x²) + H        with x = b / m.
 
-and what it lacks is the variance between such sets of m records. So draws from a stock of N have
-the variance V with x = b / N, and pools of m records from it have the variance between pools
+The rest of the variance, F x + S x², is the variance between such sets of m records. So draws from
+a stock of N have the variance V with x = b / N, and pools of m records of it have the variance
+between pools
 
     B = F (b / m - b / N) + S (b² / m² - b² / N²).
 
@@ -18,8 +19,8 @@ The squared error of the expectation from G games with solver noise C is
     (F + S + H - F k b / m + C) / G + B    with k disjoint draws per shuffle,
     (F + S + H + C) / G + B                with a bootstrap.
 
-Most of B is due to the provider's own pool, the rest to the pools of the others. C is measured at
-some amounts of work of the solver, and interpolated as a power of it.
+Most of B is due to the provider's own pool, the rest to the pools of the others. C is measured for
+some amounts of the solver's work, and interpolated as a power of the work.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ from shapband.market.planning.ways import Way
 
 _OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `estimate.pools`
 _LEAST = 0.02  # a variance counts as at least this share of the raw variance of the pilot's games
-_LEAST_SINGLE = 0.1  # single records count as at least this share of the influence
+_LEAST_SINGLE = 0.1  # single records are assumed to cause at least this share of the influence
 _NORMAL = 1.959964  # 97.5 % quantile of the normal distribution, for intervals of 95 %
 
 
 class Errors(NamedTuple):
-    """Errors that are expected, for every provider.
+    """The predicted errors of every provider.
 
     Attributes
     ----------
@@ -94,7 +95,7 @@ class ErrorModel:
         within = _shrunk(found, estimate.variance_standard_error)
         least, square = n_sample / pilot.stocks, np.full_like(raw, 2.0)
         if pilot.pool_sizes is None:
-            # All of it counts as due to single records: the error of pools is then the largest.
+            # Attribute all of it to single records, which gives the largest error of pools.
             single = within / np.maximum(1 - least, _LEAST)
             pairs = rest = shared = np.zeros_like(raw)
         else:
@@ -220,19 +221,19 @@ def _parts(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """F, S and H from the variance within the pilot's pools and the influence of their records.
 
-    The influence counts pairs of records twice (the inequality of Efron and Stein), so
+    The influence counts pairs of records twice (as in the inequality of Efron and Stein), so
 
         within = F (1 - x) + S (1 - x²) + H,    influence = F (x - n) + 2 S x (x - n),
 
-    with x = b / m and n = b / N. H is what is left of the variance if F and S cannot explain all of
-    it. A tenth of the influence at least counts as F, because large pools show little else.
+    with x = b / m and n = b / N. H is the part of the variance that F and S cannot explain. At
+    least a tenth of the influence is attributed to F, because large pools show little else.
     """
     once, twice = _mixed(x - least), _mixed(2 * x * (x - least))
     determinant = (1 - x) * twice - (1 - x**2) * once
     known = (once > 0) & (np.abs(determinant) > _LEAST * once)
     safe_once, safe_twice = np.where(known, once, 1.0), np.where(known, twice, 1.0)
     pairs = ((1 - x) * influence - once * within) / np.where(known, determinant, np.inf)
-    sums = ~known | (pairs <= 0)  # the influence is as large as for sums over records
+    sums = ~known | (pairs <= 0)  # then the influence is as large as for sums over records
     least_single = _LEAST_SINGLE * influence / safe_once
     single = np.maximum((within - pairs * (1 - x**2)) / (1 - x), least_single)
     pairs = np.where(sums, 0.0, np.maximum(influence - single * safe_once, 0.0) / safe_twice)
@@ -242,7 +243,7 @@ def _parts(
 
 
 def _mixed(reach: FloatArray) -> FloatArray:
-    """Mean over the pools that move a provider's value: mostly its own."""
+    """Weighted mean over the pools that move a provider's value: mostly its own pool."""
     n = len(reach)
     if n == 1:
         return reach

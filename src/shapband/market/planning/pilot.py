@@ -1,9 +1,9 @@
 """The pilot: a few records are bought and some games played, to estimate errors and times.
 
 The records are a pool of every provider, and the draws of the games are subsets of it. The pool
-is the beginning of any larger one with the same seed, so what the pilot bought is not bought again
-by a valuation with pools. Only where a stock is too small for two draws, fresh draws are bought;
-they are the first games of a later valuation with fresh draws.
+is the beginning of any larger pool with the same seed, so a valuation with pools does not buy these
+records again. Only if a stock is too small for two draws, fresh draws are bought; they are the
+first games of a later valuation with fresh draws.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from shapband.solvers.base import Solution
 
 _LEAST_POOL = 60  # the variance of a pool of 60 records has a relative error of about a fifth
 _FRESH_GAMES = 32  # games with fresh draws, if stocks are too small for pools
-_FAR = 4  # pools that are this many times as large as the pilot's need a second pilot
+_FAR = 4  # pools this many times as large as the pilot's pools need a second pilot
 _LARGEST_DRAWS = 20  # pools of a second pilot hold at most this many draws
 _LEAST_GAMES = 16  # the variance across games is estimated from at least this many games
 _TIME_SHARE = 0.2  # the pilot may take this share of the time limit,
@@ -49,20 +49,20 @@ _SECONDS = 3.0  # the pilot takes this long if there is no time limit
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """What the pilot bought and found.
+    """The purchases and the estimates of the pilot.
 
     Attributes
     ----------
     arguments : the arguments of the pilot's games
     stocks : (n,) records that each source has; infinite if it generates records
     pool_sizes : (n,) records in the pilot's pools, or None if it has fresh draws
-    estimate : estimate from the games of the solver that shows the variance best for its time
-    probes : what every family of solvers did
+    estimate : estimate from the games of the solver that gives the best variance for its time
+    probes : measurements of every family of solvers
     fold_seconds, pool_fold_seconds : time to add a game to the sums, without and with pools
     requests : how long the sources take to answer
     shared : copies among the records that were bought or are in memory
-    purchases : what was bought
-    cost : requests and records, in all
+    purchases : the records that were bought
+    cost : requests and records in total
     seconds : wall time of the pilot
     """
 
@@ -94,10 +94,11 @@ def stock(provider: Provider) -> float:
 def pilot_design(
     providers: Sequence[Provider], n_sample: int, allows: Callable[[Cost], bool]
 ) -> tuple[Sampling, int]:
-    """How the pilot draws, and the most games it plays.
+    """The sampling of the pilot, and the largest number of games it plays.
 
-    It draws from pools of at least two draws if the stocks have as many. Fresh draws are at most
-    a quarter of what the limits pay for; `allows` says whether the limits cover a cost.
+    It draws from pools of at least two draws if the stocks are large enough. Otherwise it makes
+    fresh draws, for at most a quarter of what the limits allow. `allows` says whether the limits
+    cover a cost.
     """
     n = len(providers)
     if min(map(stock, providers)) >= 2 * n_sample:
@@ -123,17 +124,17 @@ def _too_dear(cost: Cost) -> BudgetExceeded:
 
 
 def _pools_cost(providers: Sequence[Provider], n_pool: int) -> Cost:
-    """What the pilot's pools cost: distant sources are asked twice."""
+    """The cost of the pilot's pools; distant sources are asked twice."""
     requests = sum(1 + is_distant(provider) for provider in providers)
     return Cost(requests, sum(pool_size(provider, n_pool) for provider in providers))
 
 
 def larger_sampling(pilot: Pilot, n_pool: int) -> Sampling | None:
-    """How a second pilot draws, if pools of `n_pool` are much larger than the first pilot's.
+    """The sampling of a second pilot, if pools of `n_pool` are much larger than the first pilot's.
 
     Predictions for much larger pools depend on how much of the variance is due to single records,
-    which small pools do not show well. The records of the second pilot are part of those pools,
-    so they are not bought in vain.
+    which small pools do not show well. The records of the second pilot become part of the larger
+    pools, so they are not wasted.
     """
     sampling = pilot.arguments.sampling
     if not isinstance(sampling, Pooled) or not isinstance(sampling.n_boot, int):
@@ -154,7 +155,7 @@ def run_pilot(
 ) -> Pilot:
     """Buy the pilot's records, play its games, and measure.
 
-    A pilot `before` this one, with smaller pools, is continued: its records are the first.
+    A pilot `before` this one, with smaller pools, is continued: its records come first.
     """
     began = time.perf_counter()
     held = HeldPurchases() if before is None else before.purchases.reopened()
@@ -202,7 +203,7 @@ def run_pilot(
 
 
 def _buy(given: Arguments, access: Access) -> RequestTimes:
-    """Buy the pools: distant ones in two requests of different sizes, to know their speed."""
+    """Buy the pools; distant sources get two requests of different sizes, to time them."""
     sampling = given.sampling
     if not isinstance(sampling, Pooled):
         return RequestTimes.of_draws(given, access)

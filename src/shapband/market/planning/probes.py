@@ -1,4 +1,4 @@
-"""Probes: games of the pilot solved by every family of solvers, for their noise and their pace."""
+"""Probes: games of the pilot solved by every family of solvers, to measure noise and speed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Probe:
 
     Attributes
     ----------
-    family, work, solver : what solved them
+    family, work, solver : the solver, its family and its amount of work
     values, noise : (n_games, n) as in a solution
     evaluations : coalitions per game
     seconds : time per game
@@ -132,7 +132,7 @@ def probe(bench: Bench, families: Sequence[Family], seconds: float) -> list[Prob
 def _too_slow(
     family: Family, work: int, bench: Bench, probes: Sequence[Probe], seconds: float
 ) -> bool:
-    """Whether a few games would take much longer than planned, by the pace of the others."""
+    """Whether a few games would take much longer than planned, judging by the other probes."""
     if not probes:
         return False
     pace = min(one.seconds / one.evaluations for one in probes)
@@ -143,10 +143,10 @@ def _too_slow(
 def main_solver(
     bench: Bench, families: Sequence[Family], probes: Sequence[Probe]
 ) -> tuple[Family, int]:
-    """The solver to play the most games with: it shows the variance best for its time.
+    """The solver for most of the games: the one that gives the best variance for its time.
 
-    The error of a variance is proportional to the variance, noise included, so the square of that
-    times the time of a game is to be small.
+    The error of a variance is proportional to the variance, noise included. So the solver with the
+    smallest product of the squared variance and the time of a game is best.
     """
     true = min(max(one.spread - float(one.noise.mean()), one.spread / 10) for one in probes)
     losses = {(one.family, one.work): one.spread**2 * one.seconds for one in probes}

@@ -1,4 +1,4 @@
-"""The table of a plan: what each method promises, and which one is recommended."""
+"""The table of a plan: the predicted errors and bill of each method, and a recommendation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MARK = "→ "
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """One row: a way to value the providers, and what it promises.
+    """One row of a plan: a way to value the providers, with its predicted errors and bill.
 
     All bills and times include the pilot's. Records of the pilot that the method uses again are
     counted once.
@@ -43,11 +43,11 @@ class Proposal:
     half_width : (n,) of its 95 % interval
     variance_standard_error, variance_half_width : (n,) of the variance, likewise
     pools : share of the squared error of the expectation that is due to the choice of the pools
-    records, requests : asked of all sources together
-    money : what they cost, or None without prices
+    records, requests : numbers for all sources together
+    money : their cost, or None without prices
     seconds : wall time
     evaluations : coalitions evaluated, not counting the pilot
-    seed : of the pilot, so that its draws are used again
+    seed : seed of the pilot, so that its draws are used again
 
     Examples
     --------
@@ -96,7 +96,7 @@ class OutOfReach:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Proposals:
-    """What every method promises within the limits, from a pilot.
+    """The predicted errors and bills of all methods within the limits, from a pilot.
 
     Attributes
     ----------
@@ -104,8 +104,8 @@ class Proposals:
     recommended : the row to play
     reason : why it is recommended, in a sentence
     out_of_reach : the methods that are not possible
-    limits : what was allowed and asked for
-    pilot : what the pilot bought and found
+    limits : the limits and the error that were asked for
+    pilot : the purchases and estimates of the pilot
 
     Examples
     --------
@@ -164,7 +164,7 @@ class Proposals:
                 return play(given, workers, watch, held)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame with one line per row; errors are the worst and the mean ones."""
+        """Return a data frame with one line per row, with the worst and the mean error."""
         import pandas as pd
 
         return pd.DataFrame([_line(row, row is self.recommended) for row in self.rows])

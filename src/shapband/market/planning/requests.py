@@ -22,7 +22,7 @@ _REHEARSED = 16  # the handling of requests is timed over this many games
 
 @dataclass(frozen=True, eq=False)
 class RequestTimes:
-    """Seconds that the sources take, and that we take to ask them.
+    """Seconds that the sources take to answer, and that the library takes to ask them.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class RequestTimes:
     waits : (n,) whether the source is asked from a thread, at the same time as others
     concurrency : sources asked at once
     at_once : (n,) requests that each source answers at the same time
-    handling : seconds that asking all distant sources takes us, for one game
+    handling : seconds that the library's own code takes to ask all distant sources, for one game
     """
 
     per_request: FloatArray
@@ -42,7 +42,7 @@ class RequestTimes:
 
     @staticmethod
     def none(given: Arguments) -> RequestTimes:
-        """All records are in memory."""
+        """The times if all records are in memory."""
         zero = np.zeros(len(given.names))
         return RequestTimes(zero, zero, zero.astype(bool), given.concurrency, zero + 1.0)
 
@@ -54,18 +54,18 @@ class RequestTimes:
         before: Sequence[float],
         after: Sequence[float],
     ) -> RequestTimes:
-        """From two requests for the parts of a pool, and the seconds after each of them."""
+        """Estimate the times from two requests for parts of a pool, and the seconds of each."""
         one, two = np.array(before), np.array(after) - np.array(before)
         fewer, more = np.array(first), np.array(sizes) - np.array(first)
         slope = (two - one) / np.maximum(more - fewer, 1)
-        # Neither part can be negative, and a source that is as fast with many is not slowed.
+        # Neither time can be negative. If the larger request was as fast, records take no time.
         per_record = np.clip(slope, 0.0, np.where(more > 0, two / np.maximum(more, 1), 0.0))
         per_request = np.where(more > 0, np.maximum(two - per_record * more, 0.0), 0.0)
         return replace(_waiting(given), per_request=per_request, per_record=per_record)
 
     @staticmethod
     def of_draws(given: Arguments, access: Access) -> RequestTimes:
-        """From fresh draws, which all have one size, so the time per record counts as 0."""
+        """Estimate the times from fresh draws of one size, with a time per record of 0."""
         fetched = given.sampling.prepare(access).draws(range(2))
         del fetched
         usage = access.report.by_provider

@@ -1,4 +1,4 @@
-"""The best of every method within the limits: pools, work of the solver, and games."""
+"""The best settings of every method within the limits: pool sizes, solver's work, and games."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shapband.market.planning.ways import MOST_GAMES, Method, Way, pool_grid
 from shapband.market.prices import Prices
 from shapband.progress import duration
 
-_ENOUGH = 0.02  # games end when they add less than this share of the pools' squared error
+_ENOUGH = 0.02  # enough games: their part of the squared error is below this share of the pools'
 _MOST_DRAWS = 300  # a pool from an endless source holds at most this many draws
 _SHUFFLES = 4  # at least this many shuffles are played, because their variance is estimated
 _ALIKE = 1.02  # errors up to this ratio count as equal
@@ -28,7 +28,7 @@ _SOON = 10.0  # shorter times, in seconds, count as equal
 
 @dataclass(frozen=True)
 class Limits:
-    """What a valuation may take, the pilot included, and the error it must reach.
+    """The limits on a valuation, the pilot included, and the error it must reach.
 
     Attributes
     ----------
@@ -110,9 +110,8 @@ class Search:
     def pick(self, found: Sequence[Candidate]) -> Candidate:
         """The best of some candidates.
 
-        That is the one with the smallest error, or with the smallest bill and then the shortest
-        time where an error is asked for. Among those that are as good, it is the one with the
-        smallest error of the variance.
+        The best has the smallest error; or, if an error is asked for, the smallest bill and then
+        the shortest time. Among equally good ones, it has the smallest error of the variance.
         """
         if self.limits.error is None:
             least = min(one.worst for one in found)

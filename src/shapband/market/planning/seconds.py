@@ -1,4 +1,4 @@
-"""The time that a method will take, from the pace of the pilot."""
+"""Predictions of the time that a method will take, from the times of the pilot."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TimeModel:
         left, pace = seconds - self.fixed(way), self.per_game(way)
         fetch = 0.0 if way.method.pooled else self._fetch
         most = 0
-        # Alone, and with all workers, which are started only if there is enough to do.
+        # Try one worker, and all workers, which are started only if there is enough work.
         for jobs, start in ((1, 0.0), (self.n_jobs, self._shared(_MUCH) - _MUCH / self.n_jobs)):
             both = self._both(fetch, pace / jobs)
             games = int(min(max(left - start, 0.0) / max(both, 1e-9), MOST_GAMES))
@@ -101,7 +101,7 @@ class TimeModel:
         return max(fetch, solve) if self._overlaps else fetch + solve
 
     def _shared(self, seconds: float) -> float:
-        """Seconds of work that the workers share."""
+        """Wall time of this many seconds of work, shared by the workers."""
         if self.n_jobs == 1:
             return seconds
         if self.pilot.arguments.utility.threaded:

@@ -55,7 +55,7 @@ def _balanced_works(n: int) -> list[int]:
 
 
 def _below_exact(permutations: Sequence[int], n: int) -> list[int]:
-    """Leave out solvers that evaluate as many coalitions as exact values would need."""
+    """Leave out amounts of work that evaluate as many coalitions as exact values would need."""
     most = _MOST_WORK if n > MAX_PROVIDERS else min(_MOST_WORK, (2**n - 2) // n)
     return [count for count in permutations if count <= most]
 
@@ -101,7 +101,7 @@ def evaluations_per_game(given: Arguments, solver: Solver) -> float:
 
 
 class _Nothing(Utility):
-    """Every coalition is worth nothing; only what is asked for matters."""
+    """A utility in which every coalition is worth 0, used to count the coalitions asked for."""
 
     def __init__(self, mergeable: bool) -> None:
         self.mergeable = mergeable

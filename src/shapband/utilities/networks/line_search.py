@@ -1,7 +1,7 @@
 """The line search of Moré and Thuente (1994), as in MINPACK-2 and in scipy's L-BFGS-B.
 
-A search keeps an interval of steps that holds a good one, with the value and the slope of the
-function at both ends. A step is good if the value has fallen enough and the slope is flat enough.
+A search keeps an interval that contains a good step, with the value and the slope of the function
+at both ends. A step is good if the value has fallen enough and the slope is flat enough.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Point:
     slope: float
 
     def tilted(self, by: float) -> Point:
-        """Return the point of the function less a line through the origin."""
+        """Return the point of the function minus a line through the origin with slope `by`."""
         return Point(self.step, self.value - by * self.step, self.slope - by)
 
 
@@ -50,7 +50,7 @@ class LineSearch:
         self._width, self._width_before = LONGEST, 2.0 * LONGEST
 
     def following(self, tried: Point) -> float | None:
-        """Return the step to try next, or None if the one that was tried is taken."""
+        """Return the step to try next, or None if the step that was tried is accepted."""
         fall = _FALL * self._start.slope
         enough = self._start.value + tried.step * fall
         if tried.value <= enough and tried.slope >= 0.0:
@@ -135,7 +135,7 @@ def _secant(a: Point, b: Point) -> float:
 
 
 def _beyond_a_minimum(best: Point, point: Point) -> float:
-    """A step between two points, of which the second is higher."""
+    """A step between two points, the second of which has the higher value."""
     length = point.step - best.step
     average = (best.value - point.value) / length
     quadratic = best.step + best.slope / (average + best.slope) / 2.0 * length

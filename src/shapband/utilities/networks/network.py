@@ -45,9 +45,9 @@ class NetworkUtility(Utility):
     solver="lbfgs", alpha=alpha, max_iter=max_iter, random_state=seed))`` up to rounding: ReLU
     units, softmax outputs, the same first weights and the same steps of L-BFGS. It is trained in
     compiled code that releases the interpreter lock, so workers are threads, and records that
-    occur several times in a draw are used once with a larger weight. A network knows the classes
-    of its own coalition only. Rounding errors grow in long trainings: after about 40 iterations
-    two implementations, or two orders of the records, may give different networks.
+    occur several times in a draw are used once with a larger weight. A network predicts only
+    classes that occur in its coalition. Rounding errors grow during long training: after about 40
+    iterations two implementations, or two orders of the records, may give different networks.
 
     Parameters
     ----------
@@ -169,14 +169,14 @@ def _check_hidden(hidden: Any) -> tuple[int, ...]:
 def _mean_and_variance(X: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of features.
 
-    Means are relative to the first record, so that the mean of equal numbers is that number: a
-    rounded mean would leave the rounding error of a large constant as a feature.
+    Means are computed relative to the first record, so that the mean of equal numbers is exactly
+    that number. Otherwise a large constant feature would turn into a feature of rounding errors.
     """
     mean = X[0] + count @ (X - X[0]) / count.sum()
     return mean, count @ (X - mean) ** 2 / count.sum()
 
 
 def _scale(mean: FloatArray, variance: FloatArray, total: float) -> FloatArray:
-    """Standard deviations of features, 1 for constant ones, as of a StandardScaler."""
+    """Standard deviations of features, 1 for constant features, as in StandardScaler."""
     rounding = total * _EPSILON * variance + (total * mean * _EPSILON) ** 2
     return np.where(variance <= rounding, 1.0, np.sqrt(variance))

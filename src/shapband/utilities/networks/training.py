@@ -1,9 +1,9 @@
 """Train a network by L-BFGS, step by step as scipy's L-BFGS-B does without bounds.
 
-Rules, constants and stopping tests are scipy's, so that both give the same network to rounding,
-but scipy's code needs more time for a step than a small network for its loss. Networks are
-trained one at a time: the matrix products of one keep a core busy, and its bits cannot depend on
-other networks.
+Rules, constants and stopping tests are scipy's, so that both give the same network up to rounding.
+scipy's own code is not used, because it takes longer for a step than a small network takes for its
+loss. Networks are trained one at a time: the matrix products of one network keep a core busy, and
+its bits cannot depend on other networks.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from shapband.kernels.careful.class_scores import predicted
 from shapband.utilities.networks.line_search import LONGEST, LineSearch, Point
 
 _MEMORY = 10  # L-BFGS remembers this many steps, as in scipy
-_TRIALS = 20  # most steps that a line search tries
-_SMALL_FALL = 1e7 * np.finfo(np.float64).eps  # training ends if the loss falls by less
+_TRIALS = 20  # a line search tries at most this many steps
+_SMALL_FALL = 1e7 * np.finfo(np.float64).eps  # training ends if the loss falls by less than this
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,9 @@ class Problem:
 
 
 def first_weights(units: IntArray, seed: int) -> FloatArray:
-    """Uniform weights with the bounds of Glorot, in the order in which scikit-learn draws them.
+    """Uniform weights within Glorot's bounds, in the order in which scikit-learn draws them.
 
-    For each layer the matrix (inputs, outputs), row by row, and then the intercepts.
+    This is, for each layer, the matrix (inputs, outputs) row by row, and then the intercepts.
     """
     return _drawn_weights(tuple(units.tolist()), seed).copy()
 
@@ -115,7 +115,7 @@ def _search(
     start: Point,
     first: float,
 ) -> Point | None:
-    """Go along a direction to a good step and return it; None, and no step, if none is found."""
+    """Go along a direction to a good step and return it; return None if there is no such step."""
     origin, step = weights.copy(), first
     search = LineSearch(start.value, start.slope, first)
     for _ in range(_TRIALS if start.slope < 0.0 else 0):
