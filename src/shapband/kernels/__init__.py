@@ -12,8 +12,7 @@ The other modules of `compiled` are parts of those that are loaded:
   `linear_doubts` about rounding, which `least_norm` shares;
 - of `exact_fits` and `exact_sums`: numbers of 32 digits in `double_double`; the fit's
   `exact_equations` and their `exact_solutions`;
-- of `neighbors` and `neighbor_sets`: `neighbor_blocks` of validation points, and
-  `nearest_neighbor` for k = 1;
+- of `neighbors` and `neighbor_sets`: `neighbor_blocks` of validation points;
 - of `discriminant`: `discriminant_sums` of a provider, and factors in `triangles`;
 - of `logistic`: `newton`, with `logistic_derivatives`;
 - of many: vectors of `lanes`, and `products` of columns.

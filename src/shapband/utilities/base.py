@@ -12,7 +12,7 @@ import numpy as np
 from shapband._facts import WithFacts
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole, concerning, described, error_line, one_line
-from shapband.coalitions import members, prefix_masks, row_masks
+from shapband.coalitions import mask_rows, members, row_masks
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.providers import Provider
 from shapband.records.arrays import float_targets
@@ -193,11 +193,12 @@ class Utility(WithFacts, ABC):
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         """Return the values of all coalitions: (n_games, 2**n), indexed by bitmask."""
-        coalitions = range(1, 2 ** len(games[0]))
-        table = np.empty((len(games), len(coalitions) + 1))
+        n = len(games[0])
+        inside = mask_rows(range(1, 1 << n), n)
+        table = np.empty((len(games), 1 << n))
         table[:, 0] = self.empty
-        for g, summaries in enumerate(games):
-            table[g, 1:] = self._values(summaries, coalitions)
+        for g in range(len(games)):
+            table[g, 1:] = self.evaluate_rows(games, inside, np.full(len(inside), g))
         return table
 
     def evaluate_prefixes(
@@ -213,13 +214,12 @@ class Utility(WithFacts, ABC):
             occurrences are evaluated
         """
         values = np.empty(orders.shape)
-        for g, summaries in enumerate(games):
-            masks = [prefix_masks(order) for order in orders[g]]
-            at = np.nonzero(first[g] == np.arange(orders.shape[1])[:, None])
-            new = [masks[t][k] for t, k in zip(*at, strict=True)]
-            values[g][at] = self._values(summaries, new)
-            values[g] = np.take_along_axis(values[g], first[g], axis=0)
-        return values
+        new = first == np.arange(orders.shape[1])[:, None]
+        for g, order in enumerate(orders):
+            joined = order[:, :, None] == np.arange(orders.shape[2])
+            inside = np.cumsum(joined, axis=1, dtype=np.uint8)[new[g]]
+            values[g][new[g]] = self.evaluate_rows(games, inside, np.full(len(inside), g))
+        return np.take_along_axis(values, first, axis=1)
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
@@ -232,17 +232,13 @@ class Utility(WithFacts, ABC):
         inside : (n_rows, n) a coalition in each row, 1 for members
         of_game : (n_rows,) the game of each row, ascending
         """
-        values = np.empty(len(inside))
-        for g, summaries in enumerate(games):
-            rows = slice(*np.searchsorted(of_game, [g, g + 1]))
-            if rows.start < rows.stop:
-                values[rows] = self._values(summaries, row_masks(inside[rows]))
-        return values
-
-    def _values(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:
-        """Evaluate coalitions, and check that there is one value for each of them."""
         owner = f"{type(self).__name__}.evaluate"
-        return check_values(self.evaluate(summaries, coalitions), (len(coalitions),), owner)
+        values = np.empty(len(inside))
+        for g in np.unique(of_game):
+            rows = slice(*np.searchsorted(of_game, [g, g + 1]))
+            found = self.evaluate(games[g], row_masks(inside[rows]))
+            values[rows] = check_values(found, values[rows].shape, owner)
+        return values
 
 
 class MergeableUtility(Utility):
@@ -251,6 +247,17 @@ class MergeableUtility(Utility):
     mergeable = True
     threaded = True
     summaries_travel = True
+
+
+class RowsUtility(Utility):
+    """A utility that overrides `evaluate_rows`; its loops release the interpreter lock."""
+
+    threaded = True
+    summaries_travel = True
+
+    def evaluate(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:
+        inside = mask_rows(coalitions, len(summaries))
+        return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
 
 
 class RecordsUtility(Utility):

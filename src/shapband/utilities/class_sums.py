@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
-from shapband.coalitions import mask_rows, row_masks
+from shapband.coalitions import row_masks
 from shapband.errors import InvalidInput
 from shapband.records.batch import Batch, Schema, schema_of
 from shapband.records.draws import Draws
@@ -18,10 +18,10 @@ from shapband.utilities.base import (
     CoalitionFailed,
     GameSummaries,
     MergeableUtility,
+    RowsUtility,
     check_validation,
     validation_facts,
 )
-from shapband.utilities.by_rows import prefixes_by_rows, table_by_rows
 from shapband.utilities.classification import baseline_score, check_class_score
 from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.magnitudes import check_distances, standard_units
@@ -34,7 +34,7 @@ _TOO_FAR = (
 )
 
 
-class ClassSumsUtility(MergeableUtility):
+class ClassSumsUtility(RowsUtility, MergeableUtility):
     """A coalition is worth the score of a classifier made from sums over its records.
 
     Records are standardised by the validation rows, so that sums lose few digits. The numbers used
@@ -105,18 +105,6 @@ class ClassSumsUtility(MergeableUtility):
             X, codes = drawn.batch.numeric(), self._known(drawn.batch.y)
             self._write(X, codes, np.ascontiguousarray(drawn.rows), summaries, place)
         return summaries
-
-    def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
-        inside = mask_rows(coalitions, len(summaries))
-        return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
-
-    def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        return table_by_rows(self, np.ascontiguousarray(games))
-
-    def evaluate_prefixes(
-        self, games: GameSummaries, orders: IntArray, first: IntArray
-    ) -> FloatArray:
-        return prefixes_by_rows(self, np.ascontiguousarray(games), orders, first)
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
