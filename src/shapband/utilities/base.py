@@ -16,7 +16,7 @@ from shapband.coalitions import mask_rows, members, row_masks
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.providers import Provider
 from shapband.records.arrays import float_targets
-from shapband.records.batch import Batch, Schema, concat, take_in
+from shapband.records.batch import Batch, Schema, concat, schema_of, take_in
 from shapband.records.draws import Draws
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource
@@ -313,11 +313,12 @@ def validation_facts(rows: Batch) -> str:
     return f"{len(rows)} validation rows, {rows.schema.n_features} features"
 
 
-def check_validation(X_val: Any, y_val: Any, owner: str) -> Batch:
-    """Take in validation rows, and return them as a batch of floats."""
+def check_validation(X_val: Any, y_val: Any, owner: str) -> tuple[Batch, Schema]:
+    """Take in validation rows; return them as floats, and the schema that records must have."""
     rows = take_in(X_val, y_val, owner, "X_val", "y_val")
     with concerning(f"{owner}: X_val"):
-        return Batch(rows.numeric(), rows.y)
+        numbers = Batch(rows.numeric(), rows.y)
+    return numbers, schema_of(X_val) if hasattr(X_val, "columns") else numbers.schema
 
 
 def check_numeric_targets(y_val: AnyArray, owner: str) -> FloatArray:

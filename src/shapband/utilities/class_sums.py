@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.coalitions import row_masks
 from shapband.errors import InvalidInput
-from shapband.records.batch import Batch, Schema, schema_of
+from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
 from shapband.utilities.base import (
     CoalitionFailed,
@@ -47,8 +47,7 @@ class ClassSumsUtility(RowsUtility, MergeableUtility):
 
     def __init__(self, X_val: ArrayLike, y_val: ArrayLike, score: str, empty: Empty) -> None:
         owner = type(self).__name__
-        validation = check_validation(X_val, y_val, owner)
-        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        validation, self.schema = check_validation(X_val, y_val, owner)
         self._labels = check_labels(validation.y, owner)
         self._score = check_class_score(score, self._labels, owner)
         self._codes = label_codes(validation.y, self._labels).astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.kernels.walks import Walk, walk_of_orders, walk_of_rows, walk_of_table
 from shapband.records.arrays import float_targets
-from shapband.records.batch import Batch, Schema, schema_of
+from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
 from shapband.utilities.base import (
     GameSummaries,
@@ -87,7 +88,7 @@ class NeighborUtility(RowsUtility, MergeableUtility):
         empty: Empty = None,
     ) -> None:
         self._k = check_whole("NeighborUtility: k", k, 1)
-        validation = check_validation(X_val, y_val, "NeighborUtility")
+        validation, self.schema = check_validation(X_val, y_val, "NeighborUtility")
         task = _task_of(validation.y) if task is None else task
         if task not in ("regression", "classification"):
             raise InvalidInput(
@@ -99,7 +100,6 @@ class NeighborUtility(RowsUtility, MergeableUtility):
             )
         self._weighted = weights == "distance"
         self._sets = self._weighted or self._k > _MANY[task]
-        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
         self._unit = _common_unit(validation.X)
         self._X = self._scaled(validation.X, "NeighborUtility: X_val")
         self._classify = task == "classification"
@@ -120,6 +120,10 @@ class NeighborUtility(RowsUtility, MergeableUtility):
         self._about = facts(
             validation_facts(validation), k=k, **scored, weights=told, empty=self.empty
         )
+
+    @cached_property
+    def _variance(self) -> float:
+        return float(self._y.var())
 
     @property
     def exact_up_to(self) -> int:
@@ -200,10 +204,8 @@ class NeighborUtility(RowsUtility, MergeableUtility):
 
     def _worth(self, loss: FloatArray, found: AnyArray) -> FloatArray:
         """Score the losses; coalitions without any neighbour are worth `empty`."""
-        if self._classify:
-            values = 1.0 - loss
-        else:
-            values = score_from_mse(loss, self._score, float(self._y.var()))
+        scores = (self._score, self._variance)
+        values = 1.0 - loss if self._classify else score_from_mse(loss, *scores)
         values[found == 0] = self.empty
         return values
 
@@ -217,8 +219,7 @@ class NeighborUtility(RowsUtility, MergeableUtility):
     def _dummy_score(self) -> float:
         if self._classify:
             return most_frequent(self._y)
-        variance = float(self._y.var())
-        return float(score_from_mse(np.array(variance), self._score, variance))
+        return float(score_from_mse(np.array(self._variance), self._score, self._variance))
 
     def _codes(self, y: AnyArray) -> FloatArray:
         """Return quantities, or codes in the order of the labels."""

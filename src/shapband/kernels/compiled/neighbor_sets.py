@@ -62,9 +62,8 @@ def _losses(summary, sizes, joins, rows, n_rows, y_val, classify, k, weighted):
     ranks = np.empty((n * length, width), np.int32)
     targets, factors = np.zeros((width, n * length + 1)), np.zeros((width, n * length))
     words = (n * length + _WORD - 1) // _WORD
-    sets, nearest = np.zeros((n, width, words), np.uint64), np.zeros(words, np.uint64)
-    # The records of the latest coalition of each size, and their number.
-    latest, records = np.zeros((n + 1, width, words), np.uint64), np.zeros(n + 1, np.int64)
+    sets, union = np.zeros((n, width, words), np.uint64), np.zeros((width, words), np.uint64)
+    members = np.empty(n, np.int64)
     prediction, near = np.zeros(width), np.zeros(min(n * length, k))
     loss, found = np.zeros(n_rows), np.zeros(n_rows, np.int64)
     for start in range(0, m, width):
@@ -75,24 +74,26 @@ def _losses(summary, sizes, joins, rows, n_rows, y_val, classify, k, weighted):
         voters = _voters(targets, truth.size, labels, words)
         votes = np.empty(labels.size)
         for step in range(sizes.size):
-            size, i, row = sizes[step], joins[step], rows[step]
-            union = latest[size + 1]
-            _unite(latest[size].ravel(), sets[i].ravel(), union.ravel())
-            records[size + 1] = records[size] + held[i]
-            if row < 0 or records[size + 1] == 0:
+            size, row = sizes[step], rows[step]
+            members[size] = joins[step]
+            if row < 0:
                 continue
-            found[row] = min(records[size + 1], k)
+            # Sets of all members are united anew: to keep unions would take more memory than the
+            # cache holds, and reading it would take longer.
+            found[row] = min(_unite(sets, members[: size + 1], held, union), k)
+            if found[row] == 0:
+                continue
             for p in range(truth.size):
-                used = _lowest_bits(union[p], found[row], nearest)
-                chosen = nearest[:used]
+                used = _keep_lowest(union[p], found[row])
+                nearest = union[p, :used]
                 if weighted and classify:
-                    prediction[p] = _weighted_vote(chosen, voters[p], factors[p], labels, votes)
+                    prediction[p] = _weighted_vote(nearest, voters[p], factors[p], labels, votes)
                 elif weighted:
-                    prediction[p] = _weighted_mean(chosen, targets[p], factors[p])
+                    prediction[p] = _weighted_mean(nearest, targets[p], factors[p])
                 elif classify:
-                    prediction[p] = _vote(chosen, voters[p], labels)
+                    prediction[p] = _vote(nearest, voters[p], labels)
                 else:
-                    prediction[p] = _sum(chosen, targets[p], near)
+                    prediction[p] = _sum(nearest, targets[p], near)
             divisor = 1.0 if weighted else float(found[row])
             loss[row] += loss_of(prediction, divisor, truth, classify)
     loss /= m
@@ -142,23 +143,33 @@ def _voters(targets, block, labels, words):
 
 
 @njit(**OPTIONS)
-def _unite(one, other, union):
-    """Write the union of two sets."""
-    for w in range(union.size):
-        union[w] = one[w] | other[w]
+def _unite(sets, members, held, union):
+    """Write the union of the members' sets; return the number of their records."""
+    found = 0
+    union[:] = 0
+    flat = union.ravel()
+    for i in members:
+        found += held[i]
+        _add_set(sets[i].ravel(), flat)
+    return found
 
 
 @njit(**OPTIONS)
-def _lowest_bits(words, count, lowest):
-    """Write the lowest bits of a set; return how many words hold them."""
+def _add_set(own, union):
+    for w in range(union.size):
+        union[w] |= own[w]
+
+
+@njit(**OPTIONS)
+def _keep_lowest(words, count):
+    """Remove all but the lowest bits; return how many words hold them."""
     for w in range(words.size):
-        lowest[w] = words[w]
         here = _bits(words[w])
         if here >= count:
             rest = words[w]
             for _ in range(count):
                 rest &= rest - np.uint64(1)
-            lowest[w] ^= rest
+            words[w] ^= rest
             return w + 1
         count -= here
     return words.size
