@@ -7,6 +7,7 @@ from tests.reference import exact_sums as plain_exact_sums
 from tests.reference import least_norm as plain_least_norm
 from tests.reference import linear as plain
 from tests.reference import shuffle as plain_shuffle
+from tests.reference.walks import coalitions_of
 
 from benchmarks import operations
 from shapband.kernels.compiled import exact_fits as compiled_exact_fits
@@ -100,16 +101,22 @@ def test_least_norms_agree():
     records[6] = records[2]  # drawn twice
     records[10, :-1] = records[1, :-1]  # the same features with another target
     scale = rng.uniform(0.1, 10.0, size=30)
-    paths = np.array([[0, -1, -1], [0, 1, -1], [0, 1, 4], [3, 2, -1], [3, 0, 1], [1, 0, -1]])
+    paths = [[0], [0, 1], [0, 1, 4], [3, 2], [3, 0, 1], [1, 0]]
     rows = rng.normal(size=(50, 31))
     A, b = (rows.T @ rows / 50)[np.tril_indices(31)], rng.normal(size=31)
-    arguments = (records, edges, paths, scale, A, b, 2.0, 1.0)
-    one = plain_least_norm.path_errors(*arguments)
-    other = compiled_least_norm.path_errors(*arguments)
+    fixed = (scale, A, b, 2.0, 1.0)
+    walk = np.array(
+        [[0, 0, 0], [1, 1, 1], [2, 4, 2], [0, 3, -1], [1, 2, 3], [1, 0, -1], [2, 1, 4],
+         [0, 1, -1], [1, 0, 5]]
+    ).T.copy()  # fmt: skip
+    assert list(coalitions_of(walk)) == list(enumerate(paths))
+    one = plain_least_norm.least_norm_errors(records, edges, *walk, 6, *fixed)
+    other = compiled_least_norm.least_norm_errors(records, edges, *walk, 6, *fixed)
     assert np.isnan(one).tolist() == [False, False, False, False, True, False]
     np.testing.assert_allclose(other, one, rtol=1e-9)
     for at, path in enumerate(paths):
-        alone = compiled_least_norm.path_errors(*arguments[:2], path[None], *arguments[3:])
+        steps = np.arange(len(path)), np.array(path), np.array([-1, -1, -1, 0][-len(path) :])
+        alone = compiled_least_norm.least_norm_errors(records, edges, *steps, 1, *fixed)
         np.testing.assert_array_equal(alone[0], other[at])
 
 

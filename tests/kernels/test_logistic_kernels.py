@@ -8,6 +8,7 @@ from shapband.kernels.careful import logistic as plain
 from shapband.kernels.compiled import class_scores as compiled_scores
 from shapband.kernels.compiled import logistic as compiled
 from shapband.kernels.walks import first_occurrences
+from shapband.utilities.starts import starts_along_orders, starts_in_table, starts_of_rows
 
 SCORES = ["accuracy", "log loss", "AUC", "Brier"]
 
@@ -37,38 +38,42 @@ def games(seed, classes, n_games=2, n=4, features=3, size=10, others=0):
 def test_all_ways_to_ask_agree(classes, others, score):
     if score == plain_scores.AUC and classes != 2:
         pytest.skip("the AUC is defined for two labels")
-    game = games(classes, classes, others=others)
-    expected = plain.logistic_table(*game, score)
-    assert np.isnan(expected[:, 0]).all()
+    summaries, *fixed = games(classes, classes, others=others)
+    fixed.append(score)
+    expected = np.full((2, 16), np.nan)
+    inside, starts = starts_in_table(4)
+    for g, summary in enumerate(summaries):
+        expected[g, :0:-1] = plain.logistic_scores(summary, *fixed, inside)
+        found = compiled.logistic_scores(summary, *fixed, inside, starts)
+        np.testing.assert_allclose(found, expected[g, :0:-1], rtol=0, atol=1e-10)
     assert np.isfinite(expected[:, 1:]).all()
     assert len(np.unique(expected[0, 1:])) > 3
-    table = compiled.logistic_table(*game, score)
-    np.testing.assert_allclose(table, expected, rtol=0, atol=1e-10)
     rng = np.random.default_rng(0)
     orders = np.argsort(rng.random((2, 5, 4)), axis=2)
-    masks = np.cumsum(1 << orders, axis=2)
-    walked = np.take_along_axis(expected[:, None], masks, axis=2)
-    inside = rng.integers(0, 2, size=(9, 4)).astype(np.uint8)
-    of_game = np.sort(rng.integers(0, 2, size=9))
-    chosen = expected[of_game, inside @ (1 << np.arange(4))]
-    for kernels in (plain, compiled):
-        found = kernels.logistic_prefixes(*game, score, orders, first_occurrences(orders))
+    first = first_occurrences(orders)
+    for g, summary in enumerate(summaries):
+        inside, starts, (t, k) = starts_along_orders(orders[g], first[g])
+        found = compiled.logistic_scores(summary, *fixed, inside, starts)
+        walked = expected[g, np.cumsum(1 << orders[g], axis=1)[t, k]]
         np.testing.assert_allclose(found, walked, rtol=0, atol=1e-10)
-        found = kernels.logistic_rows(*game, score, inside, of_game)
-        np.testing.assert_allclose(found, chosen, rtol=0, atol=1e-10)
+        chosen = rng.integers(0, 2, size=(9, 4)).astype(np.uint8)
+        chosen[0] = 0
+        found = compiled.logistic_scores(summary, *fixed, *starts_of_rows(chosen))[1:]
+        np.testing.assert_allclose(
+            found, expected[g, chosen @ (1 << np.arange(4))], rtol=0, atol=1e-10
+        )
+        assert np.isnan(found[0])
+        assert np.isnan(plain.logistic_scores(summary, *fixed, chosen)[0])
 
 
-def test_a_game_has_the_same_bits_alone():
-    game = games(5, 3, n_games=3, n=5)
-    table = compiled.logistic_table(*game, 1)
-    for g in range(3):
-        alone = compiled.logistic_table(game[0][g : g + 1], *game[1:], 1)
-        np.testing.assert_array_equal(alone[0], table[g])
+def test_a_coalition_has_the_same_bits_alone():
+    summaries, *fixed = games(5, 3, n=5)
     inside = np.array([[1, 0, 1, 0, 1], [0, 1, 1, 0, 0]], dtype=np.uint8)
-    both = compiled.logistic_rows(*game, 1, inside, np.array([1, 1]))
+    both = compiled.logistic_scores(summaries[1], *fixed, 1, *starts_of_rows(inside))
     for r in range(2):
-        alone = compiled.logistic_rows(*game, 1, inside[r : r + 1], np.array([1]))
-        np.testing.assert_array_equal(alone[0], both[r])
+        rows = starts_of_rows(inside[r : r + 1])
+        alone = compiled.logistic_scores(summaries[1], *fixed, 1, *rows)
+        np.testing.assert_array_equal(alone[1], both[r + 1])
 
 
 @pytest.mark.parametrize("classes", [1, 2, 3, 5])

@@ -6,27 +6,42 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from tests.reference import nearest_neighbor as plain_nearest
 from tests.reference import neighbor_lists as plain_lists
 from tests.reference import neighbor_sets as plain_sets
 from tests.reference import neighbors as plain_losses
+from tests.reference.walks import coalitions_of
 
-from shapband.coalitions import mask_rows
+from shapband.kernels.compiled import nearest_neighbor as compiled_nearest
 from shapband.kernels.compiled import neighbor_lists as compiled_lists
 from shapband.kernels.compiled import neighbor_sets as compiled_sets
 from shapband.kernels.compiled import neighbors as compiled_losses
+from shapband.kernels.walks import walk_of_orders, walk_of_rows, walk_of_table
 
 
 def room(lists, losses):
-    """Both halves of one way to compute, under one name."""
+    """One way to compute lists, tables and prefixes, under one name."""
+
+    def table(summaries, y_val, classify):
+        n = summaries.shape[1]
+        return np.stack(
+            [losses(game, walk_of_table(n), 1 << n, y_val, classify)[0] for game in summaries]
+        )
+
+    def prefixes(summaries, orders, first, y_val, classify):
+        found = np.empty(orders.shape)
+        for g, game in enumerate(summaries):
+            walk = walk_of_orders(orders[g], first[g])
+            found[g].flat = losses(game, walk, orders[g].size, y_val, classify)[0]
+        return np.take_along_axis(found, first, axis=1)
+
     return SimpleNamespace(
-        neighbor_summaries=lists.neighbor_lists,
-        neighbor_table=losses.neighbor_table,
-        neighbor_prefixes=losses.neighbor_prefixes,
+        neighbor_summaries=lists, neighbor_table=table, neighbor_prefixes=prefixes
     )
 
 
-compiled = room(compiled_lists, compiled_losses)
-plain = room(plain_lists, plain_losses)
+compiled = room(compiled_lists.neighbor_lists, compiled_losses.neighbor_losses)
+plain = room(plain_lists.neighbor_lists, plain_losses.neighbor_losses)
 MODULES = [compiled, plain]
 
 
@@ -234,10 +249,12 @@ def test_wide_ranks_and_blocks(k, classify):
     X, y, rows, X_val, y_val = make_game(17, 5, 9, 600, 2, games=1, classes=3 * classify)
     summaries = summarise(compiled, X, y, rows, X_val, k)
     table = compiled.neighbor_table(summaries, y_val, classify)[0]
+    steps = walk_of_table(5)
     for kind in (np.int16, np.int32):
-        loss = np.zeros(32)
-        compiled_losses._table_ranked(summaries[0], y_val, classify, kind(5 * k), loss)
-        np.testing.assert_allclose(loss[1:] / 600, table[1:], rtol=1e-13)
+        last = (32, y_val, classify, kind(5 * k))
+        loss, found = compiled_losses._losses(summaries[0], *steps, *last)
+        np.testing.assert_array_equal(loss, table)
+        assert (found[1:] == k).all()
     expected = plain.neighbor_table(summaries, y_val, classify)[0]
     np.testing.assert_allclose(table, expected, rtol=1e-12)
 
@@ -256,12 +273,35 @@ def test_sets_of_neighbours_agree(k, length, weighted, classify):
         [np.take_along_axis(squares, order, 2), np.take_along_axis(targets, order, 2)], axis=2
     )
     y_val = rng.integers(0, 4, size=300) * 1.0
-    inside = np.concatenate([mask_rows(range(16), 4)] * 2)
-    asked = (summaries, inside, np.repeat([0, 1], 16), y_val, classify)
-    one = plain_sets.neighbor_losses(*asked, k, weighted)
-    other = compiled_sets.neighbor_losses(*asked, k, weighted)
-    assert (one == 0).sum() == 3  # twice nobody, and the provider without records
-    np.testing.assert_allclose(other, one, rtol=1e-11)
-    if not weighted and k == length:
-        listed = compiled_losses.neighbor_rows(*asked)
-        np.testing.assert_array_equal(other, listed)
+    walk = walk_of_table(4)
+    for g, summary in enumerate(summaries):
+        asked = (summary, walk, 16, y_val, classify)
+        one, counts = plain_sets.neighbor_losses(*asked, k, weighted)
+        other, found = compiled_sets.neighbor_losses(*asked, k, weighted)
+        np.testing.assert_array_equal(found, counts)
+        assert (one == 0).sum() == (2 if g == 0 else 1)  # nobody, and who has no records
+        np.testing.assert_allclose(other, one, rtol=1e-11)
+        if not weighted and k == length:
+            np.testing.assert_array_equal(other, compiled_losses.neighbor_losses(*asked)[0])
+
+
+@pytest.mark.parametrize(("k", "classify"), list(itertools.product([1, 3], [False, True])))
+@pytest.mark.parametrize("ties", [False, True])
+def test_tables_of_the_nearest_neighbour_agree(k, classify, ties):
+    X, y, rows, X_val, y_val = make_game(23, 5, 6, 70, 2, ties=ties, classes=3 * classify)
+    summaries = summarise(compiled, X, y, rows, X_val, k)[:, :, :, :1].copy()
+    summaries[1, 3, 0], summaries[1, 3, 1] = np.inf, 0.0  # a provider without records
+    found = compiled_nearest.nearest_tables(summaries, y_val, classify)
+    expected = plain_nearest.nearest_tables(summaries, y_val, classify)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_coalitions_given_as_rows_are_walked_once_each():
+    rng = np.random.default_rng(2)
+    inside = rng.integers(0, 2, size=(40, 5)).astype(np.uint8)
+    inside[7] = 0
+    walk = walk_of_rows(inside)
+    met = dict(coalitions_of(walk))
+    assert met == {r: np.flatnonzero(row).tolist() for r, row in enumerate(inside) if row.any()}
+    assert len(np.unique(inside, axis=0)) < len(inside)
+    assert len(walk.sizes) < inside.sum()  # coalitions share the steps of their first members

@@ -9,42 +9,38 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray
+from shapband.kernels.walks import Walk
+from tests.reference.walks import coalitions_of
 
 RESIDUAL_TOL = 1e-11  # how well a fit must meet the targets, relative to what scores measure
 
 
-def path_errors(
+def least_norm_errors(
     records: FloatArray,
     edges: IntArray,
-    paths: IntArray,
+    sizes: IntArray,
+    joins: IntArray,
+    rows: IntArray,
+    n_rows: int,
     scale: FloatArray,
     A: FloatArray,
     b: FloatArray,
     c: float,
     measure: float,
 ) -> FloatArray:
-    """Errors (m,) of the coalitions paths (m, n), providers in any order, padded with -1.
+    """Errors (n_rows,) of coalitions.
 
     NaN for coalitions whose targets no coefficients meet. See the compiled twin for the arguments.
     """
-    return np.array([_error(records, edges, path, scale, A, b, c, measure) for path in paths])
-
-
-def _error(
-    records: FloatArray,
-    edges: IntArray,
-    path: IntArray,
-    scale: FloatArray,
-    A: FloatArray,
-    b: FloatArray,
-    c: float,
-    measure: float,
-) -> float:
-    rows = np.concatenate([records[edges[i] : edges[i + 1]] for i in path if i >= 0])
-    beta = least_norm(rows, scale)
-    off = np.abs(beta[0] + rows[:, :-1] @ beta[1:] - rows[:, -1]).max()
-    error = error_of(beta, A, b, c)
-    return error if off <= RESIDUAL_TOL * np.sqrt(max(measure, error)) else float("nan")
+    errors = np.empty(n_rows)
+    for row, members in coalitions_of(Walk(sizes, joins, rows)):
+        own = np.concatenate([records[edges[i] : edges[i + 1]] for i in members])
+        beta = least_norm(own, scale)
+        off = np.abs(beta[0] + own[:, :-1] @ beta[1:] - own[:, -1]).max()
+        error = error_of(beta, A, b, c)
+        sure = off <= RESIDUAL_TOL * np.sqrt(max(measure, error))
+        errors[row] = error if sure else float("nan")
+    return errors
 
 
 def least_norm(rows: FloatArray, scale: FloatArray) -> FloatArray:

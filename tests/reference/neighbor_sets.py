@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband._typing import FloatArray, IntArray
 from shapband.kernels.careful.class_scores import TIE
+from shapband.kernels.walks import Walk
 from tests.reference.neighbor_lists import first_records
+from tests.reference.walks import coalitions_of
 
 
 def neighbor_losses(
-    summaries: FloatArray,
-    inside: MemberArray,
-    of_game: IntArray,
+    summary: FloatArray,
+    walk: Walk,
+    n_rows: int,
     y_val: FloatArray,
     classify: bool,
     k: int,
     weighted: bool,
-) -> FloatArray:
-    """Return the loss of coalitions given as rows of members, (n_rows,); 0 without records."""
-    loss = np.zeros(len(inside))
-    for r, (row, g) in enumerate(zip(inside, of_game, strict=True)):
-        if row.any():
-            lists = np.concatenate(list(summaries[g][row.astype(bool)]), axis=1)
-            squares, targets = first_records(lists[0], lists[1], k)
-            if (squares < np.inf).any():
-                weights = _weights(squares, weighted)
-                predict = _vote if classify else _mean
-                error = predict(targets, weights) - y_val
-                loss[r] = np.mean(error != 0) if classify else np.mean(error**2)
-    return loss
+) -> tuple[FloatArray, IntArray]:
+    """Return the losses of coalitions of one game, and how many neighbours they have: (n_rows,)."""
+    loss, found = np.zeros(n_rows), np.zeros(n_rows, dtype=np.int64)
+    for row, members in coalitions_of(walk):
+        lists = np.concatenate(list(summary[members]), axis=1)
+        squares, targets = first_records(lists[0], lists[1], k)
+        found[row] = (squares[:, 0] < np.inf).sum()
+        if found[row]:
+            weights = _weights(squares, weighted)
+            predict = _vote if classify else _mean
+            error = predict(targets, weights) - y_val
+            loss[row] = np.mean(error != 0) if classify else np.mean(error**2)
+    return loss, found
 
 
 def _weights(squares: FloatArray, weighted: bool) -> FloatArray:

@@ -1,7 +1,6 @@
-"""k-nearest-neighbour losses of every coalition of providers, from their neighbour lists.
+"""Losses of the k nearest neighbours of coalitions of providers, from their neighbour lists.
 
-A coalition's neighbours are those of the coalition without its last provider, merged with that
-provider's: both lists are stacked, sorted by (squared distance, target), and cut at k.
+The lists of all members are stacked, sorted by (squared distance, target), and cut at k.
 """
 
 from __future__ import annotations
@@ -9,32 +8,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband._typing import FloatArray, IntArray
+from shapband.kernels.walks import Walk
 from tests.reference.neighbor_lists import first_records
+from tests.reference.walks import coalitions_of
 
 
-def neighbor_table(summaries: FloatArray, y_val: FloatArray, classify: bool) -> FloatArray:
-    """Return the loss of every coalition, (g, 2**n), by bitmask; 0 without records."""
-    games, n, _, k, _ = summaries.shape
-    loss = np.zeros((games, 1 << n))
-
-    def visit(g: int, mask: int, nearest: FloatArray | None, start: int) -> None:
-        for i in range(start, n):
-            merged = _merge(nearest, summaries[g, i], k)
-            loss[g, mask | 1 << i] = _loss(merged, y_val, classify)
-            visit(g, mask | 1 << i, merged, i + 1)
-
-    for g in range(games):
-        visit(g, 0, None, 0)
-    return loss
-
-
-def _merge(nearest: FloatArray | None, new: FloatArray, k: int) -> FloatArray:
-    """Return the k first of two summaries; None stands for an empty one."""
-    if nearest is None:
-        return new
-    both = np.concatenate([nearest, new], axis=1)
-    return first_records(both[0], both[1], k)
+def neighbor_losses(
+    summary: FloatArray, walk: Walk, n_rows: int, y_val: FloatArray, classify: bool
+) -> tuple[FloatArray, IntArray]:
+    """Return the losses of coalitions of one game, and how many neighbours they have: (n_rows,)."""
+    k = summary.shape[2]
+    loss, found = np.zeros(n_rows), np.zeros(n_rows, dtype=np.int64)
+    for row, members in coalitions_of(walk):
+        lists = np.concatenate(list(summary[members]), axis=1)
+        nearest = first_records(lists[0], lists[1], k)
+        loss[row] = _loss(nearest, y_val, classify)
+        found[row] = (nearest[0, :, 0] < np.inf).sum()
+    return loss, found
 
 
 def _loss(nearest: FloatArray, y_val: FloatArray, classify: bool) -> float:
@@ -56,38 +47,3 @@ def _vote(labels: FloatArray, available: NDArray[np.bool_]) -> FloatArray:
     times = np.where(available, same.sum(axis=1), 0)
     best = times == times.max(axis=0)
     return np.asarray(np.where(best, labels, np.inf).min(axis=0))
-
-
-def neighbor_prefixes(
-    summaries: FloatArray, orders: IntArray, first: IntArray, y_val: FloatArray, classify: bool
-) -> FloatArray:
-    """Return the loss of every prefix of every order, (g, T, n); 0 without records."""
-    k = summaries.shape[3]
-    loss = np.empty(orders.shape)
-    for g, t in np.ndindex(*orders.shape[:2]):
-        nearest: FloatArray | None = None
-        for s, i in enumerate(orders[g, t]):
-            nearest = _merge(nearest, summaries[g, i], k)
-            if first[g, t, s] == t:
-                loss[g, t, s] = _loss(nearest, y_val, classify)
-            else:
-                loss[g, t, s] = loss[g, first[g, t, s], s]
-    return loss
-
-
-def neighbor_rows(
-    summaries: FloatArray,
-    inside: MemberArray,
-    of_game: IntArray,
-    y_val: FloatArray,
-    classify: bool,
-) -> FloatArray:
-    """Return the loss of coalitions given as rows of members, (n_rows,); 0 without records."""
-    loss = np.zeros(len(inside))
-    for r, (row, g) in enumerate(zip(inside, of_game, strict=True)):
-        nearest: FloatArray | None = None
-        for i in np.flatnonzero(row):
-            nearest = _merge(nearest, summaries[g, i], summaries.shape[3])
-        if nearest is not None:
-            loss[r] = _loss(nearest, y_val, classify)
-    return loss

@@ -11,6 +11,7 @@ import shapband as sb
 from shapband.kernels.careful import class_scores as plain
 from shapband.kernels.compiled import class_scores as compiled
 from shapband.kernels.compiled import neighbor_sets as compiled_sets
+from shapband.kernels.walks import walk_of_rows
 from shapband.records.batch import Batch
 from shapband.utilities.classification import CLASS_SCORES
 from shapband.utilities.networks.training import predicted
@@ -118,6 +119,7 @@ def test_networks_predict_the_smallest_of_classes_that_differ_by_rounding():
 def test_weighted_votes_that_differ_by_rounding_go_to_the_smallest_label(kernels):
     """1/0.3 + 1/0.6 of label 0 against 1/0.2 of label 1 is 5 against 5."""
     distances = np.array([0.2, 0.3, 0.6]) * np.array([1.0 - 1e-15, 1.0, 1.0])
-    lists = np.stack([distances**2, [1.0, 0.0, 0.0]])[None, None, :, :, None]
-    asked = (lists, np.ones((1, 1), np.uint8), np.zeros(1, np.int64), np.zeros(1), True, 3, True)
-    assert kernels.neighbor_losses(*asked)[0] == 0.0
+    lists = np.stack([distances**2, [1.0, 0.0, 0.0]])[None, :, :, None]
+    walk = walk_of_rows(np.ones((1, 1), np.uint8))
+    loss, found = kernels.neighbor_losses(lists, walk, 1, np.zeros(1), True, 3, True)
+    assert (loss[0], found[0]) == (0.0, 3)

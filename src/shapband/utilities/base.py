@@ -12,11 +12,11 @@ import numpy as np
 from shapband._facts import WithFacts
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole, concerning, described, error_line, one_line
-from shapband.coalitions import arc_rows, members, prefix_masks, row_masks
+from shapband.coalitions import mask_rows, members, row_masks
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.providers import Provider
 from shapband.records.arrays import float_targets
-from shapband.records.batch import Batch, Schema, concat, take_in
+from shapband.records.batch import Batch, Schema, concat, schema_of, take_in
 from shapband.records.draws import Draws
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource
@@ -224,11 +224,12 @@ class Utility(WithFacts, ABC):
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         """Return the values of all coalitions: (n_games, 2**n), indexed by bitmask."""
-        coalitions = range(1, 2 ** len(games[0]))
-        table = np.empty((len(games), len(coalitions) + 1))
+        n = len(games[0])
+        inside = mask_rows(range(1, 1 << n), n)
+        table = np.empty((len(games), 1 << n))
         table[:, 0] = self.empty
-        for g, summaries in enumerate(games):
-            table[g, 1:] = self._values(summaries, coalitions)
+        for g in range(len(games)):
+            table[g, 1:] = self.evaluate_rows(games, inside, np.full(len(inside), g))
         return table
 
     def evaluate_prefixes(
@@ -244,13 +245,12 @@ class Utility(WithFacts, ABC):
             occurrences are evaluated
         """
         values = np.empty(orders.shape)
-        for g, summaries in enumerate(games):
-            masks = [prefix_masks(order) for order in orders[g]]
-            at = np.nonzero(first[g] == np.arange(orders.shape[1])[:, None])
-            new = [masks[t][k] for t, k in zip(*at, strict=True)]
-            values[g][at] = self._values(summaries, new)
-            values[g] = np.take_along_axis(values[g], first[g], axis=0)
-        return values
+        new = first == np.arange(orders.shape[1])[:, None]
+        for g, order in enumerate(orders):
+            joined = order[:, :, None] == np.arange(orders.shape[2])
+            inside = np.cumsum(joined, axis=1, dtype=np.uint8)[new[g]]
+            values[g][new[g]] = self.evaluate_rows(games, inside, np.full(len(inside), g))
+        return np.take_along_axis(values, first, axis=1)
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
@@ -263,37 +263,13 @@ class Utility(WithFacts, ABC):
         inside : (n_rows, n) a coalition in each row, 1 for members
         of_game : (n_rows,) the game of each row, ascending
         """
-        values = np.empty(len(inside))
-        for g, summaries in enumerate(games):
-            rows = slice(*np.searchsorted(of_game, [g, g + 1]))
-            if rows.start < rows.stop:
-                values[rows] = self._values(summaries, row_masks(inside[rows]))
-        return values
-
-    def evaluate_arcs(self, games: GameSummaries, circles: IntArray, arcs: IntArray) -> FloatArray:
-        """Return the values of all arcs of some sizes on circles of the providers: (n_arcs, n).
-
-        Parameters
-        ----------
-        games : summaries, games[game][provider]
-        circles : (n_games, n_circles, n) the providers in their order on each circle
-        arcs : (n_arcs, 3) the game, ascending, the circle, and the size of the arcs; entry [a, p]
-            of the result is the value of the arc that begins at position p
-        """
-        n = circles.shape[2]
-        values = np.empty((len(arcs), n))
-        at_once = max(1, _ROWS_AT_ONCE // n)
-        for start in range(0, len(arcs), at_once):
-            part = arcs[start : start + at_once]
-            rows = [arc_rows(circles[game, circle], size) for game, circle, size in part]
-            found = self.evaluate_rows(games, np.concatenate(rows), np.repeat(part[:, 0], n))
-            values[start : start + at_once] = found.reshape(-1, n)
-        return values
-
-    def _values(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:
-        """Evaluate coalitions, and check that there is one value for each of them."""
         owner = f"{type(self).__name__}.evaluate"
-        return check_values(self.evaluate(summaries, coalitions), (len(coalitions),), owner)
+        values = np.empty(len(inside))
+        for g in np.unique(of_game):
+            rows = slice(*np.searchsorted(of_game, [g, g + 1]))
+            found = self.evaluate(games[g], row_masks(inside[rows]))
+            values[rows] = check_values(found, values[rows].shape, owner)
+        return values
 
 
 class MergeableUtility(Utility):
@@ -302,6 +278,17 @@ class MergeableUtility(Utility):
     mergeable = True
     threaded = True
     summaries_travel = True
+
+
+class RowsUtility(Utility):
+    """A utility that overrides `evaluate_rows`; its loops release the interpreter lock."""
+
+    threaded = True
+    summaries_travel = True
+
+    def evaluate(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:
+        inside = mask_rows(coalitions, len(summaries))
+        return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
 
 
 class RecordsUtility(Utility):
@@ -357,11 +344,12 @@ def validation_facts(rows: Batch) -> str:
     return f"{len(rows)} validation rows, {rows.schema.n_features} features"
 
 
-def check_validation(X_val: Any, y_val: Any, owner: str) -> Batch:
-    """Take in validation rows, and return them as a batch of floats."""
+def check_validation(X_val: Any, y_val: Any, owner: str) -> tuple[Batch, Schema]:
+    """Take in validation rows; return them as floats, and the schema that records must have."""
     rows = take_in(X_val, y_val, owner, "X_val", "y_val")
     with concerning(f"{owner}: X_val"):
-        return Batch(rows.numeric(), rows.y)
+        numbers = Batch(rows.numeric(), rows.y)
+    return numbers, schema_of(X_val) if hasattr(X_val, "columns") else numbers.schema
 
 
 def check_numeric_targets(y_val: AnyArray, owner: str) -> FloatArray:

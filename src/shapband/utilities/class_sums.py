@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
-from shapband.coalitions import mask_rows, row_masks
+from shapband.coalitions import row_masks
 from shapband.errors import InvalidInput
-from shapband.records.batch import Batch, Schema, schema_of
+from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
 from shapband.utilities.base import (
     CoalitionFailed,
     GameSummaries,
     MergeableUtility,
+    RowsUtility,
     check_validation,
     validation_facts,
 )
-from shapband.utilities.by_rows import prefixes_by_rows, table_by_rows
 from shapband.utilities.classification import baseline_score, check_class_score
 from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.magnitudes import check_distances, standard_units
@@ -34,7 +34,7 @@ _TOO_FAR = (
 )
 
 
-class ClassSumsUtility(MergeableUtility):
+class ClassSumsUtility(RowsUtility, MergeableUtility):
     """A coalition is worth the score of a classifier made from sums over its records.
 
     Records are standardised by the validation rows, so that sums lose few digits. The origins and
@@ -47,8 +47,7 @@ class ClassSumsUtility(MergeableUtility):
 
     def __init__(self, X_val: ArrayLike, y_val: ArrayLike, score: str, empty: Empty) -> None:
         owner = type(self).__name__
-        validation = check_validation(X_val, y_val, owner)
-        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        validation, self.schema = check_validation(X_val, y_val, owner)
         self._labels = check_labels(validation.y, owner)
         self._score = check_class_score(score, self._labels, owner)
         self._codes = label_codes(validation.y, self._labels).astype(np.int64)
@@ -105,18 +104,6 @@ class ClassSumsUtility(MergeableUtility):
             X, codes = drawn.batch.numeric(), self._known(drawn.batch.y)
             self._write(X, codes, np.ascontiguousarray(drawn.rows), summaries, place)
         return summaries
-
-    def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
-        inside = mask_rows(coalitions, len(summaries))
-        return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
-
-    def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        return table_by_rows(self, np.ascontiguousarray(games))
-
-    def evaluate_prefixes(
-        self, games: GameSummaries, orders: IntArray, first: IntArray
-    ) -> FloatArray:
-        return prefixes_by_rows(self, np.ascontiguousarray(games), orders, first)
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray

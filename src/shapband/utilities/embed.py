@@ -10,7 +10,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.checks import concerning, described, error_line
 from shapband.errors import InvalidInput
-from shapband.records.batch import Batch, Schema, schema_of, take_in
+from shapband.records.batch import Batch, Schema, take_in
 from shapband.utilities.base import check_validation
 
 
@@ -48,8 +48,7 @@ class Embedding:
     def validation(self, X_val: Any, y_val: Any, owner: str) -> tuple[Batch, Schema]:
         """Return the checked validation rows as floats, and the schema that records must have."""
         if self.transformer is None:
-            rows = check_validation(X_val, y_val, owner)
-            return rows, schema_of(X_val) if hasattr(X_val, "columns") else rows.schema
+            return check_validation(X_val, y_val, owner)
         rows = take_in(X_val, y_val, owner, "X_val", "y_val")
         with concerning(f"{owner}: X_val"):
             features = self._transformed(rows)

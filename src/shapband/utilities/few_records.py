@@ -13,6 +13,7 @@ import numpy as np
 
 from shapband import kernels
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
+from shapband.kernels.walks import walk_of_rows
 from shapband.utilities.base import GameSummaries
 from shapband.utilities.gram import Centre
 
@@ -65,13 +66,9 @@ def few_records_mse(
     records[:, :-1] = (records[:, :-1] - centre.mean) * centre.inv_scale
     records[:, -1] -= centre.y_mean
     edges = np.concatenate([[0], np.cumsum([len(one) for one in held])])
-    paths = _paths(inside)
-    order = np.lexsort(paths.T[::-1])  # depth first, so that neighbours share their first members
-    mse = np.empty(len(paths))
-    path_errors = kernels.load("least_norm").path_errors
-    scale = 1.0 / centre.inv_scale
-    mse[order] = path_errors(records, edges, paths[order], scale, A, b, c, measure)
-    return mse
+    errors = kernels.load("least_norm").least_norm_errors
+    walk, scale = walk_of_rows(inside), 1.0 / centre.inv_scale
+    return np.asarray(errors(records, edges, *walk, len(inside), scale, A, b, c, measure))
 
 
 def _alike(records: FloatArray, centre: Centre) -> bool:
@@ -85,10 +82,3 @@ def _alike(records: FloatArray, centre: Centre) -> bool:
     near = (offset <= _OFFSET * spread) | ~varies
     units = np.concatenate([spread[varies], 1.0 / centre.inv_scale])
     return bool(near.all() and units.max() <= _UNITS * units.min())
-
-
-def _paths(inside: MemberArray) -> IntArray:
-    """The members of each coalition in ascending order, padded with -1: (m, n)."""
-    members_first = np.argsort(inside == 0, axis=1, kind="stable")
-    count = (inside != 0).sum(axis=1)
-    return np.where(np.arange(inside.shape[1]) < count[:, None], members_first, -1)

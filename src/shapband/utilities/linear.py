@@ -21,6 +21,7 @@ from shapband.utilities.base import (
     CoalitionFailed,
     GameSummaries,
     MergeableUtility,
+    RowsUtility,
     check_numeric_targets,
     validation_facts,
 )
@@ -67,7 +68,7 @@ _UNDECIDED = (
 )
 
 
-class LinearUtility(MergeableUtility):
+class LinearUtility(RowsUtility, MergeableUtility):
     """A coalition is worth the score of a least-squares fit, with intercept, to its records.
 
     The fit needs the records only through sums of products, so a provider's summary is its Gram
@@ -183,10 +184,9 @@ class LinearUtility(MergeableUtility):
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
-        inside = mask_rows(coalitions, len(summaries))
         if has_records(summaries):
-            return self._evaluate_records(summaries, inside)
-        return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
+            return self._evaluate_records(summaries, mask_rows(coalitions, len(summaries)))
+        return super().evaluate(summaries, coalitions)
 
     def summary_floats(self, draw_size: int) -> int:
         """Return the length of the sums of products, or of few records."""

@@ -12,7 +12,7 @@ from shapband import kernels
 from shapband._facts import facts, name_of
 from shapband._typing import FloatArray, IntArray, MemberArray, Positive
 from shapband.checks import check_number
-from shapband.coalitions import mask_rows, row_masks
+from shapband.coalitions import row_masks
 from shapband.errors import InvalidInput
 from shapband.kernels.careful import logistic as careful
 from shapband.providers import Provider
@@ -21,7 +21,7 @@ from shapband.records.draws import Draws
 from shapband.utilities.base import (
     CoalitionFailed,
     GameSummaries,
-    Utility,
+    RowsUtility,
     validation_facts,
 )
 from shapband.utilities.classification import ClassScore, baseline_score, check_class_score
@@ -30,6 +30,7 @@ from shapband.utilities.faults import warn_of_lone_labels
 from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.magnitudes import check_distances, standard_units
 from shapband.utilities.scores import Empty, check_empty
+from shapband.utilities.starts import starts_along_orders, starts_in_table, starts_of_rows
 
 _OWNER = "LogisticUtility"
 _UNCERTAIN = (
@@ -39,7 +40,7 @@ _UNCERTAIN = (
 _LANES = 8  # records are padded to a multiple of this, the length of the kernels' vectors
 
 
-class LogisticUtility(Utility):
+class LogisticUtility(RowsUtility):
     """A coalition is worth the score of a logistic regression fitted to its records.
 
     The model is scikit-learn's `LogisticRegression(C=C)` at a tight tolerance: an L2 penalty on the
@@ -74,11 +75,9 @@ class LogisticUtility(Utility):
     """
 
     schema: Schema
-    threaded = True
-    summaries_travel = True
     exact_up_to = 9
     any_order = True
-    _counters = (*Utility._counters, "_codes")
+    _counters = (*RowsUtility._counters, "_codes")
 
     def __init__(
         self,
@@ -159,58 +158,47 @@ class LogisticUtility(Utility):
                 summaries[g, place, 1:, :size] = self._standardised(X[of_game])
         return summaries
 
-    def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
-        inside = mask_rows(coalitions, len(summaries))
-        return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
-
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         stacked = _stacked(games)
-        table: FloatArray = kernels.load("logistic").logistic_table(stacked, *self._fixed)
-        masks = np.arange(table.shape[1])
-        table[(masks & (_far(stacked) @ (1 << np.arange(stacked.shape[1])))[:, None]) > 0] = np.nan
-        table[:, 0] = self.empty
-        of_game, masks = np.nonzero(np.isnan(table))
-        inside = mask_rows(masks.tolist(), stacked.shape[1])
-        table[of_game, masks] = self._carefully(stacked, inside, of_game)
+        inside, starts = starts_in_table(stacked.shape[1])
+        table = np.full((len(stacked), len(inside) + 1), self.empty)
+        for g, game in enumerate(stacked):
+            table[g, :0:-1] = self._values_of(game, inside, starts)
         return table
 
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        stacked = _stacked(games)
-        prefixes = kernels.load("logistic").logistic_prefixes
-        values: FloatArray = prefixes(stacked, *self._fixed, orders, first)
-        far = np.take_along_axis(_far(stacked)[:, None], orders, axis=2)
-        values[np.logical_or.accumulate(far, axis=2)] = np.nan
-        of_game, t, k = np.nonzero(np.isnan(values))
-        position = np.argsort(orders, axis=2)
-        inside = (position[of_game, t] <= k[:, None]).astype(np.uint8)
-        values[of_game, t, k] = self._carefully(stacked, inside, of_game)
-        return values
+        values = np.empty(orders.shape)
+        for g, game in enumerate(_stacked(games)):
+            inside, starts, places = starts_along_orders(orders[g], first[g])
+            values[g][places] = self._values_of(game, inside, starts)
+        return np.take_along_axis(values, first, axis=1)
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
-        stacked = _stacked(games)
-        rows = kernels.load("logistic").logistic_rows
-        values: FloatArray = rows(stacked, *self._fixed, inside, of_game)
-        values[(inside.astype(bool) & _far(stacked)[of_game]).any(axis=1)] = np.nan
-        values[~inside.any(axis=1)] = self.empty
-        left = np.isnan(values)
-        values[left] = self._carefully(stacked, inside[left], of_game[left])
+        stacked, values = _stacked(games), np.empty(len(inside))
+        for g in np.unique(of_game):
+            rows = slice(*np.searchsorted(of_game, [g, g + 1]))
+            values[rows] = self._values_of(stacked[g], *starts_of_rows(inside[rows]))[1:]
         return values
 
-    @property
-    def _fixed(self) -> tuple[FloatArray, FloatArray, IntArray, int, int]:
-        """The arguments that all kernels share."""
-        return self._ridge, self._columns, self._y, len(self._labels), self._score
+    def _values_of(self, game: FloatArray, inside: MemberArray, starts: IntArray) -> FloatArray:
+        """Values of coalitions of one game, fitted in this order; see `starts`.
 
-    def _carefully(self, stacked: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
-        """Values of coalitions whose fits are uncertain, by slower fits that are more accurate."""
-        values = careful.logistic_rows(stacked, *self._fixed, inside, of_game)
-        if np.isnan(values).any():
-            failed = row_masks(inside[np.isnan(values)][:1])[0]
-            raise CoalitionFailed(failed, _UNCERTAIN)
+        Fits that are uncertain are left to slower ones that keep their digits.
+        """
+        fixed = self._ridge, self._columns, self._y, len(self._labels), self._score
+        scores = kernels.load("logistic").logistic_scores
+        values: FloatArray = scores(game, *fixed, inside, starts)
+        values[(inside.astype(bool) & _far(game)).any(axis=1)] = np.nan
+        values[~inside.any(axis=1)] = self.empty
+        left = np.flatnonzero(np.isnan(values))
+        values[left] = careful.logistic_scores(game, *fixed, inside[left])
+        failed = left[np.isnan(values[left])]
+        if len(failed):
+            raise CoalitionFailed(min(row_masks(inside[failed])), _UNCERTAIN)
         return values
 
     def _known(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
@@ -230,10 +218,10 @@ def _filled(n_records: int) -> int:
     return -(-n_records // _LANES) * _LANES
 
 
-def _far(stacked: FloatArray) -> NDArray[np.bool_]:
-    """Whether a provider of a game has records too far away for the compiled fits: (g, n)."""
-    features = stacked[:, :, 1:]
-    largest = np.maximum(features.max(axis=(2, 3)), -features.min(axis=(2, 3)))
+def _far(game: FloatArray) -> NDArray[np.bool_]:
+    """Whether a provider has records too far away for the compiled fits: (n,)."""
+    features = game[:, 1:]
+    largest = np.maximum(features.max(axis=(1, 2)), -features.min(axis=(1, 2)))
     return np.asarray(largest > careful.FAR)
 
 

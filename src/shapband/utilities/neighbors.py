@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shapband import kernels
 from shapband._facts import facts
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole
-from shapband.coalitions import mask_rows
 from shapband.errors import InvalidInput
+from shapband.kernels.walks import Walk, walk_of_orders, walk_of_rows, walk_of_table
 from shapband.records.arrays import float_targets
-from shapband.records.batch import Batch, Schema, schema_of
+from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
 from shapband.utilities.base import (
     GameSummaries,
     MergeableUtility,
+    RowsUtility,
     check_numeric_targets,
     check_validation,
     validation_facts,
 )
-from shapband.utilities.by_rows import prefixes_by_rows, table_by_rows
 from shapband.utilities.labels import check_labels, most_frequent, ordered_codes
 from shapband.utilities.magnitudes import check_features_magnitude, check_targets_magnitude
 from shapband.utilities.scores import Empty, Score, check_empty, check_score, score_from_mse
@@ -35,7 +36,7 @@ Weights = Literal["uniform", "distance"]
 _MANY = {"regression": 20, "classification": 8}
 
 
-class NeighborUtility(MergeableUtility):
+class NeighborUtility(RowsUtility, MergeableUtility):
     """A coalition is worth the score of its k nearest neighbours on the validation rows.
 
     For every validation row a provider's summary lists its k nearest records; a coalition's
@@ -87,7 +88,7 @@ class NeighborUtility(MergeableUtility):
         empty: Empty = None,
     ) -> None:
         self._k = check_whole("NeighborUtility: k", k, 1)
-        validation = check_validation(X_val, y_val, "NeighborUtility")
+        validation, self.schema = check_validation(X_val, y_val, "NeighborUtility")
         task = _task_of(validation.y) if task is None else task
         if task not in ("regression", "classification"):
             raise InvalidInput(
@@ -99,7 +100,6 @@ class NeighborUtility(MergeableUtility):
             )
         self._weighted = weights == "distance"
         self._sets = self._weighted or self._k > _MANY[task]
-        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
         self._unit = _common_unit(validation.X)
         self._X = self._scaled(validation.X, "NeighborUtility: X_val")
         self._classify = task == "classification"
@@ -120,6 +120,10 @@ class NeighborUtility(MergeableUtility):
         self._about = facts(
             validation_facts(validation), k=k, **scored, weights=told, empty=self.empty
         )
+
+    @cached_property
+    def _variance(self) -> float:
+        return float(self._y.var())
 
     @property
     def exact_up_to(self) -> int:
@@ -144,10 +148,6 @@ class NeighborUtility(MergeableUtility):
         summary: FloatArray = self._lists(Draws.whole(batch), self._k)[0]
         return summary
 
-    def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
-        inside = mask_rows(coalitions, len(summaries))
-        return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
-
     def summary_floats(self, draw_size: int) -> int:
         """Return the number of distances and targets of k neighbours of all validation rows."""
         return 2 * (min(self._k, draw_size) if self._sets else self._k) * len(self._y)
@@ -171,42 +171,46 @@ class NeighborUtility(MergeableUtility):
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         stacked = np.ascontiguousarray(games)
-        if self._sets:
-            return table_by_rows(self, stacked)
-        loss = kernels.load("neighbors").neighbor_table(stacked, self._y, self._classify)
-        holders = _holders(stacked) @ (1 << np.arange(stacked.shape[1]))
-        return self._worth(loss, np.arange(loss.shape[1]) & holders[:, None] == 0)
+        n = stacked.shape[1]
+        if stacked.shape[3] == 1 and not self._sets:
+            tables = kernels.load("nearest_neighbor").nearest_tables
+            holders = (stacked[:, :, 0, 0, 0] < np.inf) @ (1 << np.arange(n))
+            found = np.arange(1 << n) & holders[:, None]
+            return self._worth(tables(stacked, self._y, self._classify), found)
+        walk = walk_of_table(n)
+        return np.stack([self._values_along(walk, game, 1 << n) for game in stacked])
 
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        stacked = np.ascontiguousarray(games)
-        if self._sets:
-            return prefixes_by_rows(self, stacked, orders, first)
-        prefixes = kernels.load("neighbors").neighbor_prefixes
-        holds = np.take_along_axis(_holders(stacked)[:, None], orders, axis=2)
-        nobody = ~np.logical_or.accumulate(holds, axis=2)
-        return self._worth(prefixes(stacked, orders, first, self._y, self._classify), nobody)
+        stacked, values = np.ascontiguousarray(games), np.empty(orders.shape)
+        for g, game in enumerate(stacked):
+            walk = walk_of_orders(orders[g], first[g])
+            values[g].flat = self._values_along(walk, game, orders[g].size)
+        return np.take_along_axis(values, first, axis=1)
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
-        stacked = np.ascontiguousarray(games)
-        nobody = (inside * _holders(stacked)[of_game]).sum(axis=1) == 0
-        if self._sets:
-            losses = kernels.load("neighbor_sets").neighbor_losses
-            last = (self._y, self._classify, self._k, self._weighted)
-            return self._worth(losses(stacked, inside, of_game, *last), nobody)
-        rows = kernels.load("neighbors").neighbor_rows
-        return self._worth(rows(stacked, inside, of_game, self._y, self._classify), nobody)
+        stacked, values = np.ascontiguousarray(games), np.empty(len(inside))
+        for g in np.unique(of_game):
+            rows = slice(*np.searchsorted(of_game, [g, g + 1]))
+            walk = walk_of_rows(inside[rows])
+            values[rows] = self._values_along(walk, stacked[g], rows.stop - rows.start)
+        return values
 
-    def _worth(self, loss: FloatArray, nobody: AnyArray) -> FloatArray:
-        """Score the losses; coalitions without any record are worth `empty`."""
-        if self._classify:
-            values = 1.0 - loss
-        else:
-            values = score_from_mse(loss, self._score, float(self._y.var()))
-        values[nobody] = self.empty
+    def _values_along(self, walk: Walk, game: FloatArray, n_rows: int) -> FloatArray:
+        """Values (n_rows,) of the coalitions of a walk in one game."""
+        name = "neighbor_sets" if self._sets else "neighbors"
+        settings = (self._k, self._weighted) if self._sets else ()
+        losses = kernels.load(name).neighbor_losses
+        return self._worth(*losses(game, walk, n_rows, self._y, self._classify, *settings))
+
+    def _worth(self, loss: FloatArray, found: AnyArray) -> FloatArray:
+        """Score the losses; coalitions without any neighbour are worth `empty`."""
+        scores = (self._score, self._variance)
+        values = 1.0 - loss if self._classify else score_from_mse(loss, *scores)
+        values[found == 0] = self.empty
         return values
 
     def _scaled(self, X: FloatArray, what: str) -> FloatArray:
@@ -219,8 +223,7 @@ class NeighborUtility(MergeableUtility):
     def _dummy_score(self) -> float:
         if self._classify:
             return most_frequent(self._y)
-        variance = float(self._y.var())
-        return float(score_from_mse(np.array(variance), self._score, variance))
+        return float(score_from_mse(np.array(self._variance), self._score, self._variance))
 
     def _codes(self, y: AnyArray) -> FloatArray:
         """Return quantities, or codes in the order of the labels."""
@@ -234,12 +237,6 @@ def _common_unit(X_val: FloatArray) -> float:
     underflowing.
     """
     return float(np.ldexp(1.0, -int(np.frexp(np.abs(X_val).max(initial=0.0))[1])))
-
-
-def _holders(stacked: FloatArray) -> NDArray[np.bool_]:
-    """Whether each provider has a record: (n_games, n). Distances of missing ones are infinite."""
-    holds: NDArray[np.bool_] = stacked[:, :, 0, 0, 0] < np.inf
-    return holds
 
 
 def _task_of(y_val: AnyArray) -> Task:

@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 
 from shapband.utilities.base import Utility
 from shapband.utilities.bayes import GaussianNBUtility
+from shapband.utilities.classification import CLASS_SCORES
 from shapband.utilities.discriminant import LDAUtility
 from shapband.utilities.linear import LinearUtility
 from shapband.utilities.logistic import LogisticUtility
 from shapband.utilities.neighbors import NeighborUtility
 
 _MSE_SCORES = {None: "r2", "r2": "r2", "neg_mean_squared_error": "neg_mse"}
-_CLASS_SCORES = ("accuracy", "neg_log_loss", "roc_auc", "neg_brier_score")
 # Scaling changes no prediction of least squares with an intercept, unless features are dependent.
 _SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 
@@ -94,7 +94,7 @@ def _logistic_regression(model: Any, score: str | None) -> Match | str:
         multi_class=["auto", "multinomial", "deprecated"],
         solver=["lbfgs", "newton-cg", "newton-cholesky"],
     )
-    if wrong or (score or "accuracy") not in _CLASS_SCORES:
+    if wrong or (score or "accuracy") not in CLASS_SCORES:
         return wrong or _no_score(score)
     but = (
         f"models are fitted to the optimum, which tol={model.tol:g} only approaches, and a "
@@ -106,7 +106,7 @@ def _logistic_regression(model: Any, score: str | None) -> Match | str:
 
 def _gaussian_naive_bayes(model: Any, score: str | None) -> Match | str:
     wrong = _other_settings(model, priors=[None])
-    if wrong or (score or "accuracy") not in _CLASS_SCORES:
+    if wrong or (score or "accuracy") not in CLASS_SCORES:
         return wrong or _no_score(score)
     options = {"score": score or "accuracy", "var_smoothing": model.var_smoothing}
     return Match(GaussianNBUtility, options, _ONE_LABEL)
@@ -121,7 +121,7 @@ def _discriminant_analysis(model: Any, score: str | None) -> Match | str:
         covariance_estimator=[None],
         tol=[1e-4],
     )
-    if wrong or (score or "accuracy") not in _CLASS_SCORES:
+    if wrong or (score or "accuracy") not in CLASS_SCORES:
         return wrong or _no_score(score)
     return Match(LDAUtility, {"score": score or "accuracy"}, _ONE_LABEL)
 

@@ -1,4 +1,4 @@
-"""Scores of the logistic regressions of every coalition of providers, in NumPy alone.
+"""Scores of the logistic regressions of coalitions of providers, in NumPy alone.
 
 A provider's summary has a row of label codes, NaN beyond its records, and a row for each feature.
 A coalition's classes are the codes that occur in it; a coalition of one class predicts that class.
@@ -28,56 +28,18 @@ FAR = 1e4  # features further away, in deviations of the validation rows, lose t
 EPS = float(np.finfo(np.float64).eps)
 
 
-def logistic_table(
-    summaries: FloatArray,
-    ridge: FloatArray,
-    validation: FloatArray,
-    codes: IntArray,
-    n_labels: int,
-    score: int,
-) -> FloatArray:
-    """Scores (g, 2**n) of every coalition, by bitmask; NaN for the empty one."""
-    games, n = summaries.shape[:2]
-    inside = (np.arange(1 << n)[:, None] >> np.arange(n) & 1).astype(np.uint8)
-    fixed = (ridge, validation, codes, n_labels, score)
-    return np.array([[_value(summaries[g], row, *fixed) for row in inside] for g in range(games)])
-
-
-def logistic_prefixes(
-    summaries: FloatArray,
-    ridge: FloatArray,
-    validation: FloatArray,
-    codes: IntArray,
-    n_labels: int,
-    score: int,
-    orders: IntArray,
-    first: IntArray,
-) -> FloatArray:
-    """Scores (g, T, n) of every prefix of the orders; repeated sets are copied from `first`."""
-    result = np.empty(orders.shape)
-    for g, t, k in np.ndindex(*orders.shape):
-        if first[g, t, k] == t:
-            inside = np.isin(np.arange(orders.shape[2]), orders[g, t, : k + 1]).astype(np.uint8)
-            result[g, t, k] = _value(
-                summaries[g], inside, ridge, validation, codes, n_labels, score
-            )
-    return np.take_along_axis(result, first, axis=1)
-
-
-def logistic_rows(
-    summaries: FloatArray,
+def logistic_scores(
+    summary: FloatArray,
     ridge: FloatArray,
     validation: FloatArray,
     codes: IntArray,
     n_labels: int,
     score: int,
     inside: MemberArray,
-    of_game: IntArray,
 ) -> FloatArray:
-    """Scores (n_rows,) of coalitions given as rows of members; NaN without members."""
+    """Scores (n_rows,) of coalitions of one game, given as rows of members; NaN without members."""
     fixed = (ridge, validation, codes, n_labels, score)
-    pairs = zip(of_game, inside, strict=True)
-    return np.array([_value(summaries[g], row, *fixed) for g, row in pairs])
+    return np.array([_value(summary, row, *fixed) for row in inside])
 
 
 def _value(

@@ -148,14 +148,21 @@ def _brier_of_odds(signs, odds, rows):
     return (lane_sum(total) - (signs.shape[0] - rows) * 0.25) / rows
 
 
+@njit(inline="always")
+def _largest(logits, row):
+    """The largest logit of a row."""
+    top = logits[0, row]
+    for k in range(1, logits.shape[0]):
+        top = max(top, logits[k, row])
+    return top
+
+
 @njit(**OPTIONS)
 def _accuracy(logits, codes):
-    classes, rows = logits.shape
+    rows = logits.shape[1]
     right = 0
     for r in range(rows):
-        top = logits[0, r]
-        for k in range(1, classes):
-            top = max(top, logits[k, r])
+        top = _largest(logits, r)
         best = 0
         while logits[best, r] < top - margin(abs(top)):
             best += 1
@@ -169,9 +176,7 @@ def _log_loss(logits, codes):
     classes, rows = logits.shape
     total, product = 0.0, 1.0
     for r in range(rows):
-        top = logits[0, r]
-        for k in range(1, classes):
-            top = max(top, logits[k, r])
+        top = _largest(logits, r)
         below = top - logits[codes[r], r]
         mass = 0.0
         for k in range(classes):
@@ -193,9 +198,7 @@ def _brier(logits, codes):
     classes, rows = logits.shape
     total = 0.0
     for r in range(rows):
-        top = logits[0, r]
-        for k in range(1, classes):
-            top = max(top, logits[k, r])
+        top = _largest(logits, r)
         mass, squares = 0.0, 0.0
         for k in range(classes):
             part = math.exp(logits[k, r] - top)

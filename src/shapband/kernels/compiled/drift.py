@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.products import dot
 
 # Steps of conjugate gradients. More steps fit the surrogate better, but any surrogate leaves the
 # estimate unbiased.
@@ -94,37 +95,22 @@ def fit(inside, sizes, values, priors, ratios, tolerance):
     improved = np.empty(rows)
     _without_levels(sizes, counts, priors[0], ratios[0], left, improved)
     search = improved.copy()
-    old = _dot(left, improved)
+    old = dot(left, improved)
     enough = tolerance * old
     for _ in range(_MOST_STEPS):
         if old <= enough:
             break
         _curves(inside, sizes, search, priors, ratios, levels, slopes)
         for r in range(rows):
-            image[r] = search[r] + levels[sizes[r], 0] + _dot(inside[r], slopes[sizes[r]])
-        length = old / _dot(search, image)
+            image[r] = search[r] + levels[sizes[r], 0] + dot(inside[r], slopes[sizes[r]])
+        length = old / dot(search, image)
         for r in range(rows):
             coefficients[r] += length * search[r]
             left[r] -= length * image[r]
         _without_levels(sizes, counts, priors[0], ratios[0], left, improved)
-        new = _dot(left, improved)
+        new = dot(left, improved)
         for r in range(rows):
             search[r] = improved[r] + new / old * search[r]
         old = new
     _curves(inside, sizes, coefficients, priors, ratios, levels, slopes)
     return levels[:, 0].copy(), slopes
-
-
-@njit(**OPTIONS)
-def _dot(a, b):
-    """Sum of products in four parts, in an order that no compiler changes."""
-    w = x = y = z = 0.0
-    whole = a.size - a.size % 4
-    for i in range(0, whole, 4):
-        w += a[i] * b[i]
-        x += a[i + 1] * b[i + 1]
-        y += a[i + 2] * b[i + 2]
-        z += a[i + 3] * b[i + 3]
-    for i in range(whole, a.size):
-        w += a[i] * b[i]
-    return (w + x) + (y + z)

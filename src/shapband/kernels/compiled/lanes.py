@@ -144,44 +144,25 @@ def splat(typingctx, value):
     return LANES_TYPE(types.float64), codegen
 
 
-@intrinsic
-def add(typingctx, a, b):
-    """Return a + b, lane by lane."""
+def _lane_by_lane(name, emit):
+    """An operation on two vectors; `emit` writes its instructions."""
 
-    def codegen(context, builder, signature, args):
-        return builder.fadd(*args)
+    def operation(typingctx, a, b):
+        def codegen(context, builder, signature, args):
+            return emit(builder, *args)
 
-    return LANES_TYPE(LANES_TYPE, LANES_TYPE), codegen
+        return LANES_TYPE(LANES_TYPE, LANES_TYPE), codegen
 
-
-@intrinsic
-def subtract(typingctx, a, b):
-    """Return a - b, lane by lane."""
-
-    def codegen(context, builder, signature, args):
-        return builder.fsub(*args)
-
-    return LANES_TYPE(LANES_TYPE, LANES_TYPE), codegen
+    operation.__name__ = operation.__qualname__ = name
+    return intrinsic(operation)
 
 
-@intrinsic
-def multiply(typingctx, a, b):
-    """Return a * b, lane by lane."""
-
-    def codegen(context, builder, signature, args):
-        return builder.fmul(*args)
-
-    return LANES_TYPE(LANES_TYPE, LANES_TYPE), codegen
-
-
-@intrinsic
-def divide(typingctx, a, b):
-    """Return a / b, lane by lane."""
-
-    def codegen(context, builder, signature, args):
-        return builder.fdiv(*args)
-
-    return LANES_TYPE(LANES_TYPE, LANES_TYPE), codegen
+add = _lane_by_lane("add", ir.IRBuilder.fadd)
+subtract = _lane_by_lane("subtract", ir.IRBuilder.fsub)
+multiply = _lane_by_lane("multiply", ir.IRBuilder.fmul)
+divide = _lane_by_lane("divide", ir.IRBuilder.fdiv)
+larger = _lane_by_lane("larger", _larger)
+smaller = _lane_by_lane("smaller", _smaller)
 
 
 @intrinsic
@@ -203,26 +184,6 @@ def multiply_subtract(typingctx, total, a, b):
         return builder.fsub(args[0], product, flags=_CONTRACT)
 
     return LANES_TYPE(LANES_TYPE, LANES_TYPE, LANES_TYPE), codegen
-
-
-@intrinsic
-def larger(typingctx, a, b):
-    """The larger of a and b, lane by lane."""
-
-    def codegen(context, builder, signature, args):
-        return _larger(builder, *args)
-
-    return LANES_TYPE(LANES_TYPE, LANES_TYPE), codegen
-
-
-@intrinsic
-def smaller(typingctx, a, b):
-    """The smaller of a and b, lane by lane."""
-
-    def codegen(context, builder, signature, args):
-        return _smaller(builder, *args)
-
-    return LANES_TYPE(LANES_TYPE, LANES_TYPE), codegen
 
 
 @intrinsic

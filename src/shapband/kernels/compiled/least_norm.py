@@ -1,11 +1,9 @@
 """Least squares of coalitions with no more records than features, from the records themselves.
 
-The fit of such a coalition passes through all its records, with the coefficients of least norm. Its
-rows, with a constant feature added, are written as L Q with orthonormal rows of Q: each new row is
-made orthogonal to the rows before it, twice, so that no digits are lost. A coalition is a path of
-providers, and adding a
-provider only appends its rows, so coalitions in depth-first order share the work of their common
-beginnings. The bits of a result depend on its path only.
+Such a coalition is fitted exactly, with the coefficients of least norm. Its rows, with a constant
+feature added, are written as L Q with orthonormal rows of Q: each new row is made orthogonal to the
+rows before it, twice, so that no digits are lost. A provider that joins a coalition only appends
+its rows. The bits of a result depend on the order in which its members join, and on nothing else.
 
 With f = L⁻¹ y and g = L⁻¹ 1, which is the last column of Q up to a factor, the fit is Q'(f - b g),
 where the intercept b makes the coefficient of the added feature zero. A row that depends on the
@@ -40,13 +38,14 @@ CLEAR_TOL = 1e-6
 
 
 @njit(**_OPTIONS)
-def path_errors(records, edges, paths, scale, A, b, c, measure):
-    """Errors (m,) of the coalitions paths (m, n), providers in any order, padded with -1.
+def least_norm_errors(records, edges, sizes, joins, rows, n_rows, scale, A, b, c, measure):
+    """Errors (n_rows,) of coalitions.
 
     Parameters
     ----------
     records : (N, d + 1) standardised features and targets
-    edges : (n + 1,) provider i holds the rows edges[i]:edges[i + 1]
+    edges : (n + 1,) provider i holds the records edges[i]:edges[i + 1]
+    sizes, joins, rows : the coalitions, see `shapband.kernels.walks.Walk`
     scale : (d,) feature in its own units = standardised feature * scale
     A, b, c : moments of the validation rows, A packed
     measure : the error that counts as 1 in the score: 1, or the variance for R²
@@ -56,32 +55,26 @@ def path_errors(records, edges, paths, scale, A, b, c, measure):
     basis = np.zeros((d + _GROUP, d + 1))
     f, probe, left = np.zeros(d + _GROUP), np.zeros(d + _GROUP), np.zeros((2, d + _GROUP))
     products, slopes = np.empty((_GROUP, d + _GROUP)), np.empty(d + 1)
-    ends = np.zeros(paths.shape[1] + 1, np.int64)
-    before = np.full(paths.shape[1], -1)
-    errors, nothing = np.empty(paths.shape[0]), np.zeros(b.size)
-    for at in range(paths.shape[0]):
-        depth, shared = 0, True
-        while depth < paths.shape[1] and paths[at, depth] >= 0:
-            provider = paths[at, depth]
-            shared = shared and provider == before[depth]
-            if not shared:
-                first, last = edges[provider], edges[provider + 1]
-                ends[depth + 1] = ends[depth] + last - first
-                for row in range(first, last, _GROUP):
-                    stop = min(row + _GROUP, last)
-                    place = ends[depth] + row - first
-                    _append(own[row:stop], target[row:stop], basis, place, products, f, probe, left)
-            before[depth] = provider
-            depth += 1
-        before[depth:] = -1
-        m = ends[depth]
+    ends = np.zeros(edges.size, np.int64)  # records of the latest coalition of each size
+    errors, nothing = np.empty(n_rows), np.zeros(b.size)
+    for step in range(sizes.size):
+        size, provider, at = sizes[step], joins[step], rows[step]
+        first, last = edges[provider], edges[provider + 1]
+        ends[size + 1] = ends[size] + last - first
+        for row in range(first, last, _GROUP):
+            stop = min(row + _GROUP, last)
+            place = ends[size] + row - first
+            _append(own[row:stop], target[row:stop], basis, place, products, f, probe, left)
+        if at < 0:
+            continue
+        m = ends[size + 1]
         level = own[0, d]
         moved = _fit(basis, m, probe, level, slopes)
         spread = _form(moved, slopes, scale, A, nothing, 0.0)
         intercept = _fit(basis, m, f, level, slopes)
         error = _form(intercept, slopes, scale, A, b, c)
-        size, terms = _sizes(intercept, slopes, level, scale, A)
-        off = SAFETY * ROUNDED * size + _deviation(m, left, intercept) / level
+        length, terms = _sizes(intercept, slopes, level, scale, A)
+        off = SAFETY * ROUNDED * length + _deviation(m, left, intercept) / level
         off *= np.sqrt(max(spread, 0.0))
         off = off * (2.0 * np.sqrt(max(error, 0.0)) + off) + ROUNDED * (c + b.size * terms)
         errors[at] = error if off <= WANTED * max(measure, error) else np.nan

@@ -190,7 +190,15 @@ def linear_table(summaries, limits, A, b, c, penalty, measure):
 
 
 @njit(**OPTIONS)
-def solve_queued(block, targets, queued, p, forms, constant, room, errors, flat, most, measure):
+def _queue(size, p):
+    """Room for coalitions that wait until a block is full, and to solve it."""
+    block = np.zeros(size * LANES)  # zeros make unused lanes NaN instead of undefined
+    room, errors, total = np.empty((size + 3 * p) * LANES), np.empty(LANES), np.empty(size)
+    return block, room, errors, total, np.empty(LANES, np.int64), np.full(LANES, np.inf)
+
+
+@njit(**OPTIONS)
+def _solve_queued(block, targets, queued, p, forms, constant, room, errors, flat, most, measure):
     """Solve the block and write the errors of its first `queued` lanes to their targets."""
     _solve(block, 0, p, forms, constant, room, errors, most, measure)
     for lane in range(queued):
@@ -215,12 +223,7 @@ def linear_prefixes(summaries, limits, orders, first, A, b, c, penalty, measure)
     size = summaries.shape[2]
     p = b.shape[0]
     forms = form_weights(A, b)
-    # Zeros make the result of unused lanes NaN instead of undefined.
-    block = np.zeros(size * LANES)
-    room = np.empty((size + 3 * p) * LANES)
-    errors = np.empty(LANES)
-    total = np.empty(size)
-    targets, most = np.empty(LANES, np.int64), np.full(LANES, np.inf)
+    block, room, errors, total, targets, most = _queue(size, p)
     result = np.empty((games, permutations, n))
     flat = result.reshape(games * permutations * n)
     queued = 0
@@ -291,13 +294,8 @@ def linear_rows(summaries, limits, inside, of_game, A, b, c, penalty, measure):
     size = summaries.shape[2]
     p = b.shape[0]
     forms = form_weights(A, b)
-    # Zeros make the result of unused lanes NaN instead of undefined.
-    block = np.zeros(size * LANES)
-    room = np.empty((size + 3 * p) * LANES)
-    errors = np.empty(LANES)
-    total = np.empty(size)
+    block, room, errors, total, targets, most = _queue(size, p)
     sums = np.empty((-(-n // _PART_BITS), _PART, size))
-    targets, most = np.empty(LANES, np.int64), np.full(LANES, np.inf)
     result = np.empty(rows)
     queued = 0
     for r in range(rows):

@@ -3,15 +3,12 @@
 A provider's summary has a row of label codes, NaN beyond its records, and a row for each feature.
 A coalition's classes are the codes that occur in it; a coalition of one class predicts that class.
 
-*Starts.* Newton's method starts from coefficients b of larger coalitions. In a table, the fits of
-all larger coalitions are known. If i, j and k are outside S, then
+*Starts.* Newton's method starts from coefficients of larger coalitions whose fits are known. If i,
+j and k are outside S, then
 b(S) = b(S+i) + b(S+j) + b(S+k) - b(S+i+j) - b(S+i+k) - b(S+j+k) + b(S+i+j+k)
-up to a third difference, which is small. Along a permutation the start is the fit of the next
-larger prefix, and for chosen coalitions the fit of all providers. A coalition that lacks a class of
-its game starts from the frequencies of its classes.
+up to a third difference, which is small. A coalition that lacks a class of its game starts from the
+frequencies of its classes.
 """
-
-from functools import lru_cache
 
 import numpy as np
 from numba import njit
@@ -115,7 +112,7 @@ def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels
 
 @njit(**OPTIONS)
 def _start(found, starts, beta):
-    """Start of a coalition from the fits of larger ones; see `values_in_order`."""
+    """Start of a coalition from the fits of larger ones; see `logistic_scores`."""
     beta[:] = 0.0
     for part in range(starts.shape[0]):
         if starts[part] >= 0:
@@ -138,7 +135,7 @@ def _values(summary, game, ridge, validation, codes, n_labels, score, inside, st
     return values
 
 
-def values_in_order(summary, ridge, validation, codes, n_labels, score, inside, starts):
+def logistic_scores(summary, ridge, validation, codes, n_labels, score, inside, starts):
     """Scores (n_rows,) of coalitions of one game, given as rows of members; NaN without members.
 
     Parameters
@@ -157,69 +154,3 @@ def values_in_order(summary, ridge, validation, codes, n_labels, score, inside, 
     return _values(
         summary, game, ridge, validation, codes, n_labels, score, inside, starts, rooms, found
     )
-
-
-def logistic_table(summaries, ridge, validation, codes, n_labels, score):
-    """Scores (g, 2**n) of every coalition, by bitmask; NaN for the empty one."""
-    games, n = summaries.shape[:2]
-    inside, starts = _descending(n)
-    table = np.full((games, 1 << n), np.nan)
-    for g in range(games):
-        table[g, :0:-1] = values_in_order(
-            summaries[g], ridge, validation, codes, n_labels, score, inside, starts
-        )
-    return table
-
-
-@lru_cache(maxsize=1)
-def _descending(n):
-    """All nonempty coalitions by descending masks, and for each the larger ones to start from."""
-    masks = np.arange((1 << n) - 1, 0, -1)
-    starts = np.full((len(masks), 7), -1)
-    larger = [masks]  # S joined with each subset of its three lowest absent providers
-    free = ~masks & ((1 << n) - 1)
-    for _ in range(3):
-        lowest = free & -free
-        added = [np.where((lowest > 0) & (one > 0), one | lowest, 0) for one in larger]
-        larger += added
-        free ^= lowest
-    for part, one in enumerate(larger[1:]):
-        starts[one > 0, part] = len(masks) - one[one > 0]
-    return (masks[:, None] >> np.arange(n) & 1).astype(np.uint8), starts
-
-
-def logistic_rows(summaries, ridge, validation, codes, n_labels, score, inside, of_game):
-    """Scores (n_rows,) of coalitions given as rows of members; NaN without members."""
-    result = np.empty(len(inside))
-    for g in np.unique(of_game):
-        chosen = of_game == g
-        rows = np.concatenate([np.ones((1, inside.shape[1]), np.uint8), inside[chosen]])
-        starts = np.full((len(rows), 7), -1)
-        starts[1:, 0] = 0
-        result[chosen] = values_in_order(
-            summaries[g], ridge, validation, codes, n_labels, score, rows, starts
-        )[1:]
-    return result
-
-
-def logistic_prefixes(summaries, ridge, validation, codes, n_labels, score, orders, first):
-    """Scores (g, T, n) of every prefix of the orders; repeated sets are copied from `first`."""
-    n = orders.shape[2]
-    result = np.empty(orders.shape)
-    for g, order in enumerate(orders):
-        # position[t, i] is the place of provider i in permutation t.
-        position = np.argsort(order, axis=1)
-        t, k = np.nonzero(first[g] == np.arange(len(order))[:, None])
-        descending = np.lexsort((-k, t))
-        t, k = t[descending], k[descending]
-        row_of = np.empty(order.shape, np.int64)
-        row_of[t, k] = np.arange(len(t))
-        starts = np.full((len(t), 7), -1)
-        short = k < n - 1
-        starts[short, 0] = row_of[first[g][t[short], k[short] + 1], k[short] + 1]
-        inside = (position[t] <= k[:, None]).astype(np.uint8)
-        result[g][t, k] = values_in_order(
-            summaries[g], ridge, validation, codes, n_labels, score, inside, starts
-        )
-        result[g] = np.take_along_axis(result[g], first[g], axis=0)
-    return result

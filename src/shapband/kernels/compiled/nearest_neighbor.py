@@ -1,4 +1,4 @@
-"""Losses of the nearest neighbour, k = 1, for every coalition of providers.
+"""Losses of the nearest neighbour, k = 1, of every coalition of providers.
 
 At one validation point provider i decides the loss of exactly those coalitions that contain i and
 none of the providers nearer than i. So its loss is added to the entry of the set of nearer
@@ -13,7 +13,7 @@ from shapband.kernels.compiled.neighbor_blocks import OPTIONS
 
 
 @njit(**OPTIONS)
-def tables_nearest(summaries, y_val, classify):
+def nearest_tables(summaries, y_val, classify):
     """Return the loss of every coalition, (g, 2**n), by bitmask; 0 without records."""
     loss = np.zeros((summaries.shape[0], 1 << summaries.shape[1]))
     for g in range(summaries.shape[0]):

@@ -43,24 +43,20 @@ def _bits(typingctx, word):
     return types.int64(types.uint64), codegen
 
 
-def neighbor_losses(summaries, inside, of_game, y_val, classify, k, weighted):
-    """Return the loss of coalitions given as rows of members, (n_rows,); 0 without records.
+def neighbor_losses(summary, walk, n_rows, y_val, classify, k, weighted):
+    """Return the losses of coalitions of one game, and how many neighbours they have: (n_rows,).
 
     Parameters
     ----------
-    summaries : (g, n, 2, length, m) neighbour lists, whose length is k or all records of a draw
+    summary : (n, 2, length, m) neighbour lists, whose length is k or all records of a draw
+    walk : the coalitions, see `shapband.kernels.walks.Walk`; the loss of all others is 0
     weighted : whether neighbours count by the inverse of their distance
     """
-    loss = np.empty(len(of_game))
-    for g in np.unique(of_game):
-        rows = of_game == g
-        loss[rows] = _losses(summaries[g], inside[rows], y_val, classify, k, weighted)
-    return loss
+    return _losses(summary, *walk, n_rows, y_val, classify, k, weighted)
 
 
 @njit(**OPTIONS)
-def _losses(summary, inside, y_val, classify, k, weighted):
-    """Mean losses of coalitions of one game."""
+def _losses(summary, sizes, joins, rows, n_rows, y_val, classify, k, weighted):
     n, _, length, m = summary.shape
     held = records_held(summary)
     width = block_width(m)
@@ -68,8 +64,9 @@ def _losses(summary, inside, y_val, classify, k, weighted):
     targets, factors = np.zeros((width, n * length + 1)), np.zeros((width, n * length))
     words = (n * length + _WORD - 1) // _WORD
     sets, union = np.zeros((n, width, words), np.uint64), np.zeros((width, words), np.uint64)
+    members = np.empty(n, np.int64)
     prediction, near = np.zeros(width), np.zeros(min(n * length, k))
-    loss = np.zeros(inside.shape[0])
+    loss, found = np.zeros(n_rows), np.zeros(n_rows, np.int64)
     for start in range(0, m, width):
         truth = y_val[start : start + width]
         rank_records(summary, start, truth.size, ranks, targets)
@@ -77,26 +74,31 @@ def _losses(summary, inside, y_val, classify, k, weighted):
         labels = _different(targets, truth.size) if classify else np.zeros(0)
         voters = _voters(targets, truth.size, labels, words)
         votes = np.empty(labels.size)
-        for r in range(inside.shape[0]):
-            found = min(_unite(sets, inside[r], held, union), k)
-            if found == 0:
+        for step in range(sizes.size):
+            size, row = sizes[step], rows[step]
+            members[size] = joins[step]
+            if row < 0:
+                continue
+            # Sets of all members are united anew: to keep unions would take more memory than the
+            # cache holds, and reading it would take longer.
+            found[row] = min(_unite(sets, members[: size + 1], held, union), k)
+            if found[row] == 0:
                 continue
             for p in range(truth.size):
-                used = _keep_lowest(union[p], found)
+                used = _keep_lowest(union[p], found[row])
+                nearest = union[p, :used]
                 if weighted and classify:
-                    prediction[p] = _weighted_vote(
-                        union[p, :used], voters[p], factors[p], labels, votes
-                    )
+                    prediction[p] = _weighted_vote(nearest, voters[p], factors[p], labels, votes)
                 elif weighted:
-                    prediction[p] = _weighted_mean(union[p, :used], targets[p], factors[p])
+                    prediction[p] = _weighted_mean(nearest, targets[p], factors[p])
                 elif classify:
-                    prediction[p] = _vote(union[p, :used], voters[p], labels)
+                    prediction[p] = _vote(nearest, voters[p], labels)
                 else:
-                    prediction[p] = _sum(union[p, :used], targets[p], near)
-            loss[r] += loss_of(prediction, 1.0 if weighted else float(found), truth, classify)
-    for r in range(inside.shape[0]):
-        loss[r] /= m
-    return loss
+                    prediction[p] = _sum(nearest, targets[p], near)
+            divisor = 1.0 if weighted else float(found[row])
+            loss[row] += loss_of(prediction, divisor, truth, classify)
+    loss /= m
+    return loss, found
 
 
 @njit(**OPTIONS)
@@ -142,15 +144,14 @@ def _voters(targets, block, labels, words):
 
 
 @njit(**OPTIONS)
-def _unite(sets, inside, held, union):
+def _unite(sets, members, held, union):
     """Write the union of the members' sets; return the number of their records."""
     found = 0
     union[:] = 0
     flat = union.ravel()
-    for i in range(inside.size):
-        if inside[i]:
-            found += held[i]
-            _add_set(sets[i].ravel(), flat)
+    for i in members:
+        found += held[i]
+        _add_set(sets[i].ravel(), flat)
     return found
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.products import dot
 
 # Steps of conjugate gradients. More steps fit the surrogate better, but any surrogate leaves the
 # estimate unbiased.
@@ -92,28 +93,8 @@ def draw_rows(rows, start, size, paired, seed, marks):
 def _predict(inside, sizes, slopes, out):
     """Write for every row the sum over its members of slope + 2 / size × second slope to `out`."""
     for r in range(inside.shape[0]):
-        first, second = _dot(inside[r], slopes[0]), _dot(inside[r], slopes[1])
+        first, second = dot(inside[r], slopes[0]), dot(inside[r], slopes[1])
         out[r] = first + 2.0 / sizes[r] * second
-
-
-@njit(**OPTIONS)
-def _dot(inside, slopes):
-    """Sum of the slopes of members, in four parts.
-
-    The order of the sum is written out, because the compiler's own choice may differ between two
-    compilations.
-    """
-    a = b = c = d = 0.0
-    n = slopes.size
-    whole = n - n % 4
-    for i in range(0, whole, 4):
-        a += inside[i] * slopes[i]
-        b += inside[i + 1] * slopes[i + 1]
-        c += inside[i + 2] * slopes[i + 2]
-        d += inside[i + 3] * slopes[i + 3]
-    for i in range(whole, n):
-        a += inside[i] * slopes[i]
-    return (a + b) + (c + d)
 
 
 @njit(**OPTIONS)

@@ -14,7 +14,7 @@ from shapband._typing import FloatArray, NonNegative, Whole
 from shapband.checks import check_number, check_whole
 from shapband.coalitions import members
 from shapband.errors import InvalidInput
-from shapband.records.batch import Batch, Schema, schema_of
+from shapband.records.batch import Batch, Schema
 from shapband.utilities.base import (
     CoalitionFailed,
     Utility,
@@ -85,8 +85,7 @@ class NetworkUtility(Utility):
         seed: Whole = 0,
         empty: Empty = None,
     ) -> None:
-        validation = check_validation(X_val, y_val, "NetworkUtility")
-        self.schema = schema_of(X_val) if hasattr(X_val, "columns") else validation.schema
+        validation, self.schema = check_validation(X_val, y_val, "NetworkUtility")
         self._hidden = _check_hidden(hidden)
         self._alpha = check_number("NetworkUtility: alpha", alpha)
         if self._alpha < 0:
