@@ -12,7 +12,7 @@ import numpy as np
 from shapband._facts import WithFacts
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole, concerning, described, error_line, one_line
-from shapband.coalitions import mask_rows, members, row_masks
+from shapband.coalitions import arc_rows, mask_rows, members, row_masks
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.providers import Provider
 from shapband.records.arrays import float_targets
@@ -269,6 +269,26 @@ class Utility(WithFacts, ABC):
             rows = slice(*np.searchsorted(of_game, [g, g + 1]))
             found = self.evaluate(games[g], row_masks(inside[rows]))
             values[rows] = check_values(found, values[rows].shape, owner)
+        return values
+
+    def evaluate_arcs(self, games: GameSummaries, circles: IntArray, arcs: IntArray) -> FloatArray:
+        """Return the values of all arcs of some sizes on circles of the providers: (n_arcs, n).
+
+        Parameters
+        ----------
+        games : summaries, games[game][provider]
+        circles : (n_games, n_circles, n) the providers in their order on each circle
+        arcs : (n_arcs, 3) the game, ascending, the circle, and the size of the arcs; entry [a, p]
+            of the result is the value of the arc that begins at position p
+        """
+        n = circles.shape[2]
+        values = np.empty((len(arcs), n))
+        at_once = max(1, _ROWS_AT_ONCE // n)
+        for start in range(0, len(arcs), at_once):
+            part = arcs[start : start + at_once]
+            rows = [arc_rows(circles[game, circle], size) for game, circle, size in part]
+            found = self.evaluate_rows(games, np.concatenate(rows), np.repeat(part[:, 0], n))
+            values[start : start + at_once] = found.reshape(-1, n)
         return values
 
 

@@ -190,7 +190,7 @@ def linear_table(summaries, limits, A, b, c, penalty, measure):
 
 
 @njit(**OPTIONS)
-def _queue(size, p):
+def queue(size, p):
     """Room for coalitions that wait until a block is full, and to solve it."""
     block = np.zeros(size * LANES)  # zeros make unused lanes NaN instead of undefined
     room, errors, total = np.empty((size + 3 * p) * LANES), np.empty(LANES), np.empty(size)
@@ -198,7 +198,7 @@ def _queue(size, p):
 
 
 @njit(**OPTIONS)
-def _solve_queued(block, targets, queued, p, forms, constant, room, errors, flat, most, measure):
+def solve_queued(block, targets, queued, p, forms, constant, room, errors, flat, most, measure):
     """Solve the block and write the errors of its first `queued` lanes to their targets."""
     _solve(block, 0, p, forms, constant, room, errors, most, measure)
     for lane in range(queued):
@@ -223,7 +223,7 @@ def linear_prefixes(summaries, limits, orders, first, A, b, c, penalty, measure)
     size = summaries.shape[2]
     p = b.shape[0]
     forms = form_weights(A, b)
-    block, room, errors, total, targets, most = _queue(size, p)
+    block, room, errors, total, targets, most = queue(size, p)
     result = np.empty((games, permutations, n))
     flat = result.reshape(games * permutations * n)
     queued = 0
@@ -294,7 +294,7 @@ def linear_rows(summaries, limits, inside, of_game, A, b, c, penalty, measure):
     size = summaries.shape[2]
     p = b.shape[0]
     forms = form_weights(A, b)
-    block, room, errors, total, targets, most = _queue(size, p)
+    block, room, errors, total, targets, most = queue(size, p)
     sums = np.empty((-(-n // _PART_BITS), _PART, size))
     result = np.empty(rows)
     queued = 0

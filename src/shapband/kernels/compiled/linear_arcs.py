@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import LANES, OPTIONS
-from shapband.kernels.compiled.linear import solve_queued
+from shapband.kernels.compiled.linear import queue, solve_queued
 from shapband.kernels.compiled.linear_blocks import form_weights
 
 
@@ -38,17 +38,13 @@ def linear_arcs(summaries, limits, circles, arcs, A, b, c, penalty, measure):
     n, size = summaries.shape[1:]
     p = b.shape[0]
     forms = form_weights(A, b)
-    # Zeros make the result of unused lanes NaN instead of undefined.
-    block = np.zeros(size * LANES)
-    room = np.empty((size + 3 * p) * LANES)
-    errors = np.empty(LANES)
-    targets, most = np.empty(LANES, np.int64), np.full(LANES, np.inf)
+    block, room, errors, beginning, targets, most = queue(size, p)
     result = np.empty((arcs.shape[0], n))
     flat = result.reshape(arcs.shape[0] * n)
     longest = 0
     for a in range(arcs.shape[0]):
         longest = max(longest, arcs[a, 2])
-    ends, beginning = np.empty((longest, size)), np.empty(size)
+    ends = np.empty((longest, size))
     queued = 0
     for a in range(arcs.shape[0]):
         g, length = arcs[a, 0], arcs[a, 2]
