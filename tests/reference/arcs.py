@@ -83,7 +83,7 @@ def _fitted(joinings):
     response = np.concatenate([weight * one for _, one, weight, _ in joinings])
     length = np.sqrt((features**2).sum(axis=0))
     safe = np.where(length > 0, length, 1.0)
-    ridge = np.sqrt(1e-10) * np.eye(features.shape[1])
+    ridge = np.sqrt(1e-6) * np.eye(features.shape[1])
     rows = np.concatenate([features / safe, ridge])
     target = np.concatenate([response, np.zeros(features.shape[1])])
     return np.linalg.lstsq(rows, target, rcond=None)[0] / safe

@@ -65,7 +65,8 @@ def test_values_are_right_on_average_and_the_noise_is_as_large_as_it_says(shape,
     standard = errors.std(axis=0) / np.sqrt(n_games) + 1e-9 * unit
     assert np.abs(errors.mean(axis=0) / standard).max() < 4.5
     seen, said = np.mean(errors**2), found.noise.mean()
-    assert said == pytest.approx(seen, rel=0.2, abs=1e-15 * unit**2)
+    # Additive games have errors of rounding only, which the circles have in common.
+    assert said == pytest.approx(seen, rel=0.2, abs=1e-9 * unit**2)
     np.testing.assert_allclose(found.values.sum(axis=1), exact.sum(), atol=1e-9 * unit)
 
 
@@ -122,7 +123,7 @@ def test_the_kernel_agrees_with_the_readable_one(n, circles, monkeypatch):
     for shape in ("root", "threshold", "two differ"):
         sb.Arcs(circles).solve(games_of(SHAPES[shape], n, 3))
     assert len(asked) == 3
-    assert max(asked) < 1e-6  # coefficients of features that depend on each other are not unique
+    assert max(asked) < 1e-6
 
 
 @pytest.mark.parametrize("n", [3, 5, 9, 30])

@@ -1,14 +1,17 @@
 """Which solver is taken when the user names none, and which sizes a solver refuses."""
 
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
+from tests.conftest import linear_providers
 
 import shapband as sb
 from shapband.errors import InvalidInput
 from shapband.solvers.default import default_solver
+from shapband.solvers.trial import Trial
 
 X, Y = np.arange(8.0).reshape(4, 2), np.arange(4.0)
 LINEAR = sb.LinearUtility(X, Y)
@@ -19,43 +22,161 @@ POOLED = sb.Pooled(20, 5)
 
 
 @pytest.mark.parametrize(
-    ("utility", "most"),
-    [(LINEAR, 14), (NEAREST, 15), (NEAR, 11), (MODEL, 6), (sb.AdditiveUtility(), 11)],
+    ("utility", "most", "then"),
+    [
+        (LINEAR, 11, Trial),
+        (NEAREST, 15, Trial),
+        (NEAR, 11, Trial),
+        (MODEL, 6, Trial),
+        (sb.AdditiveUtility(), 11, sb.Known),
+    ],
     ids=repr,
 )
-def test_small_games_are_solved_exactly_as_long_as_that_is_cheap(utility, most):
+def test_small_games_are_solved_exactly_as_long_as_that_is_cheap(utility, most, then):
     for n in range(1, most + 1):
         solver, reason = default_solver(n, utility, POOLED)
         assert solver == sb.Exact()
         assert "all coalitions" in reason
-    assert isinstance(default_solver(most + 1, utility, POOLED)[0], sb.Strata)
+    assert isinstance(default_solver(most + 1, utility, POOLED)[0], then)
 
 
-@pytest.mark.parametrize("n", [8, 16, 30, 100, 1000])
-def test_models_are_fitted_less_often_if_games_cost_no_records(n):
-    for sampling, factor in ((POOLED, 10), (sb.Fresh(5), 20)):
-        solver, reason = default_solver(n, MODEL, sampling)
-        assert solver == sb.Strata(factor * n)
-        assert f"{factor * n:,}" in reason
-        solver.check(n)
-    assert default_solver(7, MODEL, sb.Fresh(5))[0] == sb.Exact()  # 127 coalitions instead of 140
-    assert default_solver(n + 10, LINEAR, POOLED)[0] == sb.Strata(20 * (n + 10))
+def candidates(n, utility, sampling=POOLED):
+    return default_solver(n, utility, sampling)[0].candidates
+
+
+@pytest.mark.parametrize("n", [9, 16, 30, 100, 1000])
+def test_cheap_utilities_are_solved_by_arcs_and_expensive_ones_by_strata(n):
+    assert candidates(n + 10, LINEAR) == (sb.Arcs(8),)
+    assert candidates(n, MODEL) == (sb.Strata(5 * n), sb.Strata(10 * n), sb.Strata(20 * n))
+    wide = sb.LinearUtility(np.ones((4, 200)), Y)
+    assert candidates(n + 10, wide)[0] == sb.Strata(5 * (n + 10))
+
+
+def test_all_coalitions_are_tried_if_they_are_not_many():
+    assert candidates(7, MODEL) == (sb.Strata(35), sb.Strata(70), sb.Exact())
+    assert candidates(8, MODEL)[-1] == sb.Exact()
+    assert candidates(9, MODEL)[-1] == sb.Strata(180)
+
+
+def decided(trial, noises, variance=1.0, n=4000):
+    """The decision of a trial whose candidates have these noises."""
+    rng = np.random.default_rng(0)
+    parts = [len(part) for part in trial.parts(range(8))]
+    noise = np.repeat(noises, parts)[:, None] * np.ones(n)
+    values = rng.normal(size=(8, n)) * np.sqrt(variance + noise)
+    return trial.decided(values, noise)[0]
+
+
+def test_a_trial_takes_the_least_work_for_the_same_error():
+    trial = default_solver(20, MODEL, POOLED)[0]
+    few, more, many = trial.candidates
+    # Work is (variance + noise) times about 5, 10 and 20.
+    assert decided(trial, [0.05, 0.02, 0.001]) == few
+    assert decided(trial, [9.0, 1.0, 0.9]) == more
+    assert decided(trial, [30.0, 20.0, 0.05]) == many
+    assert decided(trial, [0.3, 0.02, 0.01]) == few  # half the noise is not worth twice the work
+
+
+def test_a_trial_of_arcs_takes_more_circles_for_more_noise():
+    trial = default_solver(30, LINEAR, POOLED)[0]
+    circles = [decided(trial, [noise]).n_circles for noise in (0.01, 0.1, 0.2, 1.0, 10.0, 1e4)]
+    assert circles[0] == 8
+    assert circles == sorted(circles)
+    assert circles[-1] == 80
+    assert decided(trial, [0.0], variance=0.0).n_circles == 8
+    quiet = decided(trial, [0.12])
+    assert 0.12 * 8 / quiet.n_circles <= 0.1
+
+
+@pytest.mark.parametrize("chunk_size", [1, 3, None])
+def test_the_decision_depends_on_the_first_games_alone(chunk_size):
+    providers, rows = linear_providers(14, 60, 3)
+    given = {"sampling": sb.Fresh(10), "seed": 1}
+    utility = sb.LinearUtility(*rows)
+    long = sb.value(providers, utility, **given, n_games=40)
+    short = sb.value(providers, utility, **given, n_games=12, chunk_size=chunk_size)
+    assert short.design.setup["solver"] == long.design.setup["solver"]
+    assert short.design.setup["solver"].startswith("Arcs(n_circles=")
+    assert np.array_equal(short.games, long.games[:12])
+    stopped = sb.value(
+        providers, utility, **given, n_games=40, stop=sb.Precision(absolute=1e9), n_jobs=2
+    )
+    assert np.array_equal(stopped.games, long.games[: len(stopped.games)])
+
+
+def test_fewer_games_than_a_trial_are_solved_by_its_candidates():
+    providers = [sb.Provider(name, sb.ArraySource(X, Y)) for name in "abcdefghi"]
+    found = sb.value(providers, MODEL, sampling=sb.Pooled(4, 3), n_games=4, seed=0)
+    assert found.design.setup["solver"].startswith("Trial(Strata(n_evaluations=45), ")
+    assert "judged" not in str(found)
+    first = sb.value(
+        providers, MODEL, sampling=sb.Pooled(4, 3), n_games=2, seed=0, solver=sb.Strata(45)
+    )
+    assert np.array_equal(first.games, found.games[:2])
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_a_run_that_is_resumed_keeps_its_solver(tmp_path, monkeypatch):
+    providers, rows = linear_providers(14, 60, 3)
+    utility = sb.LinearUtility(*rows)
+    given = {"sampling": sb.Fresh(10), "seed": 1, "n_games": 30}
+    whole = sb.value(providers, utility, **given)
+    for stop_after in (3, 8, 17):
+
+        def watch(progress, after=stop_after):
+            if progress.done >= after:
+                raise Interrupted
+
+        run = tmp_path / f"after {stop_after}"
+        with monkeypatch.context() as patched:
+            patched.setattr("shapband._value.progress_display", lambda _, w=watch: nullcontext(w))
+            with pytest.raises(Interrupted):
+                sb.value(providers, utility, **given, run=run, chunk_size=1)
+        resumed = sb.value(providers, utility, **given, run=run, chunk_size=1)
+        assert np.array_equal(resumed.games, whole.games)
+        assert resumed.design.setup == whole.design.setup
+        assert sb.load(run).status.valuation.design.setup == whole.design.setup
 
 
 def test_the_result_says_what_was_chosen_and_why():
     providers = [sb.Provider(name, sb.ArraySource(X, Y)) for name in "abcdefgh"]
-    arguments = {"sampling": sb.Pooled(4, 3), "n_games": 2, "seed": 0}
+    arguments = {"sampling": sb.Pooled(4, 3), "n_games": 10, "seed": 0}
     chosen = sb.value(providers, MODEL, **arguments)
-    assert "Strata(n_evaluations=80)" in str(chosen)
-    said = (
-        "Strata(n_evaluations=80), because sampling 80 coalitions costs less than enumerating all"
-    )
+    said = "because of 3 choices it takes the least work for the same error, judged by the first 8"
     assert said in str(chosen)
     named = sb.value(providers, MODEL, solver=sb.Strata(80), **arguments)
     assert "because" not in str(named)
-    assert np.array_equal(named.games, chosen.games)
     again = sb.Valuation.from_json(chosen.to_json())
     assert said in str(again)
+
+
+def test_known_values_need_a_utility_that_knows_them():
+    providers = [sb.Provider(name, sb.ArraySource(X, Y)) for name in "abcdefgh"]
+    given = {"sampling": sb.Fresh(3), "n_games": 5, "seed": 0, "solver": sb.Known()}
+    exact = sb.value(providers, sb.AdditiveUtility(), **given | {"solver": sb.Exact()})
+    known = sb.value(providers, sb.AdditiveUtility(), **given)
+    np.testing.assert_allclose(known.games, exact.games, rtol=1e-13)
+    with pytest.raises(InvalidInput, match="EstimatorUtility does not know its Shapley values"):
+        sb.value(providers, MODEL, **given)
+    with pytest.raises(InvalidInput, match="Known computes Shapley values only"):
+        sb.value(providers, sb.AdditiveUtility(), **given, index=sb.Banzhaf())
+
+
+def test_a_class_that_changes_values_does_not_know_them():
+    class Doubled(sb.AdditiveUtility):
+        def evaluate_all(self, games):
+            return 2 * super().evaluate_all(games)
+
+    class Renamed(sb.AdditiveUtility):
+        pass
+
+    assert not Doubled().knows_values
+    assert Renamed().knows_values
+    assert not LINEAR.knows_values
+    assert isinstance(default_solver(30, Doubled(), POOLED)[0], Trial)
 
 
 @pytest.mark.parametrize(

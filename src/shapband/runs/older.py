@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shapband.engine.shortcuts import choose_averaging, why_certain
 from shapband.errors import RunError
 from shapband.sampling.participation import AVERAGED
 from shapband.valuation.older import upgraded_design
@@ -44,6 +46,28 @@ def design_of_facts(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> di
         "participation": facts.get("participation"),
         "averaged": manifest.get("presence") == AVERAGED,
     }
+
+
+def with_stored_solver(manifest: Mapping[str, Any], given: Arguments) -> Arguments:
+    """Take the solver that an older version chose, if the user named none then and now."""
+    before = str(manifest["arguments"].get("solver"))
+    stored = re.fullmatch(r"Exact\(\)|Strata\(n_evaluations=(\d+)\)", before)
+    if not (given.reason and "chosen" in manifest["setup"] and stored):
+        return given
+    from shapband.solvers.exact import Exact
+    from shapband.solvers.strata import Strata
+
+    solver = Strata(int(stored[1])) if stored[1] else Exact()
+    parts = given.index, given.names
+    return replace(
+        given,
+        solver=solver,
+        reason=manifest["setup"]["chosen"],
+        averaging=choose_averaging(given.participation, given.sampling, solver, *parts),
+        certain=why_certain(
+            given.providers, given.utility, given.sampling, solver, given.participation
+        ),
+    )
 
 
 def check_same_bits(run: Path, versions: Mapping[str, str], given: Arguments) -> None:

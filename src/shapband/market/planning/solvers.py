@@ -13,6 +13,7 @@ from shapband.engine.arguments import Arguments
 from shapband.games import Games
 from shapband.grouping import Grouping
 from shapband.records.batch import Batch
+from shapband.solvers.arcs import Arcs
 from shapband.solvers.balanced import BalancedPermutation
 from shapband.solvers.base import Solver
 from shapband.solvers.exact import MAX_PROVIDERS, Exact
@@ -65,8 +66,14 @@ def _strata_works(n: int) -> list[int]:
     return [count * n for count in (8, 12, 20, 40, 80, 160) if count * n <= most] if n > 4 else []
 
 
+def _arcs_works(n: int) -> list[int]:
+    most = 2 ** min(n, MAX_PROVIDERS + 1) - 2
+    return [circles for circles in (8, 16, 32, 64, 128) if (6 * circles + 2) * n < most]
+
+
 FAMILIES = (
     Family("Exact", lambda _: Exact(), _exact_works, noisy=False),
+    Family("Arcs", Arcs, _arcs_works),
     Family("Strata", Strata, _strata_works),
     Family("Permutation", Permutation, _permutation_works),
     Family("BalancedPermutation", BalancedPermutation, _balanced_works),
@@ -130,3 +137,11 @@ class _Nothing(Utility):
         of_game: IntArray,  # noqa: ARG002
     ) -> FloatArray:
         return np.zeros(len(inside))
+
+    def evaluate_arcs(
+        self,
+        games: GameSummaries,  # noqa: ARG002
+        circles: IntArray,
+        arcs: IntArray,
+    ) -> FloatArray:
+        return np.zeros((len(arcs), circles.shape[2]))
