@@ -45,7 +45,7 @@ def values_section(valuation: Valuation) -> Section:
             "The spread is measured over draws that may repeat records of a pool. "
             "Pooled(replace=False) estimates the spread over draws from the sources."
         )
-    if np.isnan(frame["spread_low"]).any():
+    if _spread_is_missing(frame):
         notes.append("No band: the spread is not known yet; see the points to check.")
     return Section(
         "values",
@@ -56,7 +56,7 @@ def values_section(valuation: Valuation) -> Section:
             "point and the dark bar are our estimate of the average and its error: more games, or "
             "larger pools, narrow them."
         ],
-        legend=_forest_legend(),
+        legend=_forest_legend(frame),
         chart=forest_chart(frame, words, f"expected {kind}"),
         notes=[note for note in notes if note],
         tables=[table],
@@ -67,15 +67,16 @@ def groups_section(groups: Groups) -> Section:
     """The same for groups of providers."""
     frame = forest_frame(groups)
     words = f"Forest plot of {len(frame):,} groups: value, {_LEVEL} interval, spread."
+    missing_band = "No band: the spread is not known yet." if _spread_is_missing(frame) else ""
     return Section(
         "groups",
         "What each group is worth",
         lines=[
             "A group takes part as one player; its value is the sum of the values of its members."
         ],
-        legend=_forest_legend(),
+        legend=_forest_legend(frame),
         chart=forest_chart(frame, words, "expected value of the group"),
-        notes=said(left_out(len(frame), "groups"), broken_axis(frame)),
+        notes=said(left_out(len(frame), "groups"), broken_axis(frame), missing_band),
         tables=[_forest_table("Expected values of the groups", "group", frame, groups)],
     )
 
@@ -180,11 +181,16 @@ def _group_column(owner: Valuation | Groups, order: Sequence[int]) -> list[list[
     return [] if groups is None else [names_of(groups.labels[at] for at in order)]
 
 
-def _forest_legend() -> list[tuple[str, str]]:
-    return [
-        ("dot", f"estimate and its {_LEVEL} interval"),
-        ("band", "spread: one standard deviation of the value on both sides"),
-    ]
+def _spread_is_missing(frame: pd.DataFrame) -> bool:
+    return bool(np.isnan(frame["spread_low"]).any())
+
+
+def _forest_legend(frame: pd.DataFrame) -> list[tuple[str, str]]:
+    """Say what the marks mean; the band only if one is drawn."""
+    legend = [("dot", f"estimate and its {_LEVEL} interval")]
+    if np.isfinite(frame["spread_low"]).any():
+        legend.append(("band", "spread: one standard deviation of the value on both sides"))
+    return legend
 
 
 def _median_error(frame: pd.DataFrame, n_games: int) -> FloatArray:
