@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from shapband.report.charts import box_chart, forest_chart, paid_chart, rank_chart, stacked_chart
+from shapband.report.convergence import convergence_chart, widths_of
 from shapband.report.svg import (
     Scale,
     count_axis,
@@ -267,3 +268,71 @@ def test_parts_are_stacked_from_left_to_right():
     assert [across(one, "x", "width") for one in shapes(chart, "part2")] == [[70, 30], [0, 100]]
     first, _ = drawn_from(chart).iter("title")
     assert first.text == "a: games 50 %, solver 20 %, pools 30 %"
+
+
+def shrinking(n, records):
+    """Half widths of n providers after 10, 40 and 100 games."""
+    games = np.repeat([10, 40, 100], n)
+    return pd.DataFrame(
+        {
+            "games": games,
+            "records": games * records,
+            "provider": [f"p{i}" for i in range(n)] * 3,
+            "half_width": np.tile(np.arange(1.0, n + 1), 3) / np.sqrt(games),
+            "expectation": 1.0,
+        }
+    )
+
+
+def test_half_widths_are_lines_over_games_with_an_axis_of_records():
+    widths = widths_of(shrinking(3, 20), 0.05)
+    chart = drawn_from(convergence_chart(widths, "How the error shrank"))
+    top, height = 44, 260
+    games = log_axis([10, 40, 100], "games played")
+    half = log_axis([1 / 10, 3 / np.sqrt(10), 0.05], "")
+    lines = {one.get("class"): one.get("points") for one in chart.iter("polyline")}
+    for name, scale in {"narrowest": 1, "median": 2, "widest": 3}.items():
+        places = [tuple(map(float, one.split(","))) for one in lines[name].split()]
+        expected = [
+            (games.scale.at(played), 100 - half.scale.at(scale / np.sqrt(played)))
+            for played in (10, 40, 100)
+        ]
+        np.testing.assert_allclose(places, expected, atol=0.01)
+    assert len([one for one in chart.iter("polyline") if one.get("class") == "each"]) == 3
+    (floor,) = [one for one in chart.iter("line") if one.get("class") == "floor"]
+    expected = top + (100 - half.scale.at(0.05)) / 100 * height
+    assert across(floor, "y1", "y2", "x1", "x2") == pytest.approx([expected] * 2 + [0, 100], 0.01)
+    texts_at = {
+        y: [(one.text, one.get("x")) for one in chart.iter("text") if one.get("y") == str(y)]
+        for y in (12, top - 9, top + height + 16, top + height + 38)
+    }
+    assert texts_at[12] == [("records bought", "50%")]
+    assert texts_at[top - 9] == [
+        (f"{played * 20:,}", percent(games.scale.at(played))) for played in (10, 25, 50, 100)
+    ]
+    assert texts_at[top + height + 16] == [
+        (str(played), percent(games.scale.at(played))) for played in (10, 20, 50, 100)
+    ]
+    assert texts_at[top + height + 38] == [("games played", "50%")]
+
+
+def test_without_pools_or_purchases_by_game_there_is_neither_floor_nor_axis_of_records():
+    frame = shrinking(13, 20).assign(records=900)
+    widths = widths_of(frame, float("nan"))
+    chart = drawn_from(convergence_chart(widths, "words"))
+    kinds = [one.get("class") for one in chart.iter("polyline")]
+    assert kinds == ["narrowest", "widest", "median"]  # lines of 13 providers are too many
+    assert "floor" not in {one.get("class") for one in chart.iter("line")}
+    assert "records bought" not in {one.text for one in chart.iter("text")}
+    assert widths.table.loc[40].to_dict() == pytest.approx(
+        {"records": 900, "narrowest": 40**-0.5, "median": 7 * 40**-0.5, "widest": 13 * 40**-0.5}
+    )
+    assert float(chart[0].get("height")) == 10 + 260 + 46
+
+
+def test_half_widths_that_are_not_known_are_left_out():
+    frame = shrinking(2, 20)
+    frame.loc[frame["games"] == 10, "half_width"] = np.inf
+    frame.loc[0, "half_width"] = np.nan
+    assert widths_of(frame, 0.0).table.index.tolist() == [40, 100]
+    assert widths_of(frame.assign(half_width=0.0), 0.0) is None

@@ -234,3 +234,13 @@ def test_the_table_of_access_has_the_sizes_of_draws_and_pools():
     names = valuation.names
     assert [page.column(caption, "in a game")[name] for name in names] == ["11", "12", "13"]
     assert [page.column(caption, "in the pool")[name] for name in names] == ["101", "1,002", "103"]
+
+
+def test_quantiles_have_two_digits_of_the_error_of_a_median():
+    """The median of n normal values has the standard error 1.25 σ / √n."""
+    for n_games, decimals in ((100, 2), (10_000, 3)):  # errors of 0.125 and 0.0125
+        games = np.random.default_rng(0).normal(5.0, 1.0, (n_games, 2))
+        page = Page(page_of(valuation_of(games, names=("a", "b"))))
+        for part in (0.05, 0.5, 0.95):
+            cell = page.column("Quantiles of the values in single games", f"{100 * part:g} %")["a"]
+            assert cell == f"{np.quantile(games[:, 0], part):.{decimals}f}"

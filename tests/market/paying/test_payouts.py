@@ -174,8 +174,14 @@ def test_negative_values_receive_nothing_and_are_told() -> None:
 
 def test_nobody_to_pay_is_an_error() -> None:
     valuation = valuation_of(some_games([-9.0, -9.0]), ("a", "b"))
-    with pytest.raises(sb.errors.InvalidInput, match="nobody has a positive weight"):
-        sb.payouts(valuation, 10)
+    for policy, meaning in {"risk": "minus 0.5 ×", "lower_bound": "lower ends"}.items():
+        more = {"risk_aversion": 0.5} if policy == "risk" else {}
+        with pytest.raises(sb.errors.InvalidInput) as refused:
+            sb.payouts(valuation, 10, policy=policy, **more)
+        told = str(refused.value)
+        assert told.startswith("payouts: nobody has a positive weight (")
+        assert meaning in told
+        assert told.endswith("), so there is nothing to divide by")
 
 
 def test_a_floor_that_leaves_nothing_needs_no_weights() -> None:
