@@ -44,6 +44,7 @@ MOST = 0.03  # survivors, as a part of all mutants that are not equivalent
 NOTICED = {"killed", "timeout", "segfault"}
 NOT_TRIED = {"not checked", "skipped"}
 SKIPPED = 34  # mutmut's exit code of a mutant that was left out
+BROKEN = 255  # its exit code if pytest could not run the tests, which it counts as a timeout
 
 
 class Change(NamedTuple):
@@ -55,7 +56,10 @@ class Change(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """One mutant and what became of it: killed, survived or equivalent."""
+    """One mutant and what became of it: killed, survived or equivalent.
+
+    A mutant whose tests could not be run has survived.
+    """
 
     package: str
     outcome: str
@@ -169,7 +173,7 @@ def tried(reasons: dict[Change, str]) -> Iterator[Mutant]:
     for data in records():
         for name, code in data.exit_code_by_key.items():
             package = package_of(name)
-            status = status_by_exit_code[code]
+            status = "broken" if code == BROKEN else status_by_exit_code[code]
             if status in NOTICED:
                 yield Mutant(package, "killed", None)
             elif status not in NOT_TRIED:

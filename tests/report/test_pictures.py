@@ -80,6 +80,7 @@ def test_the_first_row_is_on_top_and_rows_are_parted_by_hairlines(ax):
     assert ax.get_ylim() == (2.5, -0.5)
     borders = [one for one in ax.lines if to_hex(one.get_color()) == HAIRLINE]
     assert [one.get_ydata()[0] for one in borders] == [0.5, 1.5]
+    assert all(one.get_zorder() < ax.patches[0].get_zorder() for one in borders)  # behind the bands
     edges = {edge: ax.spines[edge].get_visible() for edge in ax.spines}
     assert edges == {"left": False, "right": False, "top": False, "bottom": True}
     assert ax.xaxis.label.get_color() == TEXT

@@ -11,6 +11,7 @@ from scipy import stats
 
 import shapband as sb
 from shapband.report.page import page_of
+from shapband.sampling.shared import Shared
 from shapband.valuation.text import valuation_table
 from tests.conftest import redesigned, with_pools
 from tests.report.made_up import made_up, valuation_of
@@ -244,3 +245,17 @@ def test_quantiles_have_two_digits_of_the_error_of_a_median():
         for part in (0.05, 0.5, 0.95):
             cell = page.column("Quantiles of the values in single games", f"{100 * part:g} %")["a"]
             assert cell == f"{np.quantile(games[:, 0], part):.{decimals}f}"
+
+
+def test_pairs_with_equal_records_are_listed():
+    pairs = (
+        Shared("provider 0000", "provider 0002", 1_100, 1_200, ("column 0",), 0.0, 2.0),
+        Shared("provider 0001", "provider 0001", 7, 90),
+    )
+    page = Page(page_of(redesigned(made_up(3), shared_records=pairs)))
+    header, *rows = page.tables["Equal records"]
+    assert header == ["provider", "with", "equal records", "of", "by chance at most", "compared"]
+    assert rows == [
+        ["provider 0002", "provider 0000", "1,100", "1,200", "2.0", "leaving out column 0"],
+        ["provider 0001", "provider 0001", "7", "90", "", "as they are"],
+    ]

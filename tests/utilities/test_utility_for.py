@@ -11,7 +11,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from tests.conftest import linear_providers
@@ -327,3 +327,27 @@ def test_neighbours_are_not_compiled_where_ties_would_change_the_scores(model):
     assert "many records are at equal distance" in utility.chosen
     apart = X + 0.3 * rng.normal(size=X.shape)
     assert isinstance(sb.utility_for(model, apart, y), sb.NeighborUtility)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearRegression(), Ridge(), LogisticRegression(), GaussianNB(),
+        LinearDiscriminantAnalysis(), KNeighborsRegressor(), KNeighborsClassifier(),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_score_without_a_compiled_form_is_named(model):
+    assert match(model, "max_error") == "the score 'max_error' has no compiled form"
+
+
+def test_a_pipeline_of_one_model_is_that_model_and_frozen_steps_help_no_other_model():
+    assert match(make_pipeline(LinearRegression()), None) == match(LinearRegression(), None)
+    assert match(make_pipeline("passthrough", Ridge(2.0)), None) == match(Ridge(2.0), None)
+    frozen = pytest.importorskip("sklearn.frozen")
+    scaler = frozen.FrozenEstimator(StandardScaler().fit([[1.0], [2.0]]))
+    for last in (Ridge(solver="sag"), DecisionTreeRegressor()):
+        assert match(make_pipeline(scaler, last), None) == match(last, None)
+    found = match(make_pipeline(scaler, StandardScaler(), Ridge()), None)
+    assert found == "StandardScaler is fitted to every coalition"
+    assert match(Pipeline([("only", "passthrough")]), None) == "the pipeline has no model"
