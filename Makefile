@@ -43,9 +43,11 @@ fuzz: .venv/installed  ## compare utilities and solvers with references in 60 di
 		--editable ".[dev]" --requirement mutation/requirements.txt
 	touch $@
 
-# MUTANTS="shapband.estimate*" tries only those.
+# MUTANTS="shapband.estimate*" tries only those; SAMPLE=60 tries 60 of each package, chosen at
+# random, and SEED=1 another 60.
 mutants: .venv-mutants/installed  ## change the code, and count the changes that no test notices
-	.venv-mutants/bin/python mutation/run.py $(MUTANTS)
+	.venv-mutants/bin/python mutation/run.py $(if $(SAMPLE),--sample $(SAMPLE)) \
+		$(if $(SEED),--seed $(SEED)) $(MUTANTS)
 
 lint: .venv/installed  ## format, lint, strict types, import contract
 	$(BIN)/ruff format --check .

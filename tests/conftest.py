@@ -44,6 +44,20 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: places.get(group_of(item.nodeid), len(places)))
 
 
+def plain_id(value):
+    """Name a parameter in printable ASCII without backslashes.
+
+    pytest escapes the names of tests once more each time it collects them in the same process, as
+    mutation testing does, and then does not find those that have backslashes.
+    """
+    letters = " ".join(str(value).split())
+    return "".join(one if " " <= one <= "~" and one != "\\" else "_" for one in letters)
+
+
+def pytest_make_parametrize_id(val):
+    return plain_id(val) if isinstance(val, str) else None
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Keep the tests of a group in one process, so that what they share is made once.

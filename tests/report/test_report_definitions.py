@@ -11,6 +11,7 @@ from scipy import stats
 
 import shapband as sb
 from shapband.report.page import page_of
+from shapband.sampling.shared import Shared
 from shapband.valuation.text import valuation_table
 from tests.conftest import redesigned, with_pools
 from tests.report.made_up import made_up, valuation_of
@@ -234,3 +235,27 @@ def test_the_table_of_access_has_the_sizes_of_draws_and_pools():
     names = valuation.names
     assert [page.column(caption, "in a game")[name] for name in names] == ["11", "12", "13"]
     assert [page.column(caption, "in the pool")[name] for name in names] == ["101", "1,002", "103"]
+
+
+def test_quantiles_have_two_digits_of_the_error_of_a_median():
+    """The median of n normal values has the standard error 1.25 σ / √n."""
+    for n_games, decimals in ((100, 2), (10_000, 3)):  # errors of 0.125 and 0.0125
+        games = np.random.default_rng(0).normal(5.0, 1.0, (n_games, 2))
+        page = Page(page_of(valuation_of(games, names=("a", "b"))))
+        for part in (0.05, 0.5, 0.95):
+            cell = page.column("Quantiles of the values in single games", f"{100 * part:g} %")["a"]
+            assert cell == f"{np.quantile(games[:, 0], part):.{decimals}f}"
+
+
+def test_pairs_with_equal_records_are_listed():
+    pairs = (
+        Shared("provider 0000", "provider 0002", 1_100, 1_200, ("column 0",), 0.0, 2.0),
+        Shared("provider 0001", "provider 0001", 7, 90),
+    )
+    page = Page(page_of(redesigned(made_up(3), shared_records=pairs)))
+    header, *rows = page.tables["Equal records"]
+    assert header == ["provider", "with", "equal records", "of", "by chance at most", "compared"]
+    assert rows == [
+        ["provider 0002", "provider 0000", "1,100", "1,200", "2.0", "leaving out column 0"],
+        ["provider 0001", "provider 0001", "7", "90", "", "as they are"],
+    ]

@@ -563,3 +563,23 @@ def test_a_look_at_a_ledger_with_altered_providers_says_so(run):
     )
     with pytest.raises(RunDamaged, match="the providers of an entry were altered"):
         look(run)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_errors_of_the_database_say_what_is_safe_and_what_to_do(tmp_path, begun):
+    remedies = {
+        sqlite3.SQLITE_BUSY: (
+            "what was stored is safe, resume later",
+            "nothing was begun, try again",
+        ),
+        sqlite3.SQLITE_FULL: (
+            "all that was stored is safe: make room, then resume",
+            "nothing was begun: make room, then run it again",
+        ),
+    }
+    for code, (later, again) in remedies.items():
+        failure = sqlite3.OperationalError("no luck")
+        failure.sqlite_errorcode = code
+        with pytest.raises(RunError) as refused, database.errors(tmp_path, begun=begun):
+            raise failure
+        assert str(refused.value).endswith(later if begun else again)

@@ -190,3 +190,13 @@ def test_a_law_says_what_it_is():
     assert repr(sb.Independent(BY_NAME)) == "Independent(4 probabilities)"
     assert repr(sb.MarkovChain(0.25, {"a": 1})) == "MarkovChain(join=0.25, stay={'a': 1})"
     assert sb.Independent(BY_NAME).estimand.endswith("with probability 0.1 to 1")
+
+
+@pytest.mark.parametrize(
+    ("rounds", "shape"),
+    [([], "(0,)"), ([1, 0], "(2,)"), (np.empty((0, 3)), "(0, 3)"), (pd.DataFrame(), "(0, 0)")],
+)
+def test_a_trace_without_rounds_or_providers_is_refused_with_its_shape(rounds, shape):
+    with pytest.raises(InvalidInput) as refused:
+        sb.Trace(rounds)
+    assert str(refused.value).endswith(f"with at least one of each; received the shape {shape}")

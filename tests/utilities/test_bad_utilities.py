@@ -177,3 +177,22 @@ def test_a_provider_with_whom_every_coalition_fails_is_named_although_failures_h
         kind=EvaluationError, estimator=Squeamish(), failed=-5.0, empty=0.0,
         score="neg_mean_absolute_error",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda *rows: sb.EstimatorUtility(LinearRegression(), *rows), "EstimatorUtility"),
+        (sb.LinearUtility, "LinearUtility"),
+        (sb.LogisticUtility, "LogisticUtility"),
+        (sb.GaussianNBUtility, "GaussianNBUtility"),
+        (sb.LDAUtility, "LDAUtility"),
+        (lambda *rows: sb.NeighborUtility(*rows, k=1), "NeighborUtility"),
+        (sb.NetworkUtility, "NetworkUtility"),
+    ],
+)
+def test_validation_rows_without_a_target_each_are_refused_by_the_utility_that_has_them(make, name):
+    with pytest.raises(InvalidInput) as refused:
+        make(np.ones((3, 2)), np.ones(2))
+    told = f"{name}: y_val must be one target for each of the 3 records; received the shape (2,)"
+    assert str(refused.value) == told

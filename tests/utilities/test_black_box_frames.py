@@ -22,6 +22,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
+from tests.conftest import plain_id
 
 import shapband as sb
 from shapband.records.batch import Batch, concat
@@ -72,7 +73,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", MODELS, ids=plain_id)
 def test_values_are_those_of_scikit_learn_on_the_frames_to_the_last_bit(model, library):
     draws, rows = frames(library)
     utility = sb.EstimatorUtility(model, rows.X, rows.y, empty=0.0)
@@ -168,7 +169,7 @@ def test_a_score_of_a_subclass_gets_frames():
         (Ridge(random_state=np.random.RandomState(0)), False, False),
         (Names(), False, False),
     ],
-    ids=lambda thing: str(thing).split(" at 0x")[0],
+    ids=lambda thing: plain_id(thing).split(" at 0x")[0],
 )
 def test_what_is_known_of_models(model, plain, names):
     assert is_plain(model) == plain

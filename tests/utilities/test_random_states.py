@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
+from tests.conftest import plain_id
 
 import shapband as sb
 from shapband.engine.workers.local import ThreadWorkers
@@ -108,7 +109,7 @@ def test_a_valuation_of_a_random_model_is_the_same_twice_and_says_why(task, mode
         RandomForestClassifier(random_state=0),
         GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}, cv=KFold(2)),
     ],
-    ids=str,
+    ids=plain_id,
 )
 def test_a_model_without_unset_randomness_is_left_as_it_is(task, model):
     _, rows = task
@@ -202,16 +203,26 @@ def test_training_is_part_of_the_variance_unless_the_random_state_is_set(task):
 
 
 @pytest.mark.parametrize(
-    "state", [np.random.RandomState(0), np.random.default_rng(0), np.random], ids=str
+    ("state", "name"),
+    [
+        (np.random.RandomState(0), "RandomState"),
+        (np.random.default_rng(0), "Generator"),
+        (np.random, "numpy.random"),
+    ],
 )
-def test_a_generator_as_random_state_is_refused(task, state):
+def test_a_generator_as_random_state_is_refused_and_named(task, state, name):
     _, rows = task
-    with pytest.raises(InvalidInput, match="random_state of DecisionTreeClassifier must be an int"):
+    with pytest.raises(InvalidInput) as refused:
         sb.EstimatorUtility(make_pipeline(random_tree(random_state=state)), *rows)
+    assert str(refused.value) == (
+        "EstimatorUtility: random_state of DecisionTreeClassifier must be an integer or None; "
+        f"received {name}, which changes with every use, so that values could not be repeated: "
+        "pass an integer, or None to have it set from the seed of the valuation"
+    )
     sb.EstimatorUtility(Ridge(random_state=state), rows[0], np.arange(80.0))  # does not use it
 
 
-@pytest.mark.parametrize("state", [None, np.random.RandomState(0)], ids=str)
+@pytest.mark.parametrize("state", [None, np.random.RandomState(0)], ids=plain_id)
 def test_a_search_cannot_try_a_random_state_that_is_no_integer(task, state):
     _, rows = task
 

@@ -11,10 +11,10 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
-from tests.conftest import linear_providers
+from tests.conftest import linear_providers, plain_id
 
 import shapband as sb
 from shapband.utilities.recognise import _differences
@@ -51,7 +51,7 @@ REGRESSIONS = [
 
 
 @pytest.mark.parametrize("score", [None, "r2", "neg_mean_squared_error"])
-@pytest.mark.parametrize(("model", "name"), REGRESSIONS, ids=str)
+@pytest.mark.parametrize(("model", "name"), REGRESSIONS, ids=plain_id)
 def test_valuations_of_regressions_are_those_of_the_estimator(model, name, score):
     providers, rows = linear_providers(n=3)
     fast = sb.utility_for(model, *rows, score)
@@ -76,7 +76,7 @@ CLASSIFIERS = [
 
 
 @pytest.mark.parametrize("words", [False, True])
-@pytest.mark.parametrize(("model", "name", "score"), CLASSIFIERS, ids=str)
+@pytest.mark.parametrize(("model", "name", "score"), CLASSIFIERS, ids=plain_id)
 def test_valuations_of_classifiers_are_those_of_the_estimator(model, name, score, words):
     providers, rows = labelled_providers(words=words)
     fast = sb.utility_for(model, *rows, score)
@@ -137,7 +137,7 @@ def test_the_default_logistic_regression_is_compiled_and_its_difference_is_told(
         (LogisticRegression(C=1e8), 0.0, "accuracy"),
         (LogisticRegression(tol=10.0), 0.0, "roc_auc"),
     ],
-    ids=str,
+    ids=plain_id,
 )
 def test_a_logistic_regression_that_stops_far_from_its_optimum_is_fitted_as_given(
     model, offset, score
@@ -157,7 +157,7 @@ def test_the_difference_of_a_compiled_utility_is_printed_with_the_result():
 
 
 @pytest.mark.parametrize("library", [None, pd.DataFrame, pl.DataFrame])
-@pytest.mark.parametrize("model", [Ridge(2.0), LinearRegression()], ids=str)
+@pytest.mark.parametrize("model", [Ridge(2.0), LinearRegression()], ids=plain_id)
 def test_frozen_steps_are_a_fixed_transformation(model, library):
     frozen = pytest.importorskip("sklearn.frozen")
     providers, (X, y) = linear_providers(n=3)
@@ -205,7 +205,7 @@ def test_frozen_steps_before_a_model_that_takes_none():
         (KNeighborsRegressor(100), None, "could not be compared"),
         (DecisionTreeRegressor(), None, "DecisionTreeRegressor has no compiled form"),
     ],
-    ids=lambda thing: str(thing).split(" at 0x")[0],
+    ids=lambda thing: plain_id(thing).split(" at 0x")[0],
 )
 def test_other_settings_are_fitted_and_the_reason_is_told(model, score, reason):
     _, rows = linear_providers(n=2)
@@ -225,7 +225,7 @@ def test_other_settings_are_fitted_and_the_reason_is_told(model, score, reason):
         LinearDiscriminantAnalysis(tol=0.1),
         KNeighborsClassifier(metric_params={"w": [1.0, 2.0]}),
     ],
-    ids=str,
+    ids=plain_id,
 )
 def test_other_settings_of_classifiers_have_no_match(model):
     assert "has no compiled form" in match(model, None)
@@ -288,7 +288,7 @@ def test_empty_is_passed_on():
 
 @pytest.mark.parametrize("y", [np.ones(50), np.arange(50) % 2])
 @pytest.mark.parametrize("X", [np.ones((50, 2)), 1e12 * np.random.default_rng(0).random((50, 2))])
-@pytest.mark.parametrize("model", [LinearRegression(), KNeighborsRegressor()], ids=str)
+@pytest.mark.parametrize("model", [LinearRegression(), KNeighborsRegressor()], ids=plain_id)
 def test_odd_validation_rows_give_some_utility(model, X, y):
     assert np.isfinite(sb.utility_for(model, X, y, "neg_mean_squared_error").empty)
 
@@ -315,7 +315,7 @@ def test_warnings_of_the_comparison_are_not_lost():
 @pytest.mark.parametrize(
     "model",
     [KNeighborsRegressor(5), KNeighborsRegressor(5, weights="distance"), KNeighborsClassifier(5)],
-    ids=str,
+    ids=plain_id,
 )
 def test_neighbours_are_not_compiled_where_ties_would_change_the_scores(model):
     rng = np.random.default_rng(0)
@@ -327,3 +327,27 @@ def test_neighbours_are_not_compiled_where_ties_would_change_the_scores(model):
     assert "many records are at equal distance" in utility.chosen
     apart = X + 0.3 * rng.normal(size=X.shape)
     assert isinstance(sb.utility_for(model, apart, y), sb.NeighborUtility)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearRegression(), Ridge(), LogisticRegression(), GaussianNB(),
+        LinearDiscriminantAnalysis(), KNeighborsRegressor(), KNeighborsClassifier(),
+    ],
+    ids=plain_id,
+)  # fmt: skip
+def test_a_score_without_a_compiled_form_is_named(model):
+    assert match(model, "max_error") == "the score 'max_error' has no compiled form"
+
+
+def test_a_pipeline_of_one_model_is_that_model_and_frozen_steps_help_no_other_model():
+    assert match(make_pipeline(LinearRegression()), None) == match(LinearRegression(), None)
+    assert match(make_pipeline("passthrough", Ridge(2.0)), None) == match(Ridge(2.0), None)
+    frozen = pytest.importorskip("sklearn.frozen")
+    scaler = frozen.FrozenEstimator(StandardScaler().fit([[1.0], [2.0]]))
+    for last in (Ridge(solver="sag"), DecisionTreeRegressor()):
+        assert match(make_pipeline(scaler, last), None) == match(last, None)
+    found = match(make_pipeline(scaler, StandardScaler(), Ridge()), None)
+    assert found == "StandardScaler is fitted to every coalition"
+    assert match(Pipeline([("only", "passthrough")]), None) == "the pipeline has no model"

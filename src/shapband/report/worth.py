@@ -43,7 +43,7 @@ def values_section(valuation: Valuation) -> Section:
             "The spread is measured over draws that may repeat records of a pool. "
             "Pooled(replace=False) estimates the spread over draws from the sources."
         )
-    if np.isnan(frame["spread_low"]).any():
+    if _spread_is_missing(frame):
         notes.append("No band: the spread is not known yet; see the points to check.")
     return Section(
         "values",
@@ -54,7 +54,7 @@ def values_section(valuation: Valuation) -> Section:
             "point and the dark bar are the estimate of the average and its error: more games, or "
             "larger pools, narrow the bar."
         ],
-        legend=_forest_legend(),
+        legend=_forest_legend(frame),
         chart=forest_chart(frame, words, f"expected {kind}"),
         notes=[note for note in notes if note],
         tables=[table],
@@ -65,15 +65,16 @@ def groups_section(groups: Groups) -> Section:
     """Expectations and spreads of the values of groups of providers."""
     frame = forest_frame(groups)
     words = f"Forest plot of {len(frame):,} groups: value, {_LEVEL} interval, spread."
+    missing_band = "No band: the spread is not known yet." if _spread_is_missing(frame) else ""
     return Section(
         "groups",
         "What each group is worth",
         lines=[
             "A group takes part as one player; its value is the sum of the values of its members."
         ],
-        legend=_forest_legend(),
+        legend=_forest_legend(frame),
         chart=forest_chart(frame, words, "expected value of the group"),
-        notes=said(left_out(len(frame), "groups"), broken_axis(frame)),
+        notes=said(left_out(len(frame), "groups"), broken_axis(frame), missing_band),
         tables=[_forest_table("Expected values of the groups", "group", frame, groups)],
     )
 
@@ -172,11 +173,16 @@ def _forest_table(caption: str, kind: str, frame: pd.DataFrame, owner: Valuation
     return Table.of(caption, columns)
 
 
-def _forest_legend() -> list[tuple[str, str]]:
-    return [
-        ("dot", f"estimate and its {_LEVEL} interval"),
-        ("band", "spread: one standard deviation of the value on both sides"),
-    ]
+def _spread_is_missing(frame: pd.DataFrame) -> bool:
+    return bool(np.isnan(frame["spread_low"]).any())
+
+
+def _forest_legend(frame: pd.DataFrame) -> list[tuple[str, str]]:
+    """Say what the marks mean; the band only if one is drawn."""
+    legend = [("dot", f"estimate and its {_LEVEL} interval")]
+    if np.isfinite(frame["spread_low"]).any():
+        legend.append(("band", "spread: one standard deviation of the value on both sides"))
+    return legend
 
 
 def _median_error(frame: pd.DataFrame, n_games: int) -> FloatArray:

@@ -174,8 +174,14 @@ def test_negative_values_receive_nothing_and_are_told() -> None:
 
 def test_nobody_to_pay_is_an_error() -> None:
     valuation = valuation_of(some_games([-9.0, -9.0]), ("a", "b"))
-    with pytest.raises(sb.errors.InvalidInput, match="no provider has a positive weight"):
-        sb.payouts(valuation, 10)
+    for policy, meaning in {"risk": "minus 0.5 ×", "lower_bound": "lower ends"}.items():
+        more = {"risk_aversion": 0.5} if policy == "risk" else {}
+        with pytest.raises(sb.errors.InvalidInput) as refused:
+            sb.payouts(valuation, 10, policy=policy, **more)
+        told = str(refused.value)
+        assert told.startswith("payouts: nobody has a positive weight (")
+        assert meaning in told
+        assert told.endswith("), so there is nothing to divide by")
 
 
 def test_a_floor_that_leaves_nothing_needs_no_weights() -> None:
@@ -272,3 +278,16 @@ def test_names_cannot_change_what_a_terminal_shows() -> None:
     paid = sb.payouts(valuation_of(some_games([3.0, 4.0]), ("a\x1b[2J", "<b>")), 10)
     assert "\x1b" not in str(paid) + paid.statement("a\x1b[2J")
     assert "<b>" not in paid._repr_html_()
+
+
+def test_amounts_beyond_the_digits_of_a_currency_are_refused_with_the_limits() -> None:
+    valuation = valuation_of(some_games([3.0, 4.0]), ("a", "b"))
+    cases = {("EUR", "1.001"): (2, 22), ("JPY", "0.5"): (0, 24), ("KWD", "1e22"): (3, 21)}
+    for (currency, amount), (decimals, power) in cases.items():
+        with pytest.raises(sb.errors.InvalidInput) as refused:
+            sb.payouts(valuation, amount, currency)
+        assert str(refused.value) == (
+            f"payouts: amount must have at most {decimals} decimals in {currency} and be at most "
+            f"10^{power}; received {amount!r}"
+        )
+    assert sum(sb.payouts(valuation, "1e21", "KWD").amounts.values()) == 10**21

@@ -11,6 +11,7 @@ from tests.conftest import gaussian_providers
 
 import shapband as sb
 from shapband.market.planning.errors import ErrorModel, _mixed, _parts, _shrunk
+from shapband.market.planning.pilot import pilot_design
 from shapband.market.planning.requests import RequestTimes
 from shapband.market.planning.search import Limits, Search
 from shapband.market.planning.seconds import TimeModel
@@ -228,3 +229,29 @@ def test_limits_in_words():
     none = Limits(sb.Budget(), None, None, None, None)
     assert str(none) == "no limit"
     assert str(replace(none, budget=sb.Budget(records=10), minutes=1.5)) == "10 records and 1.5 min"
+
+
+def test_exact_values_take_all_coalitions_of_few_providers():
+    assert [EXACT.works(n) for n in (1, 3, 10, 20, 21)] == [[1], [7], [1023], [2**20 - 1], []]
+
+
+def test_a_pilot_draws_without_replacement_if_the_stocks_have_two_draws():
+    rng = np.random.default_rng(0)
+    stocks = [sb.Provider(f"p{i}", sb.ArraySource(rng.normal(size=(90, 1)), rng.normal(size=90)))
+              for i in range(2)]  # fmt: skip
+    for n_sample in (10, 45):
+        sampling, _ = pilot_design(stocks, n_sample, lambda cost: True)
+        assert sampling == sb.Pooled(max(2 * n_sample, 60), n_sample, replace=False)
+    sampling, games = pilot_design(stocks, 46, lambda cost: True)
+    assert (sampling, games > 2) == (sb.Fresh(46), True)
+    with pytest.raises(sb.errors.BudgetExceeded, match="the pilot takes 40 records in 2 requests"):
+        pilot_design(stocks, 10, lambda cost: False)
+
+
+def test_a_row_is_played_as_it_is_proposed(found):
+    for row in found.rows:
+        given = found.engine_arguments(row)
+        assert (given.sampling, given.solver, given.n_games) == (
+            row.sampling, row.solver, row.n_games,
+        )  # fmt: skip
+        assert given.budget == sb.Budget(records=row.records, requests=row.requests)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -271,3 +272,55 @@ def test_only_records_that_the_pilot_does_not_hold_take_time_to_fetch() -> None:
         waited = 2.0 + 0.1 * more + 1.0 + 0.01 * more if more else 0.0
         way = Way(pooled, held + more, FAMILIES[0], 3, pilot.stocks)
         assert times.fixed(way) == pytest.approx(pilot.seconds + waited)
+
+
+def test_the_printed_plan_and_its_frame_show_the_numbers_of_the_rows() -> None:
+    providers, (X, y) = linear_providers(n=3, records=200)
+    found = sb.plan(
+        providers,
+        sb.LinearUtility(X, y),
+        n_sample=10,
+        error=0.5,
+        budget=sb.Budget(records=450),
+        prices=sb.Prices(record="0.5"),
+        **QUICK,
+    )
+    headline, blank, header, *rest = str(found).splitlines()
+    assert headline.startswith("3 providers: an error of ±0.5 within ")
+    assert (blank, rest[len(found.rows)]) == ("", "")
+    titles = [
+        "sampling", "solver", "games", "± 95 %", "mean", "variance ± 95 %",
+        "records", "requests", "money", "time",
+    ]  # fmt: skip
+    assert re.split(r"\s{2,}", header.strip()) == titles
+    frame = found.to_frame()
+    for line, row, (_, cells) in zip(rest, found.rows, frame.iterrows(), strict=False):
+        shown = dict(zip(titles, re.split(r"\s{2,}", line.strip()), strict=True))
+        assert line.startswith("→ ") == (row is found.recommended) == cells["recommended"]
+        assert shown["sampling"].removeprefix("→ ") == repr(row.sampling) == cells["sampling"]
+        assert shown["solver"] == repr(row.solver) == cells["solver"]
+        assert shown["games"] == f"{row.n_games:,}"
+        assert shown["± 95 %"] == f"{row.half_width.max():.2g}"
+        assert shown["mean"] == f"{row.half_width.mean():.2g}"
+        assert shown["variance ± 95 %"] == f"{row.variance_half_width.mean():.2g}"
+        assert shown["records"] == f"{row.records:,}"
+        assert shown["requests"] == f"{row.requests:,}"
+        assert shown["money"] == f"{row.records * Decimal('0.5'):,}"
+        for name in ("n_games", "records", "requests", "money", "seconds", "evaluations"):
+            assert cells[name] == getattr(row, name)
+        for name in ("half_width", "standard_error", "variance_half_width",
+                     "variance_standard_error"):  # fmt: skip
+            assert cells[f"{name}_worst"] == getattr(row, name).max()
+            assert cells[f"{name}_mean"] == getattr(row, name).mean()
+    notes = "\n".join(rest[len(found.rows) + 1 :])
+    assert notes.startswith(f"→ {found.reason}")
+    for one in found.out_of_reach:
+        assert f"out of reach: {one.method}: {one.reason}" in notes
+    pilot = found.pilot
+    assert (
+        f"pilot:   {pilot.cost.records:,} records in {pilot.cost.requests:,} requests, "
+        f"{pilot.n_games:,} games, {pilot.seconds:.2f} s; included in every row\n"
+        "± 95 %:  half width of the widest interval of an expectation, and the mean of all"
+    ) in notes
+    html = found._repr_html_()
+    assert all(f"{title}</th>" in html for title in titles)
