@@ -8,11 +8,11 @@ from typing import Any
 
 import lazy_loader
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-# Names that only extenders need are in `shapband.extend`; version 0.3 drops the old place.
+# Names that only extenders need are in `shapband.extend`; version 0.4 drops the old place.
 _MOVED = ("Cost", "Draws", "Usage", "members", "random_orders")
 _MOVED += ("marginal_contributions", "variance_of_mean")
 

@@ -55,9 +55,9 @@ def value(
         members share its value
     utility : what a coalition of their draws is worth
     sampling : how games are realised: `Fresh`, `Pooled`, `Stratified` or `Blocks`
-    solver : how a game is solved: `Exact`, `Strata`, `Permutation` or `BalancedPermutation`, with
-        groups `Exact` or `Permutation`; None picks one by the number of providers and the kinds of
-        utility and sampling, and the valuation says which and why
+    solver : how a game is solved: `Exact`, `Known`, `Arcs`, `Strata`, `Permutation` or
+        `BalancedPermutation`, with groups `Exact` or `Permutation`; None picks the one with the
+        least work for the same error, and the valuation says which and why
     index : the weights of coalition sizes in a value: `Banzhaf()`, `Beta(alpha, beta)` or an
         `Index` of your own; None is `Shapley()`. It does not change requests or evaluations
     n_games : games to play, at least 2, or 1 if all games are equal by design; a budget may end the

@@ -16,14 +16,14 @@ import numpy as np
 import shapband as sb
 from shapband._typing import AnyArray, FloatArray
 
-_PROVIDERS = 8  # the fewest providers with which `Strata` uses all its kernels
+_PROVIDERS = 9  # the fewest providers with which `Strata` and `Arcs` use all their kernels
 _RECORDS = 12
 _SAMPLINGS = (sb.Fresh(4), sb.Pooled(10, 4), sb.Blocks(8, 4))
-_SOLVERS = (sb.Exact(), sb.Permutation(2), sb.Strata(4 * _PROVIDERS))
+_SOLVERS = (sb.Exact(), sb.Permutation(2), sb.Strata(4 * _PROVIDERS), sb.Arcs(8))
 
 
 def precompile() -> None:
-    """Value eight providers in all ways that use different kernels."""
+    """Value nine providers in all ways that use different kernels."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(_PROVIDERS + 1, _RECORDS, 2))
     quantities = X.sum(axis=2) + rng.normal(size=X.shape[:2])

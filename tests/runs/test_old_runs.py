@@ -11,13 +11,15 @@ import pytest
 import shapband as sb
 from shapband.app.config.config import Config
 from shapband.codec import decode
-from shapband.errors import RunError, VersionsChanged
+from shapband.errors import EvaluationError, RunError, VersionsChanged
 from shapband.grouping import Grouping
 from shapband.runs import database
 from shapband.runs.older import design_of_facts
 from shapband.runs.store import RunStore
 from shapband.sampling.participation import AVERAGED
 from shapband.sampling.shared import Shared
+from shapband.utilities.linear import LinearUtility
+from tests.conftest import linear_providers
 from tests.runs.old.make import cases
 
 OLD = Path(__file__).parent / "old"
@@ -179,3 +181,35 @@ def test_a_run_that_this_version_adds_to_is_not_read_by_older_ones(arguments, tm
         (found,) = connection.execute("PRAGMA user_version").fetchone()
     connection.close()
     assert found == database.FORMAT == 3
+
+
+def test_a_run_is_finished_with_the_solver_that_an_older_version_chose(tmp_path, monkeypatch):
+    """Twelve providers of least squares had all coalitions before, and have arcs now."""
+    providers, (X, y) = linear_providers(12, 60, 3)
+    given = {"sampling": sb.Fresh(10), "n_games": 12, "seed": 2}
+    utility, run = sb.LinearUtility(X, y), tmp_path / "run"
+    exact = sb.value(providers, utility, **given, solver=sb.Exact())
+    with monkeypatch.context() as before:
+        choice = sb.Exact(), "enumerating all coalitions costs no more than sampling"
+        before.setattr("shapband.engine.arguments.default_solver", lambda *_: choice)
+        before.setattr(LinearUtility, "summarise_games", interrupted_after(5))
+        with pytest.raises(EvaluationError, match="the fifth"):
+            sb.value(providers, utility, **given, run=run, chunk_size=1)
+    resumed = sb.value(providers, utility, **given, run=run)
+    assert resumed.design.setup["solver"] == "Exact()"
+    assert np.array_equal(resumed.games, exact.games)
+    named = sb.value(providers, utility, **given)
+    assert named.design.setup["solver"].startswith("Arcs(")
+
+
+def interrupted_after(calls):
+    """Summarise some chunks, then fail."""
+    right, count = LinearUtility.summarise_games, []
+
+    def summarise_games(self, draws):
+        count.append(None)
+        if len(count) > calls:
+            raise RuntimeError("the fifth")
+        return right(self, draws)
+
+    return summarise_games

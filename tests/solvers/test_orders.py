@@ -107,17 +107,17 @@ def test_first_occurrences_match_a_plain_search(kernels):
 def test_no_coalition_is_evaluated_twice_in_a_game():
     seen = []
 
-    class Counting(sb.TableUtility):
-        mergeable = False
+    class Counting(sb.Utility):
+        def summarise(self, batch):
+            return batch
 
         def evaluate(self, summaries, coalitions):
             seen.append(list(coalitions))
-            return super().evaluate(summaries, coalitions)
+            return np.array(coalitions, dtype=float)
 
     providers = [sb.Provider(f"p{i}", sb.ArraySource([[0.0]], [0.0])) for i in range(4)]
-    utility = Counting(np.arange(16.0))
     valuation = sb.value(
-        providers, utility, sampling=sb.Fresh(1), solver=sb.Permutation(50), n_games=3, seed=0
+        providers, Counting(), sampling=sb.Fresh(1), solver=sb.Permutation(50), n_games=3, seed=0
     )
     assert len(seen) == 3
     assert all(len(masks) == len(set(masks)) <= 15 for masks in seen)

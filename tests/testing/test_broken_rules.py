@@ -288,6 +288,16 @@ class ShortTable(Sum):
         return super().evaluate_all(games)[:1]
 
 
+class WrongArcs(Sum):
+    def evaluate_arcs(self, games, circles, arcs):
+        return super().evaluate_arcs(games, circles[:, :, ::-1], arcs)
+
+
+class WrongValues(sb.AdditiveUtility):
+    def exact_values(self, games):
+        return super().exact_values(games)[:, ::-1]
+
+
 class WrongPrefixes(Sum):
     def evaluate_prefixes(self, games, orders, first):
         return super().evaluate_prefixes(games, orders[:, ::-1], first)
@@ -339,6 +349,8 @@ class Homesick(Sum):
         (WrongTable, "evaluate_all must agree with evaluate"),
         (ShortTable, "must return an array of numbers of shape (2, 8)"),
         (WrongPrefixes, "evaluate_prefixes must agree with evaluate"),
+        (WrongArcs, "evaluate_arcs must agree with evaluate"),
+        (WrongValues, "exact_values must be the Shapley values of evaluate"),
         (Locked, "Locked must be picklable, without locks"),
         (LockedSummary, "the summaries of LockedSummary must be picklable"),
         (Homesick, "must not change by being pickled"),

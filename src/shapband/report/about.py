@@ -33,6 +33,9 @@ _SAMPLINGS = {
 }
 _SOLVERS = {
     "Exact": "all coalitions of a game are evaluated, so the solver adds no error",
+    "Known": "the values follow from the form of the utility, so the solver adds no error",
+    "Arcs": "providers stand on random circles, and coalitions are neighbours on them; what these "
+    "leave open is measured and counted as solver noise",
     "Strata": "coalitions are sampled by size around a fitted learning curve; what the sample "
     "leaves open is measured and counted as solver noise",
     "Permutation": "providers join in random orders; the noise of the orders is measured and "

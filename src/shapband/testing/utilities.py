@@ -8,19 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from shapband._typing import FloatArray
+from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access
 from shapband.access.answers import check_answer
 from shapband.access.budget import Budget
 from shapband.checks import check_number
-from shapband.coalitions import members, prefix_masks
+from shapband.coalitions import arc_rows, members, prefix_masks, row_masks
 from shapband.errors import InvalidInput
+from shapband.indices import SHAPLEY
 from shapband.kernels.walks import first_occurrences
 from shapband.providers import Provider
 from shapband.records.batch import Batch
 from shapband.records.draws import Draws
 from shapband.sampling.fresh import Fresh
 from shapband.seeds import Seeds
+from shapband.solvers.exact import index_values
 from shapband.sources.base import MemorySource, Records
 from shapband.testing.rules import during, require, same, travelled
 from shapband.utilities.base import Utility, check_values
@@ -136,6 +138,24 @@ def _check_optional(utility: Utility, draws: list[Draws], alone: FloatArray) -> 
     grown = np.array([[prefix_masks(order) for order in game] for game in orders])
     expected = np.take_along_axis(alone[:, None, :], grown, axis=2)
     _agree(walked, expected, f"{method} must agree with evaluate")
+    _check_arcs(utility, games, alone, orders)
+    if utility.knows_values:
+        method = f"{name}.exact_values"
+        with during(f"{method} must take several games"):
+            known = check_values(utility.exact_values(games), (len(_GAMES), n), method)
+        rule = f"{method} must be the Shapley values of evaluate"
+        _agree(known, index_values(alone, SHAPLEY), rule)
+
+
+def _check_arcs(utility: Utility, games: Any, alone: FloatArray, orders: IntArray) -> None:
+    """Check that the values of arcs agree with `evaluate`; the orders are the circles."""
+    n, method = orders.shape[2], f"{type(utility).__name__}.evaluate_arcs"
+    arcs = np.array([(g, 0, size) for g in range(len(_GAMES)) for size in range(1, n + 1)])
+    with during(f"{method} must take several games"):
+        found = check_values(utility.evaluate_arcs(games, orders, arcs), (len(arcs), n), method)
+    masks = np.array([row_masks(arc_rows(orders[g, 0], size)) for g, _, size in arcs])
+    expected = np.take_along_axis(alone[arcs[:, 0]], masks, axis=1)
+    _agree(found, expected, f"{method} must agree with evaluate")
 
 
 def _check_unchanged(method: str, records: list[list[Batch]], kept: list[list[Batch]]) -> None:

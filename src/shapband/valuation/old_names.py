@@ -1,4 +1,4 @@
-"""Old names of parts of a valuation, which warn; version 0.3 drops them."""
+"""Old names of parts of a valuation, which warn; version 0.4 drops them."""
 
 from __future__ import annotations
 

@@ -179,9 +179,9 @@ def test_nobody_to_pay_is_an_error() -> None:
         with pytest.raises(sb.errors.InvalidInput) as refused:
             sb.payouts(valuation, 10, policy=policy, **more)
         told = str(refused.value)
-        assert told.startswith("payouts: nobody has a positive weight (")
+        assert told.startswith("payouts: no provider has a positive weight (")
         assert meaning in told
-        assert told.endswith("), so there is nothing to divide by")
+        assert told.endswith("), so the amount cannot be divided")
 
 
 def test_a_floor_that_leaves_nothing_needs_no_weights() -> None:

@@ -250,8 +250,8 @@ def test_a_pilot_draws_without_replacement_if_the_stocks_have_two_draws():
 
 def test_a_row_is_played_as_it_is_proposed(found):
     for row in found.rows:
-        given = found.engine_arguments(row)
-        assert (given.sampling, given.solver, given.n_games) == (
+        given = row.arguments
+        assert (given["sampling"], given["solver"], given["n_games"]) == (
             row.sampling, row.solver, row.n_games,
         )  # fmt: skip
-        assert given.budget == sb.Budget(records=row.records, requests=row.requests)
+        assert given["budget"] == sb.Budget(records=row.records, requests=row.requests)

@@ -51,6 +51,8 @@ SOLVERS = {
     "permutation": "Permutation",
     "balanced": "BalancedPermutation",
     "strata": "Strata",
+    "arcs": "Arcs",
+    "known": "Known",
 }
 INDICES = {"shapley": "Shapley", "banzhaf": "Banzhaf", "beta": "Beta"}
 PARTICIPATIONS = {"independent": "Independent", "cohort": "Cohort", "markov": "MarkovChain"}
