@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.access.access import Access
-from shapband.access.budget import Cost
 from shapband.access.exchange import OutOfTime
 from shapband.access.journal import PurchaseJournal
 from shapband.access.meter import AccessReport
@@ -20,11 +19,12 @@ from shapband.checks import steady_repr
 from shapband.engine.arguments import Arguments
 from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size, fetched_ahead
 from shapband.engine.copies import find_copies, known_stocks
+from shapband.engine.ending import affordable_games, buy_more
 from shapband.engine.faults import FaultFinder
 from shapband.engine.journal import GameJournal, NullGames
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import single_threaded_blas
-from shapband.errors import BudgetExceeded, EvaluationError, RepeatedRecords, SourceError
+from shapband.errors import EvaluationError, RepeatedRecords, SourceError
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.estimator import Estimator
 from shapband.estimate.stopping import StoppingRule
@@ -178,7 +178,7 @@ class _Session:
         self._faults = FaultFinder(given, stocks, self.design.draw_sizes)
         self._job = Job.of(given, self.design)
         self._stored = journal.solved()
-        self._n_games = _affordable_games(access, self.design, self._realisation.cost, given)
+        self._n_games = affordable_games(access, self.design, self._realisation.cost, given)
         self._chunk = chunk_size(given, self._realisation, access, workers.n_jobs)
         self._trial = given.solver if isinstance(given.solver, Trial) else None
         self._tried: list[Solution] = []
@@ -205,7 +205,7 @@ class _Session:
             if rule.met(estimate, self._seconds(games.stop)):
                 return self._met(rule)
             if (factor := rule.out_of_reach(estimate)) is not None:
-                return Stopped("pools", _buy_more(rule, self.design, factor))
+                return Stopped("pools", buy_more(rule, self.design, factor))
         self._check_failures(least=1)
         if self._n_games == self._given.n_games:
             return Stopped("n_games", "n_games reached")
@@ -366,52 +366,3 @@ class _KeptGames:
 
     def values(self) -> FloatArray:
         return np.concatenate(self._parts)
-
-
-def _buy_more(rule: StoppingRule, design: Design, factor: float) -> str:
-    """Say how large the pools must be to meet a rule that cannot be met with these pools.
-
-    The variance that a pool of m records of a stock of S causes is proportional to 1/m - 1/S. So
-    a pool of m / (u / factor + 1 - u) records lowers it by the factor, with u = 1 - m/S unseen.
-    """
-    said = f"{rule!r} cannot be met by more games: the pools are too small; buy more records"
-    if design.unseen is None:
-        return said
-    sizes, unseen = np.asarray(design.pool_sizes, dtype=float), design.unseen
-    with np.errstate(divide="ignore"):
-        needed = float(np.max(sizes / (unseen / factor + 1 - unseen)))
-    return f"{said}: pools of about {_rounded(needed):,}" if np.isfinite(needed) else said
-
-
-def _rounded(number: float) -> int:
-    """Round up to two significant digits."""
-    unit: int = 10 ** max(int(np.floor(np.log10(number))) - 1, 0)
-    return int(np.ceil(number / unit - 1e-9)) * unit
-
-
-def _affordable_games(access: Access, design: Design, cost: Cost, given: Arguments) -> int:
-    """Number of games that the budget covers; only games that can be finished are started."""
-    one_each = Cost(len(design.names), int(design.draw_sizes.sum()))
-    if design.draws_presence and cost == one_each:
-        limit = access.affordable_of(_real_costs(design, given.n_games))
-    else:
-        # A sampling of the user may make other requests: then every game counts at its full cost.
-        limit = access.affordable_games(cost)
-    games = given.n_games if limit is None else min(given.n_games, limit)
-    if games < design.least_games:
-        raise BudgetExceeded(
-            f"the budget of {access.budget} pays for {games} of the games, which take "
-            f"{cost.records:,} records in {cost.requests:,} requests each"
-            f"{' if everybody takes part' if design.draws_presence else ''}; a variance needs "
-            "two: raise the budget, or use a pooled sampling"
-        )
-    return games
-
-
-def _real_costs(design: Design, n_games: int) -> Iterator[Cost]:
-    """The cost of each game: one request to every provider that takes part."""
-    for start in range(0, n_games, _COUNTED):
-        present = design.present(range(start, min(start + _COUNTED, n_games)))
-        requests, records = present.sum(axis=1), present @ design.draw_sizes
-        for asked, taken in zip(requests.tolist(), records.tolist(), strict=True):
-            yield Cost(asked, taken)
