@@ -28,6 +28,7 @@ GROUPS = (
     "wide",
     "neighbors",
     "additive",
+    "defaults",
     "workers",
     "processes",
     "distant",

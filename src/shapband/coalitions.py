@@ -69,19 +69,24 @@ def prefix_masks(order: IntArray) -> list[int]:
     return masks
 
 
-def arc_rows(circle: IntArray, size: int) -> MemberArray:
-    """Return the arcs of a size that begin at each position of a circle of all providers: (n, n).
+def arc_rows(circles: IntArray, sizes: IntArray) -> MemberArray:
+    """Return the arcs that begin at each position of circles of all providers: (m, n, n).
+
+    Parameters
+    ----------
+    circles : (m, n) the providers in their order on each circle
+    sizes : (m,) of the arcs on each circle
 
     Examples
     --------
-    >>> arc_rows(np.array([2, 0, 1]), 2).tolist()
-    [[1, 0, 1], [1, 1, 0], [0, 1, 1]]
+    >>> arc_rows(np.array([[2, 0, 1]]), np.array([2])).tolist()
+    [[[1, 0, 1], [1, 1, 0], [0, 1, 1]]]
     """
-    n = len(circle)
-    at = np.arange(n)
-    rows = np.empty((n, n), dtype=np.uint8)
-    rows[:, circle] = (at - at[:, None]) % n < size
-    return rows
+    n = circles.shape[1]
+    position = np.argsort(circles, axis=1).astype(np.int32)
+    after = position[:, None, :] - np.arange(n, dtype=np.int32)[:, None]
+    after[after < 0] += n
+    return np.asarray(after < sizes[:, None, None]).view(np.uint8)
 
 
 def row_masks(inside: MemberArray) -> list[int]:

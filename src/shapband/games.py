@@ -131,14 +131,16 @@ class Games:
         """
 
         def coalitions(g: int) -> list[int]:
-            rows = [arc_rows(circles[g, circle], size) for of, circle, size in arcs if of == g]
-            return [mask for part in rows for mask in row_masks(part)]
+            own = arcs[arcs[:, 0] == g]
+            rows = arc_rows(circles[g, own[:, 1]], own[:, 2])
+            return row_masks(rows.reshape(-1, self.n_providers))
 
         shape = (len(arcs), self.n_providers)
         values = self._asked("evaluate_arcs", shape, coalitions, circles, arcs)
         if not _all_usable(values):
             a, p = np.argwhere(~_usable(values))[0].tolist()
-            rows = arc_rows(circles[arcs[a, 0], arcs[a, 1]], arcs[a, 2])
+            game, circle, size = arcs[a]
+            rows = arc_rows(circles[game, [circle]], np.array([size]))[0]
             raise self._failed(row_masks(rows[p : p + 1])[0], _complaint(values[a, p]))
         return values
 

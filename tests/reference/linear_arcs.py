@@ -20,7 +20,7 @@ def linear_arcs(
 ) -> FloatArray:
     """Errors (n_arcs, n) of arcs by the position at which they begin."""
     n = circles.shape[2]
-    rows = np.concatenate([arc_rows(circles[game, circle], size) for game, circle, size in arcs])
+    rows = arc_rows(circles[arcs[:, 0], arcs[:, 1]], arcs[:, 2]).reshape(-1, n)
     of_game = np.repeat(arcs[:, 0], n)
     found = linear_rows(summaries, limits, rows, of_game, A, b, c, penalty, measure)
     return found.reshape(-1, n)

@@ -140,11 +140,11 @@ def test_sizes_are_drawn_with_their_chances(n):
 
 
 def test_arcs_begin_at_each_position():
-    circle = np.array([3, 0, 2, 1])
-    rows = arc_rows(circle, 3)
-    members = [set(np.flatnonzero(row)) for row in rows]
+    circles = np.array([[3, 0, 2, 1], [3, 0, 2, 1]])
+    three, all_four = arc_rows(circles, np.array([3, 4]))
+    members = [set(np.flatnonzero(row)) for row in three]
     assert members == [{3, 0, 2}, {0, 2, 1}, {2, 1, 3}, {1, 3, 0}]
-    assert (arc_rows(circle, 4) == 1).all()
+    assert (all_four == 1).all()
 
 
 @pytest.mark.parametrize("n", [13, 40])

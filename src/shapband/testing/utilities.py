@@ -153,7 +153,8 @@ def _check_arcs(utility: Utility, games: Any, alone: FloatArray, orders: IntArra
     arcs = np.array([(g, 0, size) for g in range(len(_GAMES)) for size in range(1, n + 1)])
     with during(f"{method} must take several games"):
         found = check_values(utility.evaluate_arcs(games, orders, arcs), (len(arcs), n), method)
-    masks = np.array([row_masks(arc_rows(orders[g, 0], size)) for g, _, size in arcs])
+    rows = arc_rows(orders[arcs[:, 0], 0], arcs[:, 2])
+    masks = np.array(row_masks(rows.reshape(-1, n))).reshape(-1, n)
     expected = np.take_along_axis(alone[arcs[:, 0]], masks, axis=1)
     _agree(found, expected, f"{method} must agree with evaluate")
 

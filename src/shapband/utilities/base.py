@@ -286,8 +286,8 @@ class Utility(WithFacts, ABC):
         at_once = max(1, _ROWS_AT_ONCE // n)
         for start in range(0, len(arcs), at_once):
             part = arcs[start : start + at_once]
-            rows = [arc_rows(circles[game, circle], size) for game, circle, size in part]
-            found = self.evaluate_rows(games, np.concatenate(rows), np.repeat(part[:, 0], n))
+            rows = arc_rows(circles[part[:, 0], part[:, 1]], part[:, 2]).reshape(-1, n)
+            found = self.evaluate_rows(games, rows, np.repeat(part[:, 0], n))
             values[start : start + at_once] = found.reshape(-1, n)
         return values
 
