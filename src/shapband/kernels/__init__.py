@@ -10,7 +10,6 @@ The other modules of `compiled` are helpers of the modules that are loaded:
 
 - of `linear`: `linear_sums` of products, `linear_blocks` of coalitions that are solved at once, and
   `linear_doubts` about rounding, which `least_norm` shares;
-- of `linear` too: `linear_arcs`, which `arcs` makes values of;
 - of `exact_fits` and `exact_sums`: numbers of 32 digits in `double_double`; the fit's
   `exact_equations` and their `exact_solutions`;
 - of `neighbors` and `neighbor_sets`: `neighbor_blocks` of validation points;
