@@ -145,7 +145,7 @@ def test_the_result_says_what_was_chosen_and_why():
     providers = [sb.Provider(name, sb.ArraySource(X, Y)) for name in "abcdefgh"]
     arguments = {"sampling": sb.Pooled(4, 3), "n_games": 10, "seed": 0}
     chosen = sb.value(providers, MODEL, **arguments)
-    said = "because of 3 choices it takes the least work for the same error, judged by the first 8"
+    said = "because among 3 choices it takes the least work for the same error, or little more"
     assert said in str(chosen)
     named = sb.value(providers, MODEL, solver=sb.Strata(80), **arguments)
     assert "because" not in str(named)

@@ -119,8 +119,8 @@ class Trial(Solver):
             best = min(near, key=lambda at: noises[at])
         solver = self.options[best].solver
         return solver, (
-            f"of {len(work)} choices it takes the least work for the same error, judged by the "
-            f"first {GAMES} games"
+            f"among {len(work)} choices it takes the least work for the same error, or little more "
+            f"with less noise, judged by the first {GAMES} games"
         )
 
     def __repr__(self) -> str:
