@@ -5,6 +5,8 @@ The random numbers have a fixed address, so the same moments always give the sam
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from shapband._typing import FloatArray
@@ -14,6 +16,7 @@ _DRAWS = 20_000  # with this many draws the level of an interval is off by about
 _LEAST_DRAWS = 2_000  # draws for many comparisons, where `_WORK` would allow fewer
 _DRAWS_OF_SPREAD = 4_000  # with this many draws a standard deviation is off by about 1 %
 _WORK = 20_000_000  # at most this many numbers are drawn for one critical value: about a second
+_BLOCK = 2_000_000  # numbers that are drawn at once for many providers: 16 MB
 _DEGENERATE = 1e-10  # if Var(a - b) is below this share of Var(a) + Var(b), it is only rounding
 _MOST_FREEDOM = 1e9  # stands for infinite degrees of freedom, which quantiles cannot use
 _RARE = 1e-3  # share of variance estimates that are so small that they get a separate treatment
@@ -25,6 +28,26 @@ def student_errors(covariance: FloatArray, freedom: float) -> FloatArray:
     normal = _normal(covariance, _DRAWS, rng)
     scale = np.sqrt(rng.chisquare(freedom, (_DRAWS, 1)) / freedom)
     return np.asarray(normal / scale)
+
+
+def student_blocks(
+    normal: Callable[[int, np.random.Generator], FloatArray], freedom: float, n: int
+) -> Iterator[FloatArray]:
+    """Errors from a multivariate Student distribution, some draws at a time: (draws, n) each.
+
+    `normal` draws that many normal errors of n providers.
+    """
+    rng = _rng("student blocks")
+    size = max(_BLOCK // n, 1)
+    for start in range(0, _DRAWS, size):
+        count = min(size, _DRAWS - start)
+        scale = np.sqrt(rng.chisquare(freedom, (count, 1)) / freedom)
+        yield normal(count, rng) / scale
+
+
+def smallest_freedom(freedom: FloatArray) -> float:
+    """The smallest degrees of freedom of several providers, which hold for all of them."""
+    return float(usable_freedom(freedom).min())
 
 
 def normal_errors(covariance: FloatArray) -> FloatArray:
