@@ -123,6 +123,20 @@ def test_places_are_those_from_covariances(both, k):
     assert (np.abs(one - control) > 4.5 * error).any()  # the control: correlations are lost
 
 
+@pytest.mark.parametrize("k", [1, 3, 40, 60])
+def test_providers_that_cannot_be_among_the_largest_are_left_out(monkeypatch, k):
+    monkeypatch.setattr(simulate, "_DRAWS", 2000)
+    monkeypatch.setattr(simulate, "_BLOCK", 6000)
+    games = correlated_games(3, n=60)
+    estimate = forgotten(Estimate.of(games))
+    errors = kept.kept_errors(estimate, games)
+    drawn = np.concatenate([*simulate.student_blocks(errors.normal, 24.0, 60)])
+    expected = many.places(estimate.expectation + drawn, k).mean(axis=0)
+    np.testing.assert_allclose(many.probability_of_top(estimate, k, games), expected, atol=1e-12)
+    monkeypatch.setattr(many, "_LEADING", 0)
+    np.testing.assert_allclose(many.probability_of_top(estimate, k, games), expected, atol=1e-12)
+
+
 # Rank intervals, pair by pair.
 
 

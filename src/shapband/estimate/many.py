@@ -21,6 +21,7 @@ from shapband.estimate.kept import KeptErrors, kept_errors
 from shapband.estimate.simulate import smallest_freedom, student_blocks, usable_freedom
 
 _BLOCK = 1_000_000  # pairs that are compared at once; a few arrays of 8 MB
+_LEADING = 20  # at least so many providers with large expectations give a bound on the k-th largest
 ROUNDING = 16 * np.finfo(np.float64).eps  # bound on the relative error of a mean of equal numbers
 
 
@@ -104,12 +105,20 @@ def probability_above_next(estimate: Estimate, games: FloatArray | None) -> Floa
 
 
 def probability_of_top(estimate: Estimate, k: int, games: FloatArray | None) -> FloatArray:
-    """Probability that each provider's expectation is among the k largest: (n,)."""
-    errors = known_errors(estimate, games, "top")
-    chance, draws = np.zeros(len(estimate.expectation)), 0
+    """Probability that each provider's expectation is among the k largest: (n,).
+
+    The k-th largest of some providers is at most the k-th largest of all. So in each block of draws
+    only providers that reach it, for the providers with the largest expectations, are compared.
+    """
+    errors, mean = known_errors(estimate, games, "top"), estimate.expectation
     freedom = min(smallest_freedom(estimate.errors.freedom), errors.most_freedom)
-    for block in student_blocks(errors.normal, freedom, len(chance)):
-        chance += places(estimate.expectation + block, k).sum(axis=0)
+    leading = np.argsort(-mean, kind="stable")[: 2 * k + _LEADING]
+    chance, draws = np.zeros(len(mean)), 0
+    for block in student_blocks(errors.normal, freedom, len(mean)):
+        drawn = mean + block
+        least = np.partition(drawn[:, leading], -k, axis=1)[:, -k, None]
+        possible = np.flatnonzero((drawn >= least).any(axis=0))
+        chance[possible] += places(drawn[:, possible], k).sum(axis=0)
         draws += len(block)
     return chance / draws
 
