@@ -415,3 +415,25 @@ def test_a_valuation_of_many_providers_answers(valuation, tmp_path):
     assert len(valuation.plot.frame("ranks")) == N
     valuation.report(tmp_path / "report.html")
     assert "ranks that cannot be excluded" in (tmp_path / "report.html").read_text()
+
+
+def test_games_that_depend_on_each_other_have_ranks_from_bounds():
+    providers = [
+        sb.Provider(f"p{at}", sb.ArraySource(np.zeros((2, 1)), np.full(2, 1.0 + 50 * (at % 3))))
+        for at in range(N)
+    ]
+    found = sb.value(
+        providers,
+        sb.AdditiveUtility(),
+        sampling=sb.Fresh(1),
+        participation=sb.MarkovChain(0.9, 0.5),
+        n_games=60,
+        seed=0,
+    )
+    np.testing.assert_array_equal(
+        joint.rank_intervals(found.estimate, 0.95, found.games),
+        joint.rank_intervals(found.estimate, 0.95, None),
+    )
+    assert (found.ranks().low > 1).any()
+    with pytest.raises(InvalidInput, match="use Independent instead of MarkovChain"):
+        found.top(3)

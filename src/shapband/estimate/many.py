@@ -153,7 +153,7 @@ def unknown_correlations(question: str) -> InvalidInput:
     return InvalidInput(
         f"{question}: this needs the correlations of the providers' errors; with more than 500 "
         "providers, and in results of format 2, they are computed from the values of independent "
-        "games: raise keep_games to 2 or more, and do not use Recorded or a persistence"
+        "games: raise keep_games to 2 or more, and use Independent instead of MarkovChain or Trace"
     )
 
 
