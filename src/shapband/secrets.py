@@ -20,6 +20,8 @@ from types import CellType, FunctionType, MethodType
 from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
+import numpy as np
+
 from shapband.checks import censors, printable
 from shapband.errors import InvalidInput
 
@@ -51,6 +53,8 @@ _QUOTED: tuple[Callable[[str], str], ...] = (
     lambda text: quote(text, safe="", errors="surrogateescape"),
     lambda text: quote_plus(text, errors="surrogateescape"),
 )
+# Exact types that hold no strings; a valuation looks at the attributes of thousands of sources.
+_WITHOUT_STRINGS = {int, float, bool, bytes, type(None), np.ndarray}
 _revealed: set[str] = set()
 
 
@@ -157,7 +161,7 @@ def _strings(thing: object, name: str, depth: int) -> Iterator[tuple[str, str]]:
     """The strings that an object holds, each with the name of its attribute, key or variable."""
     if isinstance(thing, str):
         yield name, thing
-    elif depth < _DEEPEST:
+    elif depth < _DEEPEST and type(thing) not in _WITHOUT_STRINGS:
         for part, value in list(_held(thing))[:_MOST_ITEMS]:
             yield from _strings(value, part or name, depth + 1)
 

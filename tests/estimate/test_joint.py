@@ -236,14 +236,12 @@ def test_shares_of_a_total_that_may_be_zero_are_refused():
 @pytest.mark.parametrize(
     "question",
     [
-        lambda estimate: joint.rank_intervals(estimate, 0.95),
-        joint.probability_above,
         lambda estimate: joint.probability_of_top(estimate, 2),
         lambda estimate: joint.shares(estimate, 0.95),
     ],
 )
-def test_without_covariances_the_others_are_refused(question):
-    with pytest.raises(InvalidInput, match="500 providers"):
+def test_without_covariances_and_games_places_and_shares_are_refused(question):
+    with pytest.raises(InvalidInput, match="raise keep_games to 2 or more"):
         question(with_many(Estimate.of(games_of(0))))
 
 

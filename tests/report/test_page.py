@@ -135,7 +135,7 @@ def test_pages_stay_small_and_tables_complete(n, most):
     content = page_of(valuation)
     assert len(content.encode()) < most
     page = Page(content)
-    tables = [VALUES, QUANTILES, ERRORS, ACCESS] + ([RANKS] if n <= 500 else [])
+    tables = [VALUES, QUANTILES, ERRORS, ACCESS, RANKS]
     for caption in tables:
         names = [row[0] for row in page.tables[caption][1:]]
         assert set(valuation.names) <= set(names)
@@ -232,9 +232,11 @@ def test_one_game_has_no_errors_and_no_ranks():
     assert set(page.column(VALUES, "from").values()) <= {"unbounded", "not known"}
 
 
-def test_more_than_500_providers_have_no_ranks():
-    page = read(made_up(501, 5))
-    assert "This needs the covariances of the providers" in page.text
+def test_more_than_500_providers_have_ranks_unless_no_games_were_kept():
+    valuation = made_up(501, 5)
+    assert len(read(valuation).column(RANKS, "rank")) == 501
+    page = read(replace(valuation, games=valuation.games[:0]))
+    assert "This needs the correlations of the providers' errors" in page.text
     assert RANKS not in page.tables
 
 

@@ -8,6 +8,7 @@ from tests.conftest import redesigned
 import shapband as sb
 from shapband.records.batch import Batch
 from shapband.runs.plausible import check_valuation
+from shapband.sampling.coincidences import Kinds, copied_pairs
 from shapband.sampling.shared import Shared, format_shared, shared_records
 
 RNG = np.random.default_rng(0)
@@ -176,3 +177,36 @@ def test_shared_records_of_many_random_stocks_are_counted_as_by_sets():
         assert clear <= {(max(pair), min(pair)) for pair in names}
         told += len(found)
     assert told > 40
+
+
+@pytest.mark.parametrize("n_kinds", [3, 60, 10**9])
+def test_kinds_are_counted_for_every_owner(n_kinds):
+    rng = np.random.default_rng(n_kinds)
+    owners = np.sort(rng.integers(0, 7, size=300))
+    numbers = rng.integers(0, n_kinds, size=300)
+    # Some hashes have equal first bits, by which records without an equal one are recognised.
+    hashes = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    hashes[:20] = hashes[0] + np.arange(20, dtype=np.uint64)
+    found = Kinds.of(hashes, owners, 7)
+    kinds = [one for one in np.unique(hashes) if (hashes == one).sum() > 1]
+    expected = [
+        (group, owner, int(((hashes == one) & (owners == owner)).sum()))
+        for group, one in enumerate(kinds)
+        for owner in range(7)
+        if ((hashes == one) & (owners == owner)).any()
+    ]
+    assert list(zip(*(part.tolist() for part in found[:3]), strict=True)) == expected
+    assert found.sizes.tolist() == np.bincount(owners, minlength=7).tolist()
+
+
+def test_a_pair_needs_a_third_more_equal_records_than_chance_explains():
+    """Chance explains two; of three equal records one is left, which is just a third."""
+    hashes = np.array([5, 6, 7, 5, 6, 7, 8, 9], dtype=np.uint64)
+    kinds = Kinds.of(hashes, np.array([0, 0, 0, 1, 1, 1, 2, 2]), 3)
+    found = copied_pairs(kinds, 1.0)
+    assert (found.one.tolist(), found.other.tolist(), found.records.tolist()) == ([], [], [])
+    hashes = np.array([5, 6, 7, 4, 5, 6, 7, 4, 8, 9], dtype=np.uint64)
+    kinds = Kinds.of(hashes, np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2]), 3)
+    found = copied_pairs(kinds, 1.0)
+    assert (found.one.tolist(), found.other.tolist(), found.records.tolist()) == ([0], [1], [4])
+    assert found.chance.tolist() == [2.0]

@@ -1,7 +1,9 @@
 """Several expectations at once: differences, simultaneous intervals, ranks and shares.
 
 All of them use the covariance of the errors, because the values of one game share a total and
-so their errors are correlated.
+so their errors are correlated. Where covariances are not kept, with more than 500 providers, the
+values of the games that were kept take their place (`many`): `games` (K, n), or None if there are
+none.
 """
 
 from __future__ import annotations
@@ -13,18 +15,20 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_level
 from shapband.errors import InvalidInput
+from shapband.estimate import many
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.intervals import expectation_interval
+from shapband.estimate.kept import kept_errors
+from shapband.estimate.many import ROUNDING, TotalErrors, at_least_rounding
 from shapband.estimate.simulate import (
     critical_value,
     difference_variances,
     pairwise_critical_value,
     sidak_value,
+    smallest_freedom,
     student_errors,
     usable_freedom,
 )
-
-_ROUNDING = 16 * np.finfo(np.float64).eps  # bound on the relative error of a mean of equal numbers
 
 
 class Statistic(NamedTuple):
@@ -35,20 +39,25 @@ class Statistic(NamedTuple):
     freedom: FloatArray
 
 
-def difference(estimate: Estimate, a: int, b: int) -> Statistic:
+def difference(estimate: Estimate, a: int, b: int, games: FloatArray | None = None) -> Statistic:
     """Expectation of provider a minus expectation of provider b, with its error.
 
-    Where covariances are not kept, the sum of both standard errors bounds the error for any
+    Where correlations are not known, the sum of both standard errors bounds the error for any
     correlation.
     """
     covariance, error = estimate.errors.covariance, estimate.standard_error
+    freedom = usable_freedom(estimate.errors.freedom[[a, b]].min())
     if a == b:
         apart = np.zeros_like(error[a])
-    elif covariance is None or np.isnan(error[[a, b]]).any():
+    elif np.isnan(error[[a, b]]).any():
         apart = error[a] + error[b]
-    else:
+    elif covariance is not None:
         apart = np.sqrt(difference_variances(covariance[np.ix_([a, b], [a, b])])[0, 1])
-    freedom = usable_freedom(estimate.errors.freedom[[a, b]].min())
+    elif (kept := kept_errors(estimate, games, np.array([a, b]))) is not None:
+        apart = np.sqrt(kept.neighbour_variances()[0])
+        freedom = np.minimum(freedom, kept.most_freedom)
+    else:
+        apart = error[a] + error[b]
     return Statistic(estimate.expectation[a] - estimate.expectation[b], apart, freedom)
 
 
@@ -67,7 +76,7 @@ def two_sided_p(found: Statistic, scale: FloatArray) -> FloatArray:
     """
     from scipy.special import stdtr
 
-    error = _at_least_rounding(found.standard_error, scale)
+    error = at_least_rounding(found.standard_error, scale)
     return np.asarray(2 * stdtr(usable_freedom(found.freedom), -np.abs(found.estimate) / error))
 
 
@@ -100,7 +109,7 @@ def ranks(mean: FloatArray) -> IntArray:
     return np.asarray(1 + np.searchsorted(ordered, -mean, side="left"))
 
 
-def rank_intervals(estimate: Estimate, level: float) -> IntArray:
+def rank_intervals(estimate: Estimate, level: float, games: FloatArray | None = None) -> IntArray:
     """Intervals that contain all ranks together, at this level: (n, 2).
 
     The intervals of all pairwise differences hold together. A provider's rank is at least 1 plus
@@ -108,93 +117,138 @@ def rank_intervals(estimate: Estimate, level: float) -> IntArray:
     surely below it (Mogstad, Romano, Shaikh and Wilhelm 2024, Review of Economic Studies 91,
     476-518).
     """
-    covariance = known_covariance(estimate, "ranks")
-    multiple = pairwise_critical_value(covariance, _smallest_freedom(estimate), check_level(level))
+    check_level(level)
+    covariance = _covariance(estimate, "ranks")
+    if covariance is None:
+        return many.rank_intervals(estimate, level, games)
+    multiple = pairwise_critical_value(covariance, _smallest_freedom(estimate), level)
     above = _statistics(estimate, covariance) > multiple
     return np.stack([1 + above.sum(axis=0), len(above) - above.sum(axis=1)], axis=1)
 
 
-def probability_above(estimate: Estimate) -> FloatArray:
-    """Probability that the row's expectation is above the column's: (n, n)."""
+def probability_above(estimate: Estimate) -> FloatArray | None:
+    """Probability that the row's expectation is above the column's: (n, n).
+
+    It is None where covariances are not kept.
+    """
     from scipy.special import stdtr
 
-    statistics = _statistics(estimate, known_covariance(estimate, "ranks"))
+    covariance = _covariance(estimate, "ranks")
+    if covariance is None:
+        return None
     freedom = usable_freedom(estimate.errors.freedom)
+    statistics = _statistics(estimate, covariance)
     return np.asarray(stdtr(np.minimum.outer(freedom, freedom), statistics))
 
 
-def probability_of_top(estimate: Estimate, k: int) -> FloatArray:
+def probability_above_next(estimate: Estimate, games: FloatArray | None = None) -> FloatArray:
+    """Probability of being above the next provider in the ranking, NaN for the last one: (n,)."""
+    above = probability_above(estimate)
+    if above is None:
+        return many.probability_above_next(estimate, games)
+    order = np.argsort(-estimate.expectation, kind="stable")
+    found = np.full(len(order), np.nan)
+    found[order[:-1]] = above[order[:-1], order[1:]]
+    return found
+
+
+def probability_of_top(estimate: Estimate, k: int, games: FloatArray | None = None) -> FloatArray:
     """Probability that each provider's expectation is among the k largest: (n,)."""
-    covariance = known_covariance(estimate, "top")
+    covariance = _covariance(estimate, "top")
+    if covariance is None:
+        return many.probability_of_top(estimate, k, games)
     drawn = estimate.expectation + student_errors(covariance, _smallest_freedom(estimate))
-    least = np.partition(drawn, -k, axis=1)[:, -k, None]  # the k-th largest of each draw
-    above, tied = drawn > least, drawn == least
-    places = k - above.sum(axis=1, keepdims=True)
-    return np.asarray((above + tied * places / tied.sum(axis=1, keepdims=True)).mean(axis=0))
+    return np.asarray(many.places(drawn, k).mean(axis=0))
 
 
-def shares(estimate: Estimate, level: float) -> tuple[Statistic, FloatArray]:
+def shares(
+    estimate: Estimate, level: float, games: FloatArray | None = None
+) -> tuple[Statistic, FloatArray]:
     """Shares of the total with standard errors, and their intervals (n, 2).
 
     The standard errors come from the delta method. The intervals are Fieller's (1954, Journal of
     the Royal Statistical Society B 16, 175-185), which hold for a ratio of correlated normal
-    estimates even if the total is uncertain.
+    estimates even if the total is uncertain. If the errors have two estimates, because some games
+    were not kept, the larger error and the hull of both intervals are used.
     """
-    covariance = known_covariance(estimate, "shares")
-    freedom = np.asarray(_smallest_freedom(estimate))
-    quantile = float(student_quantile(freedom, level))
+    covariance = _covariance(estimate, "shares")
+    errors = _total_errors(estimate, games, covariance)
+    if errors is None:
+        raise many.unknown_correlations("shares")
+    quantile = float(student_quantile(np.asarray(errors.freedom), level))
     mean, total = estimate.expectation, float(estimate.expectation.sum())
-    of_total, with_total = max(float(covariance.sum()), 0.0), covariance.sum(axis=1)
-    width = total_half_width(estimate, level)
+    width = total_half_width(estimate, level, games)
     if not abs(total) > width:
         raise InvalidInput(
             f"shares: the total {total:.4g} ± {width:.2g} may be zero at this level, so shares of "
             "it are not defined: use the expectations, or play more games"
         )
     share = mean / total
-    variance = np.diag(covariance) - 2 * share * with_total + share**2 * of_total
-    found = Statistic(share, np.sqrt(np.maximum(variance, 0.0)) / abs(total), freedom)
-    return found, _fieller(mean, total, covariance, quantile)
+    variances, intervals = [], []
+    for variance, with_total, of_total in zip(*errors[:3], strict=True):
+        variances.append(variance - 2 * share * with_total + share**2 * max(of_total, 0.0))
+        intervals.append(_fieller(mean, total, (variance, with_total, of_total), quantile))
+    low, high = np.min(intervals, axis=0)[:, 0], np.max(intervals, axis=0)[:, 1]
+    error = np.sqrt(np.maximum(np.max(variances, axis=0), 0.0)) / abs(total)
+    found = Statistic(share, error, np.asarray(errors.freedom))
+    return found, np.stack([low, high], axis=1)
 
 
-def total_half_width(estimate: Estimate, level: float) -> float:
+def total_half_width(estimate: Estimate, level: float, games: FloatArray | None = None) -> float:
     """Half width of the interval of the total of all expectations; a total within it may be zero.
 
-    Where covariances are not kept, the sum of all standard errors bounds the error of the total
+    Where correlations are not known, the sum of all standard errors bounds the error of the total
     for any correlation. After a single game, errors are not known and only rounding is counted.
     """
-    rounding = float(_ROUNDING * np.abs(estimate.expectation).sum())
+    rounding = float(ROUNDING * np.abs(estimate.expectation).sum())
     if np.isnan(estimate.raw_variance).any():
         return rounding
-    covariance = estimate.errors.covariance
-    if covariance is None:
-        error = float(estimate.standard_error.sum())
+    errors = _total_errors(estimate, games, estimate.errors.covariance)
+    if errors is None:
+        error, freedom = float(estimate.standard_error.sum()), _smallest_freedom(estimate)
     else:
-        error = float(np.sqrt(max(float(covariance.sum()), 0.0)))
-    quantile = student_quantile(np.asarray(_smallest_freedom(estimate)), level)
+        error, freedom = float(np.sqrt(max(errors.of_total.max(), 0.0))), errors.freedom
+    quantile = student_quantile(np.asarray(freedom), level)
     return max(float(quantile) * error, rounding)
 
 
-def _fieller(mean: FloatArray, total: float, covariance: FloatArray, quantile: float) -> FloatArray:
-    """Solve |mean - s total| ≤ quantile × standard error of (mean - s total) for the share s."""
-    a = total**2 - quantile**2 * covariance.sum()
-    b = mean * total - quantile**2 * covariance.sum(axis=1)
-    c = mean**2 - quantile**2 * np.diag(covariance)
+def _total_errors(
+    estimate: Estimate, games: FloatArray | None, covariance: FloatArray | None
+) -> TotalErrors | None:
+    """The errors of the total from covariances, or from kept games; None if not known."""
+    if covariance is None:
+        return many.total_errors(estimate, games)
+    return TotalErrors(
+        np.diag(covariance)[None],
+        covariance.sum(axis=1)[None],
+        np.asarray(covariance.sum())[None],
+        _smallest_freedom(estimate),
+    )
+
+
+def _fieller(
+    mean: FloatArray,
+    total: float,
+    errors: tuple[FloatArray, FloatArray, float],
+    quantile: float,
+) -> FloatArray:
+    """Solve |mean - s total| ≤ quantile × standard error of (mean - s total) for the share s.
+
+    `errors` are the variances (n,), the covariances with the total (n,), and its variance.
+    """
+    variance, with_total, of_total = errors
+    a = total**2 - quantile**2 * of_total
+    b = mean * total - quantile**2 * with_total
+    c = mean**2 - quantile**2 * variance
     root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
     return np.asarray(np.stack([b - root, b + root], axis=1) / a)
 
 
-def known_covariance(estimate: Estimate, question: str) -> FloatArray:
-    """Covariance of the expectations' errors; raises `InvalidInput` if it is not known."""
-    covariance = estimate.errors.covariance
-    if covariance is None:
-        raise InvalidInput(
-            f"{question}: this needs the covariances of the providers, which are kept for up to "
-            "500 providers, and not in results of format 2: use difference() for single pairs"
-        )
+def _covariance(estimate: Estimate, question: str) -> FloatArray | None:
+    """Covariance of the errors, or None if it is not kept; a single game is refused."""
     if np.isnan(estimate.raw_variance).any():
         raise InvalidInput(f"{question}: this needs the errors of two or more games: play more")
-    return covariance
+    return estimate.errors.covariance
 
 
 def _statistics(estimate: Estimate, covariance: FloatArray) -> FloatArray:
@@ -202,12 +256,8 @@ def _statistics(estimate: Estimate, covariance: FloatArray) -> FloatArray:
     apart = np.subtract.outer(estimate.expectation, estimate.expectation)
     size = np.abs(estimate.expectation)
     error = np.sqrt(difference_variances(covariance))
-    return np.asarray(apart / _at_least_rounding(error, np.maximum.outer(size, size)))
-
-
-def _at_least_rounding(error: FloatArray, scale: FloatArray) -> FloatArray:
-    return np.maximum(error, np.maximum(_ROUNDING * scale, np.finfo(np.float64).tiny))
+    return np.asarray(apart / at_least_rounding(error, np.maximum.outer(size, size)))
 
 
 def _smallest_freedom(estimate: Estimate) -> float:
-    return float(usable_freedom(estimate.errors.freedom).min())
+    return smallest_freedom(estimate.errors.freedom)

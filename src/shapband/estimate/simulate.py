@@ -5,6 +5,8 @@ The random numbers have a fixed address, so the same moments always give the sam
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from shapband._typing import FloatArray
@@ -14,9 +16,13 @@ _DRAWS = 20_000  # with this many draws the level of an interval is off by about
 _LEAST_DRAWS = 2_000  # draws for many comparisons, where `_WORK` would allow fewer
 _DRAWS_OF_SPREAD = 4_000  # with this many draws a standard deviation is off by about 1 %
 _WORK = 20_000_000  # at most this many numbers are drawn for one critical value: about a second
+_BLOCK = 2_000_000  # numbers that are drawn at once for many providers: 16 MB
 _DEGENERATE = 1e-10  # if Var(a - b) is below this share of Var(a) + Var(b), it is only rounding
 _MOST_FREEDOM = 1e9  # stands for infinite degrees of freedom, which quantiles cannot use
 _RARE = 1e-3  # share of variance estimates that are so small that they get a separate treatment
+
+# Draws this many normal errors of n providers: (count, n).
+Draw = Callable[[int, np.random.Generator], FloatArray]
 
 
 def student_errors(covariance: FloatArray, freedom: float) -> FloatArray:
@@ -27,15 +33,29 @@ def student_errors(covariance: FloatArray, freedom: float) -> FloatArray:
     return np.asarray(normal / scale)
 
 
+def student_blocks(normal: Draw, freedom: float, n: int) -> Iterator[FloatArray]:
+    """As many errors as `student_errors`, some draws at a time: (draws, n) each."""
+    rng = _rng("student blocks")
+    for count in _counts(_DRAWS, n):
+        scale = np.sqrt(rng.chisquare(freedom, (count, 1)) / freedom)
+        yield normal(count, rng) / scale
+
+
+def smallest_freedom(freedom: FloatArray) -> float:
+    """The smallest degrees of freedom of several providers, which hold for all of them."""
+    return float(usable_freedom(freedom).min())
+
+
 def normal_errors(covariance: FloatArray) -> FloatArray:
     """Errors from a multivariate normal distribution: (draws, n)."""
     return _normal(covariance, _DRAWS_OF_SPREAD, _rng("normal"))
 
 
-def independent_errors(variance: FloatArray) -> FloatArray:
-    """Errors from independent normal distributions: (draws, n)."""
-    drawn = _rng("normal").standard_normal((_DRAWS_OF_SPREAD, len(variance)))
-    return np.asarray(drawn * np.sqrt(variance))
+def normal_blocks(normal: Draw, n: int) -> Iterator[FloatArray]:
+    """As many normal errors as `normal_errors`, some draws at a time: (draws, n) each."""
+    rng = _rng("normal blocks")
+    for count in _counts(_DRAWS_OF_SPREAD, n):
+        yield normal(count, rng)
 
 
 def critical_value(covariance: FloatArray, freedom: float, level: float) -> float:
@@ -164,6 +184,12 @@ def _normal(covariance: FloatArray, count: int, rng: np.random.Generator) -> Flo
     values, vectors = np.linalg.eigh(covariance / np.outer(safe, safe))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     return np.asarray(rng.standard_normal((count, len(covariance))) @ root.T * scale)
+
+
+def _counts(draws: int, n: int) -> list[int]:
+    """Cut a number of draws of n numbers into blocks of bounded size."""
+    size = max(_BLOCK // n, 1)
+    return [min(size, draws - start) for start in range(0, draws, size)]
 
 
 def _draws(comparisons: int) -> int:

@@ -37,10 +37,7 @@ def forest_frame(valuation: Valuation | Groups, level: float = 0.95) -> pd.DataF
 def ranks_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame:
     """Rank with its interval, and the probability of being above the next provider."""
     ranks = valuation.ranks(level)
-    order = _order(valuation)
-    next_one = np.full(len(order), np.nan)
-    next_one[order[:-1]] = ranks.above[order[:-1], order[1:]]
-    columns = {"rank": ranks.rank, "low": ranks.low, "high": ranks.high, "above_next": next_one}
+    columns = {name: getattr(ranks, name) for name in ("rank", "low", "high", "above_next")}
     return _by_value(valuation, columns)
 
 

@@ -31,6 +31,10 @@ _ALL_PAIRS = 4  # if a kind of record has more owners, not all pairs of them are
 _SELDOM = 0.1  # owners repeat seldom if at most this share of their records repeats another
 
 
+_FIRST_BITS = 22  # bits of a hash by which records without an equal one are recognised: 4 MB
+_OTHER_BITS = np.uint64(64 - _FIRST_BITS)
+
+
 class Kinds(NamedTuple):
     """Kinds of records that occur more than once, and how often each owner has them.
 
@@ -49,17 +53,25 @@ class Kinds(NamedTuple):
 
     @staticmethod
     def of(hashes: Hashes, owners: IntArray, n_owners: int) -> Kinds:
-        """Find the kinds of records from their hashes, which are equal for equal records."""
+        """Find the kinds of records from their hashes, which are equal for equal records.
+
+        Owners must be ascending. The hashes are sorted once to see which of them repeat. In most
+        comparisons these are few, and only the records whose first bits occur among them are
+        sorted again together with their owners.
+        """
         sizes = np.bincount(owners, minlength=n_owners)
         ordered = np.sort(hashes)
-        repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-        if not len(repeated):
-            nothing = np.empty(0, dtype=np.int64)
-            return Kinds(nothing, nothing, nothing, sizes)
-        place = np.minimum(np.searchsorted(repeated, hashes), len(repeated) - 1)
-        among = np.flatnonzero(repeated[place] == hashes)
-        keys, counts = np.unique(place[among] * n_owners + owners[among], return_counts=True)
-        return Kinds(keys // n_owners, keys % n_owners, counts, sizes)
+        repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+        possible = np.zeros(1 << _FIRST_BITS, dtype=bool)
+        possible[repeated >> _OTHER_BITS] = True
+        among = np.flatnonzero(possible[hashes >> _OTHER_BITS])
+        among = among[np.argsort(hashes[among], kind="stable")]
+        kind, _ = _runs(hashes[among])
+        several = np.bincount(kind)[kind] > 1 if len(kind) else np.empty(0, dtype=bool)
+        kind, _ = _runs(kind[several])
+        owner = owners[among][several]
+        run, start = _runs(kind * n_owners + owner)
+        return Kinds(kind[start], owner[start], np.bincount(run), sizes)
 
     def held(self, times: int) -> IntArray:
         """(n,) number of kinds of records that each owner has this many times."""
@@ -81,6 +93,20 @@ class Kinds(NamedTuple):
         single = padded[self.owner]
         sizes = self.sizes - np.where(padded, self.repeats, 0)
         return self._replace(times=np.where(single, 1, self.times), sizes=sizes)
+
+
+def _runs(values: IntArray | Hashes) -> tuple[IntArray, IntArray]:
+    """Number the runs of equal neighbours: the run of every value, and the places of first values.
+
+    Examples
+    --------
+    >>> run, start = _runs(np.array([7, 7, 2, 5, 5]))
+    >>> run.tolist(), start.tolist()
+    ([0, 0, 1, 2, 2], [0, 2, 3])
+    """
+    first = np.ones(len(values), dtype=bool)
+    first[1:] = values[1:] != values[:-1]
+    return np.cumsum(first) - 1, np.flatnonzero(first)
 
 
 class Pairs(NamedTuple):
@@ -153,10 +179,15 @@ def copied_pairs(kinds: Kinds, risk: float) -> Pairs:
     """Pairs of owners that share more records than chance explains.
 
     The excess must be more than a third of the records that the smaller owner has exactly once.
+    Chance explains at least two equal records (`upper` is 1 or more), so pairs that have fewer than
+    three are left out at once; without copies these are nearly all pairs.
     """
     n = len(kinds.sizes)
     first, second = _side_by_side(kinds)
-    pairs, which = np.unique(kinds.owner[first] * n + kinds.owner[second], return_inverse=True)
+    keys = kinds.owner[first] * n + kinds.owner[second]
+    often = _at_least_three(keys)
+    first, second, keys = first[often], second[often], keys[often]
+    pairs, which = np.unique(keys, return_inverse=True)
     one, other = pairs // n, pairs % n
     a, b = kinds.times[first], kinds.times[second]
     both = np.bincount(which[(a == 1) & (b == 1)], minlength=len(pairs))
@@ -172,6 +203,16 @@ def copied_pairs(kinds: Kinds, risk: float) -> Pairs:
     return Pairs(one[order], other[order], both[order], chance[order])
 
 
+def _at_least_three(keys: IntArray) -> IntArray:
+    """Places of keys that occur three times or more."""
+    ordered = np.sort(keys)
+    frequent = ordered[2:][ordered[2:] == ordered[:-2]]
+    if not len(frequent):
+        return np.empty(0, dtype=np.int64)
+    place = np.minimum(np.searchsorted(frequent, keys), len(frequent) - 1)
+    return np.flatnonzero(frequent[place] == keys)
+
+
 def _side_by_side(kinds: Kinds) -> tuple[IntArray, IntArray]:
     """Places of pairs of owners of one kind.
 
@@ -179,9 +220,10 @@ def _side_by_side(kinds: Kinds) -> tuple[IntArray, IntArray]:
     owner with each other one. So the work is linear in the records, even if all owners have the
     same records.
     """
-    size = np.bincount(kinds.group)[kinds.group] if len(kinds.group) else kinds.group
+    sizes = np.bincount(kinds.group)
+    size = sizes[kinds.group]
     places = np.arange(len(size))
-    start = np.searchsorted(kinds.group, kinds.group)
+    start = (np.cumsum(sizes) - sizes)[kinds.group]  # kinds are ascending
     first, second = [], []
     for shift in range(1, _ALL_PAIRS):
         at = np.flatnonzero((size <= _ALL_PAIRS) & (places - start >= shift))

@@ -151,8 +151,8 @@ def _described(name: str, parts: Sequence[AnyArray], owners: IntArray) -> Column
     numeric = all(part.ndim == 1 and part.dtype.kind == "f" for part in parts)
     values = np.concatenate(parts if numeric else [_as_words(part) for part in parts])
     codes = _bits(values)
-    within = len(np.unique(_mixed(codes + _mixed(owners.astype(np.uint64)))))
-    share, holders = within / len(codes), len(np.unique(owners))
+    within = _count_different(_mixed(codes + _mixed(owners.astype(np.uint64))))
+    share, holders = within / len(codes), _count_different(owners)
     whole = not numeric or bool(np.all(np.isnan(values) | (values == np.rint(values))))
     return Column(
         name=name,
@@ -160,8 +160,14 @@ def _described(name: str, parts: Sequence[AnyArray], owners: IntArray) -> Column
         unit=_unit(values, owners) if numeric else 1.0,
         distinct=share,
         identifier=whole and share >= _NEARLY_UNIQUE and len(codes) > holders,
-        constant=within == holders and len(codes) > holders and len(np.unique(codes)) > 1,
+        constant=within == holders and len(codes) > holders and bool((codes != codes[0]).any()),
     )
+
+
+def _count_different(values: IntArray | Hashes) -> int:
+    """Number of different values; sorting takes a tenth of the time of NumPy's `unique`."""
+    ordered = np.sort(values)
+    return 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
 
 
 def _unit(values: FloatArray, owners: IntArray) -> float:

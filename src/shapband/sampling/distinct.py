@@ -7,6 +7,7 @@ records. Games value it as if all its records were different, so the result repo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -58,12 +59,24 @@ def expected_distinct(stock: Batch, draw: int, *, replace: bool) -> float:
     >>> round(expected_distinct(stock, 2, replace=False), 4)
     1.6667
     """
-    from scipy.special import gammaln
-
     if len(stock) > _LOOKED_AT:
         rows = np.linspace(0, len(stock) - 1, _LOOKED_AT).astype(np.int64)
         stock, replace = stock.take(rows), True
-    c, n = _copies(stock).astype(np.float64), len(stock)
+    copies = _copies(stock)
+    if len(copies) == len(stock):
+        return _expected_without_copies(len(stock), draw, replace=replace)
+    return _expected(copies.astype(np.float64), len(stock), draw, replace=replace)
+
+
+@lru_cache
+def _expected_without_copies(n: int, draw: int, *, replace: bool) -> float:
+    """`_expected` for records that are all different; the stocks of many providers are alike."""
+    return _expected(np.ones(n), n, draw, replace=replace)
+
+
+def _expected(c: FloatArray, n: int, draw: int, *, replace: bool) -> float:
+    from scipy.special import gammaln
+
     if replace:
         return round(float((1 - (1 - c / n) ** draw).sum()), _DIGITS)
     left = np.maximum(n - c - draw, 0)

@@ -40,7 +40,9 @@ _SURE = 0.9  # a share above this counts as nearly all records
 _MOST = 100  # pairs that are kept; the pairs with the most records come first
 _NAMED = 3  # a message names at most this many pairs
 _COMPARED = 200_000  # if there are more records, a random part of the kinds is left out,
-_LEAST = 200  # but about this many records remain of a stock of the median size
+# but about this many records remain of a stock of the median size. If a third of them are copies
+# and no stock repeats its own records, chance explains that with a probability of 1e-29.
+_LEAST = 100
 
 
 class Shared(NamedTuple):

@@ -83,7 +83,8 @@ def compare(first: Valuation, second: Valuation) -> Comparison:
     for one in (first, second):
         if not isinstance(one, Valuation):
             raise InvalidInput(f"compare: pass two valuations; received {type(one).__name__}")
-    names = tuple(name for name in first.names if name in set(second.names))
+    known = set(second.names)
+    names = tuple(name for name in first.names if name in known)
     if not names:
         raise InvalidInput("the valuations have no provider in common: nothing can be compared")
     rows = _rows(first, names), _rows(second, names)
@@ -186,8 +187,9 @@ def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int
     for word, setting in one.setup.items():
         if word not in ("index", *REASONS) and other.setup.get(word, setting) != setting:
             yield f"note: the {word} differs: {setting} and {other.setup[word]}"
+    common = set(names)
     for label, mine in (("first", one), ("second", other)):
-        alone = [name for name in mine.names if name not in set(names)]
+        alone = [name for name in mine.names if name not in common]
         if alone:
             yield f"note: only in the {label} run, and left out: {', '.join(alone)}"
     if any(

@@ -167,8 +167,8 @@ def _agree(one: FloatArray, other: FloatArray) -> bool:
 
 def check_design(design: Design) -> None:
     """Raise ValueError unless a design has the shapes and bounds that it must have."""
-    names, n = design.names, len(design.names)
-    if not 0 < n == len(set(names)):
+    names, n = set(design.names), len(design.names)
+    if not 0 < n == len(names):
         raise ValueError("there must be at least one provider, and all names must differ")
     sizes = [design.draw_sizes, design.pool_sizes, design.distinct_records, design.unseen]
     if any(size is not None and size.shape != (n,) for size in sizes):

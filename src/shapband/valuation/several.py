@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray
-from shapband.checks import check_level, check_whole, printable, written
+from shapband.checks import check_whole, printable, written
 from shapband.errors import InvalidInput
 from shapband.estimate import joint
 from shapband.estimate.estimate import Estimate
@@ -57,8 +57,10 @@ class Ranks:
     rank : (n,) rank of the estimate
     low, high : (n,) ends of the intervals; at the stated level all true ranks are inside
     above : (n, n) probability that the row's expectation is above the column's, by Student's
-        distribution of the error of their difference; 0.5 on the diagonal
+        distribution of the error of their difference; 0.5 on the diagonal. It is None with more
+        than 500 providers, for which `Valuation.difference` compares single pairs
     level : confidence level of all intervals together
+    above_next : (n,) probability of being above the next provider in the ranking, NaN for the last
 
     Examples
     --------
@@ -75,8 +77,9 @@ class Ranks:
     rank: IntArray
     low: IntArray
     high: IntArray
-    above: FloatArray
+    above: FloatArray | None
     level: float
+    above_next: FloatArray
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per provider."""
@@ -98,11 +101,11 @@ class Ranks:
 
 
 def difference(
-    names: tuple[str, ...], estimate: Estimate, a: str, b: str, level: float
+    names: tuple[str, ...], estimate: Estimate, games: FloatArray, a: str, b: str, level: float
 ) -> Difference:
-    """Make the difference of two providers given by name."""
+    """Make the difference of two providers given by name, from the estimate and kept games."""
     one, other = _place(names, "a", a), _place(names, "b", b)
-    found = joint.difference(estimate, one, other)
+    found = joint.difference(estimate, one, other, games)
     half = joint.student_quantile(found.freedom, level) * found.standard_error
     scale = np.abs(estimate.expectation[[one, other]]).max()
     return Difference(
@@ -114,22 +117,32 @@ def difference(
     )
 
 
-def ranks(names: tuple[str, ...], estimate: Estimate, level: float) -> Ranks:
+def ranks(names: tuple[str, ...], estimate: Estimate, games: FloatArray, level: float) -> Ranks:
     """Make the ranks with their intervals."""
-    low, high = joint.rank_intervals(estimate, level).T
-    above = joint.probability_above(estimate)
-    return Ranks(names, joint.ranks(estimate.expectation), low, high, above, check_level(level))
+    low, high = joint.rank_intervals(estimate, level, games).T
+    return Ranks(
+        names,
+        joint.ranks(estimate.expectation),
+        low,
+        high,
+        joint.probability_above(estimate),
+        level,
+        joint.probability_above_next(estimate, games),
+    )
 
 
-def top(names: tuple[str, ...], estimate: Estimate, k: int) -> pd.Series[float]:
+def top(names: tuple[str, ...], estimate: Estimate, games: FloatArray, k: int) -> pd.Series[float]:
     """Make the series of probabilities of being among the k largest."""
     k = check_whole("k", k, 1, most=len(names))
-    return _frame(names, {f"top {k}": joint.probability_of_top(estimate, k)})[f"top {k}"]
+    chance = joint.probability_of_top(estimate, k, games)
+    return _frame(names, {f"top {k}": chance})[f"top {k}"]
 
 
-def shares(names: tuple[str, ...], estimate: Estimate, level: float) -> pd.DataFrame:
+def shares(
+    names: tuple[str, ...], estimate: Estimate, games: FloatArray, level: float
+) -> pd.DataFrame:
     """Make the data frame of the shares."""
-    found, interval = joint.shares(estimate, level)
+    found, interval = joint.shares(estimate, level, games)
     low, high = interval.T
     columns = {"share": found.estimate, "standard_error": found.standard_error}
     return _frame(names, columns | {"low": low, "high": high})

@@ -91,7 +91,7 @@ def valuation_table(valuation: Valuation) -> Table:
     names, order = _listed(valuation, rows.expectation)
     half = np.diff(rows.interval, axis=1)[:, 0] / 2
     total = float(valuation.expectation.sum())
-    divisible = total > total_half_width(valuation.estimate, 0.95)
+    divisible = total > total_half_width(valuation.estimate, 0.95, valuation.games)
     with np.errstate(divide="ignore", invalid="ignore"):
         deviation_error = rows.variance_standard_error / (2 * rows.deviation)
     columns = [

@@ -268,14 +268,19 @@ class Valuation(OldNames):
     def difference(self, a: str, b: str, level: float = 0.95) -> several.Difference:
         """Difference of expectations, `a` minus `b`, with its interval and p-value.
 
-        With more than 500 providers, whose covariances are not kept, the standard error is an
-        upper bound: the sum of both standard errors.
+        With more than 500 providers, whose covariances are not kept, the standard error comes from
+        the values in `games`. If they do not show the correlation, it is an upper bound: the sum of
+        both standard errors.
         """
-        return several.difference(self.names, self.estimate, a, b, level)
+        return several.difference(self.names, self.estimate, self.games, a, b, level)
 
     def ranks(self, level: float = 0.95) -> several.Ranks:
-        """Ranks of the expectations, with intervals that hold together."""
-        return several.ranks(self.names, self.estimate, level)
+        """Ranks of the expectations, with intervals that hold together.
+
+        With more than 500 providers, the errors of differences come from the values in `games`,
+        and the intervals are a little wider than necessary.
+        """
+        return several.ranks(self.names, self.estimate, self.games, level)
 
     def top(self, k: int) -> pd.Series[float]:
         """Probability that each provider's expectation is among the `k` largest.
@@ -283,14 +288,14 @@ class Valuation(OldNames):
         It follows from the distribution of the errors around the estimates, and is simulated:
         its standard error is at most 0.004.
         """
-        return several.top(self.names, self.estimate, k)
+        return several.top(self.names, self.estimate, self.games, k)
 
     def shares(self, level: float = 0.95) -> pd.DataFrame:
         """Shares of the total of all expectations, with standard errors and intervals.
 
         An error is raised if the total may be zero at this level.
         """
-        return several.shares(self.names, self.estimate, level)
+        return several.shares(self.names, self.estimate, self.games, level)
 
     def distribution(
         self,

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tests.conftest import redesigned, with_moments, with_pools
 
 import shapband as sb
+from shapband.estimate import simulate
+from shapband.market.paying import policies
 from shapband.market.paying.apportion import apportion
 from shapband.market.paying.policies import risk_weights
 
@@ -158,12 +160,36 @@ def test_pools_make_the_errors_of_expectations_larger_and_not_those_of_the_risk(
     estimate = with_pools(valuation.estimate, 50 * valuation.raw_variance / 40, 9.0)
     pooled = replace(valuation, estimate=estimate)
     errors = {
-        (name, aversion): risk_weights(one, aversion).errors.std(axis=0)
+        (name, aversion): np.concatenate([*risk_weights(one, aversion).errors()]).std(axis=0)
         for name, one in (("pooled", pooled), ("plain", valuation))
         for aversion in (0.0, 1e9)
     }
     np.testing.assert_allclose(errors["pooled", 1e9], errors["plain", 1e9], rtol=1e-6)
     assert (errors["pooled", 0.0] > 5 * errors["plain", 0.0]).all()
+
+
+@pytest.mark.parametrize("policy", ["proportional", "risk", "lower_bound"])
+def test_many_providers_have_the_errors_of_few(
+    monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    """From kept games instead of covariances; 4,000 draws give a standard deviation to 1.1 %."""
+    rng = np.random.default_rng(0)
+    games = some_games([3.0, 4.0, 5.0, 4.5]) + 2 * rng.normal(size=(40, 1)) * [1, 1, -1, 0]
+    valuation = valuation_of(games, tuple("abcd"))
+    extra = {"risk_aversion": 0.2} if policy == "risk" else {}
+
+    def errors(one: sb.Valuation) -> np.ndarray:
+        return sb.payouts(one, 1000, policy=policy, **extra).standard_error
+
+    few = errors(valuation)
+    monkeypatch.setattr(policies, "MANY", 0)
+    many = errors(with_moments(valuation, products=None))
+    np.testing.assert_allclose(many, few, rtol=4 * 0.016)
+    monkeypatch.setattr(simulate, "_BLOCK", 400)  # 40 blocks instead of one
+    np.testing.assert_allclose(errors(with_moments(valuation, products=None)), many, rtol=1e-9)
+    if policy != "risk":  # the control: errors that are not correlated
+        alone = errors(replace(with_moments(valuation, products=None), games=games[:0]))
+        assert (np.abs(alone / few - 1) > 4 * 0.016).any()
 
 
 def test_negative_values_receive_nothing_and_are_told() -> None:

@@ -6,6 +6,7 @@ counts as zero.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,9 @@ from shapband._typing import FloatArray
 from shapband.checks import check_number
 from shapband.errors import InvalidInput
 from shapband.estimate.estimate import Estimate
+from shapband.estimate.kept import kept_errors
 from shapband.estimate.moments import MANY
-from shapband.estimate.simulate import independent_errors, normal_errors
+from shapband.estimate.simulate import normal_blocks, normal_errors
 from shapband.valuation.spread import check_single_games
 from shapband.valuation.valuation import Valuation
 
@@ -30,12 +32,13 @@ class Weights:
     Attributes
     ----------
     estimate : (n,) the weights; those below zero count as zero
-    errors : (draws, n) simulated errors of the weights; no rows if the errors are not known
+    errors : returns simulated errors of the weights in blocks of (draws, n); no blocks if the
+        errors are not known
     meaning : describes the weights; the end of a sentence
     """
 
     estimate: FloatArray
-    errors: FloatArray
+    errors: Callable[[], Iterator[FloatArray]]
     meaning: str
 
     @property
@@ -45,17 +48,23 @@ class Weights:
 
     def share_errors(self) -> FloatArray:
         """(n,) standard deviation of the simulated shares; NaN if the errors are not known."""
-        if not len(self.errors):
-            return np.full_like(self.estimate, np.nan)
-        simulated = np.maximum(self.estimate + self.errors, 0.0)
-        total = simulated.sum(axis=1, keepdims=True)
-        shares = simulated / np.where(total > 0, total, 1.0)
-        return np.asarray(shares.std(axis=0))
+        count, mean, square = 0, np.zeros_like(self.estimate), np.zeros_like(self.estimate)
+        for errors in self.errors():
+            simulated = np.maximum(self.estimate + errors, 0.0)
+            total = simulated.sum(axis=1, keepdims=True)
+            shares = simulated / np.where(total > 0, total, 1.0)
+            center = shares.mean(axis=0)
+            apart, count = center - mean, count + len(shares)
+            # Squares about the common mean (Chan, Golub and LeVeque 1983).
+            square += ((shares - center) ** 2).sum(axis=0)
+            square += apart**2 * (len(shares) * (count - len(shares)) / count)
+            mean += apart * (len(shares) / count)
+        return np.sqrt(square / count) if count else np.full_like(self.estimate, np.nan)
 
 
 def proportional_weights(valuation: Valuation) -> Weights:
     """The expectations."""
-    errors = _expectation_errors(valuation.estimate)
+    errors = _expectation_errors(valuation)
     return Weights(valuation.expectation, errors, "proportional to the expected values")
 
 
@@ -64,7 +73,7 @@ def lower_bound_weights(valuation: Valuation, level: float) -> Weights:
     low = valuation.interval(level)[:, 0]
     estimate = np.where(np.isfinite(low), low, 0.0)
     meaning = f"proportional to the lower ends of the {100 * level:g} % intervals"
-    return Weights(estimate, _expectation_errors(valuation.estimate), meaning)
+    return Weights(estimate, _expectation_errors(valuation), meaning)
 
 
 def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
@@ -76,11 +85,6 @@ def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
     aversion = check_number("payouts: risk_aversion", risk_aversion, least=0)
     check_single_games(valuation.estimate, "payouts: policy='risk'")
     games = valuation.games
-    if games.shape[1] > MANY:
-        raise InvalidInput(
-            f"payouts: policy='risk' needs the covariances of all providers, which are computed "
-            f"for up to {MANY}; there are {games.shape[1]:,}"
-        )
     if len(games) < _LEAST_GAMES:
         raise InvalidInput(
             f"payouts: policy='risk' needs the values of at least {_LEAST_GAMES} games; this "
@@ -98,27 +102,53 @@ def risk_weights(valuation: Valuation, risk_aversion: float) -> Weights:
     return Weights(estimate, errors, meaning)
 
 
-def _expectation_errors(estimate: Estimate) -> FloatArray:
-    """Simulated errors of the expectations, independent if there are more than 500 providers."""
-    covariance = estimate.errors.covariance
-    if covariance is None:
-        return independent_errors(estimate.errors.total)
-    return _simulated(covariance, estimate)
+def _expectation_errors(valuation: Valuation) -> Callable[[], Iterator[FloatArray]]:
+    """Simulated errors of the expectations.
+
+    With more than 500 providers they follow from the values of kept games; if these do not show
+    how the errors are correlated, the errors are drawn as independent.
+    """
+    estimate = valuation.estimate
+    covariance, total = estimate.errors.covariance, estimate.errors.total
+    if covariance is not None:
+        return _simulated(covariance, estimate)
+    kept = kept_errors(estimate, valuation.games)
+
+    def normal(count: int, rng: np.random.Generator) -> FloatArray:
+        if kept is not None:
+            return kept.normal(count, rng)
+        return rng.standard_normal((count, len(total))) * np.sqrt(total)
+
+    return lambda: normal_blocks(normal, len(total)) if _known(total, estimate) else iter(())
 
 
-def _risk_errors(mean: FloatArray, risk: FloatArray, estimate: Estimate) -> FloatArray:
-    """Errors of the weights, simulated from each game's part in expectations and risk: (draws, n).
+def _risk_errors(
+    mean: FloatArray, risk: FloatArray, estimate: Estimate
+) -> Callable[[], Iterator[FloatArray]]:
+    """Errors of the weights, simulated from each game's part in expectations and risk.
 
     Pools make the errors of the expectations larger. For the risk, the error due to the choice of
     the pools is not included.
     """
     total, games = estimate.errors.total, estimate.raw_variance / estimate.n_games
     larger = np.sqrt(np.where(games > 0, total / np.where(games > 0, games, 1.0), 1.0))
-    covariance = np.atleast_2d(np.cov(larger * mean - risk, rowvar=False)) / estimate.n_games
-    return _simulated(covariance, estimate)
+    parts = larger * mean - risk
+    if parts.shape[1] <= MANY:
+        covariance = np.atleast_2d(np.cov(parts, rowvar=False)) / estimate.n_games
+        return _simulated(covariance, estimate)
+    factor = (parts - parts.mean(axis=0)) / np.sqrt((len(parts) - 1) * estimate.n_games)
+
+    def normal(count: int, rng: np.random.Generator) -> FloatArray:
+        return np.asarray(rng.standard_normal((count, len(factor))) @ factor)
+
+    return lambda: normal_blocks(normal, len(total)) if _known(total, estimate) else iter(())
 
 
-def _simulated(covariance: FloatArray, estimate: Estimate) -> FloatArray:
+def _simulated(covariance: FloatArray, estimate: Estimate) -> Callable[[], Iterator[FloatArray]]:
+    return lambda: iter([normal_errors(covariance)] if _known(covariance, estimate) else [])
+
+
+def _known(variances: FloatArray, estimate: Estimate) -> bool:
+    """Whether errors with these variances can be drawn."""
     played = estimate.n_games > 1 or estimate.is_certain
-    known = played and bool(np.isfinite(covariance).all())
-    return normal_errors(covariance) if known else np.empty((0, len(covariance)))
+    return played and bool(np.isfinite(variances).all())

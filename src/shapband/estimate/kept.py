@@ -1,0 +1,140 @@
+"""The covariance of the errors of many providers, from the values of games that were kept.
+
+The covariance of n errors has n² numbers, 800 MB for 10,000 providers. The deviations of K kept
+games from their mean hold the same correlations in K n numbers: the correlation of two providers is
+the product of their columns, scaled to length 1. So every number that follows from the covariance,
+such as the error of one difference or the error of the total, is computed when it is needed.
+
+If all games were kept, the covariance is the one that `Errors.covariance` has for few providers. If
+only the first K of G games were kept, the error of a difference has two estimates: the spread of
+the difference in the kept games, whose statistic has Student's distribution with K - 1 degrees of
+freedom, and the correlation in the kept games with the errors from all games. The larger one is
+used, because a value may change in later games only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband._typing import FloatArray, IntArray
+from shapband.estimate.estimate import Estimate
+
+# If Var(a - b) is computed as less than this share of Var(a) + Var(b), it may be rounding alone,
+# and is raised to it. So the error of a difference is at least 1e-6 times the errors of both.
+_CANCELLED = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class KeptErrors:
+    """The errors of all expectations, as sums of shared and independent parts.
+
+    Attributes
+    ----------
+    unit : (n, K) deviations in the kept games, scaled to length 1; 0 for a value that was constant
+    deviations : (estimates, causes, n) standard deviation of the error due to each cause. The first
+        estimate is from all games; if some were not kept, the second one is from the kept games
+    own : (n,) variance of errors that are not correlated with others
+    most_freedom : degrees of freedom that the kept games allow; infinite if all games were kept
+    """
+
+    unit: FloatArray
+    deviations: FloatArray
+    own: FloatArray
+    most_freedom: float
+
+    @property
+    def variances(self) -> FloatArray:
+        """(estimates, n) variance of the error of every expectation."""
+        return np.asarray((self.deviations**2).sum(axis=1) + self.own)
+
+    def difference_variances(self, rows: slice, columns: slice) -> FloatArray:
+        """Variance of the difference of the row's and the column's error: (rows, columns)."""
+        estimates = [
+            (whole[rows, None] + whole[columns], by_cause[:, rows].T @ by_cause[:, columns])
+            for by_cause, whole in zip(self.deviations, self.variances, strict=True)
+        ]
+        return _largest_variance(self.unit[rows] @ self.unit[columns].T, estimates)
+
+    def neighbour_variances(self) -> FloatArray:
+        """Variance of the difference of every provider's error and the next one's: (n - 1,)."""
+        estimates = [
+            (whole[:-1] + whole[1:], (by_cause[:, :-1] * by_cause[:, 1:]).sum(axis=0))
+            for by_cause, whole in zip(self.deviations, self.variances, strict=True)
+        ]
+        return _largest_variance(np.einsum("ik,ik->i", self.unit[:-1], self.unit[1:]), estimates)
+
+    def totals(self) -> tuple[FloatArray, FloatArray]:
+        """Covariances with the error of the total (estimates, n), and its variance (estimates,)."""
+        sums = self.deviations @ self.unit  # (estimates, causes, K)
+        with_total = (self.deviations * (sums @ self.unit.T)).sum(axis=1) + self.own
+        return np.asarray(with_total), np.asarray((sums**2).sum(axis=(1, 2)) + self.own.sum())
+
+    def normal(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Draw normal errors of all providers, with the errors from all games: (count, n)."""
+        errors = np.zeros((count, len(self.own)))
+        for deviation in self.deviations[0]:
+            errors += rng.standard_normal((count, self.unit.shape[1])) @ self.unit.T * deviation
+        alone = np.flatnonzero(self.own)
+        errors[:, alone] += rng.standard_normal((count, len(alone))) * np.sqrt(self.own[alone])
+        return errors
+
+
+def _largest_variance(
+    correlation: FloatArray, estimates: Sequence[tuple[FloatArray, FloatArray]]
+) -> FloatArray:
+    """Largest of some estimates of Var(a - b).
+
+    Each estimate has Var(a) + Var(b), and the covariance that a correlation of 1 would give.
+    """
+    largest = np.zeros_like(correlation)
+    for both, shared in estimates:
+        np.maximum(largest, both - 2 * correlation * shared, out=largest)
+        np.maximum(largest, _CANCELLED * both, out=largest)
+    return largest
+
+
+def kept_errors(
+    estimate: Estimate, games: FloatArray | None, places: IntArray | slice = slice(None)
+) -> KeptErrors | None:
+    """Make the errors of the providers at some places from the values of kept games (K, n).
+
+    The answer is None if the games do not show how the errors are correlated: there are too few of
+    them, or they depend on each other, or presence was recorded.
+    """
+    errors, presence = estimate.errors, estimate.moments.presence
+    total = errors.total[places]
+    if not total.any():
+        return KeptErrors(np.zeros((len(total), 0)), np.zeros((1, 1, len(total))), total, np.inf)
+    if games is None or (presence is not None and presence.of_mean is not None):
+        return None
+    apart, kept_freedom = _deviations(games[:, places], estimate.moments.group)
+    if kept_freedom < 1:
+        return None
+    most_freedom = np.inf
+    square = (apart**2).sum(axis=0)
+    varies = square > 0
+    parts = [errors.shrinking[places], *(cause.variance[places] for cause in errors.lasting)]
+    deviations = np.sqrt(np.where(varies, np.stack(parts), 0.0))[None]
+    if len(games) < estimate.n_games:
+        most_freedom = float(kept_freedom)
+        in_all = np.where(varies, estimate.raw_variance[places], 1.0)
+        ratio = np.sqrt(square / kept_freedom / in_all)
+        deviations = np.concatenate([deviations, deviations * ratio])
+    return KeptErrors(
+        unit=np.ascontiguousarray((apart / np.sqrt(np.where(varies, square, 1.0))).T),
+        deviations=deviations,
+        own=np.where(varies, 0.0, total),
+        most_freedom=most_freedom,
+    )
+
+
+def _deviations(games: FloatArray, group: int | None) -> tuple[FloatArray, int]:
+    """Deviations of games from the mean of all games, or of their shuffle; degrees of freedom."""
+    size = group or max(len(games), 1)
+    apart = games.copy()
+    for start in range(0, len(games), size):
+        apart[start : start + size] -= games[start : start + size].mean(axis=0)
+    return apart, len(games) - -(-len(games) // size)
