@@ -73,6 +73,7 @@ class Access:
         self._timeout = timeout
         self._deadline = time.monotonic() + time_left
         self._present = present
+        self._preparing = False
         self._seen: dict[str, Schema] = {}
         before = self._journal.usage()
         self._usage = {p.name: before.get(p.name, Usage()) for p in providers}
@@ -99,6 +100,15 @@ class Access:
         except BaseException:
             self._stopped.set()
             raise
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Ask everybody in this context: what is fetched before the games is shared by them all."""
+        self._preparing = True
+        try:
+            yield
+        finally:
+            self._preparing = False
 
     @property
     def report(self) -> AccessReport:
@@ -201,7 +211,7 @@ class Access:
         """Make the orders for the draws of the providers that take part."""
         unpaid = self._journal.unpaid([p.name for p in self.providers], purpose, games)
         due: list[GameNumbers] = [games for _ in sizes]
-        if self._present is not None and purpose != "pool":
+        if self._present is not None and not self._preparing:
             due = [_numbers(games, column) for column in self._present(games).T]
             unpaid = [_common(one, other) for one, other in zip(unpaid, due, strict=True)]
         parts = zip(self.providers, due, unpaid, sizes, strict=True)
