@@ -38,8 +38,8 @@ class Access:
     provider's name and the game determine which records. Sources that wait are asked in
     parallel, so that a game takes the time of the slowest request, not the sum of all. After
     `time_left` seconds no request is made, and requests under way are given up. `present` says who
-    takes part in consecutive games, (n_games, n): only these providers are asked for draws, while
-    pools have records of all providers.
+    takes part in consecutive games, (n_games, n): only these providers are asked for games, while
+    everybody is asked for what is fetched before them, in the context `preparing`.
 
     Examples
     --------

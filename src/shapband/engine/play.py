@@ -105,7 +105,8 @@ def play(
         limit - before,
         given.present,
     ) as access:
-        realisation = given.sampling.prepare(access)
+        with access.preparing():
+            realisation = given.sampling.prepare(access)
         _warn_of_repeats(realisation.design)
         stocks = known_stocks(given, realisation)
         shared = find_copies(given, realisation.design, stocks)

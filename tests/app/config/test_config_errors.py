@@ -158,7 +158,7 @@ CSV = '{ kind = "csv", path = "x.csv", target = "y" }'
         (
             ("solver",),
             {"kind": "exakt"},
-            "solver.kind: must be one of 'exact', 'permutation', 'balanced', 'strata', 'object'; "
+            "solver.kind: must be one of 'exact', 'permutation', 'balanced', 'strata', 'arcs', 'known', 'object'; "
             "received 'exakt'",
         ),
         (
