@@ -16,7 +16,7 @@ The other modules of `compiled` are helpers of the modules that are loaded:
   `nearest_neighbor` (k = 1);
 - for `discriminant`: `discriminant_sums` (sums of a provider) and `triangles` (triangular factors);
 - for `logistic`: `newton` and `logistic_derivatives`;
-- for several of them: `lanes` (vectors of numbers) and `products` (products of columns).
+- for several of them: `lanes` (vectors of numbers), `products` (products of columns) and `sorting`.
 """
 
 from __future__ import annotations
