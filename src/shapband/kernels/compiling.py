@@ -51,8 +51,8 @@ class Announcer(event.Listener):
     """Says on standard error which kernel is being compiled, and how long it will take.
 
     numba calls this listener only when it compiles, not when it loads stored machine code. It calls
-    it for every function that a kernel calls, too; only the kernel itself is announced. On a
-    terminal one line is written again and again, and erased at the end.
+    it for every function that a kernel calls, too. Only the kernel itself is announced, if it is
+    the first or takes long. On a terminal the lines replace each other, and the last is erased.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,8 @@ class Announcer(event.Listener):
         self._kernels.append(f"{function.__module__}.{function.__name__}".removeprefix(_PREFIX))
         if len(self._kernels) == 1 and function.__module__.startswith(_PREFIX):
             self._began = time.perf_counter()
-            self._write(_line(self._kernels[0], self._pace()))
+            if self._kernels[0] in WORK or not self._work:
+                self._write(_line(self._kernels[0], self._pace()))
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
         kernel = self._kernels.pop()
