@@ -7,9 +7,15 @@ export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo docs site test test-long fuzz golden mutants lint check package bench coverage reproduce clean
 
-.venv/installed: pyproject.toml
+# The library alone is enough for the demo; the tools of developers take twice the room. Without
+# --quiet, because pip shows how far it is.
+.venv/library: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(BIN)/python -m pip install --disable-pip-version-check --editable .
+	touch $@
+
+.venv/installed: .venv/library
+	$(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
 # Without the stamp the next run tries again.
@@ -18,7 +24,7 @@ export OPENBLAS_NUM_THREADS := 1
 	&& touch $@ \
 	|| echo "*** NO RAY for $$($(BIN)/python --version): its tests will be SKIPPED ***" >&2
 
-demo: .venv/installed  ## value the ten wine providers with the three methods, save demo.png and demo.html
+demo: .venv/library  ## value the ten wine providers with the three methods, save demo.png and demo.html
 	$(BIN)/python examples/demo.py
 
 # Two processes, because the suite is made for two cores.

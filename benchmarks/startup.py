@@ -17,7 +17,7 @@ COMMAND = str(Path(PYTHON).parent / "shapband")
 ROUNDS = 15
 COLD_ROUNDS = 3
 DEMO = Path(__file__).resolve().parent.parent / "examples" / "demo.py"
-COMPILING, TABLE = "compiling kernels", "Shapley values of"  # in lines that the demo prints
+COMPILING, TABLE = "shapband: compiling", "Shapley values of"  # in lines that the demo prints
 FIRST_CALL = """
 import sys
 import shapband as sb

@@ -79,7 +79,7 @@ def use_this_environment(folder):
     python.parent.mkdir(parents=True)
     python.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT / "src"}" exec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    (folder / ".venv" / "installed").touch()
+    (folder / ".venv" / "library").touch()
 
 
 @pytest.mark.long

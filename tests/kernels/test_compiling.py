@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numba
 import numpy as np
@@ -11,8 +12,9 @@ from tests.conftest import PATIENCE
 
 import shapband as sb
 from shapband.kernels import load
+from shapband.kernels.compiling import LITTLE_WORK, PACE, WORK, Announcer
 
-SAID = "shapband: compiling kernels, once for this version (about 10 s)\n"
+SAID = "shapband: compiling shuffle.below, once for this version (about 1 s)\n"
 
 # Draws rows with replacement, which needs the smallest of the kernels.
 SMALL = """
@@ -36,6 +38,107 @@ def test_compiling_is_announced_once_and_only_if_it_happens(tmp_path):
     place = {"NUMBA_CACHE_DIR": str(tmp_path)}
     assert run(SMALL, **place).stderr == SAID
     assert run(SMALL, **place).stderr == ""
+
+
+# Values small providers in the plainest way, and prints each function that was compiled: how deep
+# it is below a kernel that Python calls, its module and its name.
+PLAIN = """
+import numpy as np
+from numba.core import event
+
+class Printer(event.Listener):
+    depth = 0
+
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        print(self.depth, function.__module__, function.__name__)
+        self.depth += 1
+
+    def on_end(self, event):
+        self.depth -= 1
+
+event.register("numba:compile", Printer())
+import shapband as sb
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(31, 40, 2))
+quantities = X.sum(axis=2) + rng.normal(size=(31, 40))
+labels = (quantities > 0).astype(int)
+y = labels if "{utility}" in ("LogisticUtility", "GaussianNBUtility") else quantities
+providers = [sb.Provider(f"p{{i}}", sb.ArraySource(X[i], y[i])) for i in range({n})]
+utility = sb.{utility}(X[-1], y[-1]{more})
+sb.value(providers, utility, sampling=sb.Fresh(20), n_games=2, seed=0)
+"""
+DRAWN = {"shuffle.first_of_shuffle"}
+LINEAR = DRAWN | {"linear_sums.gram_summaries", "linear_sums.recentred", "linear_doubts.harmless"}
+TABLE, ARCS = {"shapley.weigh"}, {"arcs.solve_arcs"}
+LINEAR_ARCS = LINEAR | ARCS | {"linear.linear_rows", "linear_arcs.linear_arcs"}
+K = ", k=3, task='regression'"
+NEIGHBORS = DRAWN | {"neighbor_lists._scan_spaces"}
+LOGISTIC = DRAWN | {"class_scores.score_of", "logistic._values"}
+BAYES = DRAWN | {"class_scores.score_of", "bayes.class_moments", "bayes._rows"}
+SLOW = ("numba.cpython.unicode", "numba.misc.quicksort")  # of error messages, and of np.sort
+
+
+@pytest.mark.parametrize(
+    ("utility", "more", "n", "kernels"),
+    [
+        ("LinearUtility", "", 4, LINEAR | TABLE | {"linear.linear_table"}),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                ("LinearUtility", "", 30, LINEAR_ARCS),
+                ("NeighborUtility", K, 4, NEIGHBORS | TABLE | {"neighbors._tables_ranked"}),
+                ("NeighborUtility", K, 30, NEIGHBORS | ARCS | {"neighbors._rows_of_games"}),
+                ("GaussianNBUtility", "", 4, BAYES | TABLE),
+                ("GaussianNBUtility", "", 30, BAYES | ARCS),
+                ("LogisticUtility", "", 4, LOGISTIC | TABLE),
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_a_valuation_compiles_the_kernels_that_it_needs_and_each_function_once(
+    tmp_path, utility, more, n, kernels
+):
+    code = PLAIN.format(utility=utility, more=more, n=n)
+    lines = run(code, NUMBA_CACHE_DIR=str(tmp_path)).stdout.splitlines()
+    compiled = [tuple(line.split()) for line in lines]
+    own = [
+        (depth, f"{module}.{name}".removeprefix("shapband.kernels.compiled."))
+        for depth, module, name in compiled
+        if module.startswith("shapband.")
+    ]
+    assert {name for depth, name in own if depth == "0"} == kernels
+    assert len({name for _, name in own}) == len(own)
+    assert not [module for _, module, _ in compiled if module in SLOW]
+
+
+def test_the_work_of_compiling_is_listed_for_kernels_that_exist():
+    for name in WORK:
+        module, kernel = name.split(".")
+        assert hasattr(load(module), kernel)
+
+
+def test_the_announced_seconds_follow_the_work_done_so_far(monkeypatch, capsys):
+    """At first from a fixed pace, then from the pace that was measured."""
+    clock = iter([0.0, 30.0, 30.0, 31.0, 31.0, 40.0])
+    monkeypatch.setattr("shapband.kernels.compiling.time.perf_counter", lambda: next(clock))
+    announcer = Announcer()
+    table, rows = load("linear").linear_table, load("linear").linear_rows
+    weigh = load("shapley").weigh  # takes too little time to be announced
+    for kernel, inner in ((table, weigh), (weigh, table), (rows, weigh)):
+        announcer.on_start(SimpleNamespace(data={"dispatcher": kernel}))
+        announcer.on_start(SimpleNamespace(data={"dispatcher": inner}))
+        announcer.on_end(None)
+        announcer.on_end(None)
+    first = round(WORK["linear.linear_table"] * PACE)
+    pace = 31.0 / (WORK["linear.linear_table"] + LITTLE_WORK)
+    then = round(WORK["linear.linear_rows"] * pace)
+    assert then > round(WORK["linear.linear_rows"] * PACE)
+    assert capsys.readouterr().err.splitlines() == [
+        f"shapband: compiling linear.linear_table, once for this version (about {first} s)",
+        f"shapband: compiling linear.linear_rows, once for this version (about {then} s)",
+    ]
 
 
 # Compiles ahead, and names the kernels that were not compiled; inlined ones never are.

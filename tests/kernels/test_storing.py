@@ -19,7 +19,7 @@ from shapband.kernels.storing import temporary_directory
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(shapband.__file__).parent
-SAID = "shapband: compiling kernels, once for this version (about 10 s)\n"
+SAID = "shapband: compiling caller.call, once for this version (about 1 s)\n"
 CHOICES = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "NUMBA_CACHE_LOCATOR_CLASSES", "PYTHONPATH")
 
 # Two small kernels in files of their own: one calls the other.

@@ -8,14 +8,14 @@ twins, as `tests/kernels/test_readable_kernels.py` does.
 
 The other modules of `compiled` are helpers of the modules that are loaded:
 
-- of `linear`: `linear_sums` of products, `linear_blocks` of coalitions that are solved at once, and
-  `linear_doubts` about rounding, which `least_norm` shares;
-- of `exact_fits` and `exact_sums`: numbers of 32 digits in `double_double`; the fit's
-  `exact_equations` and their `exact_solutions`;
-- of `neighbors` and `neighbor_sets`: `neighbor_blocks` of validation points;
-- of `discriminant`: `discriminant_sums` of a provider, and factors in `triangles`;
-- of `logistic`: `newton`, with `logistic_derivatives`;
-- of many: vectors of `lanes`, and `products` of columns.
+- for `linear`: `linear_sums` (sums of products), `linear_blocks` (coalitions that are solved
+  together) and `linear_doubts` (bounds on rounding errors, which `least_norm` uses too);
+- for `exact_fits` and `exact_sums`: `double_double` (numbers of 32 digits), `exact_equations` and
+  `exact_solutions`;
+- for `neighbors` and `neighbor_sets`: `neighbor_blocks` (blocks of validation points);
+- for `discriminant`: `discriminant_sums` (sums of a provider) and `triangles` (triangular factors);
+- for `logistic`: `newton` and `logistic_derivatives`;
+- for several of them: `lanes` (vectors of numbers), `products` (products of columns) and `sorting`.
 """
 
 from __future__ import annotations

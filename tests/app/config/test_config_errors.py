@@ -158,8 +158,8 @@ CSV = '{ kind = "csv", path = "x.csv", target = "y" }'
         (
             ("solver",),
             {"kind": "exakt"},
-            "solver.kind: must be one of 'exact', 'permutation', 'balanced', 'strata', 'arcs', 'known', 'object'; "
-            "received 'exakt'",
+            "solver.kind: must be one of 'exact', 'permutation', 'balanced', 'strata', 'arcs', "
+            "'known', 'object'; received 'exakt'",
         ),
         (
             ("index",),

@@ -244,7 +244,8 @@ def solve_arcs(orders, sizes, values, rows, whole, empty, weights, sums, ends, e
                 gap = whole[g] - empty
                 for p in range(n):
                     gap -= found[r, orders[g, r, p]]
-                found[r] += gap / n
+                for i in range(n):
+                    found[r, i] += gap / n
         for i in range(n):
             mean, square = 0.0, 0.0
             for r in range(circles):

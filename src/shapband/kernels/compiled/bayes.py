@@ -58,13 +58,17 @@ def _own_moments(Z, codes, rows, shift, summary):
     d = Z.shape[1]
     # Means are relative to the last record, so that the mean of equal numbers is that number.
     for r in range(rows.size):
-        summary[codes[rows[r]], 1 + 2 * d : 1 + 3 * d] = Z[r]
+        for f in range(d):
+            summary[codes[rows[r]], 1 + 2 * d + f] = Z[r, f]
     shift[:] = 0.0
     for r in range(rows.size):
-        shift[codes[rows[r]]] += Z[r] - summary[codes[rows[r]], 1 + 2 * d : 1 + 3 * d]
+        c = codes[rows[r]]
+        for f in range(d):
+            shift[c, f] += Z[r, f] - summary[c, 1 + 2 * d + f]
     for c in range(summary.shape[0]):
         if summary[c, 0] > 0.0:
-            summary[c, 1 + 2 * d : 1 + 3 * d] += shift[c] / summary[c, 0]
+            for f in range(d):
+                summary[c, 1 + 2 * d + f] += shift[c, f] / summary[c, 0]
     for r in range(rows.size):
         sums = summary[codes[rows[r]]]
         for f in range(d):
@@ -130,6 +134,7 @@ def _largest_variance(total, units, members):
     d = units.size
     count = total[:, 0].sum()
     largest = 0.0
+    first = np.int64(0)  # a literal 0 would compile `_merged` twice
     for f in range(d):
         mean, square = 0.0, 0.0
         for c in range(total.shape[0]):
@@ -137,7 +142,7 @@ def _largest_variance(total, units, members):
             square += total[c, 1 + d + f] / count
         variance = square - mean * mean
         if not variance > LOST * square:
-            variance = _merged(members, 0, total.shape[0], f, d)[1]
+            variance = _merged(members, first, total.shape[0], f, d)[1]
         largest = max(largest, variance * units[f])
     return largest
 

@@ -21,6 +21,7 @@ PIVOT_TOL = 1e-6
 OPTIONS = {
     "cache": True,
     "nogil": True,
+    "no_cfunc_wrapper": True,  # it takes time to compile, and nothing uses it
     "fastmath": {"contract"},
     "error_model": "numpy",
     "boundscheck": False,

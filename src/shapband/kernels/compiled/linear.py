@@ -226,10 +226,11 @@ def linear_prefixes(summaries, limits, orders, first, A, b, c, penalty, measure)
     block, room, errors, total, targets, most = queue(size, p)
     result = np.empty((games, permutations, n))
     flat = result.reshape(games * permutations * n)
-    queued = 0
+    queued = np.int64(0)  # a literal 0 would compile `solve_queued` twice
     for g in range(games):
         for t in range(permutations):
-            total[:] = penalty
+            for s in range(size):
+                total[s] = penalty[s]
             for k in range(n):
                 provider = orders[g, t, k]
                 for s in range(size):
@@ -277,7 +278,8 @@ def _part_sums(summaries, sums):
 def _merge_row(inside, sums, penalty, total):
     """Total = penalty + the sum of the summaries of a coalition's members, part by part."""
     n = inside.size
-    total[:] = penalty
+    for s in range(total.size):
+        total[s] = penalty[s]
     for part in range(sums.shape[0]):
         mask = 0
         for bit in range(min(_PART_BITS, n - part * _PART_BITS)):
@@ -297,7 +299,7 @@ def linear_rows(summaries, limits, inside, of_game, A, b, c, penalty, measure):
     block, room, errors, total, targets, most = queue(size, p)
     sums = np.empty((-(-n // _PART_BITS), _PART, size))
     result = np.empty(rows)
-    queued = 0
+    queued = np.int64(0)  # a literal 0 would compile `solve_queued` twice
     for r in range(rows):
         if r == 0 or of_game[r] != of_game[r - 1]:
             _part_sums(summaries[of_game[r]], sums)

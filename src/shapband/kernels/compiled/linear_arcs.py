@@ -45,7 +45,7 @@ def linear_arcs(summaries, limits, circles, arcs, A, b, c, penalty, measure):
     for a in range(arcs.shape[0]):
         longest = max(longest, arcs[a, 2])
     ends = np.empty((longest, size))
-    queued = 0
+    queued = np.int64(0)  # a literal 0 would compile `solve_queued` twice
     for a in range(arcs.shape[0]):
         g, length = arcs[a, 0], arcs[a, 2]
         circle = circles[g, arcs[a, 1]]
@@ -53,7 +53,8 @@ def linear_arcs(summaries, limits, circles, arcs, A, b, c, penalty, measure):
             k = at % length
             if k == 0:
                 _sum_ends(summaries[g], circle, at, length, ends)
-                beginning[:] = penalty
+                for s in range(size):
+                    beginning[s] = penalty[s]
             else:
                 own = circle[(at + length - 1) % n]
                 for s in range(size):

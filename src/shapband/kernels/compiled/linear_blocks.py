@@ -36,7 +36,8 @@ def form_weights(A, b):
             weights[row + j] = 2.0 * A[row + j]
         weights[row + i] = A[row + i]
         weights[A.shape[0] + i] = -2.0 * b[i]
-    bare[: A.shape[0]] = weights[: A.shape[0]]
+    for s in range(A.shape[0]):
+        bare[s] = weights[s]
     return weights, bare
 
 

@@ -12,6 +12,7 @@ from numba import njit
 
 from shapband.kernels.compiled.lanes import LANES, OPTIONS
 from shapband.kernels.compiled.products import add_products
+from shapband.kernels.compiled.sorting import sort
 
 RECORD_CHUNK = 128  # records standardised at a time; a multiple of LANES
 CLEAR_TOL = 1e-6  # sums keep ten digits if a feature's variance / mean square is above this
@@ -49,8 +50,10 @@ def gram_summaries(X, y, rows, inv_scale, y_mean, summaries, provider):
     columns = np.empty((p + 1) * RECORD_CHUNK)
     for g in range(games):
         anchor = X[rows[g, 0]]
-        summaries[g, provider, : -anchor.size] = 0.0
-        summaries[g, provider, -anchor.size :] = anchor
+        behind = summaries.shape[2] - anchor.size
+        summaries[g, provider, :behind] = 0.0
+        for f in range(anchor.size):
+            summaries[g, provider, behind + f] = anchor[f]
         for start in range(0, size, RECORD_CHUNK):
             chunk = rows[g, start : min(start + RECORD_CHUNK, size)]
             filled = _standardise(X, y, chunk, anchor, inv_scale, y_mean, columns)
@@ -124,7 +127,8 @@ def _is_clear(summaries, f, mean, inv_scale, d):
             return False
     if constants < 2:
         return True
-    ordered = np.sort(places[:constants])
+    ordered = places[:constants]
+    sort(ordered)
     farthest = max(abs(ordered[0]), abs(ordered[-1]))
     for i in range(constants - 1):
         if 0.0 < ordered[i + 1] - ordered[i] <= 4.0 * CLEAR_TOL**0.5 * farthest:

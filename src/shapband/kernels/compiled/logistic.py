@@ -57,9 +57,10 @@ def _score(classes, place, beta, p, validation, codes, n_labels, score, room):
     odds = room[1]
     flat = validation.reshape(-1)
     stride = validation.shape[1]
+    first = np.int64(0)  # a literal 0 would compile `linear_forms` once more
     two_labels = n_labels == 2 and classes.shape[0] == 2 and classes[0] == 0.0
     if two_labels and classes[1] == 1.0 and place[0] == 0 and place[1] == 1:
-        linear_forms(flat, stride, stride, p, beta, 0, odds, 0)
+        linear_forms(flat, stride, stride, p, beta, first, odds, first)
         return score_of_odds(codes, score, room)
     rows = codes.shape[0]
     others = 0
@@ -75,7 +76,7 @@ def _score(classes, place, beta, p, validation, codes, n_labels, score, room):
         if place[k] == 0:
             logits[at] = 0.0
             continue
-        linear_forms(flat, stride, stride, p, beta, (place[k] - 1) * p, odds, 0)
+        linear_forms(flat, stride, stride, p, beta, (place[k] - 1) * p, odds, first)
         for r in range(rows):
             logits[at, r] = odds[r]
     return score_of(logits[: n_labels + others], codes, n_labels, score, room)
@@ -91,7 +92,7 @@ def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels
     fit_room, score_place = rooms
     p = summary.shape[1]
     place = np.full(classes.shape[0], -1, np.int64)
-    present = 0
+    present = np.int64(0)  # a literal 0 would compile `fit` and all that it calls twice
     for k in range(classes.shape[0]):
         for i in range(inside.shape[0]):
             if inside[i] and tally[i, k] > 0:

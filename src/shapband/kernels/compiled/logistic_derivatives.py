@@ -151,6 +151,7 @@ def derivatives(count, p, classes, ridge, beta, room, with_hessian):
     stride, free = columns.shape[1], classes - 1
     filled = (count + LANES - 1) // LANES * LANES
     flat, true, eta = columns.reshape(-1), targets.reshape(-1), logits.reshape(-1)
+    origin = np.int64(0)  # a literal 0 would compile the functions below twice
     shrink = 0.0 if classes == 2 else 1.0 / classes
     for f in range(p):
         # The intercept comes first and has no penalty.
@@ -174,10 +175,10 @@ def derivatives(count, p, classes, ridge, beta, room, with_hessian):
             residuals = left[p * CHUNK :]
             _binary_chunk(eta, true, first, here, parts, residuals)
             if with_hessian:
-                _weigh_columns(flat, stride, first, here, p, parts, 0, left)
+                _weigh_columns(flat, stride, first, here, p, parts, origin, left)
                 add_products(left, CHUNK, p + 1, flat, first, stride, p, here, packed)
             else:
-                _add_gradient(flat, stride, first, here, p, residuals, 0, gradient, 0)
+                _add_gradient(flat, stride, first, here, p, residuals, origin, gradient, origin)
             continue
         _softmax_chunk(eta, true, stride, first, here, free, parts)
         for k in range(free):
@@ -191,4 +192,4 @@ def derivatives(count, p, classes, ridge, beta, room, with_hessian):
     if classes == 2 and with_hessian:
         for j in range(p):
             gradient[j] += packed[p * (p + 1) // 2 + j]
-        _add_block(packed, p, hessian, 0, 0)
+        _add_block(packed, p, hessian, origin, origin)

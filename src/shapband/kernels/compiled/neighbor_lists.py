@@ -200,7 +200,9 @@ def _scan_space(X, y, rows, X_val, out):
     # everywhere fill the last group of four and change no bit.
     columns = np.zeros(((d + 3) // 4 * 4, size))
     points = np.zeros((X_val.shape[0], columns.shape[0]))
-    points[:, :d] = X_val
+    for p in range(X_val.shape[0]):
+        for f in range(d):
+            points[p, f] = X_val[p, f]
     targets = np.empty(size)
     for j in range(size):
         targets[j] = y[rows[j]]
