@@ -89,7 +89,7 @@ SLOW = ("numba.cpython.unicode", "numba.misc.quicksort")  # of error messages, a
             for case in (
                 ("LinearUtility", "", 30, LINEAR_ARCS),
                 ("NeighborUtility", K, 4, NEIGHBORS | TABLE | {"neighbors._tables_ranked"}),
-                ("NeighborUtility", K, 30, NEIGHBORS | ARCS | {"neighbors._rows_of_games"}),
+                ("NeighborUtility", K, 30, NEIGHBORS | ARCS | {"neighbors._losses"}),
                 ("GaussianNBUtility", "", 4, BAYES | TABLE),
                 ("GaussianNBUtility", "", 30, BAYES | ARCS),
                 ("LogisticUtility", "", 4, LOGISTIC | TABLE),

@@ -30,8 +30,7 @@ WORK = {
     "linear_sums.recentred": 11,
     "logistic._values": 160,
     "neighbor_lists._scan_spaces": 14,
-    "neighbors._rows_of_games": 54,
-    "neighbors._tables_ranked": 51,
+    "neighbors._losses": 54,
     "network.loss_and_gradient": 31,
 }
 LITTLE_WORK = 5
