@@ -193,6 +193,18 @@ def test_the_pilot_is_pairs_of_complements_and_the_sample_begins_with_it():
         assert np.array_equal(sample.sizes, sample.rows.sum(axis=1))
 
 
+@pytest.mark.parametrize("n", [8, 9, 12, 14, 20, 30])
+def test_a_pilot_that_never_varied_is_followed_by_single_coalitions(n):
+    """Pairs are neither better nor worse then; rounding errors decided before."""
+    sizes = Sizes(n, 5 * n, sb.Shapley())
+    pilot, level = sizes.pilot(np.uint64(5)), np.zeros(2 * n)
+    spreads = sizes.spreads(level, np.zeros(len(pilot.rows)))
+    sample = sizes.sample(pilot, spreads, level, np.uint64(5))
+    later = np.arange(len(pilot.rows), len(sample.rows))
+    assert len(later) > 0
+    assert np.array_equal(sample.mates[later], later)
+
+
 def test_random_coalitions_of_a_size_are_equally_likely():
     sizes = Sizes(6, 45, sb.Shapley())
     drawn = np.concatenate([sizes.pilot(np.uint64(seed)).rows for seed in range(4000)])

@@ -19,6 +19,10 @@ _LEAST_SPREAD = 1e-6  # of the largest spread, at least: equal values in a pilot
 # wine were up to 20 % larger; with 0.0001, errors in games that two of ten providers decide were.
 _LEAST_RATIO = 1e-3
 _ROUNDING = 1e-9  # a smaller spread, relative to the values, is only rounding
+# Pairs are drawn if they are better by more than rounding errors. If the pilot never varied, both
+# sums are equal; then single coalitions are drawn, with which the reported noise was nearer to the
+# squared error (1.19 instead of 1.30 times, in a game of 30 providers where few coalitions count).
+_CLEARLY = 1.0 - 1e-9
 _COUNTED = 30  # coalitions of larger sizes are not counted, because not all can be evaluated
 
 
@@ -231,7 +235,7 @@ class Sizes:
         paired = np.sqrt(spreads.paired[1:] * (self.weights[h] + self.weights[n - h]))
         paired[2 * h == n] /= 2.0  # both of a pair are in one stratum
         # The factor √2 is there because a pair takes two evaluations.
-        return bool(np.sqrt(2.0) * paired.sum() < alone.sum())
+        return bool(np.sqrt(2.0) * paired.sum() < _CLEARLY * alone.sum())
 
     def _more(
         self, block: MemberArray, count: int, size: int, *, paired: bool, seed: np.uint64

@@ -107,6 +107,7 @@ class Strata(Solver):
         enumerated = evaluate([sizes.enumerated] * len(seeds))
         known = evaluate([pilot.rows for pilot in pilots])
         work = self.n_evaluations * games.utility.operations(n)
+        # Pilots are removed from the list, so that each is freed when its game has drawn the rest.
         begun = [
             _Game(sizes, pilots.pop(0), np.concatenate(values), work)
             for values in zip(enumerated, known, strict=True)
@@ -165,7 +166,7 @@ class _Evaluation:
 
 
 @dataclass(frozen=True, eq=False)
-class Surrogates:
+class _Surrogates:
     """Surrogates that were fitted without each fold.
 
     The slopes of a size are the first end, plus the size's scale × the second end, plus the
@@ -229,14 +230,13 @@ class _Game:
         folds = self._folds(n_folds)
         trained = folds[:, None] != np.arange(n_folds)
         accuracy = np.full(n_folds, _PILOT_TOLERANCE)
-        curves = fit_curves(self._listed, values, self._weights, trained, ridge, accuracy)
+        curves = fit_curves(self._lists(), values, self._weights, trained, ridge, accuracy)
         # Coalitions of one provider and of all but one are in all fits.
         own = curves.predictions[np.arange(len(folds)), np.maximum(folds, 0)]
         return np.asarray(values - own)
 
-    @property
-    def _listed(self) -> Listed:
-        """Coalitions of one, of all but one, and of the sample."""
+    def _lists(self) -> Listed:
+        """List the coalitions of one, of all but one, and of the sample."""
         parts = [self._sizes.enumerated[: 2 * self._sizes.n], self.sample.rows]
         return Listed.of(parts, self._of_size)
 
@@ -273,9 +273,9 @@ class _Game:
         whole = phi + self._enumerated(empty / self._unit)
         return whole * self._unit, noise * self._unit**2
 
-    def _blend(self, values: FloatArray, ridge: float) -> Surrogates:
+    def _blend(self, values: FloatArray, ridge: float) -> _Surrogates:
         """Fit the first two surrogates without each fold, and blend them."""
-        n_folds, listed = self._n_folds, self._listed
+        n_folds, listed = self._n_folds, self._lists()
         folds = self._folds(n_folds)
         each = np.arange(n_folds)
         # The first half of the fits is blended, the second half gives the shares.
@@ -290,16 +290,14 @@ class _Game:
             folds,
             self._importance[self._of_size],
         )
-        means, predictions = (
-            _between(one, other, share)
-            for one, other in (
-                (curves.means[:n_folds].T, drifts.means[:n_folds].T),
-                (curves.predictions[:, :n_folds], drifts.predictions[:, :n_folds]),
-            )
+        rest = 1.0 - share
+        return _Surrogates(
+            rest[:, None, None] * curves.ends[:n_folds],
+            curves.scales,
+            share[:, None, None] * drifts.slopes,
+            rest[:, None] * curves.means[:n_folds] + share[:, None] * drifts.means[:n_folds],
+            rest * curves.predictions[:, :n_folds] + share * drifts.predictions[:, :n_folds],
         )
-        parts = share[:, None, None]
-        ends, slopes = (1.0 - parts) * curves.ends[:n_folds], parts * drifts.slopes
-        return Surrogates(ends, curves.scales, slopes, means.T, predictions)
 
     @property
     def _importance(self) -> FloatArray:
@@ -307,7 +305,7 @@ class _Game:
         counts = np.maximum(np.bincount(self.sample.sizes, minlength=self._sizes.n + 1), 1)
         return np.asarray(self._sizes.weights * self._unseen / counts**2)
 
-    def _correction(self, values: FloatArray, surrogates: Surrogates) -> Correction | None:
+    def _correction(self, values: FloatArray, surrogates: _Surrogates) -> Correction | None:
         """What the surrogate of overlaps adds to the first two, if that is worth its time."""
         n, of_size = self._sizes.n, self._of_size
         if operations(len(values), n, self._n_folds) > self._work:
@@ -327,7 +325,7 @@ class _Game:
         return np.asarray(np.maximum(0.0, 1.0 - counts / self._sizes.capacities))
 
     def _estimate(
-        self, values: FloatArray, surrogates: Surrogates
+        self, values: FloatArray, surrogates: _Surrogates
     ) -> tuple[FloatArray, FloatArray]:
         """Values and noise with all surrogates.
 
@@ -374,10 +372,6 @@ class _Game:
         others = joins[n - 1] * without.sum() - (joins[n - 1] + leaves[n - 1]) * without
         whole = joins[n] * self._known[2 * n] - leaves[0] * empty
         return np.asarray((ones + others) / n + whole)
-
-
-def _between(one: FloatArray, other: FloatArray, share: FloatArray) -> FloatArray:
-    return np.asarray(one + share * (other - one))
 
 
 def _mean_by_size(values: FloatArray, of_size: IntArray, n: int) -> FloatArray:
