@@ -1,5 +1,7 @@
 """Coalitions sampled by size: unbiased, with honest noise, and never more than was allowed."""
 
+import subprocess
+import sys
 from math import comb
 
 import numpy as np
@@ -243,3 +245,38 @@ def test_strata_in_a_valuation_agree_with_the_exact_values():
     spread = np.sqrt(found.solver_variance)
     assert (np.abs(found.games - exact.games) < 8 * spread).all()
     assert 20 * 99 <= found.evaluations <= 20 * 100
+
+
+MANY = """
+import resource, sys
+import numpy as np
+import shapband as sb
+from shapband.games import Games
+from shapband.seeds import Seeds
+
+class Root(sb.Utility):
+    def summarise(self, batch):
+        return None
+
+    def evaluate(self, summaries, coalitions):
+        raise NotImplementedError
+
+    def evaluate_rows(self, games, inside, of_game):
+        return np.sqrt([row.sum(dtype=float) for row in inside])
+
+n = 10_000
+names = tuple(f"p{i:05}" for i in range(n))
+solution = sb.Strata(5 * n).solve(Games(Root(), np.zeros((1, n)), names, range(1), Seeds(0)))
+assert np.isclose(solution.values.sum(), np.sqrt(n))
+unit = 1 if sys.platform == "darwin" else 1024
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+"""
+
+
+@pytest.mark.long
+def test_ten_thousand_providers_take_less_than_two_gigabytes():
+    pytest.importorskip("resource")  # not on Windows
+    done = subprocess.run(  # noqa: S603  our own script
+        [sys.executable, "-c", MANY], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 2e9
