@@ -88,7 +88,7 @@ SLOW = ("numba.cpython.unicode", "numba.misc.quicksort")  # of error messages, a
             pytest.param(*case, marks=pytest.mark.long)
             for case in (
                 ("LinearUtility", "", 30, LINEAR_ARCS),
-                ("NeighborUtility", K, 4, NEIGHBORS | TABLE | {"neighbors._tables_ranked"}),
+                ("NeighborUtility", K, 4, NEIGHBORS | TABLE | {"neighbors._losses"}),
                 ("NeighborUtility", K, 30, NEIGHBORS | ARCS | {"neighbors._losses"}),
                 ("GaussianNBUtility", "", 4, BAYES | TABLE),
                 ("GaussianNBUtility", "", 30, BAYES | ARCS),

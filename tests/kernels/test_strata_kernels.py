@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from tests.reference import curves as curves_plain
 from tests.reference import strata as plain
 
 from shapband.coalitions import set_marks
 from shapband.indices import Banzhaf, Shapley
+from shapband.kernels.compiled import curves
 from shapband.kernels.compiled import strata as compiled
+from shapband.solvers.listed import LANES, Blocks, Listed
 from shapband.solvers.sizes import Sizes
 
 SEED = np.uint64(123456789012345678)
@@ -35,36 +38,69 @@ def sampled(n=9, rows=120, index=None):
     return sizes, sample, values
 
 
-def test_both_fit_the_same_surrogate():
-    sizes, sample, values = sampled()
-    weights = np.linspace(1.0, 3.0, sizes.n + 1)
-    folds = sample.units % 4
-    folds[:5] = -1
-    arguments = (sample.rows, sample.sizes, values, weights, folds, 4, 1e-6)
-    for ours, reference in zip(
-        compiled.cross_fit(*arguments, 1e-20), plain.cross_fit(*arguments, 0.0), strict=True
-    ):
-        np.testing.assert_allclose(ours, reference, atol=1e-6)
-    rough = compiled.cross_fit(*arguments, 1e3)[0]
-    assert not np.allclose(rough, plain.cross_fit(*arguments, 0.0)[0], atol=1e-3)
+@pytest.mark.parametrize("n", [5, 8, 9, 130])
+def test_both_list_the_same_members(n):
+    inside = (np.random.default_rng(n).random((50, n)) < 0.5).astype(np.uint8)
+    counts = inside.sum(axis=1).astype(int)
+    places = np.random.default_rng(0).permutation(50)
+    lengths = np.empty(50, dtype=int)
+    lengths[places] = np.minimum(counts, n - counts)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    both = []
+    for kernel in (compiled, plain):
+        members = np.full(starts[-1], -1, dtype=np.int32)
+        kernel.list_members(inside, places, starts, members)
+        both.append(members)
+    assert np.array_equal(*both)
+    for row, place in zip(inside, places, strict=True):
+        listed = both[0][starts[place] : starts[place + 1]]
+        assert len(set(row[listed].tolist())) <= 1
 
 
-@pytest.mark.parametrize("index", [Shapley(), Banzhaf()], ids=repr)
-def test_both_estimate_the_same_values_and_noise(index):
-    sizes, sample, values = sampled(index=index)
-    folds = sample.units % 4
-    _, slopes, means = plain.cross_fit(
-        sample.rows, sample.sizes, values, np.ones(sizes.n + 1), folds, 4, 1e-6, 0.0
+@pytest.mark.parametrize("n", [9, 10])
+def test_both_fit_the_same_curves(n):
+    _, sample, values = sampled(n)
+    listed, blocks = Listed.of([sample.rows], sample.sizes), Blocks.of(n, 4, 2)
+    trained = (sample.units[listed.order, None] % 9 != np.arange(LANES)).astype(float)
+    given = (
+        listed.starts,
+        listed.members,
+        listed.sizes,
+        values[listed.order],
+        np.linspace(1.0, 3.0, n + 1),
+        trained,
+        listed.edges(blocks),
+        2.0 / np.maximum(blocks.middles, 1),
+        1e-6,
     )
-    by_size = slopes[:, None, 0] + slopes[:, None, 1] / np.arange(1, sizes.n + 2)[:, None]
+    exact = curves_plain.fit(*given, np.zeros(LANES))
+    for ours, reference in zip(curves.fit(*given, np.full(LANES, 1e-20)), exact, strict=True):
+        np.testing.assert_allclose(ours, reference, atol=1e-6)
+    # The control, and lanes that end sooner than others: every second fit is rough.
+    mixed = curves.fit(*given, np.tile([1e-20, 1e3], LANES // 2))[2].reshape(-1, LANES)
+    right = exact[2].reshape(-1, LANES)
+    np.testing.assert_allclose(mixed[:, 0::2], right[:, 0::2], atol=1e-6)
+    assert (np.abs(mixed - right)[:, 1::2].max(axis=0) > 1e-3).all()
+
+
+@pytest.mark.parametrize("n", [9, 10])
+@pytest.mark.parametrize("index", [Shapley(), Banzhaf()], ids=repr)
+def test_both_estimate_the_same_values_and_noise(index, n):
+    sizes, sample, values = sampled(n, index=index)
+    rng, blocks = np.random.default_rng(1), Blocks.of(n, 4, 2)
     arguments = (
         sample.rows,
         sample.sizes,
         values,
-        folds,
+        values + 0.1 * rng.normal(size=len(values)),
+        sample.units % 4,
         sample.mates,
-        by_size,
-        means,
+        rng.normal(size=(4, 2, n)),
+        2.0 / np.arange(1, n + 2),
+        rng.normal(size=(4, len(blocks.middles), n)),
+        np.linspace(1.0, 2.0, n + 1),
+        blocks.of_size,
+        rng.normal(size=(4, n + 1)),
         sizes.joins,
         sizes.leaves,
         sizes.capacities,

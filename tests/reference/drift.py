@@ -7,26 +7,45 @@ the compiled kernel only as far as these have converged.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shapband._typing import FloatArray, IntArray
+from tests.reference.listed import LANES, dense
 
 
 def fit(
-    inside: FloatArray,
+    n: int,
+    starts: IntArray,
+    members: NDArray[np.int32],
     sizes: IntArray,
     values: FloatArray,
+    trained: FloatArray,
+    edges: IntArray,
     priors: FloatArray,
+    level_ratio: float,
     ratios: FloatArray,
     tolerance: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Levels (n + 1,) and slopes (n + 1, n) that are most likely with noise of a variance of 1."""
-    n = inside.shape[1]
-    all_sizes = np.arange(n + 1)
-    apart = np.abs(all_sizes[:, None] - all_sizes)
-    levels, slopes = (prior * ratio**apart for prior, ratio in zip(priors, ratios, strict=True))
-    centred = inside - sizes[:, None] / n
-    of_pairs = np.ix_(sizes, sizes)
-    covariance = levels[of_pairs] + slopes[of_pairs] * (centred @ centred.T)
-    coefficients = np.linalg.solve(covariance + np.eye(len(values)), values)
-    by_size = (all_sizes[:, None] == sizes) * coefficients
-    return levels @ by_size.sum(axis=1), slopes @ (by_size @ centred)
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Levels, slopes and predictions of LANES surrogates; see the compiled kernel."""
+    all_sizes, n_blocks = np.arange(n + 1), len(ratios)
+    level_covariance = priors[0] * level_ratio ** np.abs(all_sizes[:, None] - all_sizes)
+    places = np.cumsum(np.log(ratios))
+    slope_covariance = priors[1] * np.exp(-np.abs(places[:, None] - places))
+    block = np.repeat(np.arange(n_blocks), np.diff(edges))
+    centred = dense(starts, members, sizes, n) - sizes[:, None] / n
+    covariance = level_covariance[np.ix_(sizes, sizes)]
+    covariance = covariance + slope_covariance[np.ix_(block, block)] * (centred @ centred.T)
+    levels, slopes = np.zeros((n + 1, LANES)), np.zeros((n_blocks, n, LANES))
+    predictions = np.empty((len(sizes), LANES))
+    for lane in range(LANES):
+        used = np.flatnonzero(trained[:, lane])
+        known = values.reshape(-1, LANES)[used, lane]
+        coefficients = np.zeros(len(sizes))
+        equations = covariance[np.ix_(used, used)] + np.eye(len(used))
+        coefficients[used] = np.linalg.solve(equations, known)
+        by_size = (all_sizes[:, None] == sizes) * coefficients
+        by_block = (np.arange(n_blocks)[:, None] == block) * coefficients
+        levels[:, lane] = level_covariance @ by_size.sum(axis=1)
+        slopes[:, :, lane] = slope_covariance @ (by_block @ centred)
+        predictions[:, lane] = covariance @ coefficients
+    return levels, slopes.reshape(n_blocks, -1), predictions.ravel()

@@ -1,15 +1,11 @@
-"""The inner loops of `Strata` in NumPy: random coalitions, the surrogate, and the estimate.
-
-`draw_rows` gives the same rows as the compiled kernel. The surrogate is solved directly instead of
-by conjugate gradients, so values agree only as far as those have converged.
-"""
+"""The inner loops of `Strata` in NumPy: random coalitions, their lists, and the estimate."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
+from shapband._typing import FloatArray, IntArray, MemberArray
 
 _WORD = (1 << 64) - 1
 
@@ -55,57 +51,27 @@ def draw_rows(
             r += 1
 
 
-def cross_fit(
-    inside: MemberArray,
-    sizes: IntArray,
-    values: FloatArray,
-    weights: FloatArray,
-    folds: IntArray,
-    n_folds: int,
-    ridge: float,
-    tolerance: float,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Fit the surrogate without each fold in turn; see the compiled kernel."""
-    n = inside.shape[1]
-    slopes, means = np.zeros((n_folds, 2, n)), np.zeros((n_folds, n + 1))
-    residuals = np.empty(len(values))
-    columns = np.concatenate([inside, inside * (2.0 / sizes[:, None])], axis=1)
-    for fold in range(n_folds):
-        fitted = _fit(columns, sizes, values, weights, folds != fold, ridge)
-        slopes[fold], means[fold] = fitted[0].reshape(2, n), fitted[1]
-        left_out = (folds == fold) | ((folds < 0) & (fold == 0))
-        predicted = means[fold, sizes] + columns @ fitted[0]
-        residuals[left_out] = (values - predicted)[left_out]
-    return residuals, slopes, means
-
-
-def _fit(
-    columns: FloatArray,
-    sizes: IntArray,
-    values: FloatArray,
-    weights: FloatArray,
-    trained: BoolArray,
-    ridge: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Weighted least squares with a mean for each size: slopes (2 n,) and means (n + 1,)."""
-    D, y, of_size = columns[trained], values[trained], sizes[trained]
-    n = D.shape[1] // 2
-    indicator = of_size[:, None] == np.arange(n + 1)
-    counts = np.maximum(indicator.sum(axis=0), 1)
-    D_means, y_means = (indicator.T @ D) / counts[:, None], (indicator.T @ y) / counts
-    D, y = D - D_means[of_size], y - y_means[of_size]
-    weighted = D.T * weights[of_size]
-    slopes = np.linalg.solve(weighted @ D + ridge * np.eye(2 * n), weighted @ y)
-    return slopes, y_means - D_means @ slopes
+def list_members(
+    inside: MemberArray, places: IntArray, starts: IntArray, members: NDArray[np.int32]
+) -> None:
+    """Write the list of row r to `members`, at place places[r]."""
+    for row, place in zip(inside, places, strict=True):
+        listed = row if 2 * row.sum(dtype=int) <= len(row) else 1 - row
+        members[starts[place] : starts[place + 1]] = np.flatnonzero(listed)
 
 
 def estimate(
     inside: MemberArray,
     sizes: IntArray,
-    values: FloatArray,
+    residuals: FloatArray,
+    noise_residuals: FloatArray,
     folds: IntArray,
     mates: IntArray,
+    ends: FloatArray,
+    scales: FloatArray,
     slopes: FloatArray,
+    spreads: FloatArray,
+    blocks: IntArray,
     means: FloatArray,
     joins: FloatArray,
     leaves: FloatArray,
@@ -119,18 +85,22 @@ def estimate(
     units = np.bincount(sizes, weights=halves, minlength=n + 1)
     unseen = np.maximum(0.0, 1.0 - counts / capacities)
     indicator = sizes[:, None] == np.arange(n + 1)
+    by_size = ends[:, None, 0] + scales[:, None] * ends[:, None, 1]
+    by_size = by_size + spreads[:, None] * slopes[:, blocks]
 
-    def stratum_means(unseen: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def stratum_means(residuals: FloatArray, unseen: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Terms, and their means over each size, of surrogates moved towards their mean."""
-        own = slopes.mean(0) + unseen[:, None] * (slopes - slopes.mean(0))
+        own = by_size.mean(0) + unseen[:, None] * (by_size - by_size.mean(0))
         level = means.mean(0) + unseen * (means - means.mean(0))
-        terms = _terms(inside, sizes, values, own[folds, sizes], level[folds, sizes], joins, leaves)
+        terms = _terms(
+            inside, sizes, residuals, own[folds, sizes], level[folds, sizes], joins, leaves
+        )
         return terms, (indicator.T @ terms) / np.maximum(counts, 1)[:, None]
 
-    phi = stratum_means(unseen)[1].sum(axis=0)
-    terms, centres = stratum_means(np.ones(n + 1))
-    scales = np.sqrt(unseen * units / np.maximum(units - 1, 1)) / np.maximum(counts, 1)
-    deviations = scales[sizes, None] * (terms - centres[sizes])
+    phi = stratum_means(residuals, unseen)[1].sum(axis=0)
+    terms, centres = stratum_means(noise_residuals, np.ones(n + 1))
+    scale = np.sqrt(unseen * units / np.maximum(units - 1, 1)) / np.maximum(counts, 1)
+    deviations = scale[sizes, None] * (terms - centres[sizes])
     both = deviations + np.where(alone[:, None], 0.0, deviations[mates])
     noise = (both[mates >= np.arange(len(mates))] ** 2).sum(axis=0)
     return phi, noise
@@ -139,7 +109,7 @@ def estimate(
 def _terms(
     inside: MemberArray,
     sizes: IntArray,
-    values: FloatArray,
+    residuals: FloatArray,
     slopes: FloatArray,
     means: FloatArray,
     joins: FloatArray,
@@ -148,7 +118,6 @@ def _terms(
     """Terms (n_rows, n): weight × residual, plus the mean of weight × surrogate in the size."""
     n, s = inside.shape[1], sizes
     a, b = joins[s], leaves[s]
-    residuals = values - means - (inside * slopes).sum(axis=1)
     other = (a * s * (s - 1) - b * (n - s) * s) / (n * (n - 1))
     own = a * s / n - other
     base = means * (a * s - b * (n - s)) / n + other * slopes.sum(axis=1)

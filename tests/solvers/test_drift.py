@@ -8,8 +8,9 @@ import shapband as sb
 from shapband.games import Games
 from shapband.seeds import Seeds
 from shapband.solvers import strata
-from shapband.solvers.blend import shares
-from shapband.solvers.drift import Drift
+from shapband.solvers.blend import left_out_together, shares
+from shapband.solvers.drift import drift_blocks, fit_drifts
+from shapband.solvers.listed import Listed
 
 N = 12
 
@@ -20,10 +21,20 @@ def coalitions(rows=400, seed=0):
     return inside, inside.sum(axis=1).astype(np.int64), np.ones(rows, dtype=bool)
 
 
+def fitted(inside, sizes, values, spreads, rows):
+    """Slopes (n + 1, n) and means (n + 1,) of the surrogate fitted to some rows."""
+    listed = Listed.of([inside], sizes)
+    found = fit_drifts(listed, values, spreads, rows[:, None], drift_blocks(N), 1)
+    slopes = spreads[:, None] * found.slopes[0]
+    predictions = found.means[0, sizes] + (inside * slopes[sizes]).sum(axis=1)
+    np.testing.assert_allclose(found.predictions[:, 0], predictions, rtol=1e-9, atol=1e-9)
+    return slopes, found.means[0]
+
+
 def test_who_matters_in_large_coalitions_only_has_no_slope_in_small_ones():
     inside, sizes, rows = coalitions()
     values = inside[:, 0] * (sizes > N / 2).astype(float)
-    slopes, _ = Drift(inside, sizes, values, np.ones(N + 1)).fitted_to(rows)
+    slopes, _ = fitted(inside, sizes, values, np.ones(N + 1), rows)
     assert slopes[N - 2, 0] > 0.5
     assert abs(slopes[2, 0]) < 0.2
     assert np.abs(slopes[:, 1:]).max() < 0.2
@@ -34,8 +45,8 @@ def test_unit_and_level_of_the_values_do_not_matter(unit, level):
     inside, sizes, rows = coalitions()
     spreads = np.linspace(2.0, 1.0, N + 1)
     values = np.sqrt(inside @ np.arange(1.0, N + 1))
-    slopes, means = Drift(inside, sizes, values, spreads).fitted_to(rows)
-    others = Drift(inside, sizes, unit * values + level, spreads).fitted_to(rows)
+    slopes, means = fitted(inside, sizes, values, spreads, rows)
+    others = fitted(inside, sizes, unit * values + level, spreads, rows)
     np.testing.assert_allclose(others[0] / unit, slopes, atol=1e-8)
     np.testing.assert_allclose((others[1] - level) / unit, means, atol=1e-8)
 
@@ -44,8 +55,8 @@ def test_rows_that_are_left_out_do_not_matter():
     inside, sizes, rows = coalitions()
     rows[::3] = False
     values = np.sqrt(inside @ np.arange(1.0, N + 1))
-    first = Drift(inside, sizes, values, np.ones(N + 1)).fitted_to(rows)
-    second = Drift(inside, sizes, values * np.where(rows, 1, 9), np.ones(N + 1)).fitted_to(rows)
+    first = fitted(inside, sizes, values, np.ones(N + 1), rows)
+    second = fitted(inside, sizes, values * np.where(rows, 1, 9), np.ones(N + 1), rows)
     for one, other in zip(first, second, strict=True):
         assert np.array_equal(one, other)
 
@@ -58,10 +69,10 @@ def test_the_share_of_a_fold_does_not_depend_on_its_values(n_folds):
     values = rng.normal(1.0, 0.3, 80)
 
     def share(values):
-        def around(part):
-            return lambda left_out: values - part * values[~left_out].mean()
-
-        return shares(around(2.0), around(0.0), folds, n_folds, weights)
+        pairs = left_out_together(n_folds)
+        known = [values[(folds != one) & (folds != other)].mean() for one, other in pairs]
+        around = values[:, None] - 2.0 * np.array(known)
+        return shares(around, np.repeat(values[:, None], n_folds, axis=1), folds, weights)
 
     first, second = share(values), share(values + 3.0 * (folds == 2) * rng.normal(size=80))
     assert ((first > 0) & (first < 1)).all()
@@ -74,7 +85,7 @@ def test_the_share_is_that_of_least_squares():
     rng = np.random.default_rng(1)
     folds, weights = np.arange(40) % 4, rng.uniform(1, 2, 40)
     one, other = rng.normal(size=(2, 40))
-    found = shares(lambda _: one, lambda _: other, folds, 4, weights)
+    found = shares(*(np.repeat(part[:, None], 4, axis=1) for part in (one, other)), folds, weights)
     for fold in range(4):
         at = (folds == (fold + 1) % 4) | (folds == (fold - 1) % 4)
         tried = np.linspace(0, 1, 100_001)
@@ -93,7 +104,7 @@ def test_where_few_decide_together_the_error_is_below_that_of_the_curve_alone(na
         return ((solution.values - game.exact(sb.Shapley())) ** 2).mean()
 
     blended = squares()
-    monkeypatch.setattr(strata, "shares", lambda *arguments: np.zeros(arguments[3]))
+    monkeypatch.setattr(strata, "shares", lambda first, *_: np.zeros(first.shape[1]))
     assert np.sqrt(blended / squares()) < 0.75
 
 

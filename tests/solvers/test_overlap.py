@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.solvers.test_strata import solved
+from tests.solvers.voting_games import WeightGame
 
 import shapband as sb
 from shapband.games import Games
 from shapband.seeds import Seeds
 from shapband.solvers.exact import index_values
-from shapband.solvers.overlap import MOST_PROVIDERS, Overlap, linear_part
+from shapband.solvers.overlap import MOST_PROVIDERS, Overlap, linear_part, operations
 
 N = 10
 INSIDE = (np.arange(2**N)[:, None] >> np.arange(N) & 1).astype(float)
@@ -29,8 +29,21 @@ def pairs_only(seed=0):
     return np.einsum("si,ij,sj->s", INSIDE, weights, INSIDE)
 
 
+class Expensive(sb.TableUtility):
+    """A table whose evaluations count as much as fits of a model."""
+
+    def operations(self, n_providers):
+        return 1e7
+
+
+def expensive(table, n_evaluations, games=range(1), utility=Expensive):
+    names = tuple(f"p{i:02}" for i in range(N))
+    chunk = Games(utility(table), np.zeros((len(games), N)), names, games, Seeds(0))
+    return sb.Strata(n_evaluations).solve(chunk)
+
+
 def errors(table, n_evaluations, games=200):
-    solution = solved(table, n_evaluations, range(games))
+    solution = expensive(table, n_evaluations, range(games))
     return solution.values - index_values(table[None], sb.Shapley()), solution.noise
 
 
@@ -88,8 +101,8 @@ def test_pairs_are_valued_to_a_few_per_cent(never):
 
 def test_chunks_do_not_matter_with_overlaps(decisions):
     table = neighbours()
-    whole = solved(table, 300, range(5))
-    parts = [solved(table, 300, range(2)), solved(table, 300, range(2, 5))]
+    whole = expensive(table, 300, range(5))
+    parts = [expensive(table, 300, range(2)), expensive(table, 300, range(2, 5))]
     assert all(decisions)
     for name in ("values", "noise"):
         apart = np.concatenate([getattr(part, name) for part in parts])
@@ -99,7 +112,7 @@ def test_chunks_do_not_matter_with_overlaps(decisions):
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
 def test_values_grow_with_the_unit_of_the_utility(scale, decisions):
     table = neighbours()
-    one, many = solved(table, 300), solved(scale * table, 300)
+    one, many = expensive(table, 300), expensive(scale * table, 300)
     assert all(decisions)
     np.testing.assert_allclose(many.values, scale * one.values, rtol=1e-6)
 
@@ -109,15 +122,24 @@ def test_noise_without_structure_is_left_to_the_learning_curve(decisions):
     assert np.mean(decisions) < 0.1
 
 
-@pytest.mark.parametrize(
-    ("n", "n_evaluations"), [(7, 100), (MOST_PROVIDERS + 1, 400), (20, 12_000)]
-)
-def test_few_or_many_providers_and_many_evaluations_have_no_trial(n, n_evaluations, decisions):
-    worth = np.random.default_rng(0).normal(size=(1, n))
-    names = tuple(f"p{i:02}" for i in range(n))
-    chunk = Games(sb.AdditiveUtility(), worth, names, range(1), Seeds(0))
-    sb.Strata(n_evaluations).solve(chunk)
+@pytest.mark.parametrize(("n", "n_evaluations"), [(7, 100), (MOST_PROVIDERS + 1, 400)])
+def test_few_or_many_providers_have_no_trial(n, n_evaluations, decisions):
+    assert operations(10 * n, n, 4) == np.inf
+    game = WeightGame(np.arange(n), lambda _, weight: np.sqrt(weight))
+    sb.Strata(n_evaluations).solve(game.copies(1))
     assert decisions == []
+
+
+def test_a_trial_is_made_where_evaluations_take_more_operations_than_the_regression(decisions):
+    table = neighbours()
+    expensive(table, 300, utility=sb.TableUtility)
+    assert decisions == []
+    least = operations(300 - 1, N, 4) / 300  # all but the coalition of all providers
+    for share, count in ((0.99, 0), (1.01, 1)):
+        each = share * least
+        utility = type("Counted", (sb.TableUtility,), {"operations": lambda *_, each=each: each})
+        expensive(table, 300, utility=utility)
+        assert len(decisions) == count
 
 
 @pytest.mark.parametrize(("t", "s"), [(2, 3), (3, 3), (5, 2), (1, 4), (6, 3)])

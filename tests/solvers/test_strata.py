@@ -1,5 +1,7 @@
 """Coalitions sampled by size: unbiased, with honest noise, and never more than was allowed."""
 
+import subprocess
+import sys
 from math import comb
 
 import numpy as np
@@ -193,6 +195,18 @@ def test_the_pilot_is_pairs_of_complements_and_the_sample_begins_with_it():
         assert np.array_equal(sample.sizes, sample.rows.sum(axis=1))
 
 
+@pytest.mark.parametrize("n", [8, 9, 12, 14, 20, 30])
+def test_a_pilot_that_never_varied_is_followed_by_single_coalitions(n):
+    """Pairs are neither better nor worse then; rounding errors decided before."""
+    sizes = Sizes(n, 5 * n, sb.Shapley())
+    pilot, level = sizes.pilot(np.uint64(5)), np.zeros(2 * n)
+    spreads = sizes.spreads(level, np.zeros(len(pilot.rows)))
+    sample = sizes.sample(pilot, spreads, level, np.uint64(5))
+    later = np.arange(len(pilot.rows), len(sample.rows))
+    assert len(later) > 0
+    assert np.array_equal(sample.mates[later], later)
+
+
 def test_random_coalitions_of_a_size_are_equally_likely():
     sizes = Sizes(6, 45, sb.Shapley())
     drawn = np.concatenate([sizes.pilot(np.uint64(seed)).rows for seed in range(4000)])
@@ -231,3 +245,38 @@ def test_strata_in_a_valuation_agree_with_the_exact_values():
     spread = np.sqrt(found.solver_variance)
     assert (np.abs(found.games - exact.games) < 8 * spread).all()
     assert 20 * 99 <= found.evaluations <= 20 * 100
+
+
+MANY = """
+import resource, sys
+import numpy as np
+import shapband as sb
+from shapband.games import Games
+from shapband.seeds import Seeds
+
+class Root(sb.Utility):
+    def summarise(self, batch):
+        return None
+
+    def evaluate(self, summaries, coalitions):
+        raise NotImplementedError
+
+    def evaluate_rows(self, games, inside, of_game):
+        return np.sqrt([row.sum(dtype=float) for row in inside])
+
+n = 10_000
+names = tuple(f"p{i:05}" for i in range(n))
+solution = sb.Strata(5 * n).solve(Games(Root(), np.zeros((1, n)), names, range(1), Seeds(0)))
+assert np.isclose(solution.values.sum(), np.sqrt(n))
+unit = 1 if sys.platform == "darwin" else 1024
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+"""
+
+
+@pytest.mark.long
+def test_ten_thousand_providers_take_less_than_two_gigabytes():
+    pytest.importorskip("resource")  # not on Windows
+    done = subprocess.run(  # noqa: S603  our own script
+        [sys.executable, "-c", MANY], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 2e9

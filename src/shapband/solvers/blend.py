@@ -9,45 +9,46 @@ three coalitions, some of them are still in the fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from shapband._typing import BoolArray, FloatArray, IntArray
+from shapband._typing import FloatArray, IntArray
 
 FOLDS_APART = 3  # distance of the two folds that are left out together
 
-Residuals = Callable[[BoolArray], FloatArray]  # rows left out of a fit, to residuals of all rows
+
+def left_out_together(n_folds: int) -> IntArray:
+    """Pairs of folds, (n_folds, 2): each with the one at a distance of three."""
+    first = np.arange(n_folds)
+    return np.column_stack([first, (first + FOLDS_APART) % n_folds])
 
 
 def shares(
-    first: Residuals, second: Residuals, folds: IntArray, n_folds: int, weights: FloatArray
+    first: FloatArray, second: FloatArray, folds: IntArray, weights: FloatArray
 ) -> FloatArray:
     """Share of the second surrogate for each fold, between 0 and 1, by least squares: (n_folds,).
 
     Parameters
     ----------
-    folds : (n_rows,) from 0 to n_folds - 1; -1 for rows that are never left out
-    n_folds : 4, or more than 6
+    first, second : (n_rows, n_folds) residuals around two surrogates, fitted without the folds of
+        each pair in `left_out_together`
+    folds : (n_rows,) from 0 to n_folds - 1; -1 for rows that are never left out; 4 folds, or more
+        than 6
     weights : (n_rows,) of squared residuals
 
     Examples
     --------
-    >>> folds = np.arange(8) % 4
-    >>> wrong, right = (lambda _: np.ones(8)), (lambda _: np.zeros(8))
-    >>> shares(wrong, right, folds, 4, np.ones(8)).tolist()
+    >>> wrong, right = np.ones((8, 4)), np.zeros((8, 4))
+    >>> shares(wrong, right, np.arange(8) % 4, np.ones(8)).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
+    n_folds = first.shape[1]
     products, squares = np.zeros(n_folds), np.zeros(n_folds)
-    for fold in range(n_folds):
-        pair = fold, (fold + FOLDS_APART) % n_folds
-        left_out = (folds == pair[0]) | (folds == pair[1])
-        one = first(left_out)
-        change = one - second(left_out)
+    for fit, pair in enumerate(left_out_together(n_folds)):
+        change = first[:, fit] - second[:, fit]
         weighted = weights * change
         for found, predicted in (pair, pair[::-1]):
             at = folds == predicted
             # Not `@`, whose last bits may depend on the number of threads.
-            products[found] += (weighted * one)[at].sum()
+            products[found] += (weighted * first[:, fit])[at].sum()
             squares[found] += (weighted * change)[at].sum()
     return np.clip(products / np.where(squares > 0, squares, 1.0), 0.0, 1.0)

@@ -24,7 +24,6 @@ from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
 # With fewer providers, most coalitions are in the fit, and the few left out differ from them. More
 # providers do not fit into a mask of 64 bits.
 FEWEST_PROVIDERS, MOST_PROVIDERS = 8, 64
-MOST_EVALUATIONS = 10_000  # predicting more coalitions often takes longer than evaluating them
 _PART = 750  # coalitions in one regression; its time grows with the cube of their number
 _MOST_PARTS = 3  # the surrogate is the mean of at most this many regressions
 # Coalitions in the trial regression, which decides whether the surrogate is used: the larger of the
@@ -38,15 +37,14 @@ _NOISE = 0.03  # noise variance that is added to the diagonal of the kernel
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """Coalitions, and the learning curves that explain a part of their values.
+    """Coalitions, and the residuals of their values around the first two surrogates.
 
     Attributes
     ----------
     inside : (n_rows, n) coalitions
     sizes : (n_rows,) their sizes
-    values : (n_rows,) their values
     folds : (n_rows,) their folds; -1 for those that all surrogates are fitted to
-    slopes, means : (n_folds, n + 1, n) and (n_folds, n + 1), the curve without each fold, by size
+    residuals : (n_rows, n_folds) around the surrogates without each fold
     spreads : (n + 1,) expected spreads of the values of each size, up to a factor; they come from
         coalitions outside the folds, because values in folds correct the surrogate and so must not
         change it
@@ -54,29 +52,22 @@ class Explained:
 
     inside: MemberArray
     sizes: IntArray
-    values: FloatArray
     folds: IntArray
-    slopes: FloatArray
-    means: FloatArray
+    residuals: FloatArray
     spreads: FloatArray
-
-    def residuals(self, fold: int, at: IntArray) -> FloatArray:
-        """Residuals of some rows around the curve that was fitted without a fold."""
-        sizes = self.sizes[at]
-        members = (self.inside[at] * self.slopes[fold, sizes]).sum(axis=1)
-        return np.asarray(self.values[at] - self.means[fold, sizes] - members)
 
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """The correction that the surrogates, one per fold, add to the learning curves.
+    """The correction that the surrogates, one per fold, add to the first two.
 
     Attributes
     ----------
-    slopes, means : (n_folds, n + 1, n) and (n_folds, n + 1), the linear part by size
-    own : (n_rows,) the non-linear rest at each coalition, from the surrogate without its fold
-    shared : (n_rows,) mean of the rest over all folds, at rows for which it was requested; `own`
-        at the others
+    slopes : (n_folds, n + 1, n) of the linear part by size, in units of the spread of a size
+    means : (n_folds, n + 1) of the linear part
+    own : (n_rows,) predictions of the surrogate without the fold of each row
+    shared : (n_rows,) mean of the predictions over all folds, at rows for which it was requested;
+        `own` at the others
     """
 
     slopes: FloatArray
@@ -89,6 +80,19 @@ class Correction:
 class _Regression:
     used: IntArray  # rows that it was fitted to
     coefficients: FloatArray
+
+
+def operations(n_rows: int, n: int, n_folds: int) -> float:
+    """Arithmetic operations of the surrogates of one game; infinite if it can have none.
+
+    A similarity of two coalitions counts as much as 8 operations, and the factorisation of m
+    equations as m³ / 6, since it does two at a time.
+    """
+    if not FEWEST_PROVIDERS <= n <= MOST_PROVIDERS:
+        return float("inf")
+    trained = n_rows - n_rows // n_folds
+    parts, used = _count_parts(trained), 2 * n + min(trained, _PART)
+    return n_folds * parts * used**3 / 6 + 8.0 * n_rows * parts * used
 
 
 class Overlap:
@@ -107,13 +111,13 @@ class Overlap:
         size = max(_LEAST_TRIAL, round(_TRIAL * len(folds) ** (1 / 3)))
         tested = _evenly(self._by_size[folds == 0], _TESTED)
         regression = self._regression(0, _evenly(self._by_size[folds > 0], size))
-        before = self._explained.residuals(0, tested)
+        before = self._explained.residuals[tested, 0]
         after = before - self._predict(regression, tested)
         return bool(weights[tested] @ after**2 < _WORTH * (weights[tested] @ before**2))
 
     def correction(self, shared: BoolArray) -> Correction:
         """Fit the surrogates; `shared` are rows at which their mean is needed."""
-        rows, n_folds = self._explained, len(self._explained.means)
+        rows, n_folds = self._explained, self._explained.residuals.shape[1]
         slopes, means = np.zeros((n_folds, self._n + 1, self._n)), np.zeros((n_folds, self._n + 1))
         own, mean = np.zeros(len(rows.sizes)), np.zeros(len(rows.sizes))
         folds = rows.folds[self._by_size]
@@ -124,17 +128,15 @@ class Overlap:
             slopes[fold] = np.mean([slope for slope, _ in linear], axis=0)
             means[fold] = np.mean([level for _, level in linear], axis=0)
             at = np.flatnonzero(shared | (rows.folds == fold))
-            rest = np.mean([self._predict(regression, at) for regression in regressions], axis=0)
-            rest -= means[fold, rows.sizes[at]]
-            rest -= (rows.inside[at] * slopes[fold, rows.sizes[at]]).sum(axis=1)
-            mean[at] += rest / n_folds
+            found = np.mean([self._predict(regression, at) for regression in regressions], axis=0)
+            mean[at] += found / n_folds
             left_out = rows.folds[at] == fold
-            own[at[left_out]] = rest[left_out]
+            own[at[left_out]] = found[left_out]
         return Correction(slopes, means, own, np.where(shared, mean, own))
 
     def _regression(self, fold: int, used: IntArray) -> _Regression:
         rows, used = self._explained, np.concatenate([self._always, used])
-        scaled = rows.residuals(fold, used) / rows.spreads[rows.sizes[used]]
+        scaled = rows.residuals[used, fold] / rows.spreads[rows.sizes[used]]
         found = kernels.load("overlap").fit(self._masks[used], rows.sizes[used], scaled, _NOISE)
         return _Regression(used, found)
 
@@ -146,13 +148,13 @@ class Overlap:
         return np.asarray(scaled * self._explained.spreads[sizes[at]])
 
     def _linear(self, regression: _Regression) -> tuple[FloatArray, FloatArray]:
-        """Slopes (n + 1, n) and means (n + 1,) of the linear part within each size."""
+        """Slopes (n + 1, n), in units of the spreads, and means (n + 1,) of the linear part."""
         rows, used = self._explained, regression.used
         of_size = rows.sizes[used][:, None] == np.arange(self._n + 1)
         weighted = of_size * regression.coefficients[:, None]
         means, slopes = linear_part(self._n)
         by_size = slopes @ (weighted.T @ rows.inside[used])
-        return rows.spreads[:, None] * by_size, rows.spreads * (means @ weighted.sum(axis=0))
+        return by_size, rows.spreads * (means @ weighted.sum(axis=0))
 
 
 def _masks(inside: MemberArray) -> NDArray[np.uint64]:
@@ -171,8 +173,12 @@ def _evenly(rows: IntArray, size: int, shift: float = 0.0) -> IntArray:
 
 def _parts(rows: IntArray) -> list[IntArray]:
     """The rows of each regression: one regression with all rows, or several if there are many."""
-    count = min(-(-len(rows) // _PART), _MOST_PARTS)
+    count = _count_parts(len(rows))
     return [_evenly(rows, _PART, part / count) for part in range(count)]
+
+
+def _count_parts(n_rows: int) -> int:
+    return min(-(-n_rows // _PART), _MOST_PARTS)
 
 
 @cache

@@ -19,6 +19,10 @@ _LEAST_SPREAD = 1e-6  # of the largest spread, at least: equal values in a pilot
 # wine were up to 20 % larger; with 0.0001, errors in games that two of ten providers decide were.
 _LEAST_RATIO = 1e-3
 _ROUNDING = 1e-9  # a smaller spread, relative to the values, is only rounding
+# Pairs are drawn if they are better by more than rounding errors. If the pilot never varied, both
+# sums are equal; then single coalitions are drawn, with which the reported noise was nearer to the
+# squared error (1.19 instead of 1.30 times, in a game of 30 providers where few coalitions count).
+_CLEARLY = 1.0 - 1e-9
 _COUNTED = 30  # coalitions of larger sizes are not counted, because not all can be evaluated
 
 
@@ -82,7 +86,7 @@ class Sizes:
         room = int(self.capacities[2]) // (2 if n == 4 else 1)
         self._pairs = min(max(_FEWEST_PAIRS, min(_MOST_PAIRS, fair)), room)
         self.few = self._pairs == _FEWEST_PAIRS
-        self._beside = _beside(1 + len(self._halves), max(1, _SMOOTHED // (2 * self._pairs)))
+        self._beside = max(1, _SMOOTHED // (2 * self._pairs))  # neighbours on each side
         q, s = index.size_weights(n), np.arange(1, n + 1)
         self.joins = np.concatenate([[0.0], n * q / s])
         self.leaves = np.concatenate([n * q / s[::-1], [0.0]])
@@ -148,7 +152,7 @@ class Sizes:
     def _from_neighbours(self, by_half: FloatArray) -> FloatArray:
         """Replace all but the first row by the geometric mean of the rows beside it."""
         logs = np.log(np.maximum(by_half, _LEAST_SPREAD * by_half.max() + 1e-300))
-        found = np.exp(self._beside @ logs)
+        found = np.exp(_mean_beside(logs, self._beside))
         found[0] = by_half[0]
         return np.asarray(found)
 
@@ -231,7 +235,7 @@ class Sizes:
         paired = np.sqrt(spreads.paired[1:] * (self.weights[h] + self.weights[n - h]))
         paired[2 * h == n] /= 2.0  # both of a pair are in one stratum
         # The factor √2 is there because a pair takes two evaluations.
-        return bool(np.sqrt(2.0) * paired.sum() < alone.sum())
+        return bool(np.sqrt(2.0) * paired.sum() < _CLEARLY * alone.sum())
 
     def _more(
         self, block: MemberArray, count: int, size: int, *, paired: bool, seed: np.uint64
@@ -248,11 +252,21 @@ class Sizes:
         kernels.load("strata").draw_rows(rows, start, size, paired, seed, self._marks)
 
 
-def _beside(count: int, width: int) -> FloatArray:
-    """Matrix that averages up to `width` neighbours on each side of every row."""
-    apart = np.abs(np.arange(count)[:, None] - np.arange(count))
-    near = (apart > 0) & (apart <= width)
-    return np.asarray(near / near.sum(axis=1, keepdims=True))
+def _mean_beside(rows: FloatArray, width: int) -> FloatArray:
+    """Mean of up to `width` neighbours on each side of every row, without the row itself.
+
+    Examples
+    --------
+    >>> _mean_beside(np.array([[1.0], [2.0], [4.0]]), 1).tolist()
+    [[2.0], [2.5], [2.0]]
+    """
+    sums, counts = np.zeros_like(rows), np.zeros((len(rows), 1))
+    for apart in range(1, min(width, len(rows) - 1) + 1):
+        sums[apart:] += rows[:-apart]
+        sums[:-apart] += rows[apart:]
+        counts[apart:] += 1
+        counts[:-apart] += 1
+    return np.asarray(sums / counts)
 
 
 def _capacity(n: int, size: int) -> float:

@@ -7,22 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband import kernels
-from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
+from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
-from shapband.solvers.blend import FOLDS_APART, shares
-from shapband.solvers.drift import Drift
+from shapband.solvers.blend import FOLDS_APART, left_out_together, shares
+from shapband.solvers.curve import fit_curves
+from shapband.solvers.drift import drift_blocks, fit_drifts
 from shapband.solvers.exact import MAX_PROVIDERS, Exact
-from shapband.solvers.overlap import (
-    FEWEST_PROVIDERS,
-    MOST_EVALUATIONS,
-    MOST_PROVIDERS,
-    Correction,
-    Explained,
-    Overlap,
-)
+from shapband.solvers.listed import Listed
+from shapband.solvers.overlap import Correction, Explained, Overlap, operations
 from shapband.solvers.sizes import Sample, Sizes
 
 # Numbers of folds, which are left out of the fits in turn. With few evaluations (a pilot of two
@@ -43,6 +38,7 @@ _ROUNDING = 1e-14  # share of the variance of the values that rounding alone lea
 _PILOT_TOLERANCE, _TOLERANCE = 1e-8, 1e-5
 _TRIAL_TOLERANCE = 1e-3  # the same for a fit that is only compared with the other surrogate
 _MOSTLY = 0.99  # a size is treated as infinite if more than this share of it is unseen
+_AT_ONCE = 2**26  # bytes of coalitions that are copied for one call of the utility, at most
 
 
 @dataclass(frozen=True)
@@ -60,10 +56,11 @@ class Strata(Solver):
        the others, which are left out in turn. One is a learning curve, v(S) ≈ c_s + Σ (a_i + b_i /
        s) over the members i of S. The other has slopes that drift with the size and stay near zero
        where little is known. They are blended according to how well each predicts coalitions that
-       were used neither for its fit nor for the correction. With 8 to 64 providers and up to
-       10,000 coalitions, a third surrogate is fitted to the residuals, if it leaves less than 0.8
-       of their squares in a trial on a part of them: kernel ridge regression on the overlap of
-       coalitions (common members over all members), which learns who replaces whom.
+       were used neither for its fit nor for the correction. With 8 to 64 providers and a utility
+       whose evaluations take more operations than the fit, a third surrogate is fitted to the
+       residuals, if it leaves less than 0.8 of their squares in a trial on a part of them: kernel
+       ridge regression on the overlap of coalitions (common members over all members), which
+       learns who replaces whom.
 
     The correction makes the values unbiased however poor the surrogates are. The residuals of
     coalitions that were not in a fit give the solver's noise. The number of coalitions of each size
@@ -107,19 +104,28 @@ class Strata(Solver):
         evaluate = _Evaluation(games, np.argsort(by_name))
         seeds = games.seeds.words("strata", "", games.indices, 1)[:, 0]
         pilots = [sizes.pilot(seed) for seed in seeds]
-        known = evaluate([np.concatenate([sizes.enumerated, pilot.rows]) for pilot in pilots])
-        begun = [_Game(sizes, pilot, old) for pilot, old in zip(pilots, known, strict=True)]
+        enumerated = evaluate([sizes.enumerated] * len(seeds))
+        known = evaluate([pilot.rows for pilot in pilots])
+        work = self.n_evaluations * games.utility.operations(n)
+        # Pilots are removed from the list, so that each is freed when its game has drawn the rest.
+        begun = [
+            _Game(sizes, pilots.pop(0), np.concatenate(values), work)
+            for values in zip(enumerated, known, strict=True)
+        ]
         for game, seed in zip(begun, seeds, strict=True):
             game.draw(seed)
-        new = evaluate([game.sample.rows[len(game.pilot.rows) :] for game in begun])
+        new = evaluate(
+            [game.sample.rows[len(old) :] for game, old in zip(begun, known, strict=True)]
+        )
         values, noise = np.empty((len(begun), n)), np.empty((len(begun), n))
         for g, (game, more) in enumerate(zip(begun, new, strict=True)):
             values[g, by_name], noise[g, by_name] = game.solved(more, games.utility.empty)
         return Solution(values, noise, evaluate.count)
 
     def floats_per_game(self, n_providers: int) -> int:
-        """Floats in the rows of the coalitions, their copies, and the fits of curves."""
-        return self.n_evaluations * (n_providers // 2 + 8) + 4 * n_providers**2
+        """Floats in the rows of the coalitions, their copies and lists, and the slopes."""
+        slopes = 4 * _FOLDS_OF_FEW * n_providers * len(drift_blocks(n_providers).middles)
+        return self.n_evaluations * (n_providers // 2 + 8) + slopes
 
 
 class _Evaluation:
@@ -134,19 +140,62 @@ class _Evaluation:
         self.count = 0
 
     def __call__(self, rows: list[MemberArray]) -> list[FloatArray]:
-        counts = [len(part) for part in rows]
-        of_game = np.repeat(np.arange(len(rows)), counts)
-        values = self._games.values(np.concatenate(rows)[:, self._rank], of_game)
-        self.count += len(values)
-        return np.split(values, np.cumsum(counts)[:-1])
+        """Values of the coalitions of each game."""
+        ends = np.cumsum([len(part) for part in rows])
+        total = int(ends[-1])
+        values = np.empty(total)
+        step = max(1, _AT_ONCE // len(self._rank))
+        for first in range(0, total, step):
+            last = min(first + step, total)
+            values[first:last] = self._evaluated(rows, ends, first, last)
+        self.count += total
+        return np.split(values, ends[:-1])
+
+    def _evaluated(
+        self, rows: list[MemberArray], ends: IntArray, first: int, last: int
+    ) -> FloatArray:
+        """Values of the rows from first to last - 1, counted over all games."""
+        some, of_game = [], []
+        for game, (part, end) in enumerate(zip(rows, ends.tolist(), strict=True)):
+            start = end - len(part)
+            if start < last and end > first:
+                some.append(part[max(first - start, 0) : last - start])
+                of_game.append(np.full(len(some[-1]), game))
+        inside = np.concatenate(some)[:, self._rank]
+        return self._games.values(inside, np.concatenate(of_game))
+
+
+@dataclass(frozen=True, eq=False)
+class _Surrogates:
+    """Surrogates that were fitted without each fold.
+
+    The slopes of a size are the first end, plus the size's scale × the second end, plus the
+    expected spread of the size × the slopes of its block.
+
+    Attributes
+    ----------
+    ends : (n_folds, 2, n) from the learning curves
+    scales : (n + 1,) of the second end
+    slopes : (n_folds, n_blocks, n) from the slopes that drift
+    means : (n_folds, n + 1)
+    predictions : (n_rows, n_folds) of coalitions of one, of all but one, and of the sample
+    """
+
+    ends: FloatArray
+    scales: FloatArray
+    slopes: FloatArray
+    means: FloatArray
+    predictions: FloatArray
 
 
 class _Game:
     """One game: the pilot, then the sample, then the values."""
 
-    def __init__(self, sizes: Sizes, pilot: Sample, known: FloatArray) -> None:
+    def __init__(self, sizes: Sizes, pilot: Sample, known: FloatArray, work: float) -> None:
         self._sizes = sizes
-        self.pilot = self.sample = pilot
+        self.sample = pilot
+        self._work = work  # operations of all evaluations
+        self._blocks = drift_blocks(sizes.n)
         spread = float(np.ptp(known)) or float(np.abs(known).max()) or 1.0
         # Values are divided by a power of two near their range, which loses no digit, so that the
         # squares of very small and very large values neither underflow nor overflow.
@@ -162,45 +211,50 @@ class _Game:
     def draw(self, seed: np.uint64) -> None:
         """Estimate from the pilot how much values vary around the surrogate, and draw the rest."""
         n, values = self._sizes.n, np.delete(self._known, 2 * self._sizes.n)
-        of_size = np.concatenate([np.repeat([1, n - 1], n), self.pilot.sizes])
+        of_size = self._of_size
         around = values - _mean_by_size(values, of_size, n)[of_size]
         self._spreads = self._sizes.spreads(around[: 2 * n], around[2 * n :])
         # All coalitions of a size have equally many members, so adding a constant to all slopes
         # does not change the fit. The ridge makes it unique.
         ridge = _UNIQUE / self._range**2
-        n_folds = _FOLDS_OF_PILOT if self._sizes.few else _FOLDS
-        residuals, _, _ = self._fit(self.pilot, values, n_folds, ridge, _PILOT_TOLERANCE)
+        residuals = self._pilot_residuals(values, ridge)
         # If the surrogate predicts the varying values of the pilot, as in additive games, smaller
         # residuals are expected in all sizes.
         self._least_variance *= _share_left(around[2 * n :], residuals[2 * n :])
         self._spreads = self._sizes.spreads(residuals[: 2 * n], residuals[2 * n :])
-        self.sample = self._sizes.sample(self.pilot, self._spreads, values[: 2 * n], seed)
+        self.sample = self._sizes.sample(self.sample, self._spreads, values[: 2 * n], seed)
 
-    def _fit(
-        self, sample: Sample, values: FloatArray, n_folds: int, ridge: float, tolerance: float
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Residuals of the enumerated and the sampled coalitions, and the learning curves."""
-        rows, of_size, folds = self._rows(sample, n_folds)
-        fitted: tuple[FloatArray, FloatArray, FloatArray] = kernels.load("strata").cross_fit(
-            rows, of_size, values, self._weights, folds, n_folds, ridge, tolerance
-        )
-        return fitted
+    def _pilot_residuals(self, values: FloatArray, ridge: float) -> FloatArray:
+        """Residuals around a learning curve that was fitted without the fold of each coalition."""
+        n_folds = _FOLDS_OF_PILOT if self._sizes.few else _FOLDS
+        folds = self._folds(n_folds)
+        trained = folds[:, None] != np.arange(n_folds)
+        accuracy = np.full(n_folds, _PILOT_TOLERANCE)
+        curves = fit_curves(self._lists(), values, self._weights, trained, ridge, accuracy)
+        # Coalitions of one provider and of all but one are in all fits.
+        own = curves.predictions[np.arange(len(folds)), np.maximum(folds, 0)]
+        return np.asarray(values - own)
 
-    def _rows(self, sample: Sample, n_folds: int) -> tuple[MemberArray, IntArray, IntArray]:
-        """Coalitions of one, of all but one, and of the sample: rows, sizes and folds."""
+    def _lists(self) -> Listed:
+        """List the coalitions of one, of all but one, and of the sample."""
+        parts = [self._sizes.enumerated[: 2 * self._sizes.n], self.sample.rows]
+        return Listed.of(parts, self._of_size)
+
+    @property
+    def _of_size(self) -> IntArray:
+        """Sizes of the coalitions of one, of all but one, and of the sample."""
         n = self._sizes.n
-        rows = np.concatenate([self._sizes.enumerated[: 2 * n], sample.rows])
-        of_size = np.concatenate([np.repeat([1, n - 1], n), sample.sizes])
-        return rows, of_size, np.concatenate([np.full(2 * n, -1), self._folds(sample, n_folds)])
+        return np.concatenate([np.repeat([1, n - 1], n), self.sample.sizes])
 
-    def _folds(self, sample: Sample, n_folds: int) -> IntArray:
-        """Fold of each sampled coalition, the same for both of a pair.
+    def _folds(self, n_folds: int) -> IntArray:
+        """Fold of each sampled coalition, the same for both of a pair; -1 for those enumerated.
 
         Neighbouring sizes begin with different folds, so that all folds have about equally many
         coalitions, even if a size has fewer coalitions than there are folds.
         """
-        smaller = np.minimum(sample.sizes, self._sizes.n - sample.sizes)
-        return np.asarray((sample.units + FOLDS_APART * smaller) % n_folds)
+        sample, n = self.sample, self._sizes.n
+        smaller = np.minimum(sample.sizes, n - sample.sizes)
+        return np.append(np.full(2 * n, -1), (sample.units + FOLDS_APART * smaller) % n_folds)
 
     @property
     def _weights(self) -> FloatArray:
@@ -215,38 +269,35 @@ class _Game:
         # the prior of the ridge regression. It is needed with few evaluations per provider, because
         # a surrogate has two slopes per provider. With more evaluations it made the bias larger.
         ridge = (n if self._sizes.few else _UNIQUE**0.5) ** 2 / self._range**2
-        curves = self._blend(values, ridge)
-        correction = self._correction(values, *curves)
-        if correction is None:
-            phi, noise = self._estimate(values[2 * n :], *curves)
-        else:
-            phi, noise = self._corrected(values, correction, *curves)
+        phi, noise = self._estimate(values, self._blend(values, ridge))
         whole = phi + self._enumerated(empty / self._unit)
         return whole * self._unit, noise * self._unit**2
 
-    def _blend(self, values: FloatArray, ridge: float) -> tuple[FloatArray, FloatArray]:
-        """Slopes (n_folds, n + 1, n) and means (n_folds, n + 1) of the first two surrogates."""
-        rows, of_size, folds = self._rows(self.sample, self._n_folds)
-        drift = Drift(rows, of_size, values, self._expected)
-
-        def around_curve(left_out: BoolArray) -> FloatArray:
-            without = np.where(left_out, 0, -1)
-            fitted: tuple[FloatArray, FloatArray, FloatArray] = kernels.load("strata").cross_fit(
-                rows, of_size, values, self._weights, without, 1, ridge, _TRIAL_TOLERANCE
-            )
-            return fitted[0]
-
-        def around_drift(left_out: BoolArray) -> FloatArray:
-            return _residuals(rows, of_size, values, *drift.fitted_to(~left_out))
-
-        share = shares(around_curve, around_drift, folds, self._n_folds, self._importance[of_size])
-        _, curve, means = self._fit(self.sample, values, self._n_folds, ridge, _TOLERANCE)
-        slopes = _by_size(curve)
-        for fold in range(self._n_folds):
-            other = drift.fitted_to(folds != fold)
-            slopes[fold] += share[fold] * (other[0] - slopes[fold])
-            means[fold] += share[fold] * (other[1] - means[fold])
-        return slopes, means
+    def _blend(self, values: FloatArray, ridge: float) -> _Surrogates:
+        """Fit the first two surrogates without each fold, and blend them."""
+        n_folds, listed = self._n_folds, self._lists()
+        folds = self._folds(n_folds)
+        each = np.arange(n_folds)
+        # The first half of the fits is blended, the second half gives the shares.
+        left_out = np.concatenate([np.column_stack([each, each]), left_out_together(n_folds)])
+        trained = (folds[:, None] != left_out[:, 0]) & (folds[:, None] != left_out[:, 1])
+        accuracy = np.repeat([_TOLERANCE, _TRIAL_TOLERANCE], n_folds)
+        curves = fit_curves(listed, values, self._weights, trained, ridge, accuracy)
+        drifts = fit_drifts(listed, values, self._expected, trained, self._blocks, n_folds)
+        share = shares(
+            values[:, None] - curves.predictions[:, n_folds:],
+            values[:, None] - drifts.predictions[:, n_folds:],
+            folds,
+            self._importance[self._of_size],
+        )
+        rest = 1.0 - share
+        return _Surrogates(
+            rest[:, None, None] * curves.ends[:n_folds],
+            curves.scales,
+            share[:, None, None] * drifts.slopes,
+            rest[:, None] * curves.means[:n_folds] + share[:, None] * drifts.means[:n_folds],
+            rest * curves.predictions[:, :n_folds] + share * drifts.predictions[:, :n_folds],
+        )
 
     @property
     def _importance(self) -> FloatArray:
@@ -254,15 +305,15 @@ class _Game:
         counts = np.maximum(np.bincount(self.sample.sizes, minlength=self._sizes.n + 1), 1)
         return np.asarray(self._sizes.weights * self._unseen / counts**2)
 
-    def _correction(
-        self, values: FloatArray, slopes: FloatArray, means: FloatArray
-    ) -> Correction | None:
+    def _correction(self, values: FloatArray, surrogates: _Surrogates) -> Correction | None:
         """What the surrogate of overlaps adds to the first two, if that is worth its time."""
-        n, sample = self._sizes.n, self.sample
-        if not FEWEST_PROVIDERS <= n <= MOST_PROVIDERS or len(sample.rows) > MOST_EVALUATIONS:
+        n, of_size = self._sizes.n, self._of_size
+        if operations(len(values), n, self._n_folds) > self._work:
             return None
-        rows, of_size, folds = self._rows(sample, self._n_folds)
-        overlap = Overlap(Explained(rows, of_size, values, folds, slopes, means, self._expected))
+        rows = np.concatenate([self._sizes.enumerated[: 2 * n], self.sample.rows])
+        residuals = values[:, None] - surrogates.predictions
+        folds = self._folds(self._n_folds)
+        overlap = Overlap(Explained(rows, of_size, folds, residuals, self._expected))
         if not overlap.is_worth_it(self._importance[of_size]):
             return None
         return overlap.correction(self._unseen[of_size] < _MOSTLY)
@@ -273,35 +324,38 @@ class _Game:
         counts = np.bincount(self.sample.sizes, minlength=self._sizes.n + 1)
         return np.asarray(np.maximum(0.0, 1.0 - counts / self._sizes.capacities))
 
-    def _corrected(
-        self, values: FloatArray, correction: Correction, slopes: FloatArray, means: FloatArray
+    def _estimate(
+        self, values: FloatArray, surrogates: _Surrogates
     ) -> tuple[FloatArray, FloatArray]:
         """Values and noise with all surrogates.
 
         The linear part of the correction is added to the first two surrogates. The rest of it
-        contributes nothing to the providers' values, so it is subtracted from the values of the
-        coalitions, which reduces their noise. As in the kernel `_between`, the rests of the folds
-        are moved towards their mean, the more of a size's coalitions were evaluated.
+        contributes nothing to the providers' values, but makes the residuals smaller. The
+        surrogates of the folds are moved towards their mean, the more of a size's coalitions were
+        evaluated; see the kernel.
         """
-        first = 2 * self._sizes.n
-        own, shared = correction.own[first:], correction.shared[first:]
-        blended = shared + self._unseen[self.sample.sizes] * (own - shared)
-        both = slopes + correction.slopes, means + correction.means
-        phi, _ = self._estimate(values[first:] - blended, *both)
-        _, noise = self._estimate(values[first:] - own, *both)
-        return phi, noise
-
-    def _estimate(
-        self, values: FloatArray, slopes: FloatArray, means: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        sizes, sample = self._sizes, self.sample
+        sizes, sample, first = self._sizes, self.sample, 2 * self._sizes.n
+        folds = self._folds(self._n_folds)[first:]
+        predictions = surrogates.predictions[first:]
+        own, shared = predictions[np.arange(len(folds)), folds], predictions.mean(axis=1)
+        slopes, means = surrogates.slopes, surrogates.means
+        correction = self._correction(values, surrogates)
+        if correction is not None:
+            own, shared = own + correction.own[first:], shared + correction.shared[first:]
+            slopes, means = slopes + correction.slopes, means + correction.means
+        moved = shared + self._unseen[sample.sizes] * (own - shared)
         found: tuple[FloatArray, FloatArray] = kernels.load("strata").estimate(
             sample.rows,
             sample.sizes,
-            values,
-            self._folds(sample, self._n_folds),
+            values[first:] - moved,
+            values[first:] - own,
+            folds,
             sample.mates,
+            surrogates.ends,
+            surrogates.scales,
             slopes,
+            self._expected,
+            self._blocks.of_size,
             means,
             sizes.joins,
             sizes.leaves,
@@ -320,14 +374,6 @@ class _Game:
         return np.asarray((ones + others) / n + whole)
 
 
-def _residuals(
-    rows: MemberArray, of_size: IntArray, values: FloatArray, slopes: FloatArray, means: FloatArray
-) -> FloatArray:
-    """Residuals around a surrogate with slopes (n + 1, n) and means (n + 1,) by size."""
-    members = np.einsum("ri,ri->r", rows, slopes[of_size])
-    return np.asarray(values - means[of_size] - members)
-
-
 def _mean_by_size(values: FloatArray, of_size: IntArray, n: int) -> FloatArray:
     sums = np.bincount(of_size, weights=values, minlength=n + 1)
     return np.asarray(sums / np.maximum(np.bincount(of_size, minlength=n + 1), 1))
@@ -341,9 +387,3 @@ def _share_left(around: FloatArray, residuals: FloatArray) -> float:
     squares = float((around**2).sum())
     share = float((residuals**2).sum()) / squares if squares > 0 else 1.0
     return min(1.0, max(share, _ROUNDING))
-
-
-def _by_size(slopes: FloatArray) -> FloatArray:
-    """Slopes (n_folds, n + 1, n) of the learning curves (n_folds, 2, n) within each size."""
-    sizes = np.maximum(np.arange(slopes.shape[2] + 1), 1)
-    return np.asarray(slopes[:, None, 0] + 2.0 / sizes[:, None] * slopes[:, None, 1])

@@ -119,8 +119,9 @@ class Utility(WithFacts, ABC):
         """Arithmetic operations that one evaluation takes, roughly, if half of them are members.
 
         With more than `exact_up_to` providers this decides which solvers are tried if none is
-        given: many evaluations if they cost little, few if they cost much. By default 2,000 for
-        mergeable utilities, and ten million for all others.
+        given: many evaluations if they cost little, few if they cost much. It also decides whether
+        `Strata` may fit a regression on the overlap of coalitions. By default 2,000 for mergeable
+        utilities, and ten million for all others.
         """
         return 2e3 if self.mergeable else 1e7
 
