@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shapband.engine.arguments import Arguments
 
 _CHANGED = (0, 2, 0)  # the version in which the results of some methods changed
+_STRATA_CHANGED = (0, 3, 0)
 
 
 def is_older(version: str) -> bool:
@@ -31,7 +32,11 @@ def is_older(version: str) -> bool:
     >>> is_older("0.1.0"), is_older("0.2.0"), is_older("0.10.1")
     (True, False, False)
     """
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:3]) < _CHANGED
+    return _parts(version) < _CHANGED
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
 def design_of_facts(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,11 +77,15 @@ def with_stored_solver(manifest: Mapping[str, Any], given: Arguments) -> Argumen
 
 def check_same_bits(run: Path, versions: Mapping[str, str], given: Arguments) -> None:
     """Raise RunError if this version would compute the remaining games of a run differently."""
+    from shapband.solvers.strata import Strata
+
     before = versions.get("shapband", "")
-    change = _change(given) if is_older(before) else ""
+    since, change = "0.2.0", _change(given) if is_older(before) else ""
+    if isinstance(given.solver, Strata) and _parts(before) < _STRATA_CHANGED:
+        since, change = "0.3.0", "Strata computes other values"
     if change:
         raise RunError(
-            f"the run {run} was begun with shapband {before}, and since version 0.2.0 {change}: "
+            f"the run {run} was begun with shapband {before}, and since version {since} {change}: "
             "old and new games must not be mixed. Finish it with the version that began it (pip "
             f"install shapband=={before}), or begin a new run in another directory, which asks "
             "the sources again"
@@ -88,7 +97,6 @@ def _change(given: Arguments) -> str:
 
     Only a run of an older version that is resumed needs the classes imported here.
     """
-    from shapband.solvers.strata import Strata
     from shapband.utilities.class_sums import ClassSumsUtility
     from shapband.utilities.linear import LinearUtility
     from shapband.utilities.logistic import LogisticUtility
@@ -96,8 +104,6 @@ def _change(given: Arguments) -> str:
     from shapband.utilities.networks.network import NetworkUtility
 
     compiled = LogisticUtility | ClassSumsUtility | NeighborUtility | NetworkUtility
-    if isinstance(given.solver, Strata):
-        return "Strata computes other values"
     if isinstance(given.utility, LinearUtility):
         return "the last digits of LinearUtility are different"
     if isinstance(given.utility, compiled):

@@ -18,21 +18,6 @@ from shapband.kernels.compiled.lanes import (
 
 
 @njit(**OPTIONS)
-def dot(a, b):
-    """Sum of the products of two rows, in four parts."""
-    w = x = y = z = 0.0
-    whole = a.size - a.size % 4
-    for i in range(0, whole, 4):
-        w += a[i] * b[i]
-        x += a[i + 1] * b[i + 1]
-        y += a[i + 2] * b[i + 2]
-        z += a[i + 3] * b[i + 3]
-    for i in range(whole, a.size):
-        w += a[i] * b[i]
-    return (w + x) + (y + z)
-
-
-@njit(**OPTIONS)
 def add_products(left, left_stride, rows, right, right_start, right_stride, p, filled, packed):
     """Add the products of columns to the lower triangle of a matrix, packed by rows.
 
