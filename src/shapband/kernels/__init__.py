@@ -8,13 +8,14 @@ twins, as `tests/kernels/test_readable_kernels.py` does.
 
 The other modules of `compiled` are helpers of the modules that are loaded:
 
-- of `linear`: `linear_sums` of products, `linear_blocks` of coalitions that are solved at once, and
-  `linear_doubts` about rounding, which `least_norm` shares;
+- of `linear` and `linear_wide`: `linear_sums` of products, `linear_blocks` of coalitions that are
+  solved at once, and `linear_doubts` about rounding, which `least_norm` shares;
 - of `exact_fits` and `exact_sums`: numbers of 32 digits in `double_double`; the fit's
   `exact_equations` and their `exact_solutions`;
 - of `neighbors` and `neighbor_sets`: `neighbor_blocks` of validation points;
 - of `discriminant`: `discriminant_sums` of a provider, and factors in `triangles`;
 - of `logistic`: `newton`, with `logistic_derivatives`;
+- of `linear_wide` and `newton`: factors of large matrices in `strips`;
 - of many: vectors of `lanes`, and `products` of columns.
 """
 
