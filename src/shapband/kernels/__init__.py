@@ -14,8 +14,8 @@ The other modules of `compiled` are helpers of the modules that are loaded:
   `exact_equations` and their `exact_solutions`;
 - of `neighbors` and `neighbor_sets`: `neighbor_blocks` of validation points;
 - of `discriminant`: `discriminant_sums` of a provider, and factors in `triangles`;
-- of `logistic`: `newton`, with `logistic_derivatives`;
-- of `linear_wide` and `newton`: factors of large matrices in `strips`;
+- of `logistic` and `logistic_wide`: `newton`, with `logistic_derivatives`;
+- of `linear_wide` and `logistic_wide`: factors of large matrices in `strips`;
 - of many: vectors of `lanes`, and `products` of columns.
 """
 
