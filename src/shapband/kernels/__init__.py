@@ -12,7 +12,7 @@ The other modules of `compiled` are helpers of the modules that are loaded:
   solved at once, and `linear_doubts` about rounding, which `least_norm` shares;
 - of `exact_fits` and `exact_sums`: numbers of 32 digits in `double_double`; the fit's
   `exact_equations` and their `exact_solutions`;
-- of `neighbors` and `neighbor_sets`: `neighbor_blocks` of validation points;
+- of `neighbors`, `neighbor_halves` and `neighbor_sets`: `neighbor_blocks` of validation points;
 - of `discriminant`: `discriminant_sums` of a provider, and factors in `triangles`;
 - of `logistic` and `logistic_wide`: `newton`, with `logistic_derivatives`;
 - of `linear_wide` and `logistic_wide`: factors of large matrices in `strips`;
