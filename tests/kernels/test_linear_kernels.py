@@ -6,6 +6,7 @@ from tests.reference import exact_fits as plain_exact_fits
 from tests.reference import exact_sums as plain_exact_sums
 from tests.reference import least_norm as plain_least_norm
 from tests.reference import linear as plain
+from tests.reference import linear_wide as plain_wide
 from tests.reference import shuffle as plain_shuffle
 from tests.reference.walks import coalitions_of
 
@@ -14,8 +15,9 @@ from shapband.kernels.compiled import exact_fits as compiled_exact_fits
 from shapband.kernels.compiled import exact_sums as compiled_exact_sums
 from shapband.kernels.compiled import least_norm as compiled_least_norm
 from shapband.kernels.compiled import linear as compiled
+from shapband.kernels.compiled import linear_wide as compiled_wide
 from shapband.kernels.compiled import shuffle as compiled_shuffle
-from shapband.kernels.walks import first_occurrences
+from shapband.kernels.walks import first_occurrences, walk_of_rows, walk_of_table
 
 
 def gram(kernels, X, y, rows, mean, inv_scale, y_mean):
@@ -69,6 +71,54 @@ def test_prefixes_agree(features):
     other = compiled.linear_prefixes(summaries, sure(summaries), orders, first, *form)
     assert np.isfinite(one).all()
     np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("features", [1, 6, 7, 8, 15, 40])
+@pytest.mark.parametrize("limit", [0.0, np.inf])
+def test_wide_games_agree(features, limit):
+    """With the limit 0, what rounding may do is estimated for every coalition."""
+    _, summaries, form = games(features, n=4, features=features, size=2 * features + 4)
+    walk = walk_of_table(4)
+    one, other = (
+        kernels.wide_errors(summaries[0], limit, *walk, 16, *form)
+        for kernels in (plain_wide, compiled_wide)
+    )
+    assert np.isnan(one[0])
+    assert np.isfinite(one[1:]).all()
+    np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernels", [plain_wide, compiled_wide])
+def test_wide_games_leave_open_what_has_no_certain_answer(kernels):
+    """Of three providers one has a constant feature, and one a single record."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3, 30, 9))
+    X[0, :, 4] = 0.5
+    y = X @ rng.normal(size=9) + rng.normal(size=(3, 30))
+    sizes = [30, 30, 1]
+    summaries = np.stack([
+        gram(compiled, X[i], y[i], np.arange(sizes[i])[None], np.zeros(9), np.ones(9), 0.0)[0]
+        for i in range(2)
+    ] + [np.zeros(66)])  # fmt: skip
+    row = np.concatenate([[1.0], X[2, 0], y[2, :1]])
+    summaries[2] = np.outer(row, row)[np.tril_indices(11)]
+    moments = summaries[1] / 30
+    form = (moments[:55].copy(), moments[55:65].copy(), float(moments[65]), np.zeros(66), 1.0)
+    found = kernels.wide_errors(summaries, np.inf, *walk_of_table(3), 8, *form)
+    open_ones = [0b000, 0b001, 0b100]
+    assert np.flatnonzero(np.isnan(found)).tolist() == open_ones
+    summaries[:, -1] = 1e30  # rounding errors of such large targets change every fit
+    assert np.isnan(kernels.wide_errors(summaries, 0.0, *walk_of_table(3), 8, *form)).all()
+
+
+def test_a_wide_coalition_has_the_same_bits_among_others():
+    _, summaries, form = games(3, n=5, features=20, size=50)
+    inside = np.array([[1, 1, 0, 1, 0], [1, 0, 0, 1, 1], [0, 1, 1, 0, 0]], dtype=np.uint8)
+    together = compiled_wide.wide_errors(summaries[0], 0.0, *walk_of_rows(inside), 3, *form)
+    for r in range(3):
+        walk = walk_of_rows(inside[r : r + 1])
+        alone = compiled_wide.wide_errors(summaries[0], 0.0, *walk, 1, *form)
+        np.testing.assert_array_equal(alone, together[r : r + 1])
 
 
 def test_penalties_agree():

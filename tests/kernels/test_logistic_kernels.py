@@ -7,6 +7,7 @@ from shapband.kernels.careful import class_scores as plain_scores
 from shapband.kernels.careful import logistic as plain
 from shapband.kernels.compiled import class_scores as compiled_scores
 from shapband.kernels.compiled import logistic as compiled
+from shapband.kernels.compiled import logistic_wide
 from shapband.kernels.walks import first_occurrences
 from shapband.utilities.starts import starts_along_orders, starts_in_table, starts_of_rows
 
@@ -64,6 +65,39 @@ def test_all_ways_to_ask_agree(classes, others, score):
         )
         assert np.isnan(found[0])
         assert np.isnan(plain.logistic_scores(summary, *fixed, chosen)[0])
+
+
+@pytest.mark.parametrize(("features", "size"), [(1, 10), (7, 10), (8, 3), (20, 9), (45, 13)])
+@pytest.mark.parametrize("products", [0, 10_000])
+@pytest.mark.parametrize("score", range(4), ids=SCORES)
+def test_many_features_agree(features, size, products, score, monkeypatch):
+    """With and without the products of records, which serve fits of fewer records than features."""
+    monkeypatch.setattr(logistic_wide, "MOST_PRODUCTS", products)
+    summaries, *fixed = games(features, 2, features=features, size=size)
+    fixed.append(score)
+    inside, starts = starts_in_table(4)
+    for summary in summaries:
+        expected = plain.logistic_scores(summary, *fixed, inside)
+        found = logistic_wide.logistic_scores(summary, *fixed, inside, starts)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+    chosen = np.array([[0, 0, 0, 0], [1, 0, 1, 1]], dtype=np.uint8)
+    found = logistic_wide.logistic_scores(summaries[0], *fixed, *starts_of_rows(chosen))[1:]
+    assert np.isnan(found[0])
+    alone = logistic_wide.logistic_scores(summaries[0], *fixed, *starts_of_rows(chosen[1:]))
+    assert alone[1] == found[1]
+
+
+@pytest.mark.parametrize("weak", [1e-9, 1e-3])
+def test_many_features_with_a_weak_penalty_are_left_open_or_right(weak):
+    """Rounding decides fits of separable classes with hardly any penalty."""
+    summaries, _, *fixed = games(0, 2, features=30, size=9)
+    ridge = np.full(30, weak)
+    inside, starts = starts_in_table(4)
+    found = logistic_wide.logistic_scores(summaries[0], ridge, *fixed, 1, inside, starts)
+    assert np.isnan(found).any() == (weak == 1e-9)
+    sure = ~np.isnan(found)
+    expected = plain.logistic_scores(summaries[0], ridge, *fixed, 1, inside[sure])
+    np.testing.assert_allclose(found[sure], expected, rtol=1e-9, atol=1e-9)
 
 
 def test_a_coalition_has_the_same_bits_alone():

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from tests.reference import nearest_neighbor as plain_nearest
+from tests.reference import neighbor_halves as plain_halves
 from tests.reference import neighbor_lists as plain_lists
 from tests.reference import neighbor_sets as plain_sets
 from tests.reference import neighbors as plain_losses
 from tests.reference.walks import coalitions_of
 
 from shapband.kernels.compiled import nearest_neighbor as compiled_nearest
+from shapband.kernels.compiled import neighbor_halves as compiled_halves
 from shapband.kernels.compiled import neighbor_lists as compiled_lists
 from shapband.kernels.compiled import neighbor_sets as compiled_sets
 from shapband.kernels.compiled import neighbors as compiled_losses
@@ -305,3 +307,16 @@ def test_coalitions_given_as_rows_are_walked_once_each():
     assert met == {r: np.flatnonzero(row).tolist() for r, row in enumerate(inside) if row.any()}
     assert len(np.unique(inside, axis=0)) < len(inside)
     assert len(walk.sizes) < inside.sum()  # coalitions share the steps of their first members
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("ties", [False, True])
+def test_tables_from_two_halves_agree(n, k, ties):
+    """Draws of 3 records, so that lists of 5 have missing entries; blocks are not filled."""
+    X, y, rows, X_val, y_val = make_game(k, n, 3, 75, 2, ties=ties)
+    for summary in summarise(compiled, X, y, rows, X_val, k):
+        expected, expected_found = plain_halves.regression_table(summary, y_val)
+        found, neighbours = compiled_halves.regression_table(summary, y_val)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_array_equal(neighbours, expected_found)

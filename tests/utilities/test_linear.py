@@ -2,12 +2,14 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.preprocessing import PolynomialFeatures
+from tests.conftest import linear_providers
 
 import shapband as sb
 from shapband.coalitions import members
 from shapband.kernels.walks import first_occurrences
 from shapband.records.batch import Batch, concat
 from shapband.records.draws import Draws, FixedRows
+from shapband.utilities.linear import WIDE
 
 
 def draws(rng, sizes, features=4, scale=1.0):
@@ -293,3 +295,46 @@ def test_embedded_features_are_those_of_the_fit():
     assert utility.schema.n_features == 2
     assert "embed='PolynomialFeatures'" in repr(utility)
     sb.testing.check_utility(utility)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+def test_many_features_equal_scikit_learn(alpha):
+    """Some features are constant in some coalitions, and some depend on others."""
+    rng = np.random.default_rng(0)
+    features = WIDE + 5
+    batches = draws(rng, [2 * features, 300, 2 * features], features)
+    for at, batch in enumerate(batches):
+        batch.X[:, 3] = at
+        if at < 2:
+            batch.X[:, 8] = batch.X[:, 7] + batch.X[:, 6]
+    validation = draws(rng, [400], features)[0]
+    found, expected = table_and_refits(batches, validation, alpha=alpha)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_many_features_have_the_same_values_asked_in_all_ways():
+    rng, features = np.random.default_rng(0), WIDE
+    batches = draws(rng, [2 * features] * 4, features)
+    validation = draws(rng, [200], features)[0]
+    utility = sb.LinearUtility(validation.X, validation.y)
+    games = [[utility.summarise(batch) for batch in batches]] * 2
+    table = utility.evaluate_all(games)
+    orders = np.argsort(rng.random((2, 3, 4)), axis=2)
+    prefixes = utility.evaluate_prefixes(games, orders, first_occurrences(orders))
+    masks = np.cumsum(1 << orders, axis=2)
+    np.testing.assert_allclose(prefixes, table[0][masks], rtol=1e-12)
+    arcs = np.array([[0, 1, 2], [1, 0, 3]])
+    found = utility.evaluate_arcs(games, orders, arcs)
+    for a, (g, circle, size) in enumerate(arcs):
+        for at in range(4):
+            mask = sum(1 << orders[g, circle, (at + k) % 4] for k in range(size))
+            np.testing.assert_allclose(found[a, at], table[0][mask], rtol=1e-12)
+
+
+def test_many_features_have_the_same_bits_for_any_workers_and_chunks():
+    providers, (X, y) = linear_providers(4, 600, WIDE)
+    utility = sb.LinearUtility(X, y)
+    given = {"sampling": sb.Fresh(2 * WIDE), "solver": sb.Exact(), "n_games": 5, "seed": 4}
+    whole = sb.value(providers, utility, **given)
+    for other in ({"chunk_size": 1}, {"chunk_size": 2, "n_jobs": 2}):
+        assert np.array_equal(whole.games, sb.value(providers, utility, **given, **other).games)

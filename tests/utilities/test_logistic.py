@@ -13,6 +13,7 @@ import shapband as sb
 from shapband.coalitions import members
 from shapband.kernels.walks import first_occurrences
 from shapband.records.batch import concat
+from shapband.utilities.logistic import WIDE
 
 SCORES = ["accuracy", "neg_log_loss", "roc_auc", "neg_brier_score"]
 
@@ -321,3 +322,35 @@ def test_wine_games_equal_scikit_learn(classes):
             else:  # scikit-learn refuses records of one class
                 expected = np.mean(y_val == joined.y[0])
             assert table[coalition] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [[12, 15, 9, 30], [90, 70, 80]])
+@pytest.mark.parametrize("score", ["accuracy", "neg_log_loss"])
+def test_many_features_equal_scikit_learn(sizes, score):
+    """Some features are constant, repeated or on another scale; one provider has one label."""
+    rng = np.random.default_rng(0)
+    batches = [labelled(rng, size, WIDE + 3, 2) for size in [*sizes, 60]]
+    for batch in batches:
+        batch.X[:, 1] = 1.0
+        batch.X[:, 2] = batch.X[:, 3]
+        batch.X[:, 4] *= 30.0
+    validation = batches.pop()
+    batches[0].y[:] = batches[0].y[0]
+    utility = sb.LogisticUtility(validation.X, validation.y, score=score)
+    table = utility.evaluate_all([[utility.summarise(batch) for batch in batches]])[0]
+    for coalition in range(2, 1 << len(batches)):
+        model = refitted(concat([batches[i] for i in members(coalition)]), 1.0)
+        expected = get_scorer(score)(model, validation.X, validation.y)
+        np.testing.assert_allclose(table[coalition], expected, rtol=1e-6)  # theirs has 7 digits
+
+
+def test_many_features_have_the_same_bits_for_any_workers_and_chunks():
+    rng = np.random.default_rng(1)
+    batches = [labelled(rng, 60, WIDE, 2) for _ in range(5)]
+    providers = [sb.Provider(f"p{i}", sb.ArraySource(b.X, b.y)) for i, b in enumerate(batches[:4])]
+    utility = sb.LogisticUtility(batches[4].X, batches[4].y, score="neg_log_loss")
+    for solver in (sb.Exact(), sb.Permutation(3)):
+        given = {"sampling": sb.Fresh(30), "solver": solver, "n_games": 5, "seed": 4}
+        whole = sb.value(providers, utility, **given)
+        for other in ({"chunk_size": 1}, {"chunk_size": 2, "n_jobs": 2}):
+            assert np.array_equal(whole.games, sb.value(providers, utility, **given, **other).games)

@@ -7,6 +7,7 @@ from shapband.coalitions import members
 from shapband.kernels.walks import first_occurrences
 from shapband.records.batch import Batch, concat
 from shapband.records.draws import Draws
+from shapband.utilities.neighbors import MANY_ROWS
 
 
 def batches(rng, sizes, features, classify):
@@ -178,3 +179,19 @@ def test_distances_of_tiny_features_do_not_vanish():
         utility = sb.NeighborUtility(X * unit, y, k=2)
         values.append(utility.evaluate([utility.summarise(sb.Batch(X[:6] * unit, y[:6]))], [1])[0])
     assert values[0] == values[1] == values[2]
+
+
+def test_many_validation_rows_have_the_same_values_and_the_same_bits_for_any_workers(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5, 30, 2))
+    y = X.sum(axis=2) + rng.normal(size=(5, 30))
+    providers = [sb.Provider(f"p{i}", sb.ArraySource(X[i], y[i])) for i in range(5)]
+    X_val = rng.normal(size=(MANY_ROWS, 2))
+    utility = sb.NeighborUtility(X_val, X_val.sum(axis=1), k=3, task="regression")
+    given = {"sampling": sb.Fresh(10), "solver": sb.Exact(), "n_games": 4, "seed": 1}
+    whole = sb.value(providers, utility, **given).games
+    for other in ({"chunk_size": 1}, {"chunk_size": 2, "n_jobs": 2}):
+        assert np.array_equal(whole, sb.value(providers, utility, **given, **other).games)
+    monkeypatch.setattr("shapband.utilities.neighbors.MANY_ROWS", MANY_ROWS + 1)
+    few = sb.value(providers, utility, **given).games
+    np.testing.assert_allclose(whole, few, rtol=1e-11)

@@ -8,13 +8,17 @@ twins, as `tests/kernels/test_readable_kernels.py` does.
 
 The other modules of `compiled` are helpers of the modules that are loaded:
 
-- for `linear`: `linear_sums` (sums of products), `linear_blocks` (coalitions that are solved
-  together) and `linear_doubts` (bounds on rounding errors, which `least_norm` uses too);
+- for `linear`, `linear_arcs` and `linear_wide`: `linear_sums` (sums of products), `linear_blocks`
+  (coalitions that are solved together) and `linear_doubts` (bounds on rounding errors, which
+  `least_norm` uses too);
 - for `exact_fits` and `exact_sums`: `double_double` (numbers of 32 digits), `exact_equations` and
   `exact_solutions`;
-- for `neighbors` and `neighbor_sets`: `neighbor_blocks` (blocks of validation points);
+- for `neighbors`, `neighbor_halves` and `neighbor_sets`: `neighbor_blocks` (blocks of validation
+  points);
 - for `discriminant`: `discriminant_sums` (sums of a provider) and `triangles` (triangular factors);
-- for `logistic`: `newton` and `logistic_derivatives`;
+- for `logistic` and `logistic_wide`: `newton` and `logistic_derivatives`;
+- for `linear_wide` and `logistic_wide`: `strips` (factors of large matrices);
+- for `strata`, `curves` and `drift`: `listed` (coalitions as lists of members);
 - for several of them: `lanes` (vectors of numbers), `products` (products of columns) and `sorting`.
 """
 

@@ -58,6 +58,10 @@ class GramGames:
         first = first_size(d)
         return GramGames(np.ascontiguousarray(both[..., :first]), lambda g: both[g, :, first:])
 
+    def only(self, g: int) -> GramGames:
+        """Return one of the games."""
+        return GramGames(self.sums[g : g + 1], lambda _: self.exact(g))
+
     def anchors(self, g: int, d: int) -> FloatArray:
         """Return the first records (n, d) of the draws of a game."""
         return np.ascontiguousarray(self.sums[g, :, -d:])

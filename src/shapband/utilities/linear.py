@@ -14,6 +14,7 @@ from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray, NonNeg
 from shapband.checks import check_number
 from shapband.coalitions import mask_rows, row_masks
 from shapband.errors import InvalidInput
+from shapband.kernels.walks import walk_of_rows
 from shapband.records.arrays import float_targets
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
@@ -61,6 +62,9 @@ from shapband.utilities.scores import (
 # Features count as dependent if an eigenvalue of their correlation matrix, relative to the largest
 # and to 1, is below this: the first number with more records than features, the second with fewer.
 DEPENDENT = np.array([1e-10, 1e-20])
+# With so many features, the equations of eight coalitions at once do not fit into the processor's
+# cache, and solving one coalition after the other is faster.
+WIDE = 160
 _UNDECIDED = (
     "its features depend on each other so nearly, or in units so far apart, that rounding errors "
     "decide the fit, or squares of its numbers are outside the range of floats: pass the features "
@@ -220,6 +224,8 @@ class LinearUtility(RowsUtility, MergeableUtility):
         if holds_records(games):
             return super().evaluate_all(games)
         stacked = GramGames.of(games, len(self._scale))
+        if self._is_wide:
+            return self._evaluate_all_wide(stacked)
         sums, limits, clear = self._about_validation(stacked)
         mse = kernels.load("linear").linear_table(sums, limits, *self._form)
         mse[~clear] = np.nan
@@ -235,7 +241,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        if holds_records(games):
+        if self._is_wide or holds_records(games):
             return super().evaluate_prefixes(games, orders, first)
         stacked = GramGames.of(games, len(self._scale))
         sums, limits, clear = self._about_validation(stacked)
@@ -253,13 +259,19 @@ class LinearUtility(RowsUtility, MergeableUtility):
         if holds_records(games):
             return super().evaluate_rows(games, inside, of_game)
         stacked = GramGames.of(games, len(self._scale))
+        if self._is_wide:
+            values = np.empty(len(inside))
+            for g in np.unique(of_game):
+                rows = slice(*np.searchsorted(of_game, [g, g + 1]))
+                values[rows] = self._evaluate_wide(stacked, int(g), inside[rows])
+            return values
         sums, limits, clear = self._about_validation(stacked)
         mse = kernels.load("linear").linear_rows(sums, limits, inside, of_game, *self._form)
         mse[~clear[of_game]] = np.nan
         return self._worth(mse, stacked, lambda at: (of_game[at], inside[at]))
 
     def evaluate_arcs(self, games: GameSummaries, circles: IntArray, arcs: IntArray) -> FloatArray:
-        if holds_records(games):
+        if self._is_wide or holds_records(games):
             return super().evaluate_arcs(games, circles, arcs)
         stacked = GramGames.of(games, len(self._scale))
         sums, limits, clear = self._about_validation(stacked)
@@ -274,6 +286,32 @@ class LinearUtility(RowsUtility, MergeableUtility):
             return game, inside
 
         return self._worth(mse, stacked, locate)
+
+    def _evaluate_all_wide(self, games: GramGames) -> FloatArray:
+        """Values of all coalitions of games with many features: (n_games, 2**n), by bitmask."""
+        n = games.sums.shape[1]
+        values = np.full((len(games), 1 << n), self.empty)
+        inside = mask_rows(range(1, 1 << n), n)
+        for g in range(len(games)):
+            values[g, 1:] = self._evaluate_wide(games, g, inside)
+        return values
+
+    def _evaluate_wide(self, games: GramGames, g: int, inside: MemberArray) -> FloatArray:
+        """Values of coalitions (m, n) of one game with many features.
+
+        Coalitions that the kernel for many features leaves open, such as those with constant
+        features, are passed to the kernel for few.
+        """
+        sums, limits, clear = self._about_validation(games.only(g))
+        mse = np.full(len(inside), np.nan)
+        if clear[0]:
+            errors, walk = kernels.load("linear_wide").wide_errors, walk_of_rows(inside)
+            mse = errors(sums[0], limits[0], *walk, len(inside), *self._form)
+            left = np.flatnonzero(np.isnan(mse))
+            if len(left):
+                again, one_game = kernels.load("linear").linear_rows, np.zeros_like(left)
+                mse[left] = again(sums, limits, inside[left], one_game, *self._form)
+        return self._worth(mse, games, lambda at: (np.full(len(at), g), inside[at]))
 
     def _evaluate_records(self, game: Sequence[FloatArray], inside: MemberArray) -> FloatArray:
         """Values of coalitions of one game in which some summaries are records."""
@@ -356,6 +394,11 @@ class LinearUtility(RowsUtility, MergeableUtility):
         if np.isnan(mse).any():
             raise CoalitionFailed(row_masks(members[np.isnan(mse)][:1])[0], _UNDECIDED)
         return np.asarray(mse)
+
+    @property
+    def _is_wide(self) -> bool:
+        """Whether coalitions are solved one at a time."""
+        return len(self._scale) >= WIDE
 
     def _keeps(self, draw_size: int) -> bool:
         """Whether the summaries of draws of a size are the records."""

@@ -37,6 +37,7 @@ _UNCERTAIN = (
     "the penalty is so weak, relative to the features, that rounding decides the fit: rescale the "
     "features, for example with embed=StandardScaler().fit(X_val), or pass a smaller C"
 )
+WIDE = 40  # with so many features and two classes, the kernel for many features is faster
 _LANES = 8  # records are padded to a multiple of this, the length of the kernels' vectors
 
 
@@ -191,7 +192,13 @@ class LogisticUtility(RowsUtility):
         """
         fixed = self._ridge, self._columns, self._y, len(self._labels), self._score
         scores = kernels.load("logistic").logistic_scores
-        values: FloatArray = scores(game, *fixed, inside, starts)
+        values: FloatArray
+        if len(self._ridge) >= WIDE and len(np.unique(game[:, 0][~np.isnan(game[:, 0])])) == 2:
+            values = kernels.load("logistic_wide").logistic_scores(game, *fixed, inside, starts)
+            left = np.flatnonzero(np.isnan(values) & inside.any(axis=1))
+            values[left] = scores(game, *fixed, inside[left], np.full_like(starts[left], -1))
+        else:
+            values = scores(game, *fixed, inside, starts)
         values[(inside.astype(bool) & _far(game)).any(axis=1)] = np.nan
         values[~inside.any(axis=1)] = self.empty
         left = np.flatnonzero(np.isnan(values))

@@ -188,6 +188,16 @@ def multiply_subtract(typingctx, total, a, b):
 
 
 @intrinsic
+def where_less(typingctx, a, b, x, y):
+    """Return x in the lanes where a < b, and y in the others."""
+
+    def codegen(context, builder, signature, args):
+        return builder.select(builder.fcmp_ordered("<", args[0], args[1]), args[2], args[3])
+
+    return LANES_TYPE(LANES_TYPE, LANES_TYPE, LANES_TYPE, LANES_TYPE), codegen
+
+
+@intrinsic
 def pivot_inverse(typingctx, pivot, diagonal):
     """1 / pivot in the lanes where pivot > PIVOT_TOL * diagonal, NaN in the others."""
 

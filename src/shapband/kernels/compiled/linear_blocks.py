@@ -119,19 +119,18 @@ def back_substitute(factor, p, scratch):
 
 
 @njit(**OPTIONS)
-def quadratic_form(factor, p, weights, constant, errors):
-    """Errors = constant + the packed form `weights` at the coefficients in row p."""
+def quadratic_form(beta, p, weights, constant, errors):
+    """Errors = constant + the packed form `weights` at coefficients beta, lanes innermost."""
     triangle = p * (p + 1) // 2
-    beta = triangle * LANES
     error = splat(constant)
     for i in range(0, p - 1, 2):
         top, bottom = i * (i + 1) // 2, (i + 1) * (i + 2) // 2
         s, t = broadcast(weights, triangle + i), broadcast(weights, triangle + i + 1)
         for j in range(i):
-            x = load(factor, beta + j * LANES)
+            x = load(beta, j * LANES)
             s = multiply_add(s, broadcast(weights, top + j), x)
             t = multiply_add(t, broadcast(weights, bottom + j), x)
-        x, y = load(factor, beta + i * LANES), load(factor, beta + (i + 1) * LANES)
+        x, y = load(beta, i * LANES), load(beta, (i + 1) * LANES)
         s = multiply_add(s, broadcast(weights, top + i), x)
         t = multiply_add(t, broadcast(weights, bottom + i), x)
         t = multiply_add(t, broadcast(weights, bottom + i + 1), y)
@@ -140,8 +139,8 @@ def quadratic_form(factor, p, weights, constant, errors):
         last = (p - 1) * p // 2
         s = broadcast(weights, triangle + p - 1)
         for j in range(p):
-            s = multiply_add(s, broadcast(weights, last + j), load(factor, beta + j * LANES))
-        error = multiply_add(error, s, load(factor, beta + (p - 1) * LANES))
+            s = multiply_add(s, broadcast(weights, last + j), load(beta, j * LANES))
+        error = multiply_add(error, s, load(beta, (p - 1) * LANES))
     store(errors, 0, error)
 
 
@@ -161,4 +160,5 @@ def solve_block(sums, start, p, form, constant, room, errors):
         _pivot_pair(block, p, j, factor, scratch)
         _column_pair(block, p, j, factor, scratch)
     back_substitute(factor, p, scratch)
-    quadratic_form(factor, p, weights, constant, pointer(errors, 0))
+    beta = pointer(room, p * (p + 1) // 2 * LANES)
+    quadratic_form(beta, p, weights, constant, pointer(errors, 0))

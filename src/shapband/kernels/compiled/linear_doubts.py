@@ -111,7 +111,24 @@ def _probe(sums, start, p, bare, room, moved):
         store(factor, beta + at, total)
         store(scratch, at, multiply(total, load(scratch, inverses + at)))
     back_substitute(factor, p, scratch)
-    quadratic_form(factor, p, pointer(bare, 0), 0.0, pointer(moved, 0))
+    quadratic_form(pointer(room, beta), p, pointer(bare, 0), 0.0, pointer(moved, 0))
+
+
+@njit(**OPTIONS)
+def is_harmed(error, moved, targets, lengths, terms, p, constant, measure):
+    """Whether rounding may change an error by more than `WANTED`.
+
+    Parameters
+    ----------
+    moved : mean square of the predictions of G⁻¹ e
+    targets : sum of the squared targets
+    lengths, terms : sums over features of d² beta² and of A beta²
+    """
+    allowed = WANTED * max(measure, error)
+    size = np.sqrt(targets) + np.sqrt(lengths)
+    off = SAFETY * ROUNDED * size * np.sqrt(max(moved, 0.0))
+    cancelled = ROUNDED * (constant + p * terms)
+    return not off * (2.0 * np.sqrt(max(error, 0.0)) + off) + cancelled <= allowed
 
 
 @njit(**OPTIONS)
@@ -130,13 +147,9 @@ def doubt(sums, start, p, forms, constant, room, errors, limits, measure):
     moved = np.empty(LANES)
     _probe(sums, start, p, forms[1], room, moved)
     for lane in range(LANES):
-        error = errors[lane]
         if not found[lane] > limits[lane]:
             continue
-        allowed = WANTED * max(measure, error)
         targets = sums[start + (triangle + p) * LANES + lane]
-        size = np.sqrt(targets) + np.sqrt(found[LANES + lane])
-        off = SAFETY * ROUNDED * size * np.sqrt(max(moved[lane], 0.0))
-        cancelled = ROUNDED * (constant + p * found[2 * LANES + lane])
-        if not off * (2.0 * np.sqrt(max(error, 0.0)) + off) + cancelled <= allowed:
+        lengths, terms = found[LANES + lane], found[2 * LANES + lane]
+        if is_harmed(errors[lane], moved[lane], targets, lengths, terms, p, constant, measure):
             errors[lane] = np.inf

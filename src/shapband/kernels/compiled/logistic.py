@@ -52,7 +52,7 @@ def _gather(summary, game, inside, place, room):
 
 
 @njit(**OPTIONS)
-def _score(classes, place, beta, p, validation, codes, n_labels, score, room):
+def score_fit(classes, place, beta, p, validation, codes, n_labels, score, room):
     """Score of a fit; `place` is negative for classes that the coalition does not have."""
     odds = room[1]
     flat = validation.reshape(-1)
@@ -108,11 +108,11 @@ def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels
         fit(count, p, present, ridge, beta, fit_room)
         if np.isnan(beta[0]):
             return np.nan
-    return _score(classes, place, beta, p, validation, codes, n_labels, score, score_place)
+    return score_fit(classes, place, beta, p, validation, codes, n_labels, score, score_place)
 
 
 @njit(**OPTIONS)
-def _start(found, starts, beta):
+def start_from(found, starts, beta):
     """Start of a coalition from the fits of larger ones; see `logistic_scores`."""
     beta[:] = 0.0
     for part in range(starts.shape[0]):
@@ -128,7 +128,7 @@ def _values(summary, game, ridge, validation, codes, n_labels, score, inside, st
     values = np.empty(inside.shape[0])
     for row in range(inside.shape[0]):
         beta = found[row]
-        _start(found, starts[row], beta)
+        start_from(found, starts[row], beta)
         values[row] = _value(
             summary, game, inside[row], starts[row, 0] >= 0, beta, ridge, validation, codes,
             n_labels, score, rooms,

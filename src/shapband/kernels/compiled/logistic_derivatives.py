@@ -50,7 +50,7 @@ def make_room(records, p, classes):
 
 
 @njit(**OPTIONS)
-def _binary_chunk(logits, targets, first, filled, parts, left):
+def binary_chunk(logits, targets, first, filled, parts, left):
     """Write the residuals p - t of a chunk to `left`, and the weights p (1 - p) to `parts`."""
     eta, true = pointer(logits, first), pointer(targets, first)
     weights, residuals = pointer(parts, 0), pointer(left, 0)
@@ -173,7 +173,7 @@ def derivatives(count, p, classes, ridge, beta, room, with_hessian):
         here = min(CHUNK, filled - first)
         if classes == 2:
             residuals = left[p * CHUNK :]
-            _binary_chunk(eta, true, first, here, parts, residuals)
+            binary_chunk(eta, true, first, here, parts, residuals)
             if with_hessian:
                 _weigh_columns(flat, stride, first, here, p, parts, origin, left)
                 add_products(left, CHUNK, p + 1, flat, first, stride, p, here, packed)

@@ -49,7 +49,7 @@ def _losses(summary, sizes, joins, rows, n_rows, y_val, classify, missing):
         rank_records(summary, start, truth.size, ranks, targets)
         for step in range(sizes.size):
             size, i, row = sizes[step], joins[step], rows[step]
-            _join(latest[size], members[i], latest[size + 1])
+            join(latest[size], members[i], latest[size + 1])
             records[size + 1] = records[size] + held[i]
             if row >= 0:
                 found[row] = min(records[size + 1], k)
@@ -61,7 +61,7 @@ def _losses(summary, sizes, joins, rows, n_rows, y_val, classify, missing):
 
 
 @njit(**OPTIONS)
-def _join(old, new, out):
+def join(old, new, out):
     """Merge two ascending lists of ranks at each point of a block, cut at k.
 
     Entry r of the merged list is the smallest of these: entry r of either list, and for each i < r
@@ -74,7 +74,7 @@ def _join(old, new, out):
 
 
 # Written as functions of three rows, the loops below are vectorised; written
-# into _join they are not, as the compiler cannot tell the rows apart.
+# into join they are not, as the compiler cannot tell the rows apart.
 
 
 @njit(**OPTIONS)

@@ -62,7 +62,24 @@ PIVOT_TOL = 1e-13  # smaller pivots, relative to their diagonal entry, are mostl
 def linear_forms(columns, stride, filled, p, beta, start, out, to):
     """Write sum_i beta[start + i] column_i for records 0, .., filled - 1 to `out`."""
     data, weights, target = pointer(columns, 0), pointer(beta, start), pointer(out, to)
-    for r in range(0, filled, LANES):
+    whole = filled - filled % (4 * LANES)
+    for r in range(0, whole, 4 * LANES):
+        # Four sums at once, because each addition waits for the one before it in the same sum.
+        weight = broadcast(weights, 0)
+        s, t = multiply(weight, load(data, r)), multiply(weight, load(data, r + LANES))
+        u = multiply(weight, load(data, r + 2 * LANES))
+        v = multiply(weight, load(data, r + 3 * LANES))
+        for i in range(1, p):
+            weight, at = broadcast(weights, i), i * stride + r
+            s = multiply_add(s, weight, load(data, at))
+            t = multiply_add(t, weight, load(data, at + LANES))
+            u = multiply_add(u, weight, load(data, at + 2 * LANES))
+            v = multiply_add(v, weight, load(data, at + 3 * LANES))
+        store(target, r, s)
+        store(target, r + LANES, t)
+        store(target, r + 2 * LANES, u)
+        store(target, r + 3 * LANES, v)
+    for r in range(whole, filled, LANES):
         total = multiply(broadcast(weights, 0), load(data, r))
         for i in range(1, p):
             total = multiply_add(total, broadcast(weights, i), load(data, i * stride + r))
@@ -131,7 +148,7 @@ def _careful_step(a, size, p, ridge, gradient, step):
 
 
 @njit(**OPTIONS)
-def _largest_change(changes, stride, filled, free):
+def largest_change(changes, stride, filled, free):
     """Largest change of a difference of two logits of one record."""
     data = pointer(changes, 0)
     zero = splat(0.0)
@@ -152,7 +169,7 @@ def _largest_change(changes, stride, filled, free):
 
 
 @njit(**OPTIONS)
-def _loss(count, classes, room, share):
+def loss_after(count, classes, room, share):
     """Sum of the log losses after `share` of the step.
 
     The sum of logarithms is the logarithm of a product, which needs few logarithms.
@@ -189,7 +206,7 @@ def _loss(count, classes, room, share):
 
 
 @njit(**OPTIONS)
-def _penalty(p, classes, ridge, beta, step, share):
+def penalty_after(p, classes, ridge, beta, step, share):
     """Half the penalised squares of the coefficients after `share` of the step."""
     shrink = 0.0 if classes == 2 else 1.0 / classes
     penalty = 0.0
@@ -204,7 +221,7 @@ def _penalty(p, classes, ridge, beta, step, share):
 
 
 @njit(**OPTIONS)
-def _share_of_step(count, p, classes, ridge, beta, room, change):
+def share_of_step(count, p, classes, ridge, beta, room, change):
     """1, or the largest of 1/2, 1/4, .. that lowers the objective enough if the step is long."""
     gradient, step = room[8], room[9]
     if change <= SAFE:
@@ -212,10 +229,14 @@ def _share_of_step(count, p, classes, ridge, beta, room, change):
     slope = 0.0
     for i in range((classes - 1) * p):
         slope += gradient[i] * step[i]
-    before = _loss(count, classes, room, 0.0) + _penalty(p, classes, ridge, beta, step, 0.0)
+    before = loss_after(count, classes, room, 0.0) + penalty_after(
+        p, classes, ridge, beta, step, 0.0
+    )
     share = 1.0
     while share * change > SAFE:
-        after = _loss(count, classes, room, share) + _penalty(p, classes, ridge, beta, step, share)
+        after = loss_after(count, classes, room, share) + penalty_after(
+            p, classes, ridge, beta, step, share
+        )
         if after <= before + ENOUGH * share * slope:
             break
         share *= 0.5
@@ -237,7 +258,8 @@ def start_cold(count, p, classes, room, beta):
 
 
 @njit(**OPTIONS)
-def _is_finite(numbers, size):
+def is_finite(numbers, size):
+    """Whether the first numbers are finite, and their sum too."""
     total = 0.0
     for i in range(size):
         total += abs(numbers[i])
@@ -284,12 +306,12 @@ def fit(count, p, classes, ridge, beta, room):
         fresh = moved > REUSE
         derivatives(count, p, classes, ridge, beta, room, fresh)
         moved = 0.0 if fresh else moved
-        if not _is_finite(gradient, size):
+        if not is_finite(gradient, size):
             beta[:size] = np.nan
             return steps
         if fresh and not _factor(hessian, size, step):
             # The step still holds the diagonal of the Hessian.
-            if not _is_finite(step, size):
+            if not is_finite(step, size):
                 beta[:size] = np.nan
                 return steps
             derivatives(count, p, classes, ridge, beta, room, fresh)
@@ -299,8 +321,8 @@ def fit(count, p, classes, ridge, beta, room):
             _solve(hessian, size, gradient, step)
         for k in range(free):
             linear_forms(flat, stride, filled, p, step, k * p, moves, k * stride)
-        change = _largest_change(moves, stride, filled, free)
-        share = _share_of_step(count, p, classes, ridge, beta, room, change)
+        change = largest_change(moves, stride, filled, free)
+        share = share_of_step(count, p, classes, ridge, beta, room, change)
         for i in range(size):
             beta[i] += share * step[i]
         for i in range(free * stride):
