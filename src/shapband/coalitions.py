@@ -89,6 +89,25 @@ def arc_rows(circles: IntArray, sizes: IntArray) -> MemberArray:
     return np.asarray(after < sizes[:, None, None]).view(np.uint8)
 
 
+def arc_members(circles: IntArray, arcs: IntArray, starts: IntArray) -> MemberArray:
+    """Return the members of single arcs: (m, n).
+
+    Parameters
+    ----------
+    circles : (n_games, n_circles, n) the providers in their order on each circle
+    arcs : (m, 3) game, circle and size of each arc
+    starts : (m,) the position at which it begins
+
+    Examples
+    --------
+    >>> arc_members(np.array([[[2, 0, 1]]]), np.array([[0, 0, 2]]), np.array([1])).tolist()
+    [[1, 1, 0]]
+    """
+    position = np.argsort(circles[arcs[:, 0], arcs[:, 1]], axis=1)
+    inside = (position - starts[:, None]) % circles.shape[2] < arcs[:, 2:]
+    return np.asarray(inside).view(np.uint8)
+
+
 def row_masks(inside: MemberArray) -> list[int]:
     """Return the bitmasks of coalitions given as rows (n_rows, n), 1 for members.
 

@@ -17,7 +17,8 @@ The other modules of `compiled` are helpers of the modules that are loaded:
   points);
 - for `discriminant`: `discriminant_sums` (sums of a provider) and `triangles` (triangular factors);
 - for `logistic` and `logistic_wide`: `newton` and `logistic_derivatives`;
-- for `linear_wide` and `logistic_wide`: `strips` (factors of large matrices);
+- for `linear_wide` and `logistic_wide`: `strips` (factors of large matrices) and
+  `logistic_strips`;
 - for `strata`, `curves` and `drift`: `listed` (coalitions as lists of members);
 - for several of them: `lanes` (vectors of numbers), `products` (products of columns) and `sorting`.
 """

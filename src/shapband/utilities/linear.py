@@ -12,7 +12,7 @@ from shapband import kernels
 from shapband._facts import facts, name_of
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray, NonNegative
 from shapband.checks import check_number
-from shapband.coalitions import mask_rows, row_masks
+from shapband.coalitions import arc_members, mask_rows, row_masks
 from shapband.errors import InvalidInput
 from shapband.kernels.walks import walk_of_rows
 from shapband.records.arrays import float_targets
@@ -278,14 +278,9 @@ class LinearUtility(RowsUtility, MergeableUtility):
         mse = kernels.load("linear_arcs").linear_arcs(sums, limits, circles, arcs, *self._form)
         mse[~clear[arcs[:, 0]]] = np.nan
         n = circles.shape[2]
-        position = np.argsort(circles, axis=2)
-
-        def locate(at: IntArray) -> tuple[IntArray, AnyArray]:
-            game, circle, size = arcs[at // n].T
-            inside = (position[game, circle] - (at % n)[:, None]) % n < size[:, None]
-            return game, inside
-
-        return self._worth(mse, stacked, locate)
+        return self._worth(
+            mse, stacked, lambda at: (arcs[at // n, 0], arc_members(circles, arcs[at // n], at % n))
+        )
 
     def _evaluate_all_wide(self, games: GramGames) -> FloatArray:
         """Values of all coalitions of games with many features: (n_games, 2**n), by bitmask."""

@@ -26,18 +26,17 @@ from shapband.kernels.compiled.class_scores import score_room
 from shapband.kernels.compiled.lanes import (
     LANES,
     OPTIONS,
-    add,
-    broadcast,
-    lane_sum,
-    load,
-    multiply,
-    multiply_add,
-    pointer,
-    splat,
-    store,
 )
 from shapband.kernels.compiled.logistic import score_fit, start_from
 from shapband.kernels.compiled.logistic_derivatives import binary_chunk
+from shapband.kernels.compiled.logistic_strips import (
+    features_in_strips,
+    hessian_in_strips,
+    linear_forms,
+    record_products,
+    sums_over_records,
+    weigh,
+)
 from shapband.kernels.compiled.newton import (
     CERTAIN,
     MOST_STEPS,
@@ -52,7 +51,6 @@ from shapband.kernels.compiled.newton import (
     start_cold,
 )
 from shapband.kernels.compiled.strips import (
-    ROWS,
     entry_at,
     factor_strips,
     solve_factor,
@@ -64,123 +62,6 @@ from shapband.kernels.compiled.strips import (
 MOST_PRODUCTS = 2048  # games with more records have no table of products, which would be large
 # A Hessian of many records and features takes as long as ten steps, so it is used for longer.
 REUSE_WIDE = 0.2
-CHUNK = 256  # records whose products are added at once, so that their features stay in the cache
-
-
-@njit(**OPTIONS)
-def _features_in_strips(summary, counts):
-    """Features (n, strips, records, LANES) of each provider, 1 in place of the label codes."""
-    n, p, most = summary.shape
-    found = np.zeros((n, strips_of(p), most, LANES))
-    for i in range(n):
-        for f in range(p):
-            for r in range(counts[i]):
-                found[i, f // LANES, r, f % LANES] = summary[i, f, r] if f else 1.0
-    return found
-
-
-@njit(**OPTIONS)
-def _products(summary, counts, ridge):
-    """X R⁻¹ X' of all records of a game, without the intercept."""
-    n, p, _ = summary.shape
-    total = counts.sum()
-    columns = np.empty((p - 1, total))
-    filled = 0
-    for i in range(n):
-        for f in range(1, p):
-            for r in range(counts[i]):
-                columns[f - 1, filled + r] = summary[i, f, r]
-        filled += counts[i]
-    products = np.zeros((total, total))
-    for a in range(total):
-        for f in range(p - 1):
-            share = columns[f, a] / ridge[f]
-            for b in range(a + 1):
-                products[a, b] += share * columns[f, b]
-    for a in range(total):
-        for b in range(a):
-            products[b, a] = products[a, b]
-    return products
-
-
-@njit(**OPTIONS)
-def _linear_forms(strips, most, count, p, beta, out):
-    """Write X beta for each record to `out`; strips lie `most` records apart."""
-    data, weights = pointer(strips, 0), pointer(beta, 0)
-    apart, blocks = most * LANES, strips_of(p)
-    for r in range(0, count - count % 4, 4):
-        s, t, u, v = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
-        for j in range(blocks):
-            at, weight = j * apart + r * LANES, load(weights, j * LANES)
-            s = multiply_add(s, weight, load(data, at))
-            t = multiply_add(t, weight, load(data, at + LANES))
-            u = multiply_add(u, weight, load(data, at + 2 * LANES))
-            v = multiply_add(v, weight, load(data, at + 3 * LANES))
-        out[r], out[r + 1], out[r + 2], out[r + 3] = (
-            lane_sum(s), lane_sum(t), lane_sum(u), lane_sum(v)
-        )  # fmt: skip
-    for r in range(count - count % 4, count):
-        s = splat(0.0)
-        for j in range(blocks):
-            s = multiply_add(s, load(weights, j * LANES), load(data, j * apart + r * LANES))
-        out[r] = lane_sum(s)
-
-
-@njit(**OPTIONS)
-def _sums_over_records(strips, most, count, p, numbers, out):
-    """Write X' numbers to `out`."""
-    data, weights, target = pointer(strips, 0), pointer(numbers, 0), pointer(out, 0)
-    for j in range(strips_of(p)):
-        at = j * most * LANES
-        s, t, u, v = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
-        for r in range(0, count - count % 4, 4):
-            here = at + r * LANES
-            s = multiply_add(s, broadcast(weights, r), load(data, here))
-            t = multiply_add(t, broadcast(weights, r + 1), load(data, here + LANES))
-            u = multiply_add(u, broadcast(weights, r + 2), load(data, here + 2 * LANES))
-            v = multiply_add(v, broadcast(weights, r + 3), load(data, here + 3 * LANES))
-        for r in range(count - count % 4, count):
-            s = multiply_add(s, broadcast(weights, r), load(data, at + r * LANES))
-        store(target, j * LANES, add(add(s, t), add(u, v)))
-
-
-@njit(**OPTIONS)
-def _weigh(strips, most, count, p, weights, weighted):
-    """Write the features times the weights of their records."""
-    data, own, target = pointer(strips, 0), pointer(weights, 0), pointer(weighted, 0)
-    for j in range(strips_of(p)):
-        for r in range(count):
-            at = (j * most + r) * LANES
-            store(target, at, multiply(broadcast(own, r), load(data, at)))
-
-
-@njit(**OPTIONS)
-def _hessian(strips, weighted, most, count, p, ridge, hessian):
-    """Write R + X'WX as strips; `weighted` is WX."""
-    out = pointer(hessian, 0)
-    blocks = strips_of(p)
-    hessian[:] = 0.0
-    for f in range(1, p):
-        hessian[entry_at(f, f)] = ridge[f - 1]
-    for first in range(0, count, CHUNK):
-        here = min(CHUNK, count - first) * LANES
-        for j in range(blocks):
-            data = pointer(strips, (j * most + first) * LANES)
-            for i in range(0, (j + 1) * LANES, ROWS):
-                left = pointer(weighted, (i // LANES * most + first) * LANES + i % LANES)
-                at = strip_start(j) + i * LANES
-                a, b = load(out, at), load(out, at + LANES)
-                c, d = load(out, at + 2 * LANES), load(out, at + 3 * LANES)
-                for k in range(0, here, LANES):
-                    x = load(data, k)
-                    a = multiply_add(a, broadcast(left, k), x)
-                    b = multiply_add(b, broadcast(left, k + 1), x)
-                    c = multiply_add(c, broadcast(left, k + 2), x)
-                    d = multiply_add(d, broadcast(left, k + 3), x)
-                store(out, at, a)
-                store(out, at + LANES, b)
-                store(out, at + 2 * LANES, c)
-                store(out, at + 3 * LANES, d)
 
 
 @njit(**OPTIONS)
@@ -217,25 +98,25 @@ def _solve_by_records(strips, most, count, p, ridge, matrix, inverses, roots, gr
     for f in range(1, p):
         scaled[f] = gradient[f] / ridge[f - 1]
     by_record[:] = 0.0
-    _linear_forms(strips, most, count, p, scaled, by_record)
+    linear_forms(strips, most, count, p, scaled, by_record)
     for r in range(count):
         by_record[r] *= roots[r]
     solve_transposed(matrix, count, inverses, by_record)
     solve_factor(matrix, count, inverses, by_record)
     for r in range(count):
         by_record[r] *= roots[r]
-    _sums_over_records(strips, most, count, p, by_record, step)
+    sums_over_records(strips, most, count, p, by_record, step)
     step[0] = 0.0
     for f in range(1, p):
         step[f] = scaled[f] - step[f] / ridge[f - 1]
     # The intercept, and what it adds to the other coefficients.
-    _linear_forms(strips, most, count, p, step, by_record)
+    linear_forms(strips, most, count, p, step, by_record)
     slope, pivot = gradient[0], 0.0
     for r in range(count):
         slope -= roots[r] * roots[r] * by_record[r]
         pivot += roots[r] * intercept[r]
         by_record[r] = roots[r] * intercept[r]
-    _sums_over_records(strips, most, count, p, by_record, scaled)
+    sums_over_records(strips, most, count, p, by_record, scaled)
     moved = -slope / pivot
     for f in range(1, p):
         step[f] = -step[f] - moved * scaled[f] / ridge[f - 1]
@@ -270,12 +151,12 @@ def _fit(strips, most, ids, sizes, count, p, ridge, products, beta, room, wide_r
     filled = (count + LANES - 1) // LANES * LANES
     by_records = count < p and products.size > 0
     reuse = REUSE if by_records else REUSE_WIDE
-    _linear_forms(strips, most, count, p, beta, eta)
+    linear_forms(strips, most, count, p, beta, eta)
     moved, before, mass = np.inf, np.inf, 0.0
     for _ in range(MOST_STEPS):
         fresh = moved > reuse
         binary_chunk(eta, true, 0, filled, by_record, residuals)
-        _sums_over_records(strips, most, count, p, residuals, gradient)
+        sums_over_records(strips, most, count, p, residuals, gradient)
         for f in range(1, p):
             gradient[f] += ridge[f - 1] * beta[f]
         if not is_finite(gradient, p):
@@ -293,8 +174,8 @@ def _fit(strips, most, ids, sizes, count, p, ridge, products, beta, room, wide_r
                 solve_transposed(matrix, count, inverses, intercept)
                 solve_factor(matrix, count, inverses, intercept)
             else:
-                _weigh(strips, most, count, p, by_record, weighted)
-                _hessian(strips, weighted, most, count, p, ridge, matrix)
+                weigh(strips, most, count, p, by_record, weighted)
+                hessian_in_strips(strips, weighted, most, count, p, ridge, matrix)
                 if not factor_strips(matrix, p, p, PIVOT_TOL, inverses):
                     break
         if by_records:
@@ -304,7 +185,7 @@ def _fit(strips, most, ids, sizes, count, p, ridge, products, beta, room, wide_r
             )
         else:
             _solve_primal(matrix, p, inverses, gradient, step)
-        _linear_forms(strips, most, count, p, step, moves)
+        linear_forms(strips, most, count, p, step, moves)
         change = largest_change(moves, moves.size, filled, 1)
         share = share_of_step(count, p, 2, ridge, beta, room, change)
         for f in range(p):
@@ -353,7 +234,7 @@ def _objective(strips, most, count, p, ridge, beta, room):
     logits, changes, step = room[2], room[3], room[9]
     changes[:] = 0.0
     step[:] = 0.0
-    _linear_forms(strips, most, count, p, beta, logits[0])
+    linear_forms(strips, most, count, p, beta, logits[0])
     return loss_after(count, 2, room, 0.0) + penalty_after(p, 2, ridge, beta, step, 0.0)
 
 
@@ -423,10 +304,10 @@ def logistic_scores(summary, ridge, validation, codes, n_labels, score, inside, 
     tally = np.stack([((labels == k) & known).sum(axis=1) for k in range(2)], axis=1)
     counts = tally.sum(axis=1)
     p, total = summary.shape[1], int(counts.sum())
-    features = _features_in_strips(summary, counts)
+    features = features_in_strips(summary, counts)
     sizes_of = np.abs(features).sum(axis=2).reshape(len(summary), -1)[:, :p].copy()
     use_products = counts.min() < p and total <= MOST_PRODUCTS
-    products = _products(summary, counts, ridge) if use_products else np.empty((0, 0))
+    products = record_products(summary, counts, ridge) if use_products else np.empty((0, 0))
     stride, wide = -(-total // LANES) * LANES, strips_of(p) * LANES
     targets = np.zeros((1, stride))
     gathered = np.zeros(wide * stride), np.zeros(stride, np.int64), targets, np.empty(p)
