@@ -184,8 +184,8 @@ def test_a_run_that_this_version_adds_to_is_not_read_by_older_ones(arguments, tm
 
 
 def test_a_run_is_finished_with_the_solver_that_an_older_version_chose(tmp_path, monkeypatch):
-    """Twelve providers of least squares had all coalitions before, and have arcs now."""
-    providers, (X, y) = linear_providers(12, 60, 3)
+    """Say that all coalitions of 17 providers were evaluated before; it would be arcs now."""
+    providers, (X, y) = linear_providers(17, 60, 3)
     given = {"sampling": sb.Fresh(10), "n_games": 12, "seed": 2}
     utility, run = sb.LinearUtility(X, y), tmp_path / "run"
     exact = sb.value(providers, utility, **given, solver=sb.Exact())
