@@ -25,7 +25,6 @@ _SIZES = 3  # joined sizes on a circle
 # learning curve; the rest evenly, so that no game is more than a few times as noisy as with
 # permutations, wherever its values jump.
 _DECLINE, _EVENLY = 1.2, 0.25
-_FEWEST_PROVIDERS = 3
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,7 @@ class Arcs(Solver):
 
     def solve(self, games: Games) -> Solution:
         n = games.n_providers
-        most = (2 * _SIZES * self.n_circles + 2) * n + 1
-        if n < _FEWEST_PROVIDERS or (n <= MAX_PROVIDERS and 2**n - 1 <= most):
+        if n <= MAX_PROVIDERS and 2**n - 1 <= self.most_evaluations(n):
             return Exact().solve(games)
         plan = _Sizes.of(n, games.index)
         orders = random_orders(games, self.n_circles)
@@ -79,6 +77,10 @@ class Arcs(Solver):
             (plan.probabilities[0], plan.probabilities[-1]), games.index == SHAPLEY,
         )  # fmt: skip
         return Solution(phi, noise, values.size + len(whole))
+
+    def most_evaluations(self, n_providers: int) -> int:
+        """Evaluations in a game: of two arcs for every joined size, of one, all but one and all."""
+        return (2 * _SIZES * self.n_circles + 2) * n_providers + 1
 
     def floats_per_game(self, n_providers: int) -> int:
         """Floats in circles, keys and values of arcs, and in what explains them."""
@@ -132,7 +134,6 @@ class _Sizes(NamedTuple):
 
 def _capped(shares: FloatArray, total: int) -> FloatArray:
     """Chances in proportion to the shares, at most 1 each, that sum to the total."""
-    chances = np.zeros(len(shares))
     certain = np.zeros(len(shares), dtype=bool)
     while True:
         rest = shares * ~certain

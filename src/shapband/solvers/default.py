@@ -24,7 +24,6 @@ _DRAWN, _OF_ARCS, _OF_STRATA = 50_000, 100, 80_000
 # and of least squares with 30 and 100 providers; between 1.1 and 38 times).
 _ADVANTAGE = 2.5
 _CIRCLES = (8, 12, 16, 20, 40, 80)
-_ARCS = 6  # evaluations for every circle and provider, and two besides
 _EVALUATIONS = (5, 10, 20)  # of `Strata`, for each provider
 _TABLE_UP_TO = 16  # providers whose coalitions may all be evaluated, if noise costs more
 _TRIED = 8  # circles in the first games
@@ -66,11 +65,11 @@ def default_solver(
 def _trial_of_arcs(n: int, each: float) -> Trial:
     options = [
         Option(
-            Arcs(circles),
-            n * (_DRAWN + (_ARCS * circles + 2) * (each + _OF_ARCS)),
-            noise=_TRIED / circles,
+            solver,
+            n * _DRAWN + solver.most_evaluations(n) * (each + _OF_ARCS),
+            noise=_TRIED / solver.n_circles,
         )
-        for circles in _CIRCLES
+        for solver in map(Arcs, _CIRCLES)
     ]
     if n <= _TABLE_UP_TO:
         # In a table of all coalitions each costs about a quarter of what a chosen one does.

@@ -67,8 +67,9 @@ def _strata_works(n: int) -> list[int]:
 
 
 def _arcs_works(n: int) -> list[int]:
-    most = 2 ** min(n, MAX_PROVIDERS + 1) - 2
-    return [circles for circles in (8, 16, 32, 64, 128) if (6 * circles + 2) * n < most]
+    coalitions = 2**n - 1 if n <= MAX_PROVIDERS else float("inf")
+    solvers = map(Arcs, (8, 16, 32, 64, 128))
+    return [one.n_circles for one in solvers if one.most_evaluations(n) < coalitions]
 
 
 FAMILIES = (
