@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
@@ -39,6 +40,8 @@ def value(
     budget: Budget | None = None,
     stop: StoppingRule | None = None,
     participation: Participation | None = None,
+    fixed_validation: bool = False,
+    validation_groups: Any = None,
     chunk_size: int | None = None,
     keep_games: int | None = None,
     concurrency: int = CONCURRENCY,
@@ -74,6 +77,11 @@ def value(
     participation : who takes part in a game: `Independent`, `Cohort`, `MarkovChain` or `Trace`;
         None is everybody in every game. An absent provider is worth 0, and its source is not asked.
         With pools, `Independent` and `Exact`, every game is averaged over who takes part
+    fixed_validation : by default the errors cover the choice of the validation rows, which are a
+        sample like the draws. True is for values that are defined by these very rows, as in a
+        contract that names them or on a grid of points
+    validation_groups : labels of the validation rows, such as their patients; rows with the same
+        label belong together, and count as one choice
     chunk_size : games computed at once, by default as many as fit in memory comfortably; the
         result does not depend on it
     keep_games : how many games' values `valuation.games` holds, from the first on; no estimate
@@ -122,6 +130,8 @@ def value(
         concurrency=concurrency,
         timeout=timeout,
         participation=participation,
+        fixed_validation=fixed_validation,
+        validation_groups=validation_groups,
     )
     known = "DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on this machine"
     check_kind("workers", workers, Workers | None, known)

@@ -7,10 +7,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shapband._typing import BoolArray
+from shapband._typing import BoolArray, IntArray
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget, check_budget
 from shapband.checks import check_kind, check_number, check_whole, error_line, steady_repr, written
+from shapband.engine.folds import choose_folds
 from shapband.engine.shortcuts import EVERYBODY, Averaging, choose_averaging, why_certain
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.estimate.stopping import StoppingRule
@@ -22,6 +23,7 @@ from shapband.sampling.base import Sampling
 from shapband.sampling.blocks import Blocks
 from shapband.sampling.design import Design
 from shapband.sampling.participation import AVERAGED, DRAWN, Participation, who_is_present
+from shapband.sampling.validation import Validation
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
 from shapband.solvers.default import default_group_solver, default_solver
@@ -55,6 +57,13 @@ class Arguments:
     grouping: Grouping | None = None
     participation: Participation | None = None
     averaging: Averaging = EVERYBODY
+    validation: Validation | None = None  # whether errors cover the choice of validation rows
+    rows_kept: tuple[IntArray, ...] = ()  # validation rows that are left without each fold
+
+    @property
+    def fold_games(self) -> int:
+        """Number of games, from the first on, that are solved again without each fold."""
+        return 0 if self.validation is None else self.validation.games
 
     @property
     def draws_presence(self) -> bool:
@@ -116,6 +125,7 @@ class Arguments:
             averaged=self.averaging.averages,
             grouping=self.grouping,
             setup=self.setup,
+            validation=self.validation,
             **known,
         )
 
@@ -136,6 +146,8 @@ def check_arguments(
     concurrency: int = CONCURRENCY,
     timeout: float = TIMEOUT,
     participation: Participation | None = None,
+    fixed_validation: bool = False,
+    validation_groups: Any = None,
     locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Arguments:
     """Check all arguments of a valuation before any source is asked, and fill in the defaults.
@@ -182,6 +194,8 @@ def check_arguments(
         sampling.check(checked)
     with locate("utility"):
         _check_utility(utility, checked)
+    check_kind("fixed_validation", fixed_validation, bool, "True or False")
+    folds = choose_folds(utility, len(checked), validation_groups, fixed=fixed_validation)
     certain = why_certain(checked, utility, sampling, chosen, participation)
     if certain:
         check_whole("n_games", n_games, 1)
@@ -206,6 +220,8 @@ def check_arguments(
         grouping=grouping,
         participation=participation,
         averaging=choose_averaging(participation, sampling, chosen, weighing, names),
+        validation=folds[0],
+        rows_kept=folds[1],
     )
 
 

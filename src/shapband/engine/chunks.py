@@ -14,6 +14,7 @@ from shapband._typing import BoolArray, FloatArray
 from shapband.access.access import Access
 from shapband.checks import check_whole, described, error_line, one_line
 from shapband.engine.arguments import Arguments
+from shapband.engine.folds import Folds
 from shapband.engine.workers.local import single_threaded_blas
 from shapband.errors import EvaluationError, InvalidInput, SourceError
 from shapband.games import Games
@@ -92,6 +93,7 @@ class Job:
     ----------
     summaries_travel : whether summaries are sent to other processes instead of records
     rates : probabilities of being present, if values are averaged over who is; None if not
+    folds : solves the first `fold_games` games again without folds of the validation rows, or None
     checked : batches that were checked and can be used, so that each stock is checked only once
     """
 
@@ -103,6 +105,8 @@ class Job:
     index: Index = SHAPLEY
     grouping: Grouping | None = None
     rates: FloatArray | None = None
+    folds: Folds | None = None
+    fold_games: int = 0
     checked: _Checked = field(default_factory=_Checked, init=False, repr=False)
 
     @staticmethod
@@ -118,6 +122,8 @@ class Job:
             given.index,
             given.grouping,
             design.rates,
+            Folds(given.rows_kept) if given.rows_kept else None,
+            given.fold_games,
         )
 
     def __call__(self, task: Chunk | MixedChunk) -> Solution:
@@ -143,12 +149,17 @@ class Job:
         if len(places) == len(self.names):
             return self._solved(part, self.utility, self.solver)
         values, noise = np.zeros((2, len(part.indices), len(self.names)))
+        effects = None
+        if self.folds is not None and part.indices.stop <= self.fold_games:
+            effects = np.zeros((len(part.indices), len(self.folds), len(self.names)))
         if not places:
-            return Solution(values, noise, 0)
+            return Solution(values, noise, 0, folds=effects)
         utility, solver = self.utility.restricted(places), self.solver.for_size(len(places))
         found = self._solved(part, utility, solver)
         values[:, places], noise[:, places] = found.values, found.noise
-        return replace(found, values=values, noise=noise)
+        if effects is not None and found.folds is not None:
+            effects[:, :, places] = found.folds
+        return replace(found, values=values, noise=noise, folds=effects)
 
     def _solved(self, chunk: Chunk, utility: Utility, solver: Solver) -> Solution:
         summaries, names = self._summarised(chunk).summaries, self._names(chunk)
@@ -158,7 +169,10 @@ class Job:
         addresses = names, chunk.indices, self.seeds
         games = Games(utility, summaries, *addresses, self.index, nested, self.rates)
         before = utility.failures
-        solution = check_solution(solver.solve(games), solver, games)
+        if self.folds is not None and chunk.indices.stop <= self.fold_games:
+            solution = self.folds.solved(games, solver)
+        else:
+            solution = check_solution(solver.solve(games), solver, games)
         if grouping is not None and nested is None:
             solution = replace(solution, group_noise=grouping.totals(solution.noise))
         return replace(solution, failures=utility.failures - before)
@@ -220,7 +234,14 @@ def _joined(parts: Sequence[Solution]) -> Solution:
         np.concatenate([part.noise for part in parts]),
         sum(part.evaluations for part in parts),
         sum(part.failures for part in parts),
+        folds=_joined_folds([part.folds for part in parts]),
     )
+
+
+def _joined_folds(parts: Sequence[FloatArray | None]) -> FloatArray | None:
+    """The effects of folds of consecutive games; all of them have some, or none has."""
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
 
 
 def chunk_size(given: Arguments, realisation: Realisation, access: Access, n_jobs: int) -> int:

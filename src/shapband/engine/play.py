@@ -241,9 +241,11 @@ class _Session:
             self._take(self._journal.solutions(part))
             yield
         new = range(stored.stop, games.stop)
-        for part in [new] if self._trial is None else self._trial.parts(new):
+        parts = [new] if self._trial is None else self._trial.parts(new)
+        edge = self._given.fold_games
+        for cut in [cut for part in parts for cut in _cut(part, edge)]:
             if self._late is None:
-                yield from self._solve(part)
+                yield from self._solve(cut)
 
     def _solve(self, new: range) -> Generator[None, None, None]:
         """Fold new games, all by the same solver."""
@@ -251,6 +253,8 @@ class _Session:
             self._decide(self._trial, self._tried)
             self._journal.begin(self.design)
         at, size = new.start, self._chunk_now()
+        if new.stop <= self._given.fold_games and not self._given.utility.mergeable:
+            size = 1  # a utility remembers the fits of one game
         # Close the generator, so that fetching ahead ends with the stage, even after an error.
         with closing(self._tasks(new, size)) as tasks:
             answers = self._workers.map(self._job, tasks, -(-len(new) // size))
@@ -351,6 +355,13 @@ class _Session:
                 f"all {self.evaluations:,} coalitions so far could not be evaluated: leave out "
                 "failed= to see the cause"
             )
+
+
+def _cut(games: range, edge: int) -> list[range]:
+    """Cut consecutive games in two where one of them is the edge."""
+    if not games.start < edge < games.stop:
+        return [games]
+    return [range(games.start, edge), range(edge, games.stop)]
 
 
 class _KeptGames:

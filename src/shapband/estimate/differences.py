@@ -36,10 +36,11 @@ def without_pools_error(estimate: Estimate) -> bool:
 def independent_difference(first: Estimate, second: Estimate, rows: Rows) -> Statistic:
     """Expectations of the second minus expectations of the first, if both are independent."""
     pair = list(zip((first, second), map(list, rows), strict=True))
-    errors = [one.standard_error[at] for one, at in pair]
-    freedom = [usable_freedom(one.errors.freedom[at]) for one, at in pair]
+    drawn = [np.sqrt(np.maximum(one.errors.total - _of_rows(one), 0.0))[at] for one, at in pair]
+    freedom = [usable_freedom(one.errors.drawn_freedom[at]) for one, at in pair]
     mean, other = (one.expectation[at] for one, at in pair)
-    return Statistic(other - mean, np.hypot(*errors), welch_freedom(*errors, *freedom))
+    found = Statistic(other - mean, np.hypot(*drawn), welch_freedom(*drawn, *freedom))
+    return _with_rows(found, first, second, rows)
 
 
 def paired_difference(
@@ -63,7 +64,35 @@ def paired_difference(
     games = found.errors.total
     if moments.group is not None and moments.n_groups > 1 and ratio.any():
         games = moments.group_m2 / len(apart) / (moments.n_groups - 1)
-    return Statistic(moments.mean, np.sqrt(games + moments.raw_variance * ratio), freedom)
+    error = np.sqrt(games + moments.raw_variance * ratio)
+    return _with_rows(Statistic(moments.mean, error, freedom), first, second, rows)
+
+
+def _of_rows(estimate: Estimate) -> FloatArray:
+    """Squared errors due to the choice of the validation rows: (n,)."""
+    return estimate.errors.by_cause["validation"]
+
+
+def _with_rows(found: Statistic, first: Estimate, second: Estimate, rows: Rows) -> Statistic:
+    """Add the error of a difference that is due to the choice of the validation rows.
+
+    If both valuations leave out equally many folds, the effects of a fold are subtracted. Effects
+    of the same rows cancel; effects of different rows are independent, and the squares of their
+    differences are on average the sums of their squares.
+    """
+    both = [one.moments.validation for one in (first, second)]
+    effects = [
+        one.effects[:, list(at)] for one, at in zip(both, rows, strict=True) if one is not None
+    ]
+    if not effects:
+        return found
+    if len(effects) == 2 and len(effects[0]) == len(effects[1]):
+        effects = [effects[1] - effects[0]]
+    variance = np.sum([(one**2).sum(axis=0) for one in effects], axis=0)
+    freedom = np.full_like(variance, min(len(one) for one in effects) - 1.0)
+    error = np.sqrt(variance)
+    whole = welch_freedom(found.standard_error, error, usable_freedom(found.freedom), freedom)
+    return Statistic(found.estimate, np.hypot(found.standard_error, error), whole)
 
 
 def welch_freedom(

@@ -19,7 +19,12 @@ from shapband.estimate.moments import Moments
 from shapband.estimate.pools import FREEDOM
 
 # Every cause, and its name in printed sentences.
-CAUSES = {"games": "number of games", "solver": "solver", "pools": "pools"}
+CAUSES = {
+    "games": "number of games",
+    "solver": "solver",
+    "pools": "pools",
+    "validation": "validation rows",
+}
 
 
 class LastingCause(NamedTuple):
@@ -30,11 +35,14 @@ class LastingCause(NamedTuple):
     variance : (n,) variance of every expectation's error
     freedom : (n,) degrees of freedom of Student's quantile for it
     most_freedom : (n,) the same after any number of games
+    effects : (k, n) independent effects, the sums of whose products are the covariances; None if
+        the errors have the correlations of the values
     """
 
     variance: FloatArray
     freedom: FloatArray
     most_freedom: FloatArray
+    effects: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +57,7 @@ class Errors:
     remaining : (n,) the part of all lasting causes, which any number of games would leave
     lasting : the causes that more games do not lower
     freedom : (n,) degrees of freedom of Student's quantile for the whole error
+    drawn_freedom : (n,) the same without the error due to the validation rows
     looked_freedom : the same for an error of the games that is checked repeatedly
     correlation : (n, n) of the errors, or None if it was not kept
     """
@@ -59,6 +68,7 @@ class Errors:
     remaining: FloatArray
     lasting: tuple[LastingCause, ...]
     freedom: FloatArray
+    drawn_freedom: FloatArray
     looked_freedom: float
     correlation: FloatArray | None
 
@@ -79,7 +89,8 @@ class Errors:
             total - remains,
             remains,
             tuple(lasting.values()),
-            _freedom(moments),
+            _freedom(moments, total),
+            _drawn_freedom(moments),
             _looked_freedom(moments),
             _correlation(moments),
         )
@@ -88,18 +99,20 @@ class Errors:
     def covariance(self) -> FloatArray | None:
         """(n, n) covariance of the errors, or None if it was not kept.
 
-        The errors of every lasting cause are assumed to have the correlations of the values: a pool
-        moves the values of two providers together as much as a single draw does. One game gives
-        zeros.
+        The errors due to pools are assumed to have the correlations of the values: a pool moves the
+        values of two providers together as much as a single draw does. One game gives zeros.
         """
         if self.correlation is None:
             return None
         if np.isnan(self.total).all():
             return np.zeros_like(self.correlation)
-        square = _outer_square(self.shrinking)
+        square, own = _outer_square(self.shrinking), np.zeros_like(self.correlation)
         for cause in self.lasting:
-            square = square + _outer_square(cause.variance)
-        return np.asarray(self.correlation * square)
+            if cause.effects is None:
+                square = square + _outer_square(cause.variance)
+            else:
+                own = own + cause.effects.T @ cause.effects
+        return np.asarray(self.correlation * square + own)
 
 
 def _outer_square(variance: FloatArray) -> FloatArray:
@@ -117,6 +130,10 @@ def lasting_causes(moments: Moments) -> dict[str, LastingCause]:
         freedom, few = moments.pools.freedom, moments.n_games - moments.n_groups
         most = np.where(freedom < few, freedom, FREEDOM)
         found["pools"] = LastingCause(moments.pools.variance, freedom, most)
+    if moments.validation is not None:
+        rows = moments.validation
+        freedom = np.full_like(moments.mean, rows.freedom)
+        found["validation"] = LastingCause(rows.variance, freedom, freedom, rows.effects)
     return found
 
 
@@ -127,7 +144,19 @@ def _correlation(moments: Moments) -> FloatArray | None:
     return moments.correlation
 
 
-def _freedom(moments: Moments) -> FloatArray:
+def _freedom(moments: Moments, total: FloatArray) -> FloatArray:
+    """Degrees of freedom of the whole error (Welch 1947, Biometrika 34, 28-35)."""
+    freedom = _drawn_freedom(moments)
+    if moments.validation is None:
+        return freedom
+    rows = moments.validation.variance
+    rest = np.maximum(total - rows, 0.0)
+    below = rest**2 / np.maximum(freedom, 1.0) + rows**2 / moments.validation.freedom
+    known = np.where(below > 0, below, 1.0)
+    return np.where(below > 0, total**2 / known, freedom)
+
+
+def _drawn_freedom(moments: Moments) -> FloatArray:
     if moments.pools is not None:
         return moments.pools.freedom
     if moments.presence is not None and moments.presence.freedom is not None:

@@ -14,6 +14,7 @@ from shapband.estimate.grouped import GroupEstimate, of_groups
 from shapband.estimate.moments import FOLD, Moments, block_moments
 from shapband.estimate.pool_games import PoolFold
 from shapband.estimate.presence import Overall, PresenceFold, PresenceMoments
+from shapband.estimate.validation import ValidationErrors
 from shapband.sampling.design import Design
 from shapband.solvers.base import Solution
 
@@ -33,6 +34,7 @@ class Estimator:
         if design.grouping is not None:
             self._groups = _Fold(len(design.grouping.names), design.per_shuffle)
         self._pools = None if design.unseen is None else PoolFold(design)
+        self._folds: list[FloatArray] = []
         self._presence = None
         if design.participation is not None and not design.averaged:
             self._presence = PresenceFold(design, design.participation)
@@ -51,6 +53,8 @@ class Estimator:
                 self._presence.add(*block)
         if self._pools is not None:
             self._pools.add(values)
+        if solution.folds is not None:
+            self._folds.append(solution.folds)
         if self._groups is not None and solution.group_noise is not None:
             grouping = self._design.grouping
             assert grouping is not None  # noqa: S101  for the type checker
@@ -70,11 +74,22 @@ class Estimator:
         grouping = self._design.grouping
         if grouping is None or self._groups is None:
             return None
-        groups = replace(self._groups.moments(), certain=self._design.certain)
+        folds = self._all_folds()
+        shape = (*folds.shape[:2], len(grouping.names))
+        effects = grouping.totals(folds.reshape(-1, folds.shape[2])).reshape(shape)
+        groups = replace(
+            self._groups.moments(),
+            validation=ValidationErrors.of(effects),
+            certain=self._design.certain,
+        )
         return of_groups(grouping, groups, self._moments())
 
     def _moments(self) -> Moments:
-        moments = replace(self._games.moments(), certain=self._design.certain)
+        moments = replace(
+            self._games.moments(),
+            validation=ValidationErrors.of(self._all_folds()),
+            certain=self._design.certain,
+        )
         if self._design.rates is not None:
             moments = _averaged(moments, self._design.rates)
         if self._presence is not None:
@@ -82,6 +97,11 @@ class Estimator:
         if self._pools is None or moments.n_games < 2:
             return moments
         return replace(moments, pools=self._pools.errors(moments))
+
+    def _all_folds(self) -> FloatArray:
+        """Effects of the folds of validation rows in the first games: (n_games, n_folds, n)."""
+        nothing = np.empty((0, 1, len(self._design.names)))
+        return np.concatenate(self._folds) if self._folds else nothing
 
     def _presence_moments(self, fold: PresenceFold, moments: Moments) -> PresenceMoments:
         waiting = self._games.waiting

@@ -18,6 +18,7 @@ from shapband.estimate.estimate import Estimate
 from shapband.estimate.moments import Moments
 from shapband.estimate.pool_games import spread_of
 from shapband.estimate.pools import PoolErrors
+from shapband.estimate.validation import ValidationErrors
 from shapband.grouping import Grouping
 
 
@@ -54,7 +55,12 @@ def _together(providers: Moments, groups: Moments) -> Moments:
     pools = None
     if providers.pools is not None and groups.pools is not None:
         pools = PoolErrors(**_joined(providers.pools, groups.pools))
-    return replace(providers, **_joined(providers, groups), products=None, pools=pools)
+    rows = None
+    if providers.validation is not None and groups.validation is not None:
+        parts = [part.validation.effects for part in (providers, groups) if part.validation]
+        rows = ValidationErrors(np.concatenate(parts, axis=1))
+    joined = _joined(providers, groups)
+    return replace(providers, **joined, products=None, pools=pools, validation=rows)
 
 
 def _joined(one: Moments | PoolErrors, other: Moments | PoolErrors) -> dict[str, Any]:

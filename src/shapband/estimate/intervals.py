@@ -24,7 +24,7 @@ def expectation_interval(estimate: Estimate, level: float) -> FloatArray:
     from scipy.special import stdtrit
 
     mean, errors, shape = estimate.expectation, estimate.errors, estimate.shape
-    quantile: FloatArray = np.asarray(stdtrit(errors.freedom, upper_tail(level)))
+    quantile: FloatArray = np.asarray(stdtrit(errors.drawn_freedom, upper_tail(level)))
     down, up = _games_half_widths(estimate, quantile * np.sqrt(errors.shrinking), level)
     ends = []
     for side, half in ((-1, down), (1, up)):

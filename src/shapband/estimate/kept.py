@@ -37,18 +37,21 @@ class KeptErrors:
     deviations : (estimates, causes, n) standard deviation of the error due to each cause. The first
         estimate is from all games; if some were not kept, the second one is from the kept games
     own : (n,) variance of errors that are not correlated with others
+    effects : (k, n) independent effects on all errors, such as of folds of validation rows
     most_freedom : degrees of freedom that the kept games allow; infinite if all games were kept
     """
 
     unit: FloatArray
     deviations: FloatArray
     own: FloatArray
+    effects: FloatArray
     most_freedom: float
 
     @property
     def variances(self) -> FloatArray:
         """(estimates, n) variance of the error of every expectation."""
-        return np.asarray((self.deviations**2).sum(axis=1) + self.own)
+        alone = self.own + (self.effects**2).sum(axis=0)
+        return np.asarray((self.deviations**2).sum(axis=1) + alone)
 
     def difference_variances(self, rows: slice, columns: slice) -> FloatArray:
         """Variance of the difference of the row's and the column's error: (rows, columns)."""
@@ -56,7 +59,8 @@ class KeptErrors:
             (whole[rows, None] + whole[columns], by_cause[:, rows].T @ by_cause[:, columns])
             for by_cause, whole in zip(self.deviations, self.variances, strict=True)
         ]
-        return _largest_variance(self.unit[rows] @ self.unit[columns].T, estimates)
+        also = self.effects[:, rows].T @ self.effects[:, columns]
+        return _largest_variance(self.unit[rows] @ self.unit[columns].T, also, estimates)
 
     def neighbour_variances(self) -> FloatArray:
         """Variance of the difference of every provider's error and the next one's: (n - 1,)."""
@@ -64,34 +68,42 @@ class KeptErrors:
             (whole[:-1] + whole[1:], (by_cause[:, :-1] * by_cause[:, 1:]).sum(axis=0))
             for by_cause, whole in zip(self.deviations, self.variances, strict=True)
         ]
-        return _largest_variance(np.einsum("ik,ik->i", self.unit[:-1], self.unit[1:]), estimates)
+        also = (self.effects[:, :-1] * self.effects[:, 1:]).sum(axis=0)
+        correlation = np.einsum("ik,ik->i", self.unit[:-1], self.unit[1:])
+        return _largest_variance(correlation, also, estimates)
 
     def totals(self) -> tuple[FloatArray, FloatArray]:
         """Covariances with the error of the total (estimates, n), and its variance (estimates,)."""
         sums = self.deviations @ self.unit  # (estimates, causes, K)
+        effect = self.effects.sum(axis=1)
         with_total = (self.deviations * (sums @ self.unit.T)).sum(axis=1) + self.own
-        return np.asarray(with_total), np.asarray((sums**2).sum(axis=(1, 2)) + self.own.sum())
+        of_total = (sums**2).sum(axis=(1, 2)) + self.own.sum() + effect @ effect
+        return np.asarray(with_total + effect @ self.effects), np.asarray(of_total)
 
     def normal(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Draw normal errors of all providers, with the errors from all games: (count, n)."""
         errors = np.zeros((count, len(self.own)))
         for deviation in self.deviations[0]:
             errors += rng.standard_normal((count, self.unit.shape[1])) @ self.unit.T * deviation
+        errors += rng.standard_normal((count, len(self.effects))) @ self.effects
         alone = np.flatnonzero(self.own)
         errors[:, alone] += rng.standard_normal((count, len(alone))) * np.sqrt(self.own[alone])
         return errors
 
 
 def _largest_variance(
-    correlation: FloatArray, estimates: Sequence[tuple[FloatArray, FloatArray]]
+    correlation: FloatArray,
+    also: FloatArray,
+    estimates: Sequence[tuple[FloatArray, FloatArray]],
 ) -> FloatArray:
     """Largest of some estimates of Var(a - b).
 
-    Each estimate has Var(a) + Var(b), and the covariance that a correlation of 1 would give.
+    Each estimate has Var(a) + Var(b), and the covariance that a correlation of 1 would give; `also`
+    is a further covariance.
     """
     largest = np.zeros_like(correlation)
     for both, shared in estimates:
-        np.maximum(largest, both - 2 * correlation * shared, out=largest)
+        np.maximum(largest, both - 2 * (correlation * shared + also), out=largest)
         np.maximum(largest, _CANCELLED * both, out=largest)
     return largest
 
@@ -107,7 +119,8 @@ def kept_errors(
     errors, presence = estimate.errors, estimate.moments.presence
     total = errors.total[places]
     if not total.any():
-        return KeptErrors(np.zeros((len(total), 0)), np.zeros((1, 1, len(total))), total, np.inf)
+        nothing = np.zeros((0, len(total)))
+        return KeptErrors(nothing.T, np.zeros((1, 1, len(total))), total, nothing, np.inf)
     if games is None or (presence is not None and presence.of_mean is not None):
         return None
     apart, kept_freedom = _deviations(games[:, places], estimate.moments.group)
@@ -116,7 +129,10 @@ def kept_errors(
     most_freedom = np.inf
     square = (apart**2).sum(axis=0)
     varies = square > 0
-    parts = [errors.shrinking[places], *(cause.variance[places] for cause in errors.lasting)]
+    correlated = [cause.variance[places] for cause in errors.lasting if cause.effects is None]
+    parts = [errors.shrinking[places], *correlated]
+    others = [cause.effects[:, places] for cause in errors.lasting if cause.effects is not None]
+    effects = np.concatenate([np.zeros((0, len(total))), *others])
     deviations = np.sqrt(np.where(varies, np.stack(parts), 0.0))[None]
     if len(games) < estimate.n_games:
         most_freedom = float(kept_freedom)
@@ -126,7 +142,8 @@ def kept_errors(
     return KeptErrors(
         unit=np.ascontiguousarray((apart / np.sqrt(np.where(varies, square, 1.0))).T),
         deviations=deviations,
-        own=np.where(varies, 0.0, total),
+        own=np.where(varies, 0.0, total - (effects**2).sum(axis=0)),
+        effects=effects,
         most_freedom=most_freedom,
     )
 

@@ -16,6 +16,7 @@ from shapband.codec import lock_arrays
 from shapband.estimate.averaged import Averaged
 from shapband.estimate.pools import PoolErrors
 from shapband.estimate.presence import PresenceMoments
+from shapband.estimate.validation import ValidationErrors
 
 MANY = 500  # with more providers covariances are not kept; up to here they take 2 MB
 FOLD = 32  # games folded at once; fixed, so that results do not depend on chunk sizes
@@ -42,6 +43,7 @@ class Moments:
     pools : what the choice of the pools adds to the errors, or None without pools
     presence : moments of the games in which each provider takes part; None if nobody is ever absent
     averaged : the variance over who is present, if x is an average over who is present; else None
+    validation : the errors due to the choice of the validation rows; None if they are not known
     certain : whether all games are equal by design, so that equal values are not due to chance
     """
 
@@ -61,6 +63,7 @@ class Moments:
     pools: PoolErrors | None = None
     presence: PresenceMoments | None = None
     averaged: Averaged | None = None
+    validation: ValidationErrors | None = None
     certain: bool = False
 
     def __post_init__(self) -> None:

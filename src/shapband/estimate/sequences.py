@@ -95,7 +95,10 @@ def difference_half_widths(
     games = _difference_variance(errors.shrinking, correlation, one, other)
     half = sequence_quantile(estimate, level) * np.sqrt(games)
     for cause in errors.lasting:
-        apart = _difference_variance(cause.variance, correlation, one, other)
+        if cause.effects is None:
+            apart = _difference_variance(cause.variance, correlation, one, other)
+        else:
+            apart = ((cause.effects[:, one] - cause.effects[:, other]) ** 2).sum(axis=0)
         quantile = np.max(stdtrit(cause.freedom, (1 + level) / 2))
         half = np.hypot(half, quantile * np.sqrt(apart))
     return half

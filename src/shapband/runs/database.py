@@ -17,8 +17,10 @@ from shapband.runs.lock import can_lock
 from shapband.runs.private import open_private
 
 NAME = "run.db"
-FORMAT = 3
-_OLDEST = 2  # oldest format that can be read: the same tables, without refused answers
+FORMAT = 4
+# Oldest format that can be read. Format 3 added refused answers, format 4 effects of validation
+# rows in the values of the first games.
+_OLDEST = 2
 _MARK = 0x5348_4250  # "SHBP" marks the database of a run
 _PAGE = 32_768  # page size in bytes; with large pages the values of games are written faster
 _ROWS = 512  # rows per INSERT statement; SQLite takes at most 32,766 values in one statement

@@ -31,6 +31,7 @@ _MANIFEST: dict[str, Any] = {
     "groups": list | None,
     "seed": int,
     "n_games": int,
+    "folds": int,
     "setup": dict,
     "presence": str,
     "arguments": dict,

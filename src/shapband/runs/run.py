@@ -175,6 +175,7 @@ def _manifest(given: Arguments, config: StoredConfig | None) -> dict[str, Any]:
         "groups": None if given.grouping is None else given.grouping.labels(len(given.names)),
         "setup": given.setup,
         "presence": _way_of_presence(given),
+        "folds": len(given.rows_kept),
         "arguments": _arguments(given),
         "versions": versions(),
     }
@@ -194,6 +195,8 @@ def _arguments(given: Arguments) -> dict[str, str]:
         "participation": steady_repr(given.participation),
         "settings of the participation": fingerprint_object(given.participation),
         "way that presence enters": _way_of_presence(given),
+        "fixed_validation": _way_of_rows(given),
+        "validation_groups": fingerprint_object(given.rows_kept),
         **_own_settings(given),
     }
 
@@ -219,6 +222,10 @@ def _data(given: Arguments) -> dict[str, str]:
 
 def _way_of_presence(given: Arguments) -> str:
     return AVERAGED if given.averaging.averages else DRAWN
+
+
+def _way_of_rows(given: Arguments) -> str:
+    return "" if given.validation is None else given.validation.reason
 
 
 def _players(given: Arguments) -> str:

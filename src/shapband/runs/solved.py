@@ -32,22 +32,31 @@ class _Chunk:
     """Consecutive games: values (n_games, n), and noise (n_games, n or more).
 
     The noise has a further column for each group, and for each provider if presence was averaged
-    over.
+    over. `folds` (n_games, n_folds, n) are the effects of leaving out folds of validation rows in
+    the first games of a run, and None in later ones; they are stored as further columns of noise.
     """
 
     games: range
     values: FloatArray
     noise: FloatArray
+    folds: FloatArray | None
 
 
 class StoredGames(GameJournal):
     """The solved games of one run. The ledger has an entry for each chunk, with its hash."""
 
     def __init__(
-        self, ledger: Ledger, n_providers: int, n_groups: int = 0, *, averaged: bool = False
+        self,
+        ledger: Ledger,
+        n_providers: int,
+        n_groups: int = 0,
+        n_folds: int = 0,
+        *,
+        averaged: bool = False,
     ) -> None:
         self._ledger = ledger
         self._n_providers = n_providers
+        self._n_folds = n_folds
         self._n_groups = n_groups
         self._width = n_providers + n_groups + (n_providers if averaged else 0)
         self._last: _Chunk | None = None
@@ -71,8 +80,7 @@ class StoredGames(GameJournal):
 
     def solutions(self, games: range) -> Solution:
         with self._ledger.lock:
-            values, noise = self.read(games)
-            return self._solution(values, noise, *self.counts(games))
+            return self._solution(*self.read(games), *self.counts(games))
 
     def seconds(self, games: int) -> float:
         rows = self._ledger.query(
@@ -103,20 +111,28 @@ class StoredGames(GameJournal):
         )
         return int(evaluations), int(failures)
 
-    def read(self, games: range) -> tuple[FloatArray, FloatArray]:
-        """Values (n_games, n) and noise of stored games; the noise may have further columns."""
+    def read(self, games: range) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Values, noise and effects of folds of stored games; the noise may have further columns.
+
+        Only the first games of a run have effects of folds; None if none of these games has.
+        """
         parts = [(np.empty((0, self._n_providers)), np.empty((0, self._width)))]
+        effects = []
         for chunk in self._chunks(games):
             first = chunk.games.start
             rows = slice(max(games.start - first, 0), games.stop - first)
             parts.append((chunk.values[rows], chunk.noise[rows]))
+            if chunk.folds is not None:
+                effects.append(chunk.folds[rows])
         values, noise = zip(*parts, strict=True)
-        return np.concatenate(values), np.concatenate(noise)
+        folds = np.concatenate(effects) if effects else None
+        return np.concatenate(values), np.concatenate(noise), folds
 
     def solved_chunks(self) -> Iterator[Solution]:
         """All stored games, chunk by chunk."""
         for chunk in self._chunks(range(self._count)):
-            yield self._solution(chunk.values, chunk.noise, *self.counts(chunk.games))
+            found = chunk.values, chunk.noise, chunk.folds
+            yield self._solution(*found, *self.counts(chunk.games))
 
     def verify(self, entry: LedgerEntry, due: int) -> int:
         """Raise RunDamaged unless the chunk of an entry is as it was stored.
@@ -155,31 +171,42 @@ class StoredGames(GameJournal):
         (blobs,) = self._ledger.query(
             'SELECT "values", noise FROM games WHERE first_game = ?', games.start
         )
-        columns = (self._n_providers, self._width)
-        if any(
-            not isinstance(blob, bytes) or len(blob) != 8 * len(games) * width
-            for blob, width in zip(blobs, columns, strict=True)
+        n, width = self._n_providers, self._width
+        folded = width + self._n_folds * n
+        if not all(isinstance(blob, bytes) for blob in blobs) or (
+            [len(blob) for blob in blobs]
+            not in [[8 * len(games) * n, 8 * len(games) * noises] for noises in (width, folded)]
         ):
             raise RunDamaged(f"the values of games {games.start} to {games[-1]} were altered")
         values, noise = (
-            np.frombuffer(blob, "<f8").astype(np.float64, copy=False).reshape(-1, width)
-            for blob, width in zip(blobs, columns, strict=True)
+            np.frombuffer(blob, "<f8").astype(np.float64, copy=False).reshape(len(games), -1)
+            for blob in blobs
         )
-        return _Chunk(games, values, noise)
+        folds = None
+        if noise.shape[1] > width:
+            folds = noise[:, width:].reshape(len(games), self._n_folds, n)
+        return _Chunk(games, values, noise[:, :width], folds)
 
     def _solution(
-        self, values: FloatArray, noise: FloatArray, evaluations: int, failures: int
+        self,
+        values: FloatArray,
+        noise: FloatArray,
+        folds: FloatArray | None,
+        evaluations: int,
+        failures: int,
     ) -> Solution:
         n, groups = self._n_providers, self._n_providers + self._n_groups
         group_noise = noise[:, n:groups] if self._n_groups else None
         presence_variance = noise[:, groups:] if self._width > groups else None
         counts = evaluations, failures
-        return Solution(values, noise[:, :n], *counts, group_noise, presence_variance)
+        return Solution(values, noise[:, :n], *counts, group_noise, presence_variance, folds)
 
 
 def _all_noise(solution: Solution) -> FloatArray:
-    """The noise of providers, then the noise of groups and the variance over presence, if any."""
-    further = (solution.group_noise, solution.presence_variance)
+    """The noise of providers, then of groups, the variance over presence and the folds, if any."""
+    folds = solution.folds
+    flat = None if folds is None else folds.reshape(len(solution.values), -1)
+    further = (solution.group_noise, solution.presence_variance, flat)
     return np.concatenate([solution.noise, *(one for one in further if one is not None)], axis=1)
 
 

@@ -69,8 +69,9 @@ class RunStore:
         self.ledger.check_first()
         n_providers = len(self.manifest["providers"])
         n_groups = len(set(self.manifest.get("groups") or ()) - {""})
+        sizes = n_providers, n_groups, self.manifest.get("folds", 0)
         averaged = is_averaged(self.manifest)
-        self.games = StoredGames(self.ledger, n_providers, n_groups, averaged=averaged)
+        self.games = StoredGames(self.ledger, *sizes, averaged=averaged)
 
     @staticmethod
     def create(run: Path, manifest: Mapping[str, Any]) -> RunStore:
@@ -166,7 +167,7 @@ class RunStore:
             text, kept = rows[0]
             valuation = Valuation.from_json(text)
             check_valuation(valuation, self.manifest)
-            games, _ = self.games.read(range(kept))
+            games, *_ = self.games.read(range(kept))
             if len(games) < kept:
                 raise ValueError(f"the values of games from {len(games)} on are missing")
             return replace(valuation, games=games)

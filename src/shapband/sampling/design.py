@@ -21,6 +21,7 @@ from shapband.records.draws import BlockRows, Choice, RandomRows, Stream
 from shapband.sampling.participation import Participation, who_is_present
 from shapband.sampling.shared import Shared
 from shapband.sampling.targets import OddLabel
+from shapband.sampling.validation import Validation
 from shapband.seeds import Seeds
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Design:
     one_label : providers whose records all have the same target, such as one class, unless all
         records have it
     odd_labels : providers with a label of their own instead of one that all others have
+    validation : the validation rows, and whether the errors cover their choice; None if the utility
+        has no such rows
 
     Examples
     --------
@@ -83,6 +86,7 @@ class Design:
     shared_records: tuple[Shared, ...] = ()
     one_label: tuple[str, ...] = ()
     odd_labels: tuple[OddLabel, ...] = ()
+    validation: Validation | None = None
 
     def __post_init__(self) -> None:
         lock_arrays(self)

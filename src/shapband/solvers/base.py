@@ -31,6 +31,8 @@ class Solution:
         every group's values; None without groups
     presence_variance : (n_games, n) variance of the values over who is present, given the draws;
         None unless `values` are averages over who is present
+    folds : (n_games, n_folds, n) values without each fold of the validation rows minus `values`,
+        NaN if a fold cannot be left out; added by the library, None if they are not wanted
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Solution:
     failures: int = 0
     group_noise: FloatArray | None = None
     presence_variance: FloatArray | None = None
+    folds: FloatArray | None = None
 
 
 class Solver(ABC):
@@ -101,6 +104,14 @@ class Solver(ABC):
     @abstractmethod
     def solve(self, games: Games) -> Solution:
         """Solve every game of the chunk. Shapley values sum to v(N) − v(∅) in each of them."""
+
+    def solve_like(self, games: Games, pattern: Games) -> Solution:  # noqa: ARG002
+        """Solve games by the coalitions that `solve` would evaluate for other games.
+
+        The two differ in the scores of coalitions only. A solver whose choice of coalitions depends
+        on values overrides this.
+        """
+        return self.solve(games)
 
     @abstractmethod
     def floats_per_game(self, n_providers: int) -> int:

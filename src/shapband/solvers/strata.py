@@ -95,6 +95,9 @@ class Strata(Solver):
             )
 
     def solve(self, games: Games) -> Solution:
+        return self.solve_like(games, games)
+
+    def solve_like(self, games: Games, pattern: Games) -> Solution:
         n = games.n_providers
         if n <= MAX_PROVIDERS and 2**n - 1 <= self.n_evaluations:
             return Exact().solve(games)
@@ -102,10 +105,13 @@ class Strata(Solver):
         # Sort by name, so that the order of the providers does not matter.
         by_name = np.argsort(np.array(games.names))
         evaluate = _Evaluation(games, np.argsort(by_name))
+        of_pattern = evaluate if pattern is games else _Evaluation(pattern, np.argsort(by_name))
         seeds = games.seeds.words("strata", "", games.indices, 1)[:, 0]
         pilots = [sizes.pilot(seed) for seed in seeds]
-        enumerated = evaluate([sizes.enumerated] * len(seeds))
-        known = evaluate([pilot.rows for pilot in pilots])
+        rows = [[sizes.enumerated] * len(seeds), [pilot.rows for pilot in pilots]]
+        enumerated, known = map(of_pattern, rows)
+        if pattern is games:
+            rows.clear()  # so that pilots can be freed
         work = self.n_evaluations * games.utility.operations(n)
         # Pilots are removed from the list, so that each is freed when its game has drawn the rest.
         begun = [
@@ -114,6 +120,8 @@ class Strata(Solver):
         ]
         for game, seed in zip(begun, seeds, strict=True):
             game.draw(seed)
+        for game, *own in zip(begun, *map(evaluate, rows), strict=True) if rows else ():
+            game.use(np.concatenate(own))
         new = evaluate(
             [game.sample.rows[len(old) :] for game, old in zip(begun, known, strict=True)]
         )
@@ -207,6 +215,10 @@ class _Game:
         # enumerated sizes, because values that correct a surrogate must not change it.
         self._expected = np.sqrt(sizes.expected_variances(self._known[: 2 * sizes.n]))
         self._n_folds = _FOLDS_OF_FEW if sizes.few else _FOLDS
+
+    def use(self, known: FloatArray) -> None:
+        """Replace the values of the coalitions that decided which others are evaluated."""
+        self._known = known / self._unit
 
     def draw(self, seed: np.uint64) -> None:
         """Estimate from the pilot how much values vary around the surrogate, and draw the rest."""

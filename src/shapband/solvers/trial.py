@@ -65,9 +65,14 @@ class Trial(Solver):
 
     def solve(self, games: Games) -> Solution:
         """Solve games of one candidate; `parts` separates them."""
-        edges = self._edges
-        turn = int(np.searchsorted(edges, games.indices.start, side="right")) - 1
-        return self.candidates[min(turn, len(self.candidates) - 1)].solve(games)
+        return self._candidate(games).solve(games)
+
+    def solve_like(self, games: Games, pattern: Games) -> Solution:
+        return self._candidate(games).solve_like(games, pattern)
+
+    def _candidate(self, games: Games) -> Solver:
+        turn = int(np.searchsorted(self._edges, games.indices.start, side="right")) - 1
+        return self.candidates[min(turn, len(self.candidates) - 1)]
 
     def floats_per_game(self, n_providers: int) -> int:
         return max(solver.floats_per_game(n_providers) for solver in self._solvers)

@@ -35,6 +35,7 @@ class AdditiveUtility(MergeableUtility):
     """
 
     any_order = True
+    validation_rows = 0
 
     def __init__(self, weights: Row | None = None, *, empty: float = 0.0) -> None:
         self.empty = check_number("AdditiveUtility: empty", empty)

@@ -10,22 +10,25 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from shapband._facts import WithFacts
-from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
+from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.checks import check_whole, concerning, described, error_line, one_line
 from shapband.coalitions import arc_rows, mask_rows, members, row_masks
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.providers import Provider
-from shapband.records.arrays import float_targets
-from shapband.records.batch import Batch, Schema, concat, schema_of, take_in
+from shapband.records.batch import Batch, Schema, concat
 from shapband.records.draws import Draws
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource
+from shapband.utilities.rows import Folded
 
 # Summaries of many games, indexed as games[game][provider]. A utility may use nested lists or an
 # array with these two axes first.
 GameSummaries: TypeAlias = Any
 # A class that changes one of these has other values than the class that it is derived from.
-_VALUES = {"summarise", "summarise_games", "evaluate", "evaluate_all", "evaluate_rows", "in_games"}
+_VALUES = {
+    *("summarise", "summarise_games", "evaluate", "evaluate_all", "evaluate_rows", "in_games"),
+    "score",
+}
 _ROWS_AT_ONCE = 4096  # most arcs that are evaluated in one call, which bounds its memory
 
 
@@ -128,10 +131,18 @@ class Utility(WithFacts, ABC):
     @property
     def knows_values(self) -> bool:
         """Whether `exact_values` is meant for this class, and not for one that it changed."""
+        return self._is_meant("exact_values")
+
+    @property
+    def knows_rows(self) -> bool:
+        """Whether `on_rows` is meant for this class, and not for one that it changed."""
+        return self._is_meant("on_rows")
+
+    def _is_meant(self, method: str) -> bool:
         classes = type(self).__mro__
-        values = next(at for at, one in enumerate(classes) if "exact_values" in vars(one))
+        defined = next(at for at, one in enumerate(classes) if method in vars(one))
         changed = next(at for at, one in enumerate(classes) if _VALUES & vars(one).keys())
-        return classes[values] is not Utility and values <= changed
+        return classes[defined] is not Utility and defined <= changed
 
     def exact_values(self, games: GameSummaries) -> FloatArray:
         """Return the Shapley values of games, if they follow from the form: (n_games, n).
@@ -157,6 +168,22 @@ class Utility(WithFacts, ABC):
     def labels(self) -> Sequence[Any] | None:
         """Labels of the validation rows, or None if targets are not labels or are not known."""
         return None
+
+    @property
+    def validation_rows(self) -> int | None:
+        """Number of rows on which models are scored; 0 if there are none, None if not known."""
+        return None
+
+    def on_rows(self, rows: IntArray) -> Utility:
+        """Return this utility with only some of its validation rows, for the same summaries."""
+        raise NotImplementedError(f"{type(self).__name__} does not give its validation rows")
+
+    def without_folds(self, kept: Sequence[IntArray]) -> Folded:
+        """Return this utility on all rows, and on each of some parts of its validation rows.
+
+        A utility that fits models may override this to score each fit on all parts at once.
+        """
+        return Folded(self, [self.on_rows(rows) for rows in kept], lambda: None)
 
     def restricted(self, places: Sequence[int]) -> Utility:  # noqa: ARG002
         """Return the utility of games in which only the providers at these places take part.
@@ -358,25 +385,6 @@ def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArr
             f"{owner} must return an array of numbers of shape {shape}; received {described(found)}"
         )
     return np.require(found, dtype=np.float64, requirements="W")
-
-
-def validation_facts(rows: Batch) -> str:
-    """Return the number of validation rows and features as a string, for a `repr`."""
-    return f"{len(rows)} validation rows, {rows.schema.n_features} features"
-
-
-def check_validation(X_val: Any, y_val: Any, owner: str) -> tuple[Batch, Schema]:
-    """Take in validation rows; return them as floats, and the schema that records must have."""
-    rows = take_in(X_val, y_val, owner, "X_val", "y_val")
-    with concerning(f"{owner}: X_val"):
-        numbers = Batch(rows.numeric(), rows.y)
-    return numbers, schema_of(X_val) if hasattr(X_val, "columns") else numbers.schema
-
-
-def check_numeric_targets(y_val: AnyArray, owner: str) -> FloatArray:
-    """Check that validation targets are numbers."""
-    with concerning(f"{owner}: y_val"):
-        return float_targets(y_val)
 
 
 def check_schema(schema: Schema | None, providers: Sequence[Provider]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,16 @@ from shapband.coalitions import row_masks
 from shapband.errors import InvalidInput
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
-from shapband.utilities.base import (
-    CoalitionFailed,
-    GameSummaries,
-    MergeableUtility,
-    RowsUtility,
-    check_validation,
-    validation_facts,
+from shapband.utilities.base import CoalitionFailed, GameSummaries, MergeableUtility, RowsUtility
+from shapband.utilities.classification import (
+    CLASS_SCORES,
+    baseline_score,
+    check_class_score,
+    check_rows,
 )
-from shapband.utilities.classification import baseline_score, check_class_score
 from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.magnitudes import check_distances, standard_units
+from shapband.utilities.rows import check_validation, validation_facts
 from shapband.utilities.scores import Empty, check_empty
 
 _AT_ONCE = 4  # kernels read this many features together
@@ -83,6 +83,19 @@ class ClassSumsUtility(RowsUtility, MergeableUtility):
     def labels(self) -> list[Any]:
         labels: list[Any] = self._labels.tolist()
         return labels
+
+    @property
+    def validation_rows(self) -> int:
+        return len(self._codes)
+
+    def on_rows(self, rows: IntArray) -> ClassSumsUtility:
+        part = copy(self)
+        part._columns = np.ascontiguousarray(self._columns[:, rows])
+        part._codes = self._codes[rows]
+        if self.baseline:
+            part.empty = baseline_score(part._codes, CLASS_SCORES[self._score])
+        check_rows(part._codes, self._score, type(self).__name__)
+        return part
 
     def check_batch(self, batch: Batch) -> None:
         check_distances(batch.numeric(), *self._units_of_rows)

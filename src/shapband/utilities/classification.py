@@ -32,6 +32,12 @@ def check_class_score(score: str, labels: AnyArray, owner: str) -> int:
     return CLASS_SCORES.index(score)
 
 
+def check_rows(codes: IntArray, score: int, owner: str) -> None:
+    """Check that a part of the validation rows can be scored: the AUC needs rows of both labels."""
+    if CLASS_SCORES[score] == "roc_auc" and len(np.unique(codes)) < 2:
+        raise InvalidInput(f"{owner}: score='roc_auc' is not defined for rows of one label")
+
+
 def baseline_score(codes: IntArray, score: str) -> float:
     """Return the score of a model that predicts the class frequencies of the validation rows.
 
@@ -43,6 +49,8 @@ def baseline_score(codes: IntArray, score: str) -> float:
     0.75
     """
     counts = np.bincount(codes)
-    logits = np.repeat(np.log(counts / counts.sum())[:, None], len(codes), axis=1)
+    with np.errstate(divide="ignore"):  # a part of the validation rows may lack a label
+        shares = np.log(counts / counts.sum())
+    logits = np.repeat(shares[:, None], len(codes), axis=1)
     scores = kernels.load("class_scores").class_scores
     return float(scores(logits[None], codes, len(counts), CLASS_SCORES.index(score))[0])

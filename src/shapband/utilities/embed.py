@@ -11,7 +11,7 @@ from shapband._typing import FloatArray
 from shapband.checks import concerning, described, error_line
 from shapband.errors import InvalidInput
 from shapband.records.batch import Batch, Schema, take_in
-from shapband.utilities.base import check_validation
+from shapband.utilities.rows import check_validation
 
 
 class BatchCache(WeakKeyDictionary[Batch, FloatArray]):

@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from shapband._facts import facts, name_of
-from shapband._typing import FloatArray
+from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_number, concerning, error_line, one_line
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records.batch import Batch, Schema, concat, concat_numbers, take_in
 from shapband.seeds import Seeds
-from shapband.utilities.base import (
-    CoalitionFailed,
-    GameSummaries,
-    RecordsUtility,
-    validation_facts,
-)
+from shapband.utilities.base import CoalitionFailed, GameSummaries, RecordsUtility
 from shapband.utilities.faults import found_fault, warn_of_lone_labels
 from shapband.utilities.kinds import check_kinds
 from shapband.utilities.models import is_plain, names_columns, takes_all_columns
 from shapband.utilities.randomness import check_states, unset_states, with_states
+from shapband.utilities.rescoring import Scorer, scores_on_parts
+from shapband.utilities.rows import Folded, validation_facts
 
-Scorer = Callable[[Any, Any, Any], float]
 _OUTSIDE = Seeds(0)  # random streams for models that are fitted outside of a valuation
+_LAST = -1  # instead of a coalition: the scores of the last fit
+
+
+class _FoldScores(NamedTuple):
+    """Scores of the fits of one game without each fold of the validation rows.
+
+    Attributes
+    ----------
+    kept : the rows that are left without each fold
+    of_coalition : (n_folds,) scores of each coalition
+    """
+
+    kept: Sequence[IntArray]
+    of_coalition: dict[int, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +110,8 @@ class EstimatorUtility(RecordsUtility):
     _counters = (*RecordsUtility._counters, "_parameters_checked")
     _refitted = ("estimator",)
     _parameters_checked = False
+    _memory: _FoldScores | None = None  # scores without each fold, while they are wanted
+    _fold: int | None = None  # the fold that is left out, or None for all rows
 
     def __init__(
         self,
@@ -162,6 +174,27 @@ class EstimatorUtility(RecordsUtility):
                 "frame for both, or arrays for both"
             )
 
+    @property
+    def validation_rows(self) -> int:
+        return len(self._validation)
+
+    def on_rows(self, rows: IntArray) -> EstimatorUtility:
+        part = copy(self)
+        part._validation = self._validation.take(rows)
+        part.__dict__.pop("_numbers", None)
+        if self.baseline:
+            part.empty = part._dummy_score()
+        return part
+
+    def without_folds(self, kept: Sequence[IntArray]) -> Folded:
+        whole, parts = copy(self), []
+        whole._memory = _FoldScores(kept, {})
+        for fold, rows in enumerate(kept):
+            part = copy(whole)
+            part._fold, part.empty = fold, self.on_rows(rows).empty
+            parts.append(part)
+        return Folded(whole, parts, whole._memory.of_coalition.clear)
+
     def in_games(
         self, games: GameSummaries, names: Sequence[str], indices: range, seeds: Seeds
     ) -> GameSummaries:
@@ -208,11 +241,28 @@ class EstimatorUtility(RecordsUtility):
         with warnings.catch_warnings(record=True) as caught, config_context(**skipped):
             fitted = self._unfitted().fit(batch.X, batch.y)
             score = self._score_of(fitted, rows)
+            if self._memory is not None:
+                own = self._score is _own_score
+                self._memory.of_coalition[_LAST] = scores_on_parts(
+                    fitted, rows, self._score, score, self._memory.kept, own_score=own
+                )
         self._parameters_checked = self._plain
         self._warn_once(caught)
         return score
 
     def _worth(self, summaries: Sequence[Batch], coalition: int) -> float:
+        if self._memory is None or coalition == 0:
+            return self._fitted_worth(summaries, coalition)
+        known = self._memory.of_coalition
+        if self._fold is None or coalition not in known:
+            worth = self._fitted_worth(summaries, coalition)
+            same = np.full(len(self._memory.kept), worth)  # if the fit has failed
+            known[coalition] = known.pop(_LAST, same)
+            if self._fold is None:
+                return worth
+        return float(known[coalition][self._fold])
+
+    def _fitted_worth(self, summaries: Sequence[Batch], coalition: int) -> float:
         try:
             return super()._worth(summaries, coalition)
         except CoalitionFailed as failure:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from shapband import kernels
 from shapband._typing import FloatArray
 from shapband.records.arrays import float_targets
+from shapband.records.batch import Batch
 from shapband.records.draws import Draws
 
 
@@ -105,6 +106,13 @@ def gram_sums(draws: Sequence[Draws], features: Sequence[FloatArray], centre: Ce
         y = float_targets(drawn.batch.y)
         gram(X, y, np.ascontiguousarray(drawn.rows), *centre[1:], sums, place)
     return sums
+
+
+def row_moments(rows: Batch, X: FloatArray, centre: Centre) -> FloatArray:
+    """Return the mean products of validation rows with features X, about a centre: (n_sums,)."""
+    sums = gram_sums([Draws.whole(rows)], [X], centre)
+    moments, _ = kernels.load("linear").recentred(sums, *centre[:2])
+    return np.asarray(moments[0, 0] / len(X))
 
 
 def exact_sums(drawn: Draws, X: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,8 @@ from shapband.kernels.walks import walk_of_rows
 from shapband.records.arrays import float_targets
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
-from shapband.utilities.base import (
-    CoalitionFailed,
-    GameSummaries,
-    MergeableUtility,
-    RowsUtility,
-    check_numeric_targets,
-    validation_facts,
-)
+from shapband.utilities import gram
+from shapband.utilities.base import CoalitionFailed, GameSummaries, MergeableUtility, RowsUtility
 from shapband.utilities.embed import Embedding
 from shapband.utilities.few_records import (
     few_records_mse,
@@ -33,23 +28,13 @@ from shapband.utilities.few_records import (
     holds_records,
     record_counts,
 )
-from shapband.utilities.gram import (
-    Centre,
-    GramGames,
-    exact_sums,
-    gram_games,
-    gram_of_records,
-    gram_sums,
-    make_form,
-    own_records,
-    summary_size,
-)
 from shapband.utilities.magnitudes import (
     LARGEST,
     check_distances,
     check_targets_magnitude,
     standard_units,
 )
+from shapband.utilities.rows import check_numeric_targets, validation_facts
 from shapband.utilities.scores import (
     Empty,
     Score,
@@ -157,15 +142,11 @@ class LinearUtility(RowsUtility, MergeableUtility):
             raise InvalidInput(f"LinearUtility: alpha must not be negative; received {alpha!r}")
         mean, deviation = standard_units(X, "LinearUtility")
         self._scale = np.ldexp(1.0, np.frexp(deviation)[1])  # powers of two lose no digits
-        self._centre = Centre(mean, 1.0 / self._scale, float(y.mean()))
-        # A slope with a larger penalty changes no digit of a prediction.
-        ridge = np.minimum(self._alpha * self._centre.inv_scale**2, LARGEST)
-        sums = gram_sums([Draws.whole(validation)], [X], self._centre)
-        moments, _ = kernels.load("linear").recentred(sums, *self._centre[:2])
-        measure = self._variance if score == "r2" else 1.0
+        self._centre = gram.Centre(mean, 1.0 / self._scale, float(y.mean()))
+        moments = gram.row_moments(validation, X, self._centre)
         # If targets differ only in their last digits, no float is close enough to their mean.
-        around = self._variance if self._variance == y.var() else moments[0, 0, -1] / len(X)
-        self._form = make_form(moments[0, 0] / len(X), float(around), ridge, measure)
+        around = self._variance if self._variance == y.var() else moments[-1]
+        self._form = gram.make_form(moments, float(around), self._ridge, self._measure)
         self._validation = np.ascontiguousarray(X.T), y
         self._about = facts(
             validation_facts(validation),
@@ -174,6 +155,22 @@ class LinearUtility(RowsUtility, MergeableUtility):
             embed=None if embed is None else name_of(embed),
             empty=self.empty,
         )
+
+    @property
+    def validation_rows(self) -> int:
+        return len(self._validation[1])
+
+    def on_rows(self, rows: IntArray) -> LinearUtility:
+        part, X, y = copy(self), self._validation[0].T[rows], self._validation[1][rows]
+        part._validation = np.ascontiguousarray(X.T), y
+        check_score(self._score, y, "LinearUtility")
+        part._variance = variance_of(y)
+        if self.baseline:
+            dummy = score_from_mse(np.array(part._variance), self._score, part._variance)
+            part.empty = float(dummy)
+        moments = gram.row_moments(Batch(X, y), X, self._centre)
+        part._form = gram.make_form(moments, float(moments[-1]), self._ridge, part._measure)
+        return part
 
     def check_batch(self, batch: Batch) -> None:
         check_distances(self._embed.features(batch), *self._centre[:2])
@@ -195,21 +192,22 @@ class LinearUtility(RowsUtility, MergeableUtility):
     def summary_floats(self, draw_size: int) -> int:
         """Return the length of the sums of products, or of few records."""
         features = len(self._scale)
-        return draw_size * (features + 1) if self._keeps(draw_size) else summary_size(features)
+        return draw_size * (features + 1) if self._keeps(draw_size) else gram.summary_size(features)
 
     def summarise_games(self, draws: Sequence[Draws]) -> GameSummaries:
         """Return the summaries of consecutive games.
 
-        They are `GramGames`, or nested lists if the summaries of some providers are records.
+        They are `gram.GramGames`, or nested lists if the summaries of some providers are records.
         """
         features = [self._embed.features(drawn.batch) for drawn in draws]
         if not any(self._keeps(drawn.choice.size) for drawn in draws):
-            return gram_games(draws, features, self._centre)
+            return gram.gram_games(draws, features, self._centre)
         by_provider = [
-            own_records(drawn, X)
+            gram.own_records(drawn, X)
             if self._keeps(drawn.choice.size)
             else np.concatenate(
-                [gram_sums([drawn], [X], self._centre)[:, 0], exact_sums(drawn, X)], axis=1
+                [gram.gram_sums([drawn], [X], self._centre)[:, 0], gram.exact_sums(drawn, X)],
+                axis=1,
             )
             for drawn, X in zip(draws, features, strict=True)
         ]
@@ -223,9 +221,13 @@ class LinearUtility(RowsUtility, MergeableUtility):
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         if holds_records(games):
             return super().evaluate_all(games)
-        stacked = GramGames.of(games, len(self._scale))
+        stacked = gram.GramGames.of(games, len(self._scale))
         if self._is_wide:
-            return self._evaluate_all_wide(stacked)
+            n = stacked.sums.shape[1]
+            rows = mask_rows(range(1, 1 << n), n)
+            of_game = np.repeat(np.arange(len(stacked)), len(rows))
+            values = self.evaluate_rows(stacked, np.tile(rows, (len(stacked), 1)), of_game)
+            return np.insert(values.reshape(len(stacked), -1), 0, self.empty, axis=1)
         sums, limits, clear = self._about_validation(stacked)
         mse = kernels.load("linear").linear_table(sums, limits, *self._form)
         mse[~clear] = np.nan
@@ -243,7 +245,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
     ) -> FloatArray:
         if self._is_wide or holds_records(games):
             return super().evaluate_prefixes(games, orders, first)
-        stacked = GramGames.of(games, len(self._scale))
+        stacked = gram.GramGames.of(games, len(self._scale))
         sums, limits, clear = self._about_validation(stacked)
         mse = kernels.load("linear").linear_prefixes(sums, limits, orders, first, *self._form)
         mse[~clear] = np.nan
@@ -258,7 +260,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
     ) -> FloatArray:
         if holds_records(games):
             return super().evaluate_rows(games, inside, of_game)
-        stacked = GramGames.of(games, len(self._scale))
+        stacked = gram.GramGames.of(games, len(self._scale))
         if self._is_wide:
             values = np.empty(len(inside))
             for g in np.unique(of_game):
@@ -273,7 +275,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
     def evaluate_arcs(self, games: GameSummaries, circles: IntArray, arcs: IntArray) -> FloatArray:
         if self._is_wide or holds_records(games):
             return super().evaluate_arcs(games, circles, arcs)
-        stacked = GramGames.of(games, len(self._scale))
+        stacked = gram.GramGames.of(games, len(self._scale))
         sums, limits, clear = self._about_validation(stacked)
         mse = kernels.load("linear_arcs").linear_arcs(sums, limits, circles, arcs, *self._form)
         mse[~clear[arcs[:, 0]]] = np.nan
@@ -282,16 +284,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
             mse, stacked, lambda at: (arcs[at // n, 0], arc_members(circles, arcs[at // n], at % n))
         )
 
-    def _evaluate_all_wide(self, games: GramGames) -> FloatArray:
-        """Values of all coalitions of games with many features: (n_games, 2**n), by bitmask."""
-        n = games.sums.shape[1]
-        values = np.full((len(games), 1 << n), self.empty)
-        inside = mask_rows(range(1, 1 << n), n)
-        for g in range(len(games)):
-            values[g, 1:] = self._evaluate_wide(games, g, inside)
-        return values
-
-    def _evaluate_wide(self, games: GramGames, g: int, inside: MemberArray) -> FloatArray:
+    def _evaluate_wide(self, games: gram.GramGames, g: int, inside: MemberArray) -> FloatArray:
         """Values of coalitions (m, n) of one game with many features.
 
         Coalitions that the kernel for many features leaves open, such as those with constant
@@ -320,17 +313,17 @@ class LinearUtility(RowsUtility, MergeableUtility):
             unsolved = np.isnan(mse)
             if unsolved.any():
                 mse[unsolved] = self._exactly(
-                    gram_of_records(game, self._centre), 0, inside[few][unsolved]
+                    gram.gram_of_records(game, self._centre), 0, inside[few][unsolved]
                 )
             values[few] = score_from_mse(mse, self._score, self._variance)
         if many.any():
             one_game = np.zeros(int(many.sum()), dtype=np.int64)
-            summaries = gram_of_records(game, self._centre)
+            summaries = gram.gram_of_records(game, self._centre)
             values[many] = self.evaluate_rows(summaries, inside[many], one_game)
         return values
 
     def _about_validation(
-        self, games: GramGames
+        self, games: gram.GramGames
     ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
         """Sums of products relative to the means of the validation rows: (n_games, n, n_sums).
 
@@ -345,7 +338,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
     def _worth(
         self,
         mse: FloatArray,
-        games: GramGames,
+        games: gram.GramGames,
         locate: Callable[[IntArray], tuple[IntArray, AnyArray]],
     ) -> FloatArray:
         """Score the errors; coalitions that are not solved yet are solved in 32 digits.
@@ -364,7 +357,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
             values.flat[unsolved[places]] = self._answer(games, int(g), inside[places])
         return values
 
-    def _answer(self, games: GramGames, g: int, inside: AnyArray) -> FloatArray:
+    def _answer(self, games: gram.GramGames, g: int, inside: AnyArray) -> FloatArray:
         """Values of coalitions (m, n) of a game that are too small, or hard to solve."""
         values = np.full(len(inside), self.empty)
         fitted = inside @ games.sums[g, :, 0] >= 2
@@ -373,7 +366,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
             values[fitted] = score_from_mse(mse, self._score, self._variance)
         return values
 
-    def _exactly(self, games: GramGames, g: int, inside: AnyArray) -> FloatArray:
+    def _exactly(self, games: gram.GramGames, g: int, inside: AnyArray) -> FloatArray:
         """Errors of coalitions (m, n) of a game with at least two records, in 32 digits."""
         errors = kernels.load("exact_fits").exact_errors
         members = np.ascontiguousarray(inside, dtype=np.uint8)
@@ -389,6 +382,16 @@ class LinearUtility(RowsUtility, MergeableUtility):
         if np.isnan(mse).any():
             raise CoalitionFailed(row_masks(members[np.isnan(mse)][:1])[0], _UNDECIDED)
         return np.asarray(mse)
+
+    @property
+    def _ridge(self) -> FloatArray:
+        """Penalties (d,); a slope with a larger penalty changes no digit of a prediction."""
+        return np.minimum(self._alpha * self._centre.inv_scale**2, LARGEST)
+
+    @property
+    def _measure(self) -> float:
+        """The error that counts as 1 in the score."""
+        return self._variance if self._score == "r2" else 1.0
 
     @property
     def _is_wide(self) -> bool:

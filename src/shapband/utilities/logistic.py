@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,19 @@ from shapband.kernels.careful import logistic as careful
 from shapband.providers import Provider
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
-from shapband.utilities.base import (
-    CoalitionFailed,
-    GameSummaries,
-    RowsUtility,
-    validation_facts,
+from shapband.utilities.base import CoalitionFailed, GameSummaries, RowsUtility
+from shapband.utilities.classification import (
+    CLASS_SCORES,
+    ClassScore,
+    baseline_score,
+    check_class_score,
+    check_rows,
 )
-from shapband.utilities.classification import ClassScore, baseline_score, check_class_score
 from shapband.utilities.embed import BatchCache, Embedding
 from shapband.utilities.faults import warn_of_lone_labels
 from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.magnitudes import check_distances, standard_units
+from shapband.utilities.rows import validation_facts
 from shapband.utilities.scores import Empty, check_empty
 from shapband.utilities.starts import starts_along_orders, starts_in_table, starts_of_rows
 
@@ -121,6 +124,20 @@ class LogisticUtility(RowsUtility):
     def labels(self) -> list[Any]:
         labels: list[Any] = self._labels.tolist()
         return labels
+
+    @property
+    def validation_rows(self) -> int:
+        return len(self._y)
+
+    def on_rows(self, rows: IntArray) -> LogisticUtility:
+        part = copy(self)
+        part._y = self._y[rows]
+        part._columns = np.zeros((len(self._columns), _filled(len(rows))))
+        part._columns[:, : len(rows)] = self._columns[:, rows]
+        if self.baseline:
+            part.empty = baseline_score(part._y, CLASS_SCORES[self._score])
+        check_rows(part._y, self._score, _OWNER)
+        return part
 
     def check(self, providers: Sequence[Provider]) -> None:
         super().check(providers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any, Literal
 
@@ -18,16 +19,11 @@ from shapband.kernels.walks import Walk, walk_of_orders, walk_of_rows, walk_of_t
 from shapband.records.arrays import float_targets
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
-from shapband.utilities.base import (
-    GameSummaries,
-    MergeableUtility,
-    RowsUtility,
-    check_numeric_targets,
-    check_validation,
-    validation_facts,
-)
+from shapband.seeds import Seeds
+from shapband.utilities.base import GameSummaries, MergeableUtility, RowsUtility
 from shapband.utilities.labels import check_labels, most_frequent, ordered_codes
 from shapband.utilities.magnitudes import check_features_magnitude, check_targets_magnitude
+from shapband.utilities.rows import check_numeric_targets, check_validation, validation_facts
 from shapband.utilities.scores import Empty, Score, check_empty, check_score, score_from_mse
 
 Task = Literal["regression", "classification"]
@@ -78,6 +74,7 @@ class NeighborUtility(RowsUtility, MergeableUtility):
     """
 
     schema: Schema
+    _rows: IntArray | None = None  # rows of the summaries that are scored, or None for all
 
     def __init__(
         self,
@@ -139,6 +136,29 @@ class NeighborUtility(RowsUtility, MergeableUtility):
     @property
     def labels(self) -> list[Any] | None:
         return None if self._labels is None else self._labels.tolist()
+
+    @property
+    def validation_rows(self) -> int:
+        return len(self._y)
+
+    def on_rows(self, rows: IntArray) -> NeighborUtility:
+        part = copy(self)
+        part._X, part._y, part._rows = self._X[rows], self._y[rows], rows
+        part.__dict__.pop("_variance", None)
+        check_score(self._score, part._y, "NeighborUtility")
+        if self.baseline:
+            part.empty = part._dummy_score()
+        return part
+
+    def in_games(
+        self,
+        games: GameSummaries,
+        names: Sequence[str],  # noqa: ARG002
+        indices: range,  # noqa: ARG002
+        seeds: Seeds,  # noqa: ARG002
+    ) -> GameSummaries:
+        """Keep the lists of the validation rows that are scored."""
+        return games if self._rows is None else np.ascontiguousarray(games)[..., self._rows]
 
     def check_batch(self, batch: Batch) -> None:
         self._scaled(batch.numeric(), "the records")

@@ -14,8 +14,9 @@ from shapband.checks import error_line, one_line
 from shapband.errors import InvalidInput
 from shapband.records.batch import Batch
 from shapband.utilities.base import Utility
-from shapband.utilities.estimator import EstimatorUtility, Scorer
+from shapband.utilities.estimator import EstimatorUtility
 from shapband.utilities.neighbors import NeighborUtility
+from shapband.utilities.rescoring import Scorer
 from shapband.utilities.rules import Match, match
 from shapband.utilities.scores import Empty
 

@@ -32,6 +32,7 @@ class TableUtility(MergeableUtility):
     """
 
     uses_records = False
+    validation_rows = 0
 
     def __init__(self, values: Annotated[ArrayLike, MinLen(2)]) -> None:
         self.values = check_row("TableUtility: values", values)

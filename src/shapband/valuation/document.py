@@ -155,7 +155,7 @@ def _check_agreement(valuation: Valuation) -> None:
     if sums is not None and groups is not None and not _agree(groups.estimate.expectation, sums):
         raise ValueError("the expectations of its groups are not the sums of their members")
     pooled = valuation.design.unseen is not None and valuation.design.per_shuffle is None
-    if pooled and valuation.n_games > 1 and not valuation.estimate.errors.lasting:
+    if pooled and valuation.n_games > 1 and valuation.estimate.moments.pools is None:
         raise ValueError("its games are from pools, and the error of the pools is missing")
 
 
@@ -192,6 +192,8 @@ def check_design(design: Design) -> None:
             raise ValueError("shared_records name an unknown provider")
         _check_bounds([pair.records - 1, pair.smaller - 1], "a count")
         _check_bounds([pair.rounded, 0.0 if pair.chance is None else pair.chance], "an amount")
+    if design.validation is not None:
+        _check_bounds(design.validation[:3], "a count")
     grouping = design.grouping
     if grouping is not None:
         members = [place for places in grouping.members for place in places]
@@ -213,6 +215,8 @@ def _checked_moments(moments: Moments, n: int) -> Moments:
     for part in (moments, moments.pools, moments.presence, moments.averaged):
         if part is not None:
             _check_shapes(part, n)
+    if moments.validation is not None and moments.validation.effects.shape[1:] != (n,):
+        raise ValueError("effects must have one column for each provider or group")
     return moments
 
 

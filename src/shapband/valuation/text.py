@@ -46,6 +46,7 @@ def valuation_text(valuation: Valuation) -> str:
             "",
             *on_participation(valuation),
             *_on_pools(valuation),
+            *on_validation(valuation),
             f"sources: {valuation.access.records:,} records in {valuation.access.requests:,} "
             f"requests, total request time {valuation.access.seconds:.2f} s",
             f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
@@ -58,7 +59,7 @@ def valuation_text(valuation: Valuation) -> str:
 def valuation_html(valuation: Valuation) -> str:
     """Format a valuation as an HTML table for notebooks. All text in it is escaped."""
     notes = [line for caveat in caveats(valuation) for line in caveat]
-    notes += [*on_participation(valuation), *_on_pools(valuation)]
+    notes += [*on_participation(valuation), *_on_pools(valuation), *on_validation(valuation)]
     return html_table(_headline(valuation), valuation_table(valuation), notes)
 
 
@@ -314,6 +315,18 @@ def _on_pools(valuation: Valuation) -> list[str]:
             "sources"
         )
     return lines
+
+
+def on_validation(valuation: Valuation) -> list[str]:
+    """Say whether the errors cover the choice of the validation rows."""
+    rows = valuation.design.validation
+    if rows is None:
+        return []
+    count = f"{rows.rows:,} row{'s' * (rows.rows != 1)}; " if rows.rows else ""
+    if valuation.estimate.moments.validation is not None:
+        return [f"validation: {count}the errors cover their choice"]
+    reason = rows.reason or "the score is not defined without some of the rows"
+    return [f"validation: {count}the errors do not cover their choice ({printable(reason)})"]
 
 
 def error_causes(estimate: Estimate) -> str:

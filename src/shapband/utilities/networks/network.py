@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,19 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shapband._facts import facts
-from shapband._typing import FloatArray, NonNegative, Whole
+from shapband._typing import BoolArray, FloatArray, IntArray, NonNegative, Whole
 from shapband.checks import check_number, check_whole
 from shapband.coalitions import members
 from shapband.errors import InvalidInput
 from shapband.records.batch import Batch, Schema
-from shapband.utilities.base import (
-    CoalitionFailed,
-    Utility,
-    check_validation,
-    validation_facts,
-)
+from shapband.utilities.base import CoalitionFailed, Utility
 from shapband.utilities.labels import check_labels, most_frequent, ordered_codes
 from shapband.utilities.networks.training import Problem, first_weights, predict, train
+from shapband.utilities.rows import Folded, check_validation, validation_facts
 from shapband.utilities.scores import Empty, check_empty
 
 _TOL = 1e-4  # scikit-learn's default: training ends if no entry of the gradient is larger
@@ -73,6 +70,8 @@ class NetworkUtility(Utility):
 
     schema: Schema
     threaded = True
+    _rows: IntArray | None = None  # validation rows that are scored, or None for all
+    _trained: dict[int, BoolArray] | None = None  # correct rows of the coalitions of one game
 
     def __init__(
         self,
@@ -123,6 +122,22 @@ class NetworkUtility(Utility):
         distinct = np.ascontiguousarray(records[first])
         return Distinct(distinct[:, :-1], distinct[:, -1], count.astype(np.float64))
 
+    @property
+    def validation_rows(self) -> int:
+        return len(self._y) if self._rows is None else len(self._rows)
+
+    def on_rows(self, rows: IntArray) -> NetworkUtility:
+        part = copy(self)
+        part._rows = rows
+        if self.baseline:
+            part.empty = most_frequent(self._y[rows])
+        return part
+
+    def without_folds(self, kept: Sequence[IntArray]) -> Folded:
+        whole = copy(self)
+        whole._trained = {}
+        return Folded(whole, [whole.on_rows(rows) for rows in kept], whole._trained.clear)
+
     def evaluate(self, summaries: Sequence[Distinct], coalitions: Sequence[int]) -> FloatArray:
         values = np.empty(len(coalitions))
         for place, mask in enumerate(coalitions):
@@ -131,7 +146,16 @@ class NetworkUtility(Utility):
         return values
 
     def _accuracy(self, parts: Sequence[Distinct], coalition: int) -> float:
-        """Train the network of a coalition, and score it."""
+        """Score the network of a coalition, which is trained once for all parts of the rows."""
+        trained = {} if self._trained is None else self._trained
+        if coalition not in trained:
+            trained[coalition] = self._right(parts, coalition)
+        right = trained[coalition]
+        scored = right if self._rows is None else right[self._rows]
+        return float(scored.sum() / len(scored))
+
+    def _right(self, parts: Sequence[Distinct], coalition: int) -> BoolArray:
+        """Train the network of a coalition; return whether it is right about each row."""
         X, y, count = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y", "count")
         )
@@ -142,7 +166,7 @@ class NetworkUtility(Utility):
         if not np.isfinite(variance).all():
             raise CoalitionFailed(coalition, "the features are too large to be standardised")
         if len(classes) == 1:
-            return float(known.mean())
+            return known
         units = np.array([X.shape[1], *self._hidden, len(classes) if len(classes) > 2 else 1])
         scale = _scale(mean, variance, count.sum())
         weights = first_weights(units, self._seed)
@@ -152,7 +176,9 @@ class NetworkUtility(Utility):
         if not np.isfinite(loss):
             raise CoalitionFailed(coalition, "the loss is not finite: pass a smaller alpha")
         predicted = predict(weights, units, (self._X[known] - mean) / scale)
-        return float((classes[predicted] == self._y[known]).sum() / len(self._y))
+        right = known.copy()
+        right[known] = classes[predicted] == self._y[known]
+        return right
 
 
 def _check_hidden(hidden: Any) -> tuple[int, ...]:

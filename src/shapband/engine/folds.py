@@ -1,0 +1,126 @@
+"""Games solved again without each fold of the validation rows.
+
+The rows are a sample like the draws, so every value has an error due to their choice, which no
+number of games lowers. It is estimated by a jackknife over folds of the rows: the same fits are
+scored on the rows without each fold (`estimate.validation`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shapband._typing import AnyArray, FloatArray, IntArray
+from shapband.checks import written
+from shapband.errors import InvalidInput, ShapbandError
+from shapband.games import Games
+from shapband.records.arrays import own_targets
+from shapband.sampling.validation import Validation
+from shapband.solvers.base import Solution, Solver, check_solution
+from shapband.utilities.base import Utility
+from shapband.utilities.rows import Folded, rows_kept
+
+# The effect of a fold varies from game to game about as much as it differs between folds, so that
+# the mean over 12 games has a tenth of that variance, which is subtracted. With many providers a
+# game takes long, and few games are solved again.
+_GAMES, _GAMES_OF_MANY, _MANY = 12, 4, 200
+
+
+class Folds:
+    """Solves games without each fold of the validation rows.
+
+    Parameters
+    ----------
+    kept : the rows that are left without each fold
+    """
+
+    def __init__(self, kept: Sequence[IntArray]) -> None:
+        self._kept = kept
+        self._made = threading.local()  # a utility may remember fits, so threads must not share it
+
+    def __reduce__(self) -> tuple[type[Folds], tuple[Sequence[IntArray]]]:
+        return Folds, (self._kept,)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def solved(self, games: Games, solver: Solver) -> Solution:
+        """Solve games, and solve them again without each fold."""
+        try:
+            folded = self._of(games.utility)
+        except ShapbandError:
+            return replace(_solved(solver, games), folds=self._unknown(games))
+        whole = replace(games, utility=folded.whole)
+        solution = _solved(solver, whole)
+        try:
+            parts = [
+                solver.solve_like(replace(games, utility=part), whole).values - solution.values
+                for part in folded.parts
+            ]
+        except ShapbandError:
+            return replace(solution, folds=self._unknown(games))
+        finally:
+            folded.forget()
+        return replace(solution, folds=np.stack(parts, axis=1))
+
+    def _of(self, utility: Utility) -> Folded:
+        known: tuple[Utility, Folded] | None = getattr(self._made, "of", None)
+        if known is None or known[0] is not utility:
+            known = self._made.of = utility, utility.without_folds(self._kept)
+        return known[1]
+
+    def _unknown(self, games: Games) -> FloatArray:
+        return np.full((len(games.indices), len(self), games.n_providers), np.nan)
+
+
+def _solved(solver: Solver, games: Games) -> Solution:
+    return check_solution(solver.solve(games), solver, games)
+
+
+def choose_folds(
+    utility: Utility, n_providers: int, groups: Any, *, fixed: bool
+) -> tuple[Validation | None, tuple[IntArray, ...]]:
+    """Decide whether the errors cover the choice of the validation rows.
+
+    Parameters
+    ----------
+    groups : labels of the validation rows, or None; rows with the same label stay in one fold
+    fixed : whether the errors are about these very rows
+
+    Returns
+    -------
+    What the design says about it, None if there are no validation rows; and the rows that are left
+    without each fold.
+    """
+    owner, rows = type(utility).__name__, utility.validation_rows
+    labels = _check_groups(groups, rows)
+    if rows == 0:
+        return None, ()
+    if rows is None or not utility.knows_rows:
+        return Validation(0, reason=f"{owner} does not give its validation rows"), ()
+    if fixed:
+        return Validation(rows, reason="fixed_validation=True"), ()
+    kept = rows_kept(rows, labels)
+    if len(kept) < 2:
+        what = "row" if labels is None else "group of rows"
+        return Validation(rows, reason=f"one {what} does not show how much they vary"), ()
+    games = _GAMES if n_providers <= _MANY else _GAMES_OF_MANY
+    return Validation(rows, len(kept), games), kept
+
+
+def _check_groups(groups: Any, rows: int | None) -> AnyArray | None:
+    if groups is None:
+        return None
+    if not rows:
+        raise InvalidInput("validation_groups: the utility has no validation rows that are known")
+    count = len(groups) if hasattr(groups, "__len__") else 0
+    if isinstance(groups, str) or count != rows:
+        raise InvalidInput(
+            f"validation_groups must have one label for each of the {rows:,} validation rows; "
+            f"received {written(groups) if count == 0 else f'{count:,} labels'}"
+        )
+    return own_targets(groups, rows, "value", "validation_groups")

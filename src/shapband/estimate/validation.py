@@ -1,0 +1,69 @@
+"""The error of every expectation that is due to the choice of the validation rows.
+
+With φ₋ₖ the expectation without fold k of K folds of the rows, and φ̄ the mean of all φ₋ₖ, the
+jackknife estimates the variance over the choice of the rows by
+
+    (K − 1) / K · Σₖ (φ₋ₖ − φ̄)²
+
+with K − 1 degrees of freedom (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter
+11; folds of several rows as in Kott 2001, Journal of Official Statistics 17, 521-526). The φ₋ₖ are
+means over the first G games only. The effect of a fold differs from game to game, which raises the
+sum by the variance of such means over games; that much is subtracted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shapband._typing import FloatArray
+from shapband.codec import lock_arrays
+
+# At least this part of the sum is kept, because the part that is subtracted is uncertain.
+_LEAST_KEPT = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationErrors:
+    """The errors due to the choice of the validation rows.
+
+    Attributes
+    ----------
+    effects : (n_folds, n) effects of the folds, in a scale in which the sum of their squares is the
+        variance, and the sum of products the covariance, of the expectations' errors
+    """
+
+    effects: FloatArray
+
+    def __post_init__(self) -> None:
+        lock_arrays(self)
+
+    @staticmethod
+    def of(folds: FloatArray) -> ValidationErrors | None:
+        """Estimate from the effects of folds in some games (n_games, n_folds, n).
+
+        The answer is None if an effect is not known.
+        """
+        if len(folds) == 0 or np.isnan(folds).any():
+            return None
+        n_games, n_folds, _ = folds.shape
+        apart = folds - folds.mean(axis=1, keepdims=True)
+        mean = apart.mean(axis=0)
+        square = (mean**2).sum(axis=0)
+        kept = np.ones_like(square)
+        if n_games > 1:
+            noise = ((apart - mean) ** 2).sum(axis=(0, 1)) / (n_games * (n_games - 1))
+            positive = np.where(square > 0, square, 1.0)
+            kept = np.clip(1.0 - noise / positive, _LEAST_KEPT, 1.0)
+        return ValidationErrors(mean * np.sqrt(kept * (n_folds - 1) / n_folds))
+
+    @property
+    def variance(self) -> FloatArray:
+        """(n,) variance of every expectation's error."""
+        return np.asarray((self.effects**2).sum(axis=0))
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the variances."""
+        return float(len(self.effects) - 1)

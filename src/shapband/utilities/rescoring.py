@@ -1,0 +1,126 @@
+"""Scores of one fitted model on several parts of the validation rows.
+
+Predicting again for every part would take as long as a fit of many models. So a model predicts all
+rows once, and the predictions are scored part by part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from shapband._typing import AnyArray, FloatArray, IntArray
+from shapband.records.batch import Batch
+
+Scorer = Callable[[Any, Any, Any], float]
+# Methods of a model that a scorer of scikit-learn may call.
+_ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+_SAME = 1e-9  # a score made from predictions must agree with the model's own score to this
+
+
+def scores_on_parts(
+    fitted: Any,
+    rows: Batch,
+    scorer: Scorer,
+    score: float,
+    parts: Sequence[IntArray],
+    *,
+    own_score: bool,
+) -> FloatArray:
+    """Scores of a fitted model on parts of the validation rows: (n_parts,).
+
+    Parameters
+    ----------
+    fitted : the model
+    rows : the validation rows; the model may change them
+    scorer : scores a model
+    score : its score of this model on all rows
+    parts : rows of each part
+    own_score : whether the score is the model's own method
+    """
+    name = _own_name(fitted) if own_score else _name_of(scorer)
+    predicted = _from_predictions(fitted, rows, name)
+    if predicted is not None and _agree(predicted(np.arange(len(rows))), score):
+        return np.array([predicted(part) for part in parts])
+    if type(scorer).__module__.startswith("sklearn."):
+        answers, places = _Answers(fitted, rows), np.arange(len(rows))[:, None]
+        if _agree(float(scorer(answers, places, rows.y)), score):
+            return np.array([float(scorer(answers, places[part], rows.y[part])) for part in parts])
+    some = [rows.take(part).copy() for part in parts]
+    return np.array([float(scorer(fitted, one.X, one.y)) for one in some])
+
+
+def _agree(found: float, score: float) -> bool:
+    return abs(found - score) <= _SAME * max(1.0, abs(score))
+
+
+def _from_predictions(fitted: Any, rows: Batch, name: str) -> Callable[[IntArray], float] | None:
+    """Return a function of rows for the scores that most models have, or None for other scores.
+
+    Scorers of scikit-learn take longer for one part than these functions for ten.
+    """
+    score = _SCORES.get(name)
+    if score is None or not hasattr(fitted, "predict"):
+        return None
+    predictions = np.asarray(fitted.predict(rows.copy().X))
+    if predictions.shape != rows.y.shape:
+        return None
+    return score(rows.y, predictions)
+
+
+def _own_name(fitted: Any) -> str:
+    """Name of the score function that most models of this kind have as their own."""
+    from sklearn.base import is_classifier
+
+    return "accuracy_score" if is_classifier(fitted) else "r2_score"
+
+
+def _name_of(scorer: Scorer) -> str:
+    """Name of the score function behind a scorer of scikit-learn; empty if it has options."""
+    function = getattr(scorer, "_score_func", None)
+    return "" if getattr(scorer, "_kwargs", None) else str(getattr(function, "__name__", ""))
+
+
+def _accuracy(y: AnyArray, predictions: AnyArray) -> Callable[[IntArray], float]:
+    right = predictions == y
+    return lambda rows: float(right[rows].mean())
+
+
+def _r2(y: AnyArray, predictions: AnyArray) -> Callable[[IntArray], float]:
+    square = (y - predictions) ** 2
+
+    def score(rows: IntArray) -> float:
+        return float(1.0 - square[rows].mean() / y[rows].var())
+
+    return score
+
+
+def _negative_mean(loss: AnyArray) -> Callable[[IntArray], float]:
+    return lambda rows: -float(loss[rows].mean())
+
+
+_SCORES: dict[str, Callable[[AnyArray, AnyArray], Callable[[IntArray], float]]] = {
+    "accuracy_score": _accuracy,
+    "r2_score": _r2,
+    "mean_squared_error": lambda y, predictions: _negative_mean((y - predictions) ** 2),
+    "mean_absolute_error": lambda y, predictions: _negative_mean(np.abs(y - predictions)),
+}
+
+
+class _Answers:
+    """A fitted model that has answered for all validation rows, and is asked by their numbers."""
+
+    def __init__(self, fitted: Any, rows: Batch) -> None:
+        self._fitted = fitted
+        self._rows = rows
+        self._known: dict[str, AnyArray] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._fitted, name)
+        if name not in _ANSWERS:
+            return found
+        if name not in self._known:
+            self._known[name] = np.asarray(found(self._rows.copy().X))
+        return lambda places: self._known[name][np.asarray(places)[:, 0]]
