@@ -1,4 +1,4 @@
-"""How many games the budget pays for, and what to buy if no number of games is enough."""
+"""How many games the budget pays for, and what to change if no number of games is enough."""
 
 from __future__ import annotations
 
@@ -10,25 +10,57 @@ from shapband.access.access import Access
 from shapband.access.budget import Cost
 from shapband.engine.arguments import Arguments
 from shapband.errors import BudgetExceeded
+from shapband.estimate.estimate import Estimate
 from shapband.estimate.stopping import StoppingRule
 from shapband.sampling.design import Design
+from shapband.valuation.valuation import StopCode, Stopped
 
 _COUNTED = 1024  # the cost of this many games is counted in one array, to limit its size
 
 
-def buy_more(rule: StoppingRule, design: Design, factor: float) -> str:
-    """Say how large the pools must be to meet a rule that cannot be met with these pools.
+def what_would_help(
+    rule: StoppingRule, design: Design, estimate: Estimate, factor: float
+) -> Stopped:
+    """Say what would meet a rule that no number of games meets: larger pools, or more rows.
+
+    Parameters
+    ----------
+    factor : by which the variance of the errors that last must be lower
+    """
+    parts = {cause: float(np.nansum(estimate.errors.by_cause[cause])) for cause in _REMEDIES}
+    largest = max(parts, key=lambda cause: parts[cause])
+    helps = [
+        remedy(design, factor)
+        for cause, remedy in _REMEDIES.items()
+        if parts[cause] > _SMALL * parts[largest]
+    ]
+    code: StopCode = "validation" if largest == "validation" else "pools"
+    return Stopped(code, f"{rule!r} cannot be met by more games: {', and '.join(helps)}")
+
+
+def _larger_pools(design: Design, factor: float) -> str:
+    """Say how large the pools must be to lower the variance that they cause by a factor.
 
     The variance that a pool of m records of a stock of S causes is proportional to 1/m - 1/S. So
     a pool of m / (u / factor + 1 - u) records lowers it by the factor, with u = 1 - m/S unseen.
     """
-    said = f"{rule!r} cannot be met by more games: the pools are too small; buy more records"
+    said = "the pools are too small; buy more records"
     if design.unseen is None:
         return said
     sizes, unseen = np.asarray(design.pool_sizes, dtype=float), design.unseen
     with np.errstate(divide="ignore"):
         needed = float(np.max(sizes / (unseen / factor + 1 - unseen)))
     return f"{said}: pools of about {_rounded(needed):,}" if np.isfinite(needed) else said
+
+
+def _more_rows(design: Design, factor: float) -> str:
+    """Say how many validation rows lower the variance that their choice causes by a factor."""
+    rows = 0 if design.validation is None else design.validation.rows
+    return f"validate on about {_rounded(rows * factor):,} rows instead of {rows:,}"
+
+
+_REMEDIES = {"pools": _larger_pools, "validation": _more_rows}
+_SMALL = 0.1  # a cause with less than this part of the largest one need not be lowered
 
 
 def _rounded(number: float) -> int:

@@ -19,7 +19,7 @@ from shapband.checks import steady_repr
 from shapband.engine.arguments import Arguments
 from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size, fetched_ahead
 from shapband.engine.copies import find_copies, known_stocks
-from shapband.engine.ending import affordable_games, buy_more
+from shapband.engine.ending import affordable_games, what_would_help
 from shapband.engine.faults import FaultFinder
 from shapband.engine.journal import GameJournal, NullGames
 from shapband.engine.workers.base import Workers
@@ -206,7 +206,7 @@ class _Session:
             if rule.met(estimate, self._seconds(games.stop)):
                 return self._met(rule)
             if (factor := rule.out_of_reach(estimate)) is not None:
-                return Stopped("pools", buy_more(rule, self.design, factor))
+                return what_would_help(rule, self.design, estimate, factor)
         self._check_failures(least=1)
         if self._n_games == self._given.n_games:
             return Stopped("n_games", "n_games reached")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget, Cost, check_budget
@@ -37,6 +38,8 @@ def plan(
     prices: Prices | None = None,
     money: Amount | None = None,
     error: float | None = None,
+    fixed_validation: bool = False,
+    validation_groups: Any = None,
     seed: int | None = None,
     n_jobs: int = 1,
     concurrency: int = CONCURRENCY,
@@ -62,6 +65,7 @@ def plan(
         shows what this costs with each method, and the cheapest method is recommended, by money, or
         by records if there are no prices. Without `error`, the method with the smallest error
         within the limits is recommended
+    fixed_validation, validation_groups : as in `value`
     seed, n_jobs, concurrency, timeout, progress : as in `value`
 
     Returns
@@ -96,6 +100,8 @@ def plan(
         budget=limits.budget,
         concurrency=concurrency,
         timeout=timeout,
+        fixed_validation=fixed_validation,
+        validation_groups=validation_groups,
     )
     with progress_display(progress) as watch:
         pilot = run_pilot(pilot_plan, families, limits.minutes, watch)

@@ -64,7 +64,7 @@ def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
         alerts.append(f"All records have the same target, such as one class: {alone}.")
     if valuation.stopped_code == "unfinished":
         alerts.insert(0, _unfinished(valuation, status))
-    if valuation.stopped_code == "pools":
+    if valuation.stopped_code in ("pools", "validation"):
         alerts.insert(0, sentence(f"the stopping rule was not met: {valuation.stopped}"))
     nothing = (
         "Nothing was found: no failed evaluation, no repeated records, no provider of one class "

@@ -21,7 +21,12 @@ from shapband.report.tables import (
     percents,
     without_rounding,
 )
-from shapband.valuation.text import best_of_more_games, error_causes, on_participation
+from shapband.valuation.text import (
+    best_of_more_games,
+    error_causes,
+    on_participation,
+    on_validation,
+)
 
 if TYPE_CHECKING:
     from shapband._typing import FloatArray
@@ -65,10 +70,10 @@ def convergence_section(valuation: Valuation) -> Section:
             "games cost no records."
         )
     if widths.floor > 0:
-        legend.append(("floor", "left by the pools (median)"))
+        legend.append(("floor", "left by any number of games (median)"))
         lines.append(
-            "The dashed line is the half width that the pools alone leave, however many games are "
-            "played; larger pools lower it."
+            "The dashed line is the half width that remains however many games are played. Larger "
+            "pools and more validation rows lower it."
         )
     words = "Line chart of the half widths of the intervals by games played."
     return Section(anchor, title, lines, legend, convergence_chart(widths, words), tables=[table])
@@ -88,8 +93,10 @@ def errors_section(valuation: Valuation) -> Section:
     }
     table = Table.of("Standard errors, and the share of their square by cause", columns)
     lines = [
-        "Errors have up to three causes: the number of games, the noise of the solver within a "
-        "game, and the choice of the pools. Their squares add up."
+        "Errors have up to four causes: the number of games, the noise of the solver within a "
+        "game, the choice of the pools, and the choice of the validation rows. Their squares add "
+        "up.",
+        *map(sentence, on_validation(valuation)),
     ]
     chart, legend, notes = None, [], []
     if len(causes) > 1:
@@ -146,7 +153,7 @@ def participation_section(valuation: Valuation) -> Section:
 
 
 def _floor(valuation: Valuation) -> float:
-    """Median over providers of the half width that the pools alone leave; NaN without pools."""
+    """Median over providers of the half width that any number of games leaves; NaN if none."""
     errors = valuation.estimate.errors
     low, high = valuation.interval().T
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -27,7 +27,7 @@ class Widths(NamedTuple):
     ----------
     table : one row per number of games: records bought, and narrowest, median, widest half width
     each : one column per provider, or none if there are many
-    floor : half width that remains however many games are played, NaN without pools
+    floor : half width that remains however many games are played, NaN if none does
     by_records : whether records are bought along with the games
     """
 

@@ -164,12 +164,13 @@ def _leads(number: float) -> bool:
 
 
 def draw_variance_sources(ax: Axes, frame: pd.DataFrame) -> None:
-    """Draw which part of each squared standard error is due to games, solver and pools."""
+    """Draw which part of each squared standard error is due to each cause."""
     rows, left = np.arange(len(frame)), np.zeros(len(frame))
     meaning = {
         "games": "games: play more",
         "solver": "solver: evaluate more coalitions",
         "pools": "pools: buy more records",
+        "validation": "validation: use more rows",
     }
     for cause, colour in CAUSES.items():
         part = frame[cause].to_numpy()

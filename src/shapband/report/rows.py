@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK, PALE, TEXT, HAIRLINE = "#14375e", "#b4cae1", "#333333", "#e6e6e6"
-CAUSES = {"games": "#4f81b8", "solver": "#e2a04a", "pools": "#1c6344"}
+CAUSES = {
+    "games": "#4f81b8",
+    "solver": "#e2a04a",
+    "pools": "#1c6344",
+    "validation": "#8c6bb1",
+}
 _WIDTH = 9.0  # width of a picture, in inches
 _EDGES = 1.5  # height for the axis and the legend together, in inches
 _ROW, _TALLEST = 0.34, 14.0

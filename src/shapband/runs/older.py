@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from shapband.engine.shortcuts import choose_averaging, why_certain
 from shapband.errors import RunError
 from shapband.sampling.participation import AVERAGED
+from shapband.sampling.validation import Validation
 from shapband.valuation.older import upgraded_design
 
 if TYPE_CHECKING:
@@ -53,7 +54,20 @@ def design_of_facts(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> di
     }
 
 
-def with_stored_solver(manifest: Mapping[str, Any], given: Arguments) -> Arguments:
+def with_stored_rules(manifest: Mapping[str, Any], given: Arguments) -> Arguments:
+    """Finish a run of an older version by the rules with which it was begun.
+
+    Versions before 0.3.0 did not leave out folds of the validation rows in the first games.
+    """
+    if "folds" not in manifest and given.validation is not None and given.rows_kept:
+        before = manifest["versions"].get("shapband", "")
+        reason = f"the run was begun with shapband {before}"
+        rows = Validation(given.validation.rows, reason=reason)
+        given = replace(given, validation=rows, rows_kept=())
+    return _with_stored_solver(manifest, given)
+
+
+def _with_stored_solver(manifest: Mapping[str, Any], given: Arguments) -> Arguments:
     """Take the solver that an older version chose, if the user named none then and now."""
     before = str(manifest["arguments"].get("solver"))
     stored = re.fullmatch(r"Exact\(\)|Strata\(n_evaluations=(\d+)\)", before)

@@ -19,7 +19,7 @@ from shapband.indices import SHAPLEY
 from shapband.runs import database
 from shapband.runs.fingerprints import fingerprint, fingerprint_object, is_same_data
 from shapband.runs.ledger import now
-from shapband.runs.older import check_same_bits, is_older, with_stored_solver
+from shapband.runs.older import check_same_bits, is_older, with_stored_rules
 from shapband.runs.refused import check_refused
 from shapband.runs.store import RunStore, discard_untouched
 from shapband.runs.trust import remember
@@ -95,7 +95,7 @@ def resume(
     """
     with RunStore.open(run) as store:
         finished = _verified_result(store)
-        given = with_stored_solver(store.manifest, given)
+        given = with_stored_rules(store.manifest, given)
         if finished is None:
             check_same_bits(store.run, store.manifest["versions"], given)
         _check_same(store, given, seed_given=seed_given)

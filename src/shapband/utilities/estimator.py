@@ -36,7 +36,7 @@ class _FoldScores(NamedTuple):
     Attributes
     ----------
     kept : the rows that are left without each fold
-    of_coalition : (n_folds,) scores of each coalition
+    of_coalition : (n_folds + 1,) scores of each coalition without each fold, and on all rows
     """
 
     kept: Sequence[IntArray]
@@ -254,13 +254,11 @@ class EstimatorUtility(RecordsUtility):
         if self._memory is None or coalition == 0:
             return self._fitted_worth(summaries, coalition)
         known = self._memory.of_coalition
-        if self._fold is None or coalition not in known:
+        if coalition not in known:
             worth = self._fitted_worth(summaries, coalition)
             same = np.full(len(self._memory.kept), worth)  # if the fit has failed
-            known[coalition] = known.pop(_LAST, same)
-            if self._fold is None:
-                return worth
-        return float(known[coalition][self._fold])
+            known[coalition] = np.append(known.pop(_LAST, same), worth)
+        return float(known[coalition][-1 if self._fold is None else self._fold])
 
     def _fitted_worth(self, summaries: Sequence[Batch], coalition: int) -> float:
         try:

@@ -29,7 +29,7 @@ def scores_on_parts(
     *,
     own_score: bool,
 ) -> FloatArray:
-    """Scores of a fitted model on parts of the validation rows: (n_parts,).
+    """Scores of a fitted model on parts of the validation rows, NaN if they fail: (n_parts,).
 
     Parameters
     ----------
@@ -41,15 +41,34 @@ def scores_on_parts(
     own_score : whether the score is the model's own method
     """
     name = _own_name(fitted) if own_score else _name_of(scorer)
+    try:
+        found = _from_one_prediction(fitted, rows, scorer, score, parts, name)
+        if found is None:
+            some = [rows.take(part).copy() for part in parts]
+            found = [float(scorer(fitted, one.X, one.y)) for one in some]
+    except Exception:  # noqa: BLE001  a scorer may raise anything, such as for rows of one label
+        return np.full(len(parts), np.nan)
+    return np.array(found)
+
+
+def _from_one_prediction(
+    fitted: Any,
+    rows: Batch,
+    scorer: Scorer,
+    score: float,
+    parts: Sequence[IntArray],
+    name: str,
+) -> list[float] | None:
+    """Scores from the predictions of all rows, or None if they do not give the known score."""
     predicted = _from_predictions(fitted, rows, name)
     if predicted is not None and _agree(predicted(np.arange(len(rows))), score):
-        return np.array([predicted(part) for part in parts])
-    if type(scorer).__module__.startswith("sklearn."):
-        answers, places = _Answers(fitted, rows), np.arange(len(rows))[:, None]
-        if _agree(float(scorer(answers, places, rows.y)), score):
-            return np.array([float(scorer(answers, places[part], rows.y[part])) for part in parts])
-    some = [rows.take(part).copy() for part in parts]
-    return np.array([float(scorer(fitted, one.X, one.y)) for one in some])
+        return [predicted(part) for part in parts]
+    if not type(scorer).__module__.startswith("sklearn."):
+        return None
+    answers, places = _Answers(fitted, rows), np.arange(len(rows))[:, None]
+    if not _agree(float(scorer(answers, places, rows.y)), score):
+        return None
+    return [float(scorer(answers, places[part], rows.y[part])) for part in parts]
 
 
 def _agree(found: float, score: float) -> bool:
@@ -123,4 +142,9 @@ class _Answers:
             return found
         if name not in self._known:
             self._known[name] = np.asarray(found(self._rows.copy().X))
-        return lambda places: self._known[name][np.asarray(places)[:, 0]]
+
+        def answer(places: AnyArray) -> AnyArray:
+            return self._known[name][np.asarray(places)[:, 0]]
+
+        answer.__name__ = name  # scikit-learn's scorers ask for it
+        return answer

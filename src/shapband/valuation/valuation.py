@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shapband.market.payouts import Payouts
     from shapband.report.plots import Plots
 
-StopCode = Literal["n_games", "budget", "rule", "pools", "interrupted", "unfinished"]
+StopCode = Literal["n_games", "budget", "rule", "pools", "validation", "interrupted", "unfinished"]
 
 
 class Stopped(NamedTuple):

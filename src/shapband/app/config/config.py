@@ -116,6 +116,11 @@ class Config(tables.Table):
     participation: ParticipationTable | None = Field(
         None, description="Who takes part in a game; by default everybody in every game."
     )
+    fixed_validation: bool = Field(
+        False,
+        description="Whether the errors are about these very validation rows; by default they "
+        "cover their choice.",
+    )
     stop: tables.StopTable | None = None
     budget: tables.BudgetTable | None = None
     prices: tables.PricesTable | None = None
@@ -187,6 +192,7 @@ class Config(tables.Table):
             stop=None if self.stop is None else self.stop.rule,
             concurrency=self.concurrency,
             timeout=self.timeout,
+            fixed_validation=self.fixed_validation,
             locate=concerning,
             **self._all_parts(base),
         )

@@ -19,6 +19,8 @@ The squared error of the expectation from G games with solver noise C is
     (F + S + H - F k b / m + C) / G + B    with k disjoint draws per shuffle,
     (F + S + H + C) / G + B                with a bootstrap.
 
+The error due to the choice of the validation rows is the same for all methods, and is added.
+
 Most of B is due to the provider's own pool, the rest to the pools of the others. C is measured for
 some amounts of the solver's work, and interpolated as a power of the work.
 """
@@ -32,6 +34,7 @@ import numpy as np
 
 from shapband._typing import FloatArray
 from shapband.estimate.pools import FREEDOM
+from shapband.estimate.validation import ValidationErrors
 from shapband.market.planning.pilot import Pilot
 from shapband.market.planning.solvers import Family
 from shapband.market.planning.ways import Way
@@ -50,6 +53,7 @@ class Errors(NamedTuple):
     standard_error, half_width : (n,) of the expectation; the latter at 95 %
     variance_standard_error, variance_half_width : (n,) of the variance, likewise
     pools : share of the squared error of the expectation that is due to the pools
+    validation : share that is due to the choice of the validation rows
     """
 
     standard_error: FloatArray
@@ -57,6 +61,7 @@ class Errors(NamedTuple):
     variance_standard_error: FloatArray
     variance_half_width: FloatArray
     pools: float
+    validation: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +77,7 @@ class ErrorModel:
     shared : (n,) F, or 0 where the pilot's pools do not separate it from S and H
     kurtosis : (n,) of the values
     square : (n,) relative variance of the variance over the choice of the pools, times their size
+    rows : what the choice of the validation rows adds to the errors, or None
     noise : for every family of solvers, the amounts of work of its probes and their noise
     """
 
@@ -84,6 +90,7 @@ class ErrorModel:
     shared: FloatArray
     kurtosis: FloatArray
     square: FloatArray
+    rows: ValidationErrors | None
     noise: dict[str, tuple[FloatArray, FloatArray]]
 
     @staticmethod
@@ -109,9 +116,9 @@ class ErrorModel:
         variance = single * (1 - least) + pairs * (1 - least**2) + rest
         noise = {one.family.name: _noise_of(pilot, one.family) for one in pilot.probes}
         shape = np.maximum(estimate.kurtosis, 1.0)
-        return ErrorModel(
-            n_sample, pilot.stocks, variance, single, pairs, rest, shared, shape, square, noise
-        )
+        parts = variance, single, pairs, rest, shared, shape, square
+        rows = estimate.moments.validation
+        return ErrorModel(n_sample, pilot.stocks, *parts, rows, noise)
 
     def between(self, sizes: FloatArray) -> FloatArray:
         """Variance between pools of these sizes: B."""
@@ -160,14 +167,34 @@ class ErrorModel:
 
     def errors(self, way: Way, n_games: int) -> Errors:
         """Predict the errors of all providers."""
+        pools, games = self.pools_variance(way), self.games_variance(way) / n_games
+        drawn, rows = np.sqrt(games + pools), self.rows_variance
+        error = np.sqrt(games + pools + rows)
+        half = np.hypot(self.quantile(way, n_games) * drawn, self.rows_half_width)
+        of_variance = self._variance_error(way, n_games)
+        total = max(float((error**2).sum()), 1e-300)
+        shares = float(pools.sum() / total), float(rows.sum() / total)
+        return Errors(error, half, of_variance, _NORMAL * of_variance, *shares)
+
+    def quantile(self, way: Way, n_games: int) -> FloatArray:
+        """(n,) Student's quantile at 95 % of the errors due to games and pools."""
         from scipy.special import stdtrit
 
-        pools, games = self.pools_variance(way), self.games_variance(way) / n_games
-        error = np.sqrt(games + pools)
-        quantile: FloatArray = np.asarray(stdtrit(self._freedom(way, n_games), 0.975))
-        of_variance = self._variance_error(way, n_games)
-        share = float(pools.sum() / max(float((games + pools).sum()), 1e-300))
-        return Errors(error, quantile * error, of_variance, _NORMAL * of_variance, share)
+        return np.asarray(stdtrit(self._freedom(way, n_games), 0.975))
+
+    @property
+    def rows_variance(self) -> FloatArray:
+        """(n,) variance of the expectations over the choice of the validation rows."""
+        return np.zeros_like(self.variance) if self.rows is None else self.rows.variance
+
+    @property
+    def rows_half_width(self) -> FloatArray:
+        """(n,) half width at 95 % that the choice of the validation rows leaves."""
+        from scipy.special import stdtrit
+
+        if self.rows is None:
+            return np.zeros_like(self.variance)
+        return np.asarray(stdtrit(self.rows.freedom, 0.975) * np.sqrt(self.rows.variance))
 
     def _freedom(self, way: Way, n_games: int) -> FloatArray:
         """Degrees of freedom of Student's quantile, as the valuation will have them."""

@@ -181,11 +181,12 @@ def run_pilot(
         probes = probe(bench, families, limit / 2)
         chosen = main_solver(bench, families, probes)
         main = bench.solve(*chosen, _LEAST_GAMES, MOST_GAMES, limit / 2, watch)
+        effects = bench.fold_effects(main.solver)
         handling = time_handling(given, bench.draws(range(1)))
     held.close()
     design = bench.design
-    estimate, pool_fold_seconds = _folded(design, main)
-    _, fold_seconds = _folded(replace(design, unseen=None), main)
+    estimate, pool_fold_seconds = _folded(design, main, effects)
+    _, fold_seconds = _folded(replace(design, unseen=None), main, effects)
     return Pilot(
         arguments=given,
         stocks=np.array([stock(provider) for provider in given.providers]),
@@ -223,10 +224,11 @@ def _buy(given: Arguments, access: Access) -> RequestTimes:
     return RequestTimes.of_pools(given, first, sizes, *seconds)
 
 
-def _folded(design: Design, main: Probe) -> tuple[Estimate, float]:
+def _folded(design: Design, main: Probe, effects: FloatArray | None) -> tuple[Estimate, float]:
     """The estimate from the games, and the seconds that adding one of them takes."""
     estimator = Estimator(design)
-    estimator.add(Solution(main.values[:1], main.noise[:1], 0))  # loads the kernels
+    # The first game loads the kernels.
+    estimator.add(Solution(main.values[:1], main.noise[:1], 0, folds=effects))
     started = time.perf_counter()
     estimator.add(Solution(main.values[1:], main.noise[1:], 0))
     seconds = time.perf_counter() - started

@@ -22,6 +22,7 @@ from shapband.solvers.base import Solution, Solver
 
 MOST_GAMES = 2048  # games that the main solver plays at most
 _PROBED = (0, 1, 3)  # positions of the amounts of work that are probed if evaluations are cheap
+_FOLD_GAMES = 4  # games that are solved again without folds of the validation rows
 _PROBE_GAMES, _MOST_PROBED = 8, 128  # fewest and most games of every other probe
 
 
@@ -82,7 +83,8 @@ class Bench:
     ) -> Probe:  # fmt: skip
         """Solve games until the time is up, within the least and the largest number of games."""
         solver = family.make(work)
-        given = replace(self.given, solver=solver, n_games=most)
+        # Times are measured without the folds of validation rows, which only a few games have.
+        given = replace(self.given, solver=solver, n_games=most, rows_kept=())
         job = Job.of(given, self.design)
         size = chunk_size(given, self.realisation, self.access, 1)
         most = min(most, self.given.n_games)
@@ -112,6 +114,19 @@ class Bench:
             sum(one.evaluations for one in solutions) / done,
             float(np.median(paces[1:] or paces)),
         )  # fmt: skip
+
+    def fold_effects(self, solver: Solver) -> FloatArray | None:
+        """Effects of leaving out folds of the validation rows in a few games, or None if unknown.
+
+        The shape is (n_games, n_folds, n).
+        """
+        given = replace(self.given, solver=solver)
+        if not given.rows_kept:
+            return None
+        job = Job.of(given, self.design)
+        games = range(min(_FOLD_GAMES, given.n_games, given.fold_games))
+        found = [job(self.draws(range(game, game + 1))).folds for game in games]
+        return np.concatenate([one for one in found if one is not None])
 
 
 def probe(bench: Bench, families: Sequence[Family], seconds: float) -> list[Probe]:

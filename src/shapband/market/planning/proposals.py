@@ -43,6 +43,7 @@ class Proposal:
     half_width : (n,) of its 95 % interval
     variance_standard_error, variance_half_width : (n,) of the variance, likewise
     pools : share of the squared error of the expectation that is due to the choice of the pools
+    validation : share that is due to the choice of the validation rows
     records, requests : numbers for all sources together
     money : their cost, or None without prices
     seconds : wall time
@@ -67,6 +68,7 @@ class Proposal:
     variance_standard_error: FloatArray
     variance_half_width: FloatArray
     pools: float
+    validation: float
     records: int
     requests: int
     money: Decimal | None

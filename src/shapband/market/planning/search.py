@@ -102,8 +102,8 @@ class Search:
         return self.pick(found) if found else min(self.failures, key=self.failures.__getitem__)
 
     def endless(self, one: Candidate) -> float:
-        """Half width of the widest interval that any number of games from its pools would leave."""
-        if not one.way.method.pooled:
+        """Half width of the widest interval that any number of games would leave."""
+        if not one.way.method.pooled and self.model.rows is None:
             return 0.0
         return float(self.model.errors(one.way, MOST_GAMES).half_width.max())
 
@@ -215,7 +215,9 @@ class Search:
             if needed == inf:
                 worst = float(self.model.errors(way, MOST_GAMES).half_width.max())
                 why = f"{MOST_GAMES:,} games leave ±{worst:.2g}"
-                if way.method.pooled:
+                if (left := float(self.model.rows_half_width.max())) >= self.limits.error:
+                    why = f"the choice of the validation rows alone leaves ±{left:.2g}"
+                elif way.method.pooled:
                     why = (
                         f"pools of {way.n_pool:,} leave ±{worst:.2g}, however many games are played"
                     )
@@ -248,10 +250,8 @@ class Search:
         pools, games = self.model.pools_variance(way), self.model.games_variance(way)
         n_games: float = 1000.0
         for _ in range(8):  # Student's quantile depends on the number of games
-            made = self.model.errors(way, max(int(n_games), 2))
-            known = np.where(made.standard_error > 0, made.standard_error, 1.0)
-            quantile = np.where(made.standard_error > 0, made.half_width / known, 1.0)
-            room = (error / quantile) ** 2 - pools
+            quantile = self.model.quantile(way, max(int(n_games), 2))
+            room = (error**2 - self.model.rows_half_width**2) / quantile**2 - pools
             if (room[games > 0] <= 0).any():
                 return inf
             wanted = float(np.max(games / np.where(room > 0, room, inf), initial=2.0))

@@ -1,0 +1,209 @@
+"""Games solved again without folds of the validation rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+import shapband as sb
+from shapband.errors import InvalidInput, RunError
+from shapband.utilities.rows import rows_kept
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(500, 3))
+Y = X @ [1.0, -2.0, 0.5] + RNG.normal(size=500)
+ROWS = 60
+
+
+def _providers(n: int = 4) -> list[sb.Provider]:
+    parts = np.array_split(np.arange(ROWS, 500), n)
+    return [sb.Provider(f"p{i}", sb.ArraySource(X[at], Y[at])) for i, at in enumerate(parts)]
+
+
+def _utility(rows: Any = slice(0, ROWS), **options: Any) -> sb.LinearUtility:
+    return sb.LinearUtility(X[:ROWS][rows], Y[:ROWS][rows], **options)
+
+
+def _value(utility: sb.Utility | None = None, **options: Any) -> sb.Valuation:
+    given = {"sampling": sb.Fresh(15), "n_games": 30, "seed": 4, **options}
+    return sb.value(_providers(), utility or _utility(), **given)
+
+
+def _jackknife(solver: sb.Solver | None, n_games: int = 12, **options: Any) -> Any:
+    """Squared errors from valuations on the rows without each fold, the slow way."""
+    given = {"solver": solver, "fixed_validation": True, "n_games": n_games, **options}
+    whole = _value(**given).games
+    apart = np.stack([_value(_utility(rows), **given).games - whole for rows in rows_kept(ROWS)])
+    apart = apart - apart.mean(axis=0)  # (folds, games, providers)
+    mean = apart.mean(axis=1)
+    noise = apart.var(axis=1, ddof=1).sum(axis=0) / n_games
+    return 0.9 * np.maximum((mean**2).sum(axis=0) - noise, 0.25 * (mean**2).sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    "solver", [None, sb.Permutation(3), sb.BalancedPermutation(8), sb.Strata(15)], ids=repr
+)
+def test_squared_errors_are_those_of_a_jackknife(solver: sb.Solver | None) -> None:
+    found = _value(solver=solver)
+    np.testing.assert_allclose(
+        found.error["validation"].to_numpy() ** 2, _jackknife(solver), rtol=1e-6
+    )
+    fixed = _value(solver=solver, fixed_validation=True)
+    np.testing.assert_array_equal(found.games, fixed.games)
+    assert (fixed.error["validation"] == 0).all()
+    assert (found.interval()[:, 0] < fixed.interval()[:, 0]).all()
+
+
+def test_solver_that_adapts_to_values_evaluates_the_same_coalitions() -> None:
+    # Ten providers, so that Strata samples; the pilot decides which coalitions are evaluated.
+    providers, solver = _providers(10), sb.Strata(60)
+    model = sb.EstimatorUtility(Ridge(), X[:ROWS], Y[:ROWS])
+    given: dict[str, Any] = {"sampling": sb.Fresh(15), "n_games": 3, "seed": 4, "solver": solver}
+    fits = []
+    before = sb.EstimatorUtility._fit_and_score
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            sb.EstimatorUtility,
+            "_fit_and_score",
+            lambda self, *rest: fits.append(0) or before(self, *rest),  # type: ignore[func-returns-value]
+        )
+        found = sb.value(providers, model, **given)
+    assert len(fits) == found.evaluations == 180
+    assert (found.error["validation"] > 0).all()
+
+
+def test_result_does_not_depend_on_chunks_or_workers(tmp_path: Path) -> None:
+    for utility in (_utility(), sb.EstimatorUtility(Ridge(), X[:ROWS], Y[:ROWS])):
+        one = _value(utility).to_json()
+        for options in ({"chunk_size": 1}, {"chunk_size": 7}, {"n_jobs": 2}):
+            other = sb.Valuation.from_json(_value(utility, **options).to_json())
+            expected = sb.Valuation.from_json(one)
+            np.testing.assert_array_equal(other.error, expected.error)
+
+
+def test_resumed_run_has_the_same_errors(tmp_path: Path) -> None:
+    expected = _value().error
+    for kept in (1, 5, 12, 20):
+        run = tmp_path / f"run{kept}"
+        with pytest.MonkeyPatch.context() as patch:
+            _interrupt_after(kept, patch)
+            with pytest.raises(KeyboardInterrupt):
+                _value(run=run, chunk_size=1)
+        so_far = sb.load(run).valuation
+        assert so_far is None or (so_far.error["validation"] > 0).all()
+        found = _value(run=run, chunk_size=1)
+        np.testing.assert_array_equal(found.error, expected)
+        sb.load(run).verify()
+        loaded = sb.load(run).valuation
+        assert loaded is not None
+        np.testing.assert_array_equal(loaded.error, expected)
+        with pytest.raises(RunError, match="fixed_validation"):
+            _value(run=run, chunk_size=1, fixed_validation=True)
+
+
+def _interrupt_after(games: int, patch: pytest.MonkeyPatch) -> None:
+    from shapband.runs.solved import StoredGames
+
+    before = StoredGames.store_games
+
+    def stored(self: StoredGames, *rest: Any) -> None:
+        before(self, *rest)
+        if self.solved() >= games:
+            raise KeyboardInterrupt
+
+    patch.setattr(StoredGames, "store_games", stored)
+
+
+def test_groups_share_the_effects_of_their_members() -> None:
+    one, two, three, four = _providers()
+    providers = [sb.Group("both", [one, two]), three, four]
+    given: dict[str, Any] = {"sampling": sb.Fresh(15), "n_games": 20, "seed": 1}
+    found = sb.value(providers, _utility(), **given)
+    assert found.groups is not None
+    effects = found.estimate.moments.validation
+    of_group = found.group_estimate.estimate.moments.validation  # type: ignore[union-attr]
+    assert effects is not None
+    assert of_group is not None
+    assert of_group.variance[0] > 0
+    low, high = found.groups.interval()[0]
+    fixed = sb.value(providers, _utility(), fixed_validation=True, **given)
+    assert fixed.groups is not None
+    assert low < fixed.groups.interval()[0, 0] < fixed.groups.interval()[0, 1] < high
+
+
+def test_absent_providers_have_no_effect() -> None:
+    never = [[False, True, True, True], [False, True, False, True]] * 10
+    trace = sb.Trace([*never, [True] * 4])
+    found = _value(participation=trace)
+    errors = found.error["validation"]
+    assert errors["p0"] == 0  # absent in the games that are solved again
+    assert (errors[["p1", "p2", "p3"]] > 0).all()
+
+
+def test_rows_that_belong_together_count_as_one_choice() -> None:
+    repeated = np.repeat(np.arange(20), 3)
+    utility = _utility(repeated)
+    together = _value(utility, validation_groups=repeated)
+    alone = _value(utility)
+    # Three copies of each row hold no more than the row, and count as three times as many.
+    squares = [(one.error["validation"] ** 2).sum() for one in (together, alone)]
+    assert 1.5 < squares[0] / squares[1] < 6.0
+    names = [f"patient {one}" for one in repeated]
+    np.testing.assert_array_equal(
+        _value(utility, validation_groups=names).estimate.errors.total,
+        _value(utility, validation_groups=np.array(names)).estimate.errors.total,
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        (["a"] * 59, "one label for each of the 60 validation rows; received 59 labels"),
+        ("column", "one label for each of the 60 validation rows"),
+        (5, "one label for each of the 60 validation rows; received 5"),
+    ],
+)
+def test_wrong_groups_are_refused(groups: Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        _value(validation_groups=groups)
+    with pytest.raises(InvalidInput, match="fixed_validation must be True or False"):
+        _value(fixed_validation="yes")
+    with pytest.raises(InvalidInput, match="validation_groups"):
+        _value(sb.AdditiveUtility(), validation_groups=[1])
+
+
+def test_result_says_what_its_errors_cover() -> None:
+    assert "60 rows; the errors cover their choice" in str(_value())
+    assert "do not cover their choice (fixed_validation=True)" in str(_value(fixed_validation=True))
+    own = sb.FunctionUtility(lambda X, y: float(y.mean()))
+    assert "do not cover their choice (FunctionUtility does not give its validation" in str(
+        _value(own)
+    )
+    assert "validation:" not in str(_value(sb.AdditiveUtility()))
+    one = _utility(slice(0, 1))
+    assert "1 row; the errors do not cover their choice (one row does not show" in str(_value(one))
+
+
+def test_score_that_a_fold_leaves_undefined_is_not_covered_and_no_error() -> None:
+    y = np.array([1.0, *[0.0] * (ROWS - 1)])
+    utility = sb.GaussianNBUtility(X[:ROWS], y.astype(int), score="roc_auc", empty=0.5)
+    labels = (Y > 0).astype(int)
+    parts = np.array_split(np.arange(ROWS, 500), 3)
+    providers = [sb.Provider(f"p{i}", sb.ArraySource(X[a], labels[a])) for i, a in enumerate(parts)]
+    found = sb.value(providers, utility, sampling=sb.Fresh(30), n_games=15, seed=0)
+    assert (found.error["validation"] == 0).all()
+    assert "do not cover their choice (the score is not defined without some" in str(found)
+
+
+def test_rule_that_more_games_cannot_meet_says_how_many_rows() -> None:
+    rule = sb.Precision(absolute=0.004)
+    found = _value(n_games=2000, stop=rule)
+    assert found.stopped_code == "validation"
+    assert "cannot be met by more games: validate on about" in found.stopped
+    assert "instead of 60" in found.stopped
+    again = _value(n_games=2000, stop=rule, fixed_validation=True)
+    assert again.stopped_code != "validation"
