@@ -207,7 +207,7 @@ def _names_in(column: nw.Series[Any]) -> AnyArray:
     values = np.asarray(column.to_numpy())
     if values.dtype.kind != "O":
         return values.astype(str).astype(object)
-    alike: dict[Any, Any] = {}  # the first value with a name, and the first that equals a value
+    alike: dict[Any, Any] = {}  # the first value seen with each name, and for each value
     names = np.empty(len(values), dtype=object)
     for place, value in enumerate(values.tolist()):
         if not isinstance(value, Hashable):

@@ -101,7 +101,7 @@ def hide(text: str) -> str:
     longest_first = sorted(_revealed, key=len, reverse=True)
     for secret in longest_first:
         text = text.replace(secret, "***")
-    for secret in longest_first:  # after all whole secrets, because some may begin alike
+    for secret in longest_first:  # only now, because a whole secret may begin like another secret
         text = _without_beginning(text, secret)
     for place in _PLACES:
         text = place.sub(r"\1***", text)

@@ -91,7 +91,7 @@ class Job:
     Attributes
     ----------
     summaries_travel : whether summaries are sent to other processes instead of records
-    rates : probabilities of being present, if values are averaged over who is; None if not
+    rates : probabilities of being present, if values are averaged over presence; else None
     checked : batches that were checked and can be used, so that each stock is checked only once
     """
 

@@ -56,9 +56,9 @@ class Announcer(event.Listener):
 
     def __init__(self) -> None:
         self.silent = False
-        self._kernels: list[str] = []  # being compiled: a kernel, and what it calls
+        self._kernels: list[str] = []  # kernels being compiled, each called by the one before it
         self._began: float | None = None
-        self._work, self._seconds = 0.0, 0.0  # of all kernels that were compiled
+        self._work, self._seconds = 0.0, 0.0  # total of all kernels that were compiled
 
     def on_start(self, event: Any) -> None:
         function = event.data["dispatcher"].py_func

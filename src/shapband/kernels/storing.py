@@ -109,7 +109,7 @@ def directory() -> Path:
 @cache
 def _begin() -> tuple[State, Path]:
     state = _state()  # taken before the sources are read, so that a change meanwhile is noticed
-    if not state:  # a package without sources, whose changes could not be noticed
+    if not state:  # without source files, changes cannot be noticed
         return state, _for_this_process()
     return state, _usable(_parent(), _NAMES + digest())
 
@@ -190,7 +190,7 @@ def _prepare(place: Path) -> bool:
         if made:
             _remove_unused(place.parent)
         elif time.time() - place.stat().st_mtime > _DAY:
-            os.utime(place)  # it is in use
+            os.utime(place)  # renew the time of the last use
     except OSError:
         return False
     return True

@@ -184,7 +184,7 @@ def schema_of(X: Any) -> Schema:
 
 @cache
 def _array_schema(n_features: int) -> Schema:
-    """The schema of arrays, one object for all answers, which are compared with each other."""
+    """The schema of arrays; the same object for all answers, so that comparing them is fast."""
     return Schema(n_features)
 
 

@@ -18,7 +18,7 @@ from shapband.runs.private import open_private
 
 NAME = "run.db"
 FORMAT = 3
-_OLDEST = 2  # oldest format that can be read: the same tables, without refused answers
+_OLDEST = 2  # oldest format that can be read; it has the same tables, but no refused answers
 _MARK = 0x5348_4250  # "SHBP" marks the database of a run
 _PAGE = 32_768  # page size in bytes; with large pages the values of games are written faster
 _ROWS = 512  # rows per INSERT statement; SQLite takes at most 32,766 values in one statement
@@ -227,7 +227,7 @@ def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def errors(run: Path, *, begun: bool = True) -> Iterator[None]:
-    """Turn errors of SQLite into errors of the run, which is begun or not yet."""
+    """Turn errors of SQLite into errors of the run; `begun` says whether it has begun."""
     try:
         yield
     except sqlite3.Error as cause:

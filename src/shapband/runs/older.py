@@ -54,7 +54,7 @@ def design_of_facts(manifest: Mapping[str, Any], facts: Mapping[str, Any]) -> di
 
 
 def with_stored_solver(manifest: Mapping[str, Any], given: Arguments) -> Arguments:
-    """Take the solver that an older version chose, if the user named none then and now."""
+    """Take the solver that an older version chose, if the user named none, neither then nor now."""
     before = str(manifest["arguments"].get("solver"))
     stored = re.fullmatch(r"Exact\(\)|Strata\(n_evaluations=(\d+)\)", before)
     if not (given.reason and "chosen" in manifest["setup"] and stored):

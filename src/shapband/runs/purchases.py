@@ -72,7 +72,7 @@ class StoredPurchases(PurchaseJournal):
         self._paid = _paid(ledger)
         self._pool_parts = _pool_parts(ledger)
         self._reserve = Reserve(ledger.run)
-        self._asked: dict[_Address, int] = {}  # requests under way, with their records
+        self._asked: dict[_Address, int] = {}  # number of records of each request under way
         self._full: RunFull | None = None
         self._record_bytes = float(_RECORD_BYTES)
 

@@ -96,7 +96,7 @@ class Kinds(NamedTuple):
 
 
 def _runs(values: IntArray | Hashes) -> tuple[IntArray, IntArray]:
-    """Number the runs of equal neighbours: the run of every value, and the places of first values.
+    """Number the runs of equal values: the run of every value, and where each run begins.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Pairs(NamedTuple):
     Attributes
     ----------
     one, other : (k,) the owners
-    records : (k,) kinds of records that are once in both
+    records : (k,) kinds of records that both have exactly once
     chance : (k,) an upper bound of the expected number of such kinds, if owners are independent
     """
 
@@ -156,7 +156,10 @@ def padded_owners(kinds: Kinds, risk: float) -> BoolArray:
 
 
 def lonely_repeaters(kinds: Kinds, risk: float) -> BoolArray:
-    """(n,) whether an owner repeats records that nobody else has, while most repeat seldom."""
+    """(n,) whether an owner repeats records that nobody else has.
+
+    All entries are False if a typical owner repeats more than a tenth of its records.
+    """
     n = len(kinds.sizes)
     share = kinds.repeats / np.maximum(kinds.sizes, 1)
     if n < 3 or np.median(share) > _SELDOM:

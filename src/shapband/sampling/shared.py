@@ -39,9 +39,10 @@ _APART = 1 / 2  # share of different records that must remain different at the c
 _SURE = 0.9  # a share above this counts as nearly all records
 _MOST = 100  # pairs that are kept; the pairs with the most records come first
 _NAMED = 3  # a message names at most this many pairs
-_COMPARED = 200_000  # if there are more records, a random part of the kinds is left out,
-# but about this many records remain of a stock of the median size. If a third of them are copies
-# and no stock repeats its own records, chance explains that with a probability of 1e-29.
+_COMPARED = 200_000  # if there are more records, a random part of the kinds is left out
+# When kinds are left out, about this many records of a stock of the median size remain. If a third
+# of them are copies and no stock repeats its own records, the probability that this is due to
+# chance is 1e-29.
 _LEAST = 100
 
 
@@ -58,7 +59,7 @@ class Shared(NamedTuple):
     rounded : numbers are equal after rounding to about this many standard deviations; 0 if they
         are equal as they are
     chance : upper bound of the number of equal records that independent providers have on average;
-        None for repeats, and in results of older versions, which do not say who has fewer
+        None for repeats, and in results of older versions, where `other` may have more records
     """
 
     one: str

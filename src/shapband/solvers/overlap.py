@@ -78,7 +78,7 @@ class Correction:
 
 @dataclass(frozen=True, eq=False)
 class _Regression:
-    used: IntArray  # rows that it was fitted to
+    used: IntArray  # the rows that the regression was fitted to
     coefficients: FloatArray
 
 
@@ -106,7 +106,12 @@ class Overlap:
         self._by_size = np.argsort(explained.sizes, kind="stable")
 
     def is_worth_it(self, weights: FloatArray) -> bool:
-        """Try one regression on coalitions of the first fold; `weights` weigh squared residuals."""
+        """Whether a trial regression lowers the squared residuals of the first fold enough.
+
+        Parameters
+        ----------
+        weights : (n_rows,) of the squared residuals
+        """
         folds = self._explained.folds[self._by_size]
         size = max(_LEAST_TRIAL, round(_TRIAL * len(folds) ** (1 / 3)))
         tested = _evenly(self._by_size[folds == 0], _TESTED)

@@ -14,9 +14,10 @@ from shapband.indices import Index
 
 _FEWEST_PAIRS, _MOST_PAIRS = 2, 8  # pairs of complements in the pilot of each size
 _SMOOTHED = 16  # a spread is estimated from about this many residuals
-_LEAST_SPREAD = 1e-6  # of the largest spread, at least: equal values in a pilot do not prove 0
+_LEAST_SPREAD = 1e-6  # smallest spread / largest spread: equal values in a pilot do not prove 0
 # Least ratio of the variances of two sizes when evaluations are divided. With 0.01, errors with
-# wine were up to 20 % larger; with 0.0001, errors in games that two of ten providers decide were.
+# wine were up to 20 % larger; with 0.0001, errors were as much larger in games that two of ten
+# providers decide.
 _LEAST_RATIO = 1e-3
 _ROUNDING = 1e-9  # a smaller spread, relative to the values, is only rounding
 # Pairs are drawn if they are better by more than rounding errors. If the pilot never varied, both
@@ -135,7 +136,9 @@ class Sizes:
         return Spreads(variances, self._from_neighbours(np.concatenate(terms)[:, None])[:, 0])
 
     def _paired_terms(self, pairs: FloatArray, sizes: IntArray) -> FloatArray:
-        """Mean square of the contribution of pairs of complements, relative to residuals of 1.
+        """Mean square of the contribution of pairs of complements to the values, for each size.
+
+        It is relative to independent residuals with a variance of 1.
 
         Parameters
         ----------
@@ -275,7 +278,7 @@ def _capacity(n: int, size: int) -> float:
 
 
 def allocate(wanted: FloatArray, least: IntArray, most: FloatArray, total: int) -> list[int]:
-    """Divide `total` in proportion to what is wanted, each part between its bounds.
+    """Divide `total` into integers in proportion to `wanted`, each between its bounds.
 
     Examples
     --------
@@ -291,14 +294,18 @@ def allocate(wanted: FloatArray, least: IntArray, most: FloatArray, total: int) 
 
 
 def _shares(wanted: FloatArray, least: IntArray, most: FloatArray, total: int) -> FloatArray:
-    """Shares in proportion to what is wanted; shares beyond a bound are fixed there, in rounds."""
+    """Shares of `total` in proportion to `wanted`, each between its bounds.
+
+    In every round, shares beyond a bound are set to the bound, and the rest is divided again.
+    """
     shares = np.zeros(len(wanted))
     free = np.ones(len(wanted), dtype=bool)
     while free.any():
         shares[free] = wanted[free] * (total - shares[~free].sum()) / wanted[free].sum()
         bounded = np.clip(shares, least, most)
         over = (bounded - shares)[free].sum()
-        # Fixing shares at both bounds at once could overshoot: fix the side that weighs more.
+        # Fixing shares at both bounds at once could overshoot, so only one side is fixed: the
+        # lower bounds if they add more than the upper bounds take away.
         fixed = free & ((bounded > shares) if over >= 0 else (bounded < shares))
         if not fixed.any():
             break

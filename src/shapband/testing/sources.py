@@ -65,8 +65,9 @@ def _check_finite(source: FiniteSource, shown: Batch | None, method: str) -> Non
     for place, row in enumerate(rows):
         require(
             same(whole.take(np.array([place])), ask([row])),
-            f"{method} must give the records in the order of the rows, repeated as they are; in "
-            f"{rows} row {row} is another record than alone: order the records like the rows",
+            f"{method} must give the records in the order of the rows, repeated as they are; row "
+            f"{row} requested in {rows} is another record than requested alone: order the records "
+            "like the rows",
         )
     require(
         shown is None or same(shown.take(np.array(rows)), whole),

@@ -24,7 +24,7 @@ from shapband.sources.base import FiniteSource
 # Summaries of many games, indexed as games[game][provider]. A utility may use nested lists or an
 # array with these two axes first.
 GameSummaries: TypeAlias = Any
-# A class that changes one of these has other values than the class that it is derived from.
+# A subclass that overrides one of these methods may have other values than its base class.
 _VALUES = {"summarise", "summarise_games", "evaluate", "evaluate_all", "evaluate_rows", "in_games"}
 _ROWS_AT_ONCE = 4096  # most arcs that are evaluated in one call, which bounds its memory
 
@@ -116,7 +116,7 @@ class Utility(WithFacts, ABC):
         return 11 if self.mergeable else 6
 
     def operations(self, n_providers: int) -> float:  # noqa: ARG002
-        """Arithmetic operations that one evaluation takes, roughly, if half of them are members.
+        """Rough number of arithmetic operations to evaluate a coalition of half of the providers.
 
         With more than `exact_up_to` providers this decides which solvers are tried if none is
         given: many evaluations if they cost little, few if they cost much. It also decides whether
@@ -127,7 +127,10 @@ class Utility(WithFacts, ABC):
 
     @property
     def knows_values(self) -> bool:
-        """Whether `exact_values` is meant for this class, and not for one that it changed."""
+        """Whether there are `exact_values` that belong to this class.
+
+        They do not if a subclass overrides a method that determines values, but not them.
+        """
         classes = type(self).__mro__
         values = next(at for at, one in enumerate(classes) if "exact_values" in vars(one))
         changed = next(at for at, one in enumerate(classes) if _VALUES & vars(one).keys())

@@ -253,7 +253,7 @@ class EstimatorUtility(RecordsUtility):
         """The validation frame as an array, if models may get arrays instead of frames."""
         rows = self._validation
         known = self._score is _own_score or type(self._score).__module__.startswith("sklearn.")
-        own = type(self).score is not EstimatorUtility.score  # in a subclass, which expects frames
+        own = type(self).score is not EstimatorUtility.score  # a subclass may expect frames
         if not rows.is_frame or not self._plain or not known or own:
             return None
         if rows.numbers is None or names_columns(self.estimator, set(rows.X.columns)):

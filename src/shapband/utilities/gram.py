@@ -59,7 +59,7 @@ class GramGames:
         return GramGames(np.ascontiguousarray(both[..., :first]), lambda g: both[g, :, first:])
 
     def only(self, g: int) -> GramGames:
-        """Return one of the games."""
+        """Return the summaries of one game alone."""
         return GramGames(self.sums[g : g + 1], lambda _: self.exact(g))
 
     def anchors(self, g: int, d: int) -> FloatArray:
@@ -130,7 +130,7 @@ def own_records(drawn: Draws, X: FloatArray) -> FloatArray:
 
 
 def gram_of_records(game: Sequence[FloatArray], centre: Centre) -> GramGames:
-    """Return the summaries of one game, some of whose summaries are records of `own_records`."""
+    """Return the summaries of one game as sums; some are given as records (`own_records`)."""
     d = len(centre.mean)
     first = first_size(d)
     sums = np.empty((1, len(game), first))
@@ -155,7 +155,7 @@ def exact_of_records(records: FloatArray) -> FloatArray:
 
 
 def _split(records: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-    """Features, targets, and the rows (1, n_records) of all of them."""
+    """Features, targets, and the indices (1, n_records) of all records."""
     X, y = np.ascontiguousarray(records[:, :-1]), np.ascontiguousarray(records[:, -1])
     return X, y, np.arange(len(records))[None]
 

@@ -62,8 +62,8 @@ from shapband.utilities.scores import (
 # Features count as dependent if an eigenvalue of their correlation matrix, relative to the largest
 # and to 1, is below this: the first number with more records than features, the second with fewer.
 DEPENDENT = np.array([1e-10, 1e-20])
-# With so many features, the equations of eight coalitions at once do not fit into the processor's
-# cache, and solving one coalition after the other is faster.
+# With this many features or more, the equations of eight coalitions at once do not fit into the
+# processor's cache, and solving one coalition after the other is faster.
 WIDE = 160
 _UNDECIDED = (
     "its features depend on each other so nearly, or in units so far apart, that rounding errors "
@@ -248,7 +248,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
         mse = kernels.load("linear").linear_prefixes(sums, limits, orders, first, *self._form)
         mse[~clear] = np.nan
         n, walk = orders.shape[2], orders[0].size
-        position = np.argsort(orders, axis=2).reshape(-1, n)  # of each provider in its order
+        position = np.argsort(orders, axis=2).reshape(-1, n)  # of each provider in a permutation
         return self._worth(
             mse, stacked, lambda at: (at // walk, position[at // n] <= (at % n)[:, None])
         )

@@ -37,7 +37,7 @@ _UNCERTAIN = (
     "the penalty is so weak, relative to the features, that rounding decides the fit: rescale the "
     "features, for example with embed=StandardScaler().fit(X_val), or pass a smaller C"
 )
-WIDE = 40  # with so many features and two classes, the kernel for many features is faster
+WIDE = 40  # with two classes and this many features, the kernel for many features is faster
 _LANES = 8  # records are padded to a multiple of this, the length of the kernels' vectors
 
 

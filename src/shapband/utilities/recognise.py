@@ -164,7 +164,9 @@ def _sizes(n_features: int) -> list[int]:
 def _made_up(rows: Batch, size: int, rng: np.random.Generator, noise: float) -> Batch:
     """Records like the validation rows; noise makes the distances of all records different."""
     labels = np.unique(rows.y, return_index=True)[1]
-    every = labels if len(labels) < size / 2 else labels[:0]  # each label, if they are labels
+    every = (
+        labels if len(labels) < size / 2 else labels[:0]
+    )  # a row of each label; none of them if targets are numbers
     chosen = np.concatenate([every, rng.integers(len(rows), size=size - len(every))])
     some = rows.take(chosen)
     if some.numbers is None or noise == 0:

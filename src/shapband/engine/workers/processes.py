@@ -86,8 +86,9 @@ class WorkerProcess:
 class ProcessPool:
     """Performs tasks in processes, which take them in the order of their submission.
 
-    For every process, a thread of this process waits. A task begins only when its process has the
-    job, so a task can be cancelled and done elsewhere while processes are still starting.
+    Every worker process has a thread in this process that waits for its answers. A task begins
+    only when its process has the job, so a task can be cancelled and done elsewhere while processes
+    are still starting.
 
     Parameters
     ----------

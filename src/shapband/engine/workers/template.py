@@ -157,7 +157,7 @@ def _exit_code(children: dict[int, int | None], pid: int) -> int | None:
 
 
 def _reap(children: dict[int, int | None]) -> bool:
-    """Note how children ended; return whether there are others."""
+    """Note how children ended; return whether any child is left."""
     while any(code is None for code in children.values()):
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:

@@ -42,8 +42,8 @@ _FRESH_GAMES = 32  # games with fresh draws, if stocks are too small for pools
 _FAR = 4  # pools this many times as large as the pilot's pools need a second pilot
 _LARGEST_DRAWS = 20  # pools of a second pilot hold at most this many draws
 _LEAST_GAMES = 16  # the variance across games is estimated from at least this many games
-_TIME_SHARE = 0.2  # the pilot may take this share of the time limit,
-_SHORTEST, _LONGEST = 1.0, 60.0  # but at least and at most this many seconds
+_TIME_SHARE = 0.2  # the pilot may take this share of the time limit
+_SHORTEST, _LONGEST = 1.0, 60.0  # bounds on the time of the pilot, in seconds
 _SECONDS = 3.0  # the pilot takes this long if there is no time limit
 
 

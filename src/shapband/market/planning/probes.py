@@ -115,7 +115,7 @@ class Bench:
 
 
 def probe(bench: Bench, families: Sequence[Family], seconds: float) -> list[Probe]:
-    """Solve a few games with a quick and, where that is cheap, slower solvers of every family."""
+    """Solve a few games with a quick solver of every family, and with slower ones if cheap."""
     n, mergeable = len(bench.given.names), bench.given.utility.mergeable
     probes: list[Probe] = []
     each = seconds / (len(_PROBED) * len(families))

@@ -102,7 +102,7 @@ class Search:
         return self.pick(found) if found else min(self.failures, key=self.failures.__getitem__)
 
     def endless(self, one: Candidate) -> float:
-        """Half width of the widest interval that any number of games from its pools would leave."""
+        """Half width of the widest interval after very many games from the same pools."""
         if not one.way.method.pooled:
             return 0.0
         return float(self.model.errors(one.way, MOST_GAMES).half_width.max())

@@ -68,7 +68,7 @@ class TimeModel:
         return max(low.seconds + slope * (needed - low.evaluations), low.seconds * _LEAST_PART)
 
     def fixed(self, way: Way) -> float:
-        """Seconds before the first game: the pilot's, and to complete the pools."""
+        """Seconds of the pilot, and to fetch what the first game needs."""
         pilot = self.pilot
         if not way.method.pooled:
             first = distant_games(pilot.arguments) * self._fetch if self._overlaps else 0.0
