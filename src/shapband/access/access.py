@@ -38,8 +38,8 @@ class Access:
     provider's name and the game determine which records. Sources that wait are asked in
     parallel, so that a game takes the time of the slowest request, not the sum of all. After
     `time_left` seconds no request is made, and requests under way are given up. `present` says who
-    takes part in consecutive games, (n_games, n): only these providers are asked for games, while
-    everybody is asked for what is fetched before them, in the context `preparing`.
+    takes part in consecutive games, (n_games, n), and only these providers are asked for games. In
+    the context `preparing`, before the first game, all providers are asked.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class Access:
         return draws
 
     def fetch_pools(self, sizes: Sequence[int]) -> list[Batch]:
-        """Fetch a pool of every provider; records bought for smaller pools are its first ones.
+        """Fetch a pool of every provider, which begins with records bought for smaller pools.
 
         From a finite source, the records are the same as from a single request.
         """
@@ -262,7 +262,7 @@ class Access:
         return Draws(records, order.choice(source)), usage
 
     def _check_schema(self, name: str, schema: Schema) -> None:
-        """Check that a provider's features equal its earlier ones and the other providers'."""
+        """Check that features equal earlier ones, of this provider and of the other providers."""
         before = self._seen.setdefault(name, schema)
         if schema is before is self._schema:
             return  # the usual case

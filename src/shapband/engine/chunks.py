@@ -264,7 +264,9 @@ def fetched_ahead(
 
 
 def _summaries_travel(utility: Utility, draw_sizes: list[int]) -> bool:
-    """Whether summaries are sent to workers instead of records: if allowed and not larger.
+    """Whether summaries are sent to workers instead of records.
+
+    This needs a utility that allows it, and summaries that are not larger than the records.
 
     Neighbour lists for many validation rows are larger than the draws, and computing them is
     most of the work, so the workers compute them.

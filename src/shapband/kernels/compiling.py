@@ -49,9 +49,9 @@ def import_compiled(name: str) -> ModuleType:
 class Announcer(event.Listener):
     """Says on standard error which kernel is being compiled, and how long it will take.
 
-    numba calls this listener only when it compiles, not when it loads stored machine code. It calls
-    it for every function that a kernel calls, too. Only the kernel itself is announced, if it is
-    the first or takes long. On a terminal the lines replace each other, and the last is erased.
+    numba calls this listener only when it compiles, not when it loads stored machine code. It is
+    called for every function that a kernel calls, too. Only the kernel itself is announced, if it
+    is the first or takes long. On a terminal the lines replace each other, and the last is erased.
     """
 
     def __init__(self) -> None:

@@ -121,8 +121,8 @@ def _plain_numbers(column: Any, where: str) -> Any:
 def _plain_categories(column: Any, where: str) -> Any:
     """Make the categories plain, in their order; the codes stay.
 
-    Integers become floats: pandas reads a missing value among categories that are integers as the
-    integer -2**63 where it joins them with other columns to an array.
+    Integers become floats: when pandas joins columns to an array, it reads a missing value in a
+    column of integer categories as the integer -2**63.
     """
     import pandas as pd
 

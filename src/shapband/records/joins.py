@@ -2,7 +2,7 @@
 
 Integers, floats and booleans are joined to floats, as in pandas. Categories with different levels
 are joined to categories with all levels. Joining numbers and strings is an error, because an
-encoder could treat them as neither.
+encoder could treat the column neither as numbers nor as strings.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ def _write_new(
 def connect(run: Path, tables: Sequence[str], *, write: bool) -> sqlite3.Connection:
     """Open the database of a run, after checking that this version can read it.
 
-    Its tables must be those that `create` made, because views and triggers added by somebody else
-    could make a query do anything.
+    The database must have exactly the tables that `create` made, because views and triggers added
+    by somebody else could make a query do anything.
     """
     check_name(run)
     if not (run / NAME).is_file():

@@ -1,7 +1,7 @@
 """The ledger: everything that happens in a run, each entry chained by hash to the one before it.
 
 There is an entry for every request to a source and every answer, for every chunk of solved games,
-for every note and for the result. It holds the hash of the data that was stored with it. The digest
+for every note and for the result. An entry holds the hash of the data stored with it. The digest
 of an entry is the SHA-256 of the previous digest and of the entry itself, so an entry that is
 altered, removed or inserted breaks the chain. The first entry is chained to the manifest. Entries
 are written in one transaction with the data that they describe.

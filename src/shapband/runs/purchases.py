@@ -261,11 +261,11 @@ def count_unanswered(ledger: Ledger) -> int:
 
 
 def verify_purchase(ledger: Ledger, entry: LedgerEntry) -> _Address | None:
-    """Raise RunDamaged unless the answer that an entry accounts for is as it was stored.
+    """Raise RunDamaged unless the answer of an entry is as it was stored.
 
     Returns
     -------
-    The key under which it is stored, or None if it is not.
+    The key under which the answer is stored, or None if it is not stored.
     """
     (name,) = entry.providers
     is_refused = entry.outcome == "refused"

@@ -56,8 +56,8 @@ class Kinds(NamedTuple):
         """Find the kinds of records from their hashes, which are equal for equal records.
 
         Owners must be ascending. The hashes are sorted once to see which of them repeat. In most
-        comparisons these are few, and only the records whose first bits occur among them are
-        sorted again together with their owners.
+        comparisons few hashes repeat. Then only the records whose first bits equal the first bits
+        of a repeated hash are sorted again, together with their owners.
         """
         sizes = np.bincount(owners, minlength=n_owners)
         ordered = np.sort(hashes)
@@ -219,9 +219,9 @@ def _at_least_three(keys: IntArray) -> IntArray:
 def _side_by_side(kinds: Kinds) -> tuple[IntArray, IntArray]:
     """Places of pairs of owners of one kind.
 
-    They are all pairs if the kind has at most `_ALL_PAIRS` owners, else the pairs of the first
-    owner with each other one. So the work is linear in the records, even if all owners have the
-    same records.
+    If the kind has at most `_ALL_PAIRS` owners, all pairs are included, else only the pairs of the
+    first owner with each of the others. So the work is linear in the records, even if all owners
+    have the same records.
     """
     sizes = np.bincount(kinds.group)
     size = sizes[kinds.group]

@@ -1,7 +1,8 @@
 """The number of different records that draws come from, and whether it is too small.
 
 A draw with replacement from a small pool, or a draw from a stock padded with copies, repeats
-records. Games value it as if all its records were different, so the result reports repeats.
+records. Games value such a draw as if all its records were different, so the result reports
+repeats.
 """
 
 from __future__ import annotations

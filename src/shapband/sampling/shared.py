@@ -6,7 +6,7 @@ or rounded numbers. Records are compared in several views:
 - all columns;
 - the columns without those that look like identifiers or are constant within each provider;
 - three parts of these columns, each alone, so that copies are found if up to two columns differ;
-- the same with numbers rounded to some digits of their spread.
+- the views above with numbers rounded to some digits of their spread.
 
 If a view shows more equal records than chance explains (see `coincidences`), these records are
 compared column by column.

@@ -18,7 +18,7 @@ from shapband.solvers.exact import MAX_PROVIDERS, Exact
 from shapband.solvers.permutation import random_orders
 
 # Circles in a game. The coefficients for one of them are fitted to the others; with 5 circles the
-# fits had so much in common that smooth games showed only 0.7 of their noise.
+# fits had so much data in common that in smooth games the reported noise was only 0.7 of the true.
 FEWEST = 8
 _SIZES = 3  # sampled sizes of a circle
 # Sizes s are drawn with probabilities in proportion to s ** -_DECLINE, because marginal

@@ -22,8 +22,8 @@ class BalancedPermutation(Solver):
     A block is a Williams square (Williams 1949) with the providers in random order. Every provider
     comes first equally often, which removes most of the solver's noise if v(∅) is far below the
     other values. Cyclic shifts of one order would also do that, but then each provider would always
-    join after the same other one. There are at least two blocks, and they are independent, so the
-    remaining noise can be estimated.
+    join directly after the same provider. There are at least two blocks, and they are independent,
+    so the remaining noise can be estimated.
 
     Parameters
     ----------

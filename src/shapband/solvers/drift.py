@@ -31,9 +31,7 @@ _LEVEL_REACH, _SLOPE_REACH = 0.3, 0.5  # reaches as shares of the number of prov
 # A block that begins at size s has at most s / 8 sizes, and at most 1 / 64 of all sizes. So each
 # size is a block of its own if there are fewer than 128 providers.
 _OF_SIZE, _OF_ALL = 8, 64
-_TOLERANCE = (
-    1e-3  # a fit ends at this ratio of squared residuals of the equations to squared values
-)
+_TOLERANCE = 1e-3  # a fit ends when squared residuals of its equations / squared values are below
 
 
 @dataclass(frozen=True, eq=False)

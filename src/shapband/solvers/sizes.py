@@ -20,9 +20,10 @@ _LEAST_SPREAD = 1e-6  # smallest spread / largest spread: equal values in a pilo
 # providers decide.
 _LEAST_RATIO = 1e-3
 _ROUNDING = 1e-9  # a smaller spread, relative to the values, is only rounding
-# Pairs are drawn if they are better by more than rounding errors. If the pilot never varied, both
-# sums are equal; then single coalitions are drawn, with which the reported noise was nearer to the
-# squared error (1.19 instead of 1.30 times, in a game of 30 providers where few coalitions count).
+# Pairs are drawn if their error is smaller than the error of single coalitions by more than
+# rounding. If the pilot never varied, both errors are equal, and single coalitions are drawn: the
+# reported noise was then nearer to the squared error (1.19 instead of 1.30 times, in a game of 30
+# providers where few coalitions count).
 _CLEARLY = 1.0 - 1e-9
 _COUNTED = 30  # coalitions of larger sizes are not counted, because not all can be evaluated
 
@@ -112,9 +113,9 @@ class Sizes:
         """Estimate from the residuals how much values vary around the surrogate.
 
         The spread of a sampled size comes from its neighbouring sizes only, because its own pilot
-        may miss a rare value, which would then get too little weight. With their own spreads,
-        values were biased: in 1,000 games that two of ten providers decide, with 200 evaluations,
-        the z score of the mean was 5.4 instead of 2.5.
+        may miss a rare value, which would then get too little weight. When each size had its own
+        spread, values were biased: in 1,000 games that two of ten providers decide, with 200
+        evaluations, the z score of the mean was 5.4 instead of 2.5.
 
         Parameters
         ----------

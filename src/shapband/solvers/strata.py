@@ -36,7 +36,7 @@ _ROUNDING = 1e-14  # residuals below this share of the variance of the values ar
 # A fit ends when its squared error is below this multiple of a variance: of the variance of the
 # values in the fit to the pilot, of the variance of the residuals in later fits.
 _PILOT_TOLERANCE, _TOLERANCE = 1e-8, 1e-5
-_TRIAL_TOLERANCE = 1e-3  # the same for a fit that is only compared with the other surrogate
+_TRIAL_TOLERANCE = 1e-3  # the same limit for a fit that only decides the shares of the blend
 _MOSTLY = 0.99  # a size counts as infinite if more than this share of its coalitions is unseen
 _AT_ONCE = 2**26  # bytes of coalitions that are copied for one call of the utility, at most
 
@@ -266,8 +266,8 @@ class _Game:
         n = self._sizes.n
         values = np.concatenate([np.delete(self._known, 2 * n), more / self._unit])
         # If n providers share the range of the values, their slopes are about range / n, which is
-        # the prior of the ridge regression. It is needed with few evaluations per provider, because
-        # a surrogate has two slopes per provider. With more evaluations it made the bias larger.
+        # the prior of the ridge regression. The prior is needed with few evaluations, because a
+        # surrogate has two slopes per provider. With more evaluations it made the bias larger.
         ridge = (n if self._sizes.few else _UNIQUE**0.5) ** 2 / self._range**2
         phi, noise = self._estimate(values, self._blend(values, ridge))
         whole = phi + self._enumerated(empty / self._unit)

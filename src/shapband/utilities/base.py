@@ -129,7 +129,7 @@ class Utility(WithFacts, ABC):
     def knows_values(self) -> bool:
         """Whether there are `exact_values` that belong to this class.
 
-        They do not if a subclass overrides a method that determines values, but not them.
+        A subclass that overrides `evaluate` or `summarise`, but not `exact_values`, has none.
         """
         classes = type(self).__mro__
         values = next(at for at, one in enumerate(classes) if "exact_values" in vars(one))

@@ -5,8 +5,8 @@ record of the draw, in the features' own units. Z is a column of ones and the fe
 the anchor. So sums of products lose no digits however far the draw is from zero, and the sums of a
 feature that is constant in the draw are exactly zero.
 
-The second part holds the same sums in 32 digits, for coalitions that need them (`exact_fits`). They
-take many times as long to compute, so they are computed game by game, and only for games with such
+The second part holds the same sums in 32 digits, for coalitions that need them (`exact_fits`).
+These sums take many times as long, so they are computed game by game, and only for games with such
 a coalition.
 """
 

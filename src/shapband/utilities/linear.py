@@ -295,7 +295,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
         """Values of coalitions (m, n) of one game with many features.
 
         Coalitions that the kernel for many features leaves open, such as those with constant
-        features, are passed to the kernel for few.
+        features, are passed to the kernel for few features.
         """
         sums, limits, clear = self._about_validation(games.only(g))
         mse = np.full(len(inside), np.nan)

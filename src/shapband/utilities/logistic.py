@@ -188,7 +188,7 @@ class LogisticUtility(RowsUtility):
     def _values_of(self, game: FloatArray, inside: MemberArray, starts: IntArray) -> FloatArray:
         """Values of coalitions of one game, fitted in this order; see `starts`.
 
-        Fits that are uncertain are left to slower ones that keep their digits.
+        Fits that are uncertain are repeated by slower code that keeps more digits.
         """
         fixed = self._ridge, self._columns, self._y, len(self._labels), self._score
         scores = kernels.load("logistic").logistic_scores

@@ -112,7 +112,7 @@ def with_states(model: Any, seeds: Seeds, game: int) -> Any:
     """
     from sklearn.base import clone
 
-    own = clone(model)  # what is inside is cloned or copied too, so it can be changed
+    own = clone(model)  # the models inside are cloned or copied too, so they can be changed
     for part in _random_parts(own):
         if part.state is None:
             word = seeds.words(_PURPOSE, part.place, range(game, game + 1), 1)[0, 0]

@@ -21,9 +21,9 @@ _END = 0  # written to the pipe to end the thread; no signal has this number
 class Received:
     """The signals that arrive while a block is interruptible; the second one ends the process.
 
-    Python writes the number of every signal to a pipe when it arrives. A thread reads them, so that
-    the second signal ends the process even if the main thread runs no handler, because it waits in
-    code of another language, such as a database driver.
+    Python writes the number of every signal to a pipe when the signal arrives. A thread reads the
+    numbers, so that the second signal ends the process even while the main thread waits in code of
+    another language, such as a database driver, and runs no signal handler.
 
     Attributes
     ----------

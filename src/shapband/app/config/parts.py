@@ -191,7 +191,7 @@ UtilityTable = Annotated[Table, _kinds(UTILITIES, object=ObjectUtility)]
 
 
 def make_part(table: Table | None, key: str) -> Any:
-    """Make one of the library's own parts; None if there is none, or if it must be imported.
+    """Make one of the library's own parts; None if the file has no such part or must import it.
 
     The errors of a class begin with its name; here they begin with the key of the file.
     """

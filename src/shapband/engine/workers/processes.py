@@ -44,7 +44,7 @@ class WorkerProcess:
         return not ended and time.monotonic() - self._last_used < _FRESH
 
     def load(self, shipped: ShippedJob) -> bytes:
-        """Send the job unless the process has it; return b"", or the error if it cannot open it."""
+        """Send the job unless the process has it; return b"", or the error from opening the job."""
         if shipped.token == self._token:
             return b""
         failed = self._answer(lambda: self._share(shipped))

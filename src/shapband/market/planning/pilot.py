@@ -155,7 +155,7 @@ def run_pilot(
 ) -> Pilot:
     """Buy the pilot's records, play its games, and measure.
 
-    A pilot `before` this one, with smaller pools, is continued: its records come first.
+    `before` is an earlier pilot with smaller pools; its records are the first of these pools.
     """
     began = time.perf_counter()
     held = HeldPurchases() if before is None else before.purchases.reopened()

@@ -115,7 +115,7 @@ class Bench:
 
 
 def probe(bench: Bench, families: Sequence[Family], seconds: float) -> list[Probe]:
-    """Solve a few games with a quick solver of every family, and with slower ones if cheap."""
+    """Solve a few games by every family of solvers; by slower ones too if evaluations are cheap."""
     n, mergeable = len(bench.given.names), bench.given.utility.mergeable
     probes: list[Probe] = []
     each = seconds / (len(_PROBED) * len(families))

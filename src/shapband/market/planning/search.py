@@ -111,7 +111,8 @@ class Search:
         """The best of some candidates.
 
         The best has the smallest error; or, if an error is asked for, the smallest bill and then
-        the shortest time. Among equally good ones, it has the smallest error of the variance.
+        the shortest time. Among equally good candidates, the smallest error of the variance
+        decides.
         """
         if self.limits.error is None:
             least = min(one.worst for one in found)
