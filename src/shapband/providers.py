@@ -280,7 +280,7 @@ def check_providers(
         labels.extend(player.name if isinstance(player, Group) else "" for _ in members)
     _check_names(players, checked)
     for provider in checked:
-        learn(provider.source)  # done before its attributes are read, whose errors may show secrets
+        learn(provider.source)  # first, because errors of its other attributes may show secrets
         _check_answers(provider)
     checked = [_with_own_records(provider) for provider in checked]
     _check_features(checked)

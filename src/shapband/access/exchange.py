@@ -32,7 +32,7 @@ from shapband.sources.base import UnusableAnswer
 _AHEAD = 1  # requests allowed for a source beyond those that it can answer at once
 _NOT_MADE = "the request was not made, because the valuation was stopped"
 _TIME_IS_UP = "the time limit of the stopping rule was reached"
-_LONGEST_WAIT = 1.0  # overdue requests are checked for at least this often, in seconds
+_LONGEST_WAIT = 1.0  # longest time, in seconds, between two checks for overdue requests
 _SHORTEST_WAIT = 0.01  # shortest wait in seconds, which prevents a busy loop
 # After the first answer, wait a little for more answers: waking up takes longer than handling one.
 # Meanwhile the sources answer the request that is allowed ahead.
@@ -50,7 +50,7 @@ class OutOfTime(SourceError):
     """The deadline was reached before all requests of an exchange were answered."""
 
 
-# The answer of a source for a game, or the exception it raised, and the seconds it took.
+# The answer of a source for a game, or the exception that it raised, and the seconds taken.
 _Answer = tuple[Delivery, int, Batch | Refusal | BaseException, float]
 
 

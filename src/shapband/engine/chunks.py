@@ -27,8 +27,8 @@ from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver, check_solution
 from shapband.utilities.base import GameSummaries, Utility
 
-_NEAR_FLOATS = 250_000  # numbers in a chunk of the preferred size: 2 MB, which fit into the caches
-_MOST_FLOATS = 8_000_000  # numbers in the largest chunk, unless a single game holds more
+_NEAR_FLOATS = 250_000  # preferred chunk size, in numbers: 2 MB fit into the caches
+_MOST_FLOATS = 8_000_000  # largest chunk size, in numbers, unless a single game holds more
 _FEW_GAMES = 128  # with fewer games per chunk, the overhead per provider and chunk dominates
 _SHARED_GAMES = 64  # fewest games in a chunk for another worker, unless memory limits it
 _DISTANT_TURNS = 8  # a chunk takes at most 8 requests one after the other, so that runs stop soon

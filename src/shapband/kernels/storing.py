@@ -169,7 +169,7 @@ def _usable(parent: Path, name: str) -> Path:
     if _prepare(parent / name):
         return parent / name
     place = temporary_directory()
-    os.environ["NUMBA_CACHE_DIR"] = str(place)  # for worker processes
+    os.environ["NUMBA_CACHE_DIR"] = str(place)  # so that worker processes use the same place
     warnings.warn(
         f"compiled kernels are stored in {place}, because {parent / name} cannot be written to or "
         "is not private: set NUMBA_CACHE_DIR to a directory that only you can write to",

@@ -73,7 +73,7 @@ def walk_of_rows(inside: MemberArray) -> Walk:
     """Walk through coalitions given as rows (n_rows, n), 1 for members; members join in order.
 
     Rows are sorted, so that coalitions with the same first members follow each other and share
-    the steps that add these.
+    the steps that add these members.
 
     Examples
     --------
@@ -83,7 +83,8 @@ def walk_of_rows(inside: MemberArray) -> Walk:
     order = np.lexsort(inside.T[::-1])
     member = inside[order] != 0
     new = member.copy()
-    # A repeated row has no change; argmax is 0 then, so that all its members join again.
+    # A row that equals the row before has no change. Its argmax is 0, so all its members join
+    # again.
     changed = np.argmax(member[1:] != member[:-1], axis=1)
     new[1:] &= np.arange(inside.shape[1]) >= changed[:, None]
     counts = np.cumsum(member, axis=1)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from shapband.valuation.text import Table
 
-_COUNTED = 64  # games whose coalitions are counted; the others evaluate as many on average
+_COUNTED = 64  # coalitions are counted in this many games, and scaled up to all games
 
 
 @dataclass(frozen=True, eq=False, repr=False)

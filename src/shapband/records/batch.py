@@ -190,8 +190,8 @@ def _array_schema(n_features: int) -> Schema:
 
 def _take(X: Any, rows: IntArray) -> Any:
     if isinstance(X, np.ndarray):
-        # For few rows `take` needs a quarter of the time of an index, and gives the same array,
-        # except that it would read a mask as numbers.
+        # For few rows, `X.take(rows)` needs a quarter of the time of `X[rows]` and gives the same
+        # array. A mask needs `X[rows]`, because `take` would read it as numbers.
         numbers = isinstance(rows, np.ndarray) and rows.dtype.kind == "i"
         return X.take(rows, axis=0) if numbers and X.flags.c_contiguous else X[rows]
     import narwhals as nw

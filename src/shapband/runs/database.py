@@ -24,7 +24,8 @@ _PAGE = 32_768  # page size in bytes; with large pages the values of games are w
 _ROWS = 512  # rows per INSERT statement; SQLite takes at most 32,766 values in one statement
 _NEW = f"{NAME}.new"
 _MANIFEST = "CREATE TABLE manifest (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID"
-# SQLITE_ERROR: a table or column is missing. None: the error is not SQLite's own.
+# Codes of errors that mean damage. SQLITE_ERROR: a table or column is missing. None: the error is
+# not SQLite's own.
 _DAMAGE = (None, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 

@@ -26,7 +26,7 @@ from shapband.errors import RunDamaged, RunError
 from shapband.runs import database
 
 Outcome = Literal["asked", "received", "refused", "taken", "failed", "solved", "noted", "finished"]
-Row: TypeAlias = tuple[Any, ...]  # an entry as it is hashed: its providers are one JSON string
+Row: TypeAlias = tuple[Any, ...]  # an entry as it is hashed, with its providers as one JSON string
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class Ledger:
     def _rows(self) -> Iterator[Row]:
         with database.errors(self.run):
             for row in self._connection.execute(_SELECT):  # noqa: UP028
-                yield row  # `yield from` would close the cursor, perhaps after the database
+                yield row  # `yield from` may close the cursor after the database is closed
 
     def _check_place(self) -> None:
         """Raise if the database was removed or replaced: SQLite would go on writing to nowhere."""
@@ -238,7 +238,7 @@ class Ledger:
             )
 
     def _entered(self, head: Head) -> None:
-        # An interruption may come after any line; waiting requests must not be entered twice.
+        # This line comes first: even if an interruption follows, no request is entered twice.
         self._waiting.clear()
         self._head = head
         self._in_doubt = False

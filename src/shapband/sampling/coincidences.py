@@ -27,11 +27,11 @@ from shapband.sampling.columns import Hashes
 # Copies are reported if they are more than this share of the records. In real data without copies,
 # such as the wines, up to 30 % of the records repeat another.
 REPORTED = 1 / 3
-_ALL_PAIRS = 4  # if a kind of record has more owners, not all pairs of them are counted
-_SELDOM = 0.1  # owners repeat seldom if at most this share of their records repeats another
+_ALL_PAIRS = 4  # if a kind has more owners, only the pairs with its first owner are counted
+_SELDOM = 0.1  # a typical owner repeats at most this share of its records
 
 
-_FIRST_BITS = 22  # bits of a hash by which records without an equal one are recognised: 4 MB
+_FIRST_BITS = 22  # bits of a hash that show most records without copies; the table takes 4 MB
 _OTHER_BITS = np.uint64(64 - _FIRST_BITS)
 
 
@@ -40,9 +40,9 @@ class Kinds(NamedTuple):
 
     Attributes
     ----------
-    group : (k,) the kind, ascending
-    owner : (k,) an owner of it, ascending within a kind
-    times : (k,) how often this owner has it
+    group : (k,) kinds of records, ascending
+    owner : (k,) an owner of each kind, ascending within a kind
+    times : (k,) how often this owner has a record of this kind
     sizes : (n,) records of every owner
     """
 
@@ -226,7 +226,7 @@ def _side_by_side(kinds: Kinds) -> tuple[IntArray, IntArray]:
     sizes = np.bincount(kinds.group)
     size = sizes[kinds.group]
     places = np.arange(len(size))
-    start = (np.cumsum(sizes) - sizes)[kinds.group]  # kinds are ascending
+    start = (np.cumsum(sizes) - sizes)[kinds.group]  # first place of each kind; kinds are ascending
     first, second = [], []
     for shift in range(1, _ALL_PAIRS):
         at = np.flatnonzero((size <= _ALL_PAIRS) & (places - start >= shift))

@@ -23,7 +23,7 @@ from shapband.sampling.participation import (
 )
 from shapband.seeds import Seeds
 
-_BEHIND = 64  # games to look back at first for a game that decides the state
+_BEHIND = 64  # look for a game that decides the state first in this many earlier games
 
 
 @dataclass(frozen=True, repr=False)

@@ -97,9 +97,8 @@ class Participation(ABC):
 
     def to_document(self) -> dict[str, Any]:
         """Write the kind and the settings for the JSON of a design."""
-        from shapband.sampling.participations import (
-            to_plain,
-        )  # here, to avoid a circular import
+        # Imported here to avoid a circular import.
+        from shapband.sampling.participations import to_plain
 
         return to_plain(self)
 

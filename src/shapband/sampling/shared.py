@@ -53,8 +53,10 @@ class Shared(NamedTuple):
     ----------
     one, other : their names, first the provider with more different records; the same name twice
         if a provider repeats its own records
-    records : number of different records that both have, or of records that repeat an earlier one
-    smaller : number of different records of `other`, or of all records of the one that repeats
+    records : number of different records that both have; for a provider that repeats its own,
+        number of records that repeat an earlier one
+    smaller : number of different records of `other`; for a provider that repeats its own, number of
+        all its records
     left_out : columns that differ, such as an identifier
     rounded : numbers are equal after rounding to about this many standard deviations; 0 if they
         are equal as they are
@@ -126,7 +128,9 @@ class _Search:
         counted = [self._kinds(hashes) for hashes in self._stocks.hashes(self._views)]
         padded = np.zeros(n, dtype=bool)
         for view, kinds in zip(self._views, counted, strict=True):
-            if view.digits == _NEAR[-1]:  # too coarse: honest records of one provider may be equal
+            if (
+                view.digits == _NEAR[-1]
+            ):  # skip the coarsest rounding, with which honest records of a provider may be equal
                 continue
             repeat = padded_owners(kinds, self._risk)
             lonely = lonely_repeaters(kinds, self._risk)

@@ -23,15 +23,15 @@ from shapband import kernels
 from shapband._typing import BoolArray, FloatArray
 from shapband.solvers.listed import LANES, Blocks, Listed
 
-# Prior variances relative to the noise: of the levels, and of the sum of all members' slopes in a
+# Prior variances, relative to the noise: of the levels, and of the sum of the members' slopes in a
 # coalition of half of the providers. With 4 for the levels, errors were up to 6 % larger; with 0.5
 # and 8 for the slopes, they were up to 21 and 11 % larger in voting games.
 _LEVELS, _SLOPES = 2.0, 2.0
-_LEVEL_REACH, _SLOPE_REACH = 0.3, 0.5  # reaches as shares of the number of providers
+_LEVEL_REACH, _SLOPE_REACH = 0.3, 0.5  # reach / number of providers
 # A block that begins at size s has at most s / 8 sizes, and at most 1 / 64 of all sizes. So each
 # size is a block of its own if there are fewer than 128 providers.
 _OF_SIZE, _OF_ALL = 8, 64
-_TOLERANCE = 1e-3  # a fit ends when squared residuals of its equations / squared values are below
+_TOLERANCE = 1e-3  # a fit ends if (squared residuals of its equations) / (squared values) is below
 
 
 @dataclass(frozen=True, eq=False)

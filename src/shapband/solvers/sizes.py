@@ -25,7 +25,7 @@ _ROUNDING = 1e-9  # a smaller spread, relative to the values, is only rounding
 # reported noise was then nearer to the squared error (1.19 instead of 1.30 times, in a game of 30
 # providers where few coalitions count).
 _CLEARLY = 1.0 - 1e-9
-_COUNTED = 30  # coalitions of larger sizes are not counted, because not all can be evaluated
+_COUNTED = 30  # a larger size counts as infinitely many coalitions: not all can be evaluated
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +75,8 @@ class Sizes:
     joins, leaves : (n + 1,) number of coalitions of each size × the weight of v(S) in the value
         of a member, and × the weight of -v(S) in the value of a non-member
     capacities : (n + 1,) number of coalitions of each size
-    few : whether the pilot has no more than the fewest pairs of each size
-    weights : (n + 1,) mean square, times n, of the weights of a coalition's value in the values
+    few : whether the evaluations suffice only for the smallest pilot
+    weights : (n + 1,) n × mean square, over the providers, of the weights of v(S) in their values
     """
 
     def __init__(self, n: int, n_evaluations: int, index: Index) -> None:
@@ -84,11 +84,12 @@ class Sizes:
         self._sampled = n_evaluations - (2 * n + 1)
         self._halves = np.arange(2, n // 2 + 1)  # each size stands for itself and its complements
         self.capacities = np.array([_capacity(n, s) for s in range(n + 1)])
-        fair = self._sampled // (4 * len(self._halves))  # half of what is sampled is the pilot
+        # The pilot takes half of the sampled coalitions.
+        fair = self._sampled // (4 * len(self._halves))
         room = int(self.capacities[2]) // (2 if n == 4 else 1)
         self._pairs = min(max(_FEWEST_PAIRS, min(_MOST_PAIRS, fair)), room)
         self.few = self._pairs == _FEWEST_PAIRS
-        self._beside = max(1, _SMOOTHED // (2 * self._pairs))  # neighbours on each side
+        self._beside = max(1, _SMOOTHED // (2 * self._pairs))  # neighbouring sizes on each side
         q, s = index.size_weights(n), np.arange(1, n + 1)
         self.joins = np.concatenate([[0.0], n * q / s])
         self.leaves = np.concatenate([n * q / s[::-1], [0.0]])

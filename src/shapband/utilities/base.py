@@ -26,7 +26,7 @@ from shapband.sources.base import FiniteSource
 GameSummaries: TypeAlias = Any
 # A subclass that overrides one of these methods may have other values than its base class.
 _VALUES = {"summarise", "summarise_games", "evaluate", "evaluate_all", "evaluate_rows", "in_games"}
-_ROWS_AT_ONCE = 4096  # most arcs that are evaluated in one call, which bounds its memory
+_ROWS_AT_ONCE = 4096  # largest number of arcs per call, which limits the memory of a call
 
 
 class CoalitionFailed(Exception):
@@ -98,7 +98,8 @@ class Utility(WithFacts, ABC):
     chosen: str = ""
     remedy: str = ""
     training: str = ""
-    # Not in fingerprints, because they change during a valuation or do not change its values.
+    # Attributes that fingerprints leave out: they change during a valuation, or do not affect
+    # values.
     _counters: tuple[str, ...] = ("failures", "chosen", "training", "_warned")
 
     @property

@@ -60,7 +60,7 @@ from shapband.utilities.scores import (
 )
 
 # Features count as dependent if an eigenvalue of their correlation matrix, relative to the largest
-# and to 1, is below this: the first number with more records than features, the second with fewer.
+# one and to 1, is below this. The second number is for coalitions with fewer records than features.
 DEPENDENT = np.array([1e-10, 1e-20])
 # With this many features or more, the equations of eight coalitions at once do not fit into the
 # processor's cache, and solving one coalition after the other is faster.
@@ -158,12 +158,12 @@ class LinearUtility(RowsUtility, MergeableUtility):
         mean, deviation = standard_units(X, "LinearUtility")
         self._scale = np.ldexp(1.0, np.frexp(deviation)[1])  # powers of two lose no digits
         self._centre = Centre(mean, 1.0 / self._scale, float(y.mean()))
-        # A slope with a larger penalty changes no digit of a prediction.
+        # A penalty above LARGEST makes a slope so small that it changes no digit of a prediction.
         ridge = np.minimum(self._alpha * self._centre.inv_scale**2, LARGEST)
         sums = gram_sums([Draws.whole(validation)], [X], self._centre)
         moments, _ = kernels.load("linear").recentred(sums, *self._centre[:2])
         measure = self._variance if score == "r2" else 1.0
-        # If targets differ only in their last digits, no float is close enough to their mean.
+        # If targets differ only in their last digits, their mean is rounded too much for `moments`.
         around = self._variance if self._variance == y.var() else moments[0, 0, -1] / len(X)
         self._form = make_form(moments[0, 0] / len(X), float(around), ridge, measure)
         self._validation = np.ascontiguousarray(X.T), y

@@ -236,7 +236,7 @@ class TraceTable(Table):
     separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
 
 
-# The tables of stopping rules and of the budget make their objects themselves: they need no data.
+# The tables of stopping rules and of the budget make their own objects, which need no data.
 
 
 class RulesTable(Table):

@@ -61,7 +61,7 @@ class LocalWorkers(Workers):
     ) -> Iterator[Answer]:
         """Do tasks here until the rest is worth the processes."""
         needed = _WARM if n_idle() >= self.n_jobs else _COLD * _crowding()
-        if self._alone >= needed:  # earlier stages took this long, and as much work will follow
+        if self._alone >= needed:  # assume that as much work will follow as was done so far
             self._start()
             return
         quickest = float("inf")

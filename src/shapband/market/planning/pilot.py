@@ -56,7 +56,7 @@ class Pilot:
     arguments : the arguments of the pilot's games
     stocks : (n,) records that each source has; infinite if it generates records
     pool_sizes : (n,) records in the pilot's pools, or None if it has fresh draws
-    estimate : estimate from the games of the solver that gives the best variance for its time
+    estimate : estimate from the games of the main solver, see `probes`
     probes : measurements of every family of solvers
     fold_seconds, pool_fold_seconds : time to add a game to the sums, without and with pools
     requests : how long the sources take to answer

@@ -20,9 +20,9 @@ from shapband.sampling.base import Realisation
 from shapband.sampling.fresh import Fresh
 from shapband.solvers.base import Solution, Solver
 
-MOST_GAMES = 2048  # games that the main solver plays at most
+MOST_GAMES = 2048  # largest number of games that the main solver plays
 _PROBED = (0, 1, 3)  # positions of the amounts of work that are probed if evaluations are cheap
-_PROBE_GAMES, _MOST_PROBED = 8, 128  # fewest and most games of every other probe
+_PROBE_GAMES, _MOST_PROBED = 8, 128  # fewest and most games that any other solver plays
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ def _too_slow(
 def main_solver(
     bench: Bench, families: Sequence[Family], probes: Sequence[Probe]
 ) -> tuple[Family, int]:
-    """The solver for most of the games: the one that gives the best variance for its time.
+    """The solver for most of the games: it estimates the variance best in a given time.
 
     The error of a variance is proportional to the variance, noise included. So the solver with the
     smallest product of the squared variance and the time of a game is best.
