@@ -226,7 +226,8 @@ def _parts(
         within = F (1 - x) + S (1 - x²) + H,    influence = F (x - n) + 2 S x (x - n),
 
     with x = b / m and n = b / N. H is the part of the variance that F and S cannot explain. At
-    least a tenth of the influence is attributed to F, because large pools show little else.
+    least a tenth of the influence is attributed to F, because in large pools nearly all of it is
+    due to F.
     """
     once, twice = _mixed(x - least), _mixed(2 * x * (x - least))
     determinant = (1 - x) * twice - (1 - x**2) * once
