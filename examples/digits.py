@@ -1,7 +1,7 @@
 """Ten owners of one handwritten digit each, and a network that must know all ten.
 
 Every game draws 20 images of each digit, and trains a small network for each of 120 coalitions of
-their owners. After 20 games some ranks are certain and others are not, as the second table tells.
+their owners. After 20 games some ranks are certain and others are not, as the second table shows.
 
     python examples/digits.py [report.html]
 """

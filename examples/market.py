@@ -18,7 +18,7 @@ SELLERS = {"Aarhus": 90, "Bergen": 60, "Cork": 60, "Dijon": 40, "Mallory": 60}
 
 
 def sellers(X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> list[sb.Provider]:
-    """Deal the records to the sellers, then spoil those of one and copy those of another."""
+    """Deal the records to the sellers, then spoil one seller's records and copy another's."""
     stocks, first = {}, 0
     for name, size in SELLERS.items():
         stocks[name] = X[first : first + size], y[first : first + size]

@@ -104,7 +104,7 @@ class Example(Experiment):
             ),
             figure=draw_example(estimates, additive_game(), _M, ratios),
             caption="Left and middle: estimates of 10 games each, and the laws that Section III "
-            "gives for them. Right: the game worth the square of a sum; two permutations a game "
+            "gives for them. Right: the game worth the square of a sum; two permutations per game "
             "overstate the variance until their noise is removed.",
         )
 

@@ -98,7 +98,7 @@ class Scalability(Experiment):
             data=table,
             figure=draw_scalability(table),
             caption="Points: ours, with one sampling error. Lines: theory; at few providers it "
-            "depends on the luck of the sources. All methods take 512 records a provider.",
+            "depends on the luck of the sources. All methods take 512 records per provider.",
         )
 
 

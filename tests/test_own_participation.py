@@ -155,7 +155,7 @@ class Numbers(Weekdays):
     ("broken", "said"),
     [
         (WrongRates, "rates must be the probabilities"),
-        (WrongCounts, "counts must be the numbers"),
+        (WrongCounts, "counts must hold, from 1 to"),
         (ByOrder, "must not depend on the order of providers"),
         (ByChunk, "must not depend on the games that are asked for together"),
         (ByCall, "must not depend on what was asked before"),

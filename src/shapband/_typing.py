@@ -1,6 +1,6 @@
 """Names for types that cross module borders: arrays, and arguments with a rule.
 
-The rules are read by the configuration, which refuses other numbers with the key that holds them.
+The configuration reads the rules, and names the key of a number that breaks one.
 """
 
 from typing import Annotated, Any, TypeAlias

@@ -148,6 +148,6 @@ def value(
 
 
 def _interactive() -> bool:
-    """Whether a person is at work in a notebook or a Python shell; programs end at Ctrl-C."""
+    """Whether this is a notebook or a Python shell, where Ctrl-C keeps the games so far."""
     notebook = sys.modules.get("IPython")
     return hasattr(sys, "ps1") or (notebook is not None and notebook.get_ipython() is not None)

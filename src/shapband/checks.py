@@ -57,7 +57,7 @@ def check_number(
     above: float | None = None,
     least: float | None = None,
 ) -> float:
-    """Check that an argument is a finite number, `above` or at `least` another if that is given."""
+    """Check that an argument is a finite number, larger than `above` and at least `least`."""
     if isinstance(number, bool) or not isinstance(number, Real) or not _is_finite(number):
         raise InvalidInput(f"{name} must be a finite number{remark}; received {written(number)}")
     if above is not None and float(number) <= above:

@@ -37,10 +37,11 @@ def describe(coalition: int, names: Sequence[str], at_most: int = 8) -> str:
 
 
 def coalition_weights(size_weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weights of v(S) in a value, by the size of S, for an index: (n,) to (n + 1,) each.
+    """Weights of v(S) in the values of an index, by the size of S: two arrays (n + 1,).
 
-    With the probabilities q of the index, the first array, q_{s-1} / C(n-1, s-1), is for members
-    of S. The second, q_s / C(n-1, s), is for providers outside S and is subtracted.
+    `size_weights` (n,) are the probabilities q of the index. The first array, with entries
+    q_{s-1} / C(n-1, s-1), has the weights for members of S. The second, with entries
+    q_s / C(n-1, s), has the weights for providers outside S, and is subtracted.
 
     Examples
     --------
@@ -49,7 +50,8 @@ def coalition_weights(size_weights: FloatArray) -> tuple[FloatArray, FloatArray]
     ([0.0, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.0])
     """
     n = len(size_weights)
-    # Both sides times n: for Shapley n × q is 1, and each weight is rounded once only.
+    # Numerator and denominator are multiplied by n. For Shapley, n × q is then exactly 1, so that
+    # each weight is rounded only once.
     each = [n * q / (n * comb(n - 1, s)) for s, q in enumerate(size_weights.tolist())]
     return np.array([0.0, *each]), np.array([*each, 0.0])
 

@@ -92,7 +92,7 @@ class Games:
         """
         n_games, n_iter, n = orders.shape
         if self.utility.mergeable and n <= _TABLE_PROVIDERS and 2**n <= n_iter * n:
-            # There are no more coalitions in all (2**n) than along the permutations.
+            # All 2**n coalitions are no more than the coalitions along the permutations.
             masks = np.cumsum(np.int64(1) << orders, axis=2)
             found = np.take_along_axis(self.table()[:, None, :], masks, axis=2)
             return found, n_games * (2**n - 1)

@@ -101,12 +101,12 @@ class Beta(Index):
     def __post_init__(self) -> None:
         for name in ("alpha", "beta"):
             checked = check_number(f"Beta: {name}", getattr(self, name), above=0)
-            # The same index has the same repr, which runs store, for 4 and 4.0.
+            # Floats, so that Beta(4, 1) and Beta(4.0, 1) have the same repr, which runs store.
             object.__setattr__(self, name, checked)
 
     def size_weights(self, n_providers: int) -> FloatArray:
         s = np.arange(n_providers - 1)
-        left = n_providers - 1 - s  # other providers that are not among the s
+        left = n_providers - 1 - s  # number of others that are not in the coalition of s
         binomial = np.log(left) - np.log(s + 1)
         return _normalised(binomial + np.log(s + self.beta) - np.log(left - 1 + self.alpha))
 

@@ -38,7 +38,7 @@ def precompile() -> None:
     _value_all(X[..., :1], quantities, _neighbors(X[-1, :, :1], quantities[-1], 1))
     wide = rng.normal(size=(*X.shape[:2], 5))  # more features than a draw has records
     _value_all(wide, quantities, sb.LinearUtility(wide[-1], quantities[-1]))
-    many = rng.normal(size=(*X.shape[:2], 160))  # enough features for the kernels of many
+    many = rng.normal(size=(*X.shape[:2], 160))  # enough features for the kernels for many features
     _value_all(many, quantities, sb.LinearUtility(many[-1], quantities[-1], alpha=1.0))
     _value_all(many, labels > 0, sb.LogisticUtility(many[-1], labels[-1] > 0))
     twice = np.concatenate([X, X[..., :1]], axis=2)  # dependent features, fitted in 32 digits

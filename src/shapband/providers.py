@@ -207,7 +207,7 @@ def _names_in(column: nw.Series[Any]) -> AnyArray:
     values = np.asarray(column.to_numpy())
     if values.dtype.kind != "O":
         return values.astype(str).astype(object)
-    alike: dict[Any, Any] = {}  # the first value with a name, and the first that equals a value
+    alike: dict[Any, Any] = {}  # the first value seen with each name, and for each value
     names = np.empty(len(values), dtype=object)
     for place, value in enumerate(values.tolist()):
         if not isinstance(value, Hashable):
@@ -280,7 +280,7 @@ def check_providers(
         labels.extend(player.name if isinstance(player, Group) else "" for _ in members)
     _check_names(players, checked)
     for provider in checked:
-        learn(provider.source)  # done before its attributes are read, whose errors may show secrets
+        learn(provider.source)  # first, because errors of its other attributes may show secrets
         _check_answers(provider)
     checked = [_with_own_records(provider) for provider in checked]
     _check_features(checked)

@@ -46,7 +46,9 @@ _PAIRS = re.compile(
 )
 _QUOTED: tuple[Callable[[str], str], ...] = (
     lambda text: repr(text)[1:-1],
-    lambda text: repr('"' + text)[2:-1],  # inside a text with the other quotes
+    lambda text: repr('"' + text)[
+        2:-1
+    ],  # quoted with single quotes, because the text holds double ones
     lambda text: json.dumps(text)[1:-1],
     lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     lambda text: quote(text, errors="surrogateescape"),
@@ -101,7 +103,7 @@ def hide(text: str) -> str:
     longest_first = sorted(_revealed, key=len, reverse=True)
     for secret in longest_first:
         text = text.replace(secret, "***")
-    for secret in longest_first:  # after all whole secrets, because some may begin alike
+    for secret in longest_first:  # only now, because a whole secret may begin like another secret
         text = _without_beginning(text, secret)
     for place in _PLACES:
         text = place.sub(r"\1***", text)
@@ -230,8 +232,9 @@ def _base64_forms(secret: str) -> set[str]:
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         for skipped in range(3):
             data = bytes(skipped) + secret.encode(errors="surrogateescape")
-            first = -(-skipped * 8 // 6)  # characters that hold bits of the bytes before
-            whole = len(data) * 8 // 6  # characters without bits of the bytes after
+            # Leave out characters that also hold bits of the bytes before or after the secret.
+            first = -(-skipped * 8 // 6)
+            whole = len(data) * 8 // 6
             forms.add(encode(data).decode()[first:whole])
         forms.add(encode(secret.encode(errors="surrogateescape")).decode().rstrip("="))
     return forms

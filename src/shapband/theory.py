@@ -157,11 +157,15 @@ def participation_matrix(probabilities: ArrayLike) -> FloatArray:
 
 
 def _gain_weights(arrived: FloatArray, i: int) -> FloatArray:
-    """Weights of v(S) in the expected gain by i, if the others are present with probabilities.
+    """Weights of v(S) in the expected gain when provider i arrives.
+
+    Parameters
+    ----------
+    arrived : (n,) probability that each of the others has arrived before
 
     Returns
     -------
-    (2**n,) positive for coalitions with i, negative for those without.
+    (2**n,) positive for coalitions with i, negative for coalitions without i.
     """
     weights = np.ones(1)
     for j, chance in enumerate(arrived.tolist()):

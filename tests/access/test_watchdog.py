@@ -52,9 +52,9 @@ def test_a_source_that_is_late_in_the_thread_of_the_caller_is_named_once():
         late = value(0.5, 0.1)
     assert len(found) == 1
     assert str(found[0].message) == (
-        "provider 'late': its source has not answered within 0.1 seconds, and it cannot be given "
-        "up, because it is asked in the thread that called value: wait, or press Ctrl-C; set "
-        "waits = True for a source behind a network"
+        "provider 'late': its source has not answered within 0.1 seconds, and the request "
+        "cannot be given up, because it is made in the thread that called value: wait, or press "
+        "Ctrl-C; set waits = True for a source behind a network"
     )
     np.testing.assert_array_equal(late.games, value(0.0, 60.0).games)
 

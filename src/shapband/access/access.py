@@ -38,8 +38,8 @@ class Access:
     provider's name and the game determine which records. Sources that wait are asked in
     parallel, so that a game takes the time of the slowest request, not the sum of all. After
     `time_left` seconds no request is made, and requests under way are given up. `present` says who
-    takes part in consecutive games, (n_games, n): only these providers are asked for games, while
-    everybody is asked for what is fetched before them, in the context `preparing`.
+    takes part in consecutive games, (n_games, n), and only these providers are asked for games. In
+    the context `preparing`, before the first game, all providers are asked.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Access:
 
     @contextmanager
     def stopped_by_errors(self) -> Iterator[None]:
-        """Start no request after an error in this context; those under way finish and are paid."""
+        """Start no request after an error in this context; requests under way are completed."""
         try:
             yield
         except BaseException:
@@ -103,7 +103,7 @@ class Access:
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
-        """Ask everybody in this context: what is fetched before the games is shared by them all."""
+        """Ask all providers in this context, because its records are shared by all games."""
         self._preparing = True
         try:
             yield
@@ -168,7 +168,7 @@ class Access:
         return draws
 
     def fetch_pools(self, sizes: Sequence[int]) -> list[Batch]:
-        """Fetch a pool of every provider; records bought for smaller pools are its first ones.
+        """Fetch a pool of every provider, which begins with records bought for smaller pools.
 
         From a finite source, the records are the same as from a single request.
         """
@@ -221,7 +221,7 @@ class Access:
         ]
 
     def _tell_taken(self, orders: Sequence[Order]) -> None:
-        """Record the draws from memory in the journal, one entry for equal draws of providers."""
+        """Record draws from memory in the journal; providers with equal draws share an entry."""
         alike: dict[tuple[str, GameNumbers, int], list[str]] = {}
         for order in orders:
             if order.unpaid and not is_distant(order.provider):
@@ -262,7 +262,7 @@ class Access:
         return Draws(records, order.choice(source)), usage
 
     def _check_schema(self, name: str, schema: Schema) -> None:
-        """Check that a provider's features equal its earlier ones and the other providers'."""
+        """Check that features equal earlier ones, of this provider and of the other providers."""
         before = self._seen.setdefault(name, schema)
         if schema is before is self._schema:
             return  # the usual case
@@ -291,10 +291,10 @@ def _common(one: GameNumbers, other: GameNumbers) -> GameNumbers:
 
 
 def _alike(order: Order) -> Iterable[GameNumbers]:
-    """Cut the games of an order into parts that the orders of other providers may also have.
+    """Cut the games of an order into parts; equal parts of several providers share a ledger entry.
 
-    If a provider misses some games, every game is its own part, so that the ledger has one entry
-    for all who take part in a game, and not one for each of them.
+    If a provider misses some games, every game is a part of its own. Then the ledger has one entry
+    for all providers that take part in a game, instead of one entry for each provider.
     """
     if len(order.due) == len(order.games):
         return [order.unpaid]

@@ -27,7 +27,7 @@ class Order:
     Attributes
     ----------
     provider, purpose : address the draws
-    games : the games of the order; a pool bought in several requests counts each as one game
+    games : the games of the order; for a pool, each request for a part of it counts as one game
     due : the games of the order in which the provider takes part
     unpaid : the games of `due` whose draws were not bought before
     size : records in a draw
@@ -51,7 +51,7 @@ class Order:
         """
         asked = self.before + self.size
         if asked > source.size and not source.replace:
-            # The kernel that chooses the rows does not check this: it would read past their end.
+            # The kernel that chooses rows does not check their number: it would read past the end.
             raise SourceError(
                 f"provider {self.provider.name!r} has {source.size:,} records, fewer than the "
                 f"{asked:,} that were asked for"
@@ -85,7 +85,7 @@ class Delivery:
         self._of = order.provider.name, order.purpose
         self._due, self._n_due = order.due, len(order.due)
         self._received: dict[int, Batch] = {}
-        self._place = 0  # in `due`: the games before it are received or asked for
+        self._place = 0  # position in `due`; all earlier games are received or asked for
         self._chosen: set[int] = set()  # games whose requests are not yet recorded and allowed
         self._lock = threading.Lock()
         self._allowed: deque[int] = deque()  # games whose requests are allowed and not yet begun

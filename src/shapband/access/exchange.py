@@ -32,8 +32,8 @@ from shapband.sources.base import UnusableAnswer
 _AHEAD = 1  # requests allowed for a source beyond those that it can answer at once
 _NOT_MADE = "the request was not made, because the valuation was stopped"
 _TIME_IS_UP = "the time limit of the stopping rule was reached"
-_LONGEST_WAIT = 1.0  # at most this many seconds between two checks for overdue requests
-_SHORTEST_WAIT = 0.01  # at least this many seconds of waiting, so that it is not a busy loop
+_LONGEST_WAIT = 1.0  # longest time, in seconds, between two checks for overdue requests
+_SHORTEST_WAIT = 0.01  # shortest wait in seconds, which prevents a busy loop
 # After the first answer, wait a little for more answers: waking up takes longer than handling one.
 # Meanwhile the sources answer the request that is allowed ahead.
 _PAUSE = 0.05  # length of this wait, as a share of the time that a request took
@@ -50,7 +50,7 @@ class OutOfTime(SourceError):
     """The deadline was reached before all requests of an exchange were answered."""
 
 
-# The answer of a source for a game, or the exception it raised, and the seconds it took.
+# The answer of a source for a game, or the exception that it raised, and the seconds taken.
 _Answer = tuple[Delivery, int, Batch | Refusal | BaseException, float]
 
 
@@ -130,7 +130,7 @@ class Exchange:
         for delivery, game in following:
             if delivery.waits and delivery.allow(game):
                 self._threads.submit(partial(self._serve, delivery))
-        for delivery, game in following:  # made last, while the threads wait for the other sources
+        for delivery, game in following:  # last, because these calls block this thread
             if not delivery.waits:
                 delivery.allow(game)
                 self._serve(delivery)
@@ -148,10 +148,10 @@ class Exchange:
                 continue
             is_ahead = len(delivery.asked) >= delivery.at_once
             if self._slots >= self._concurrency and not is_ahead:
-                self._ready.append(delivery)  # until another request is answered
+                self._ready.append(delivery)  # wait until another request is answered
                 continue
             if is_ahead and self._ready:
-                continue  # others have the next turn
+                continue  # sources that wait for a free slot go first
             chosen.append((delivery, self._asked(delivery)))
             if len(delivery.asked) < delivery.at_once + _AHEAD:
                 turns.append(delivery)

@@ -1,4 +1,4 @@
-"""Purchases held in memory, such as those of a pilot, so that a valuation need not buy them again.
+"""Purchases held in memory, such as a pilot's, so that a valuation need not buy them again.
 
 Held records are the first draws of the valuation, or the first records of its pools.
 """

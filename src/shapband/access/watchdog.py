@@ -45,9 +45,9 @@ def _watch(deliveries: Sequence[Delivery], timeout: float, over: threading.Event
 
 def _warn(name: str, timeout: float) -> None:
     warnings.warn(
-        f"provider {name!r}: its source has not answered within {timeout:g} seconds, and it "
-        "cannot be given up, because it is asked in the thread that called value: wait, or press "
-        "Ctrl-C; set waits = True for a source behind a network",
+        f"provider {name!r}: its source has not answered within {timeout:g} seconds, and the "
+        "request cannot be given up, because it is made in the thread that called value: wait, or "
+        "press Ctrl-C; set waits = True for a source behind a network",
         SlowSource,
         stacklevel=1,
     )

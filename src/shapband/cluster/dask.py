@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _CONNECT_SECONDS = 30
-# Tasks carry their draws through the scheduler on purpose: it can then give them to another worker
-# when one is lost. Dask warns about such tasks from 10 MB on.
+# Tasks carry their draws through the scheduler on purpose: if a worker is lost, the scheduler can
+# then give its tasks to another. Dask warns about such tasks from 10 MB on.
 _QUIET = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
 
 
@@ -83,8 +83,8 @@ class DaskWorkers(RemoteWorkers):
     def ship(self, job: Job[Any]) -> Future:
         """Copy the job to all workers.
 
-        It is sent as a task that returns it, rather than as scattered data: if every worker that
-        has it is lost, the scheduler runs the task again.
+        The job is sent as a task that returns it, not as scattered data: if all workers that hold
+        the job are lost, the scheduler runs the task again.
         """
         sent = self._submitted(_given, seal(job, JOB))
         self._connected().replicate([sent])

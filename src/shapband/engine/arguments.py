@@ -31,7 +31,8 @@ from shapband.solvers.exact import Exact
 from shapband.solvers.known import Known
 from shapband.utilities.base import Utility
 
-# One average over who is present replaces 5 to 20 games, so all coalitions pay for more providers.
+# With averages over who is present, `Exact` is the default up to this many providers. This is more
+# than without averages, because one average replaces 5 to 20 games.
 _AVERAGED_UP_TO = 14
 
 
@@ -67,7 +68,7 @@ class Arguments:
 
     @property
     def draws_presence(self) -> bool:
-        """Whether who takes part is drawn in every game; if not, everybody's records are used."""
+        """Whether every game draws who takes part; if not, games use the records of everybody."""
         return self.participation is not None and not self.averaging.averages
 
     def present(self, games: range) -> BoolArray:

@@ -28,8 +28,8 @@ from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver, check_solution
 from shapband.utilities.base import GameSummaries, Utility
 
-_NEAR_FLOATS = 250_000  # numbers in a chunk of the preferred size: 2 MB, which fit into the caches
-_MOST_FLOATS = 8_000_000  # numbers in the largest chunk, unless a single game holds more
+_NEAR_FLOATS = 250_000  # preferred chunk size, in numbers: 2 MB fit into the caches
+_MOST_FLOATS = 8_000_000  # largest chunk size, in numbers, unless a single game holds more
 _FEW_GAMES = 128  # with fewer games per chunk, the overhead per provider and chunk dominates
 _SHARED_GAMES = 64  # fewest games in a chunk for another worker, unless memory limits it
 _DISTANT_TURNS = 8  # a chunk takes at most 8 requests one after the other, so that runs stop soon
@@ -92,7 +92,7 @@ class Job:
     Attributes
     ----------
     summaries_travel : whether summaries are sent to other processes instead of records
-    rates : probabilities of being present, if values are averaged over who is; None if not
+    rates : probabilities of being present, if values are averaged over presence; else None
     folds : solves the first `fold_games` games again without folds of the validation rows, or None
     checked : batches that were checked and can be used, so that each stock is checked only once
     """
@@ -285,7 +285,9 @@ def fetched_ahead(
 
 
 def _summaries_travel(utility: Utility, draw_sizes: list[int]) -> bool:
-    """Whether summaries are sent to workers instead of records: if allowed and not larger.
+    """Whether summaries are sent to workers instead of records.
+
+    This needs a utility that allows it, and summaries that are not larger than the records.
 
     Neighbour lists for many validation rows are larger than the draws, and computing them is
     most of the work, so the workers compute them.

@@ -1,4 +1,4 @@
-"""Cases that need fewer games: all are equal by design, or are averaged over who is present."""
+"""Cases that need fewer games: equal games, and games that are averaged over who is present."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ def _against(
     index: Index,
     names: Sequence[str],
 ) -> str:
-    """Why presence is drawn, or an empty string. Subclasses may behave differently."""
+    """Say why presence must be drawn; empty if games can be averaged over it.
+
+    Types are compared exactly, because subclasses may behave differently.
+    """
     if type(participation) is not Independent:
         return f"{type(participation).__name__} is not Independent"
     if type(sampling) not in (Pooled, Stratified):
@@ -111,7 +114,7 @@ def why_certain(
         return ""
     if not utility.uses_records:
         return "the utility does not depend on the records"
-    # A draw of a whole stock has another order in every game.
+    # A draw of a whole stock has the same records in every game, but in another order.
     if utility.any_order and sampling.draws_whole_stocks(providers):
         return "every draw is the whole stock of its provider"
     return ""

@@ -49,16 +49,16 @@ def import_compiled(name: str) -> ModuleType:
 class Announcer(event.Listener):
     """Says on standard error which kernel is being compiled, and how long it will take.
 
-    numba calls this listener only when it compiles, not when it loads stored machine code. It calls
-    it for every function that a kernel calls, too. Only the kernel itself is announced, if it is
-    the first or takes long. On a terminal the lines replace each other, and the last is erased.
+    numba calls this listener only when it compiles, not when it loads stored machine code. It is
+    called for every function that a kernel calls, too. Only the kernel itself is announced, if it
+    is the first or takes long. On a terminal the lines replace each other, and the last is erased.
     """
 
     def __init__(self) -> None:
         self.silent = False
-        self._kernels: list[str] = []  # being compiled: a kernel, and what it calls
+        self._kernels: list[str] = []  # kernels being compiled, each called by the one before it
         self._began: float | None = None
-        self._work, self._seconds = 0.0, 0.0  # of all kernels that were compiled
+        self._work, self._seconds = 0.0, 0.0  # total of all kernels that were compiled
 
     def on_start(self, event: Any) -> None:
         function = event.data["dispatcher"].py_func

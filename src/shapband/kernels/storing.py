@@ -109,7 +109,7 @@ def directory() -> Path:
 @cache
 def _begin() -> tuple[State, Path]:
     state = _state()  # taken before the sources are read, so that a change meanwhile is noticed
-    if not state:  # a package without sources, whose changes could not be noticed
+    if not state:  # without source files, changes cannot be noticed
         return state, _for_this_process()
     return state, _usable(_parent(), _NAMES + digest())
 
@@ -169,7 +169,7 @@ def _usable(parent: Path, name: str) -> Path:
     if _prepare(parent / name):
         return parent / name
     place = temporary_directory()
-    os.environ["NUMBA_CACHE_DIR"] = str(place)  # for worker processes
+    os.environ["NUMBA_CACHE_DIR"] = str(place)  # so that worker processes use the same place
     warnings.warn(
         f"compiled kernels are stored in {place}, because {parent / name} cannot be written to or "
         "is not private: set NUMBA_CACHE_DIR to a directory that only you can write to",
@@ -190,7 +190,7 @@ def _prepare(place: Path) -> bool:
         if made:
             _remove_unused(place.parent)
         elif time.time() - place.stat().st_mtime > _DAY:
-            os.utime(place)  # it is in use
+            os.utime(place)  # renew the time of the last use
     except OSError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Lists of coalitions in which each coalition is another one and one more provider."""
+"""Lists of coalitions in which each coalition is an earlier one plus one provider."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def first_occurrences(orders: IntArray) -> IntArray:
 
     Returns
     -------
-    (n_games, n_iter, n): entry [g, t, k] is the smallest t' whose first k + 1 providers are the
-    same set as those of t.
+    (n_games, n_iter, n): entry [g, t, k] is the smallest t' such that the first k + 1 providers of
+    the permutations t' and t are the same set.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Walk(NamedTuple):
 def walk_of_table(n: int) -> Walk:
     """Walk through all coalitions of n providers but the empty one, by ascending bitmasks.
 
-    A coalition is the one without its lowest provider, to which that provider is added.
+    Each coalition is made by adding its lowest provider to the coalition of its other members.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def walk_of_rows(inside: MemberArray) -> Walk:
     """Walk through coalitions given as rows (n_rows, n), 1 for members; members join in order.
 
     Rows are sorted, so that coalitions with the same first members follow each other and share
-    the steps that add these.
+    the steps that add these members.
 
     Examples
     --------
@@ -83,7 +83,8 @@ def walk_of_rows(inside: MemberArray) -> Walk:
     order = np.lexsort(inside.T[::-1])
     member = inside[order] != 0
     new = member.copy()
-    # A repeated row has no change; argmax is 0 then, so that all its members join again.
+    # A row that equals the row before has no change. Its argmax is 0, so all its members join
+    # again.
     changed = np.argmax(member[1:] != member[:-1], axis=1)
     new[1:] &= np.arange(inside.shape[1]) >= changed[:, None]
     counts = np.cumsum(member, axis=1)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from shapband.valuation.text import Table
 
-_COUNTED = 64  # games whose coalitions are counted; the others evaluate as many on average
+_COUNTED = 64  # coalitions are counted in this many games, and scaled up to all games
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +43,7 @@ class Bill:
     n_games : games that are played, as far as the budget goes
     requests, records : (n,) asked of each provider
     evaluations : coalitions evaluated
-    exactly : whether that number is exact; otherwise it is scaled up from the first 64 games
+    exactly : whether `evaluations` is exact; otherwise it is scaled up from the first 64 games
     money : what the sources charge, or None without prices
 
     Examples
@@ -204,8 +204,8 @@ def _evaluations(given: Arguments, sizes: Mapping[int, int]) -> tuple[int, bool]
 
     Parameters
     ----------
-    sizes : number of games by the number of providers in them; how many coalitions a solver
-        evaluates depends on how many there are, not on which
+    sizes : number of games by the number of providers in them. How many coalitions a solver
+        evaluates depends only on the number of providers, not on which providers they are
     """
     nested = given.grouping if given.grouping is not None and given.grouping.nested else None
     total, exactly = 0, True

@@ -41,7 +41,7 @@ class Prices:
 
 def check_amount(name: str, amount: Amount) -> Decimal:
     """Check that an argument is an amount of money: a finite number of at least 0."""
-    known = isinstance(amount, Decimal | Integral | float | str)  # a sum of a column is Integral
+    known = isinstance(amount, Decimal | Integral | float | str)  # NumPy integers are Integral
     usable = known and not isinstance(amount, bool)
     try:
         found = Decimal(str(amount)) if usable else Decimal("NaN")

@@ -55,7 +55,7 @@ def plain_pandas(column: Any, where: str) -> Any:
         return pd.Series(column.to_numpy(object, na_value=np.nan), column.index, usual)
     if isinstance(dtype, np.dtype) and not _is_objects(dtype):
         return _plain_numbers(column, where)
-    if getattr(dtype, "kind", "O") in "iufb":  # with a mask, or in Arrow's memory
+    if getattr(dtype, "kind", "O") in "iufb":  # a pandas dtype with a mask, or an Arrow dtype
         if column.isna().any():
             floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
             return _plain_numbers(pd.Series(floats, column.index), where)
@@ -121,8 +121,8 @@ def _plain_numbers(column: Any, where: str) -> Any:
 def _plain_categories(column: Any, where: str) -> Any:
     """Make the categories plain, in their order; the codes stay.
 
-    Integers become floats: pandas reads a missing value among categories that are integers as the
-    integer -2**63 where it joins them with other columns to an array.
+    Integers become floats: when pandas joins columns to an array, it reads a missing value in a
+    column of integer categories as the integer -2**63.
     """
     import pandas as pd
 

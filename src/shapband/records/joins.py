@@ -2,7 +2,7 @@
 
 Integers, floats and booleans are joined to floats, as in pandas. Categories with different levels
 are joined to categories with all levels. Joining numbers and strings is an error, because an
-encoder could treat them as neither.
+encoder could treat the column neither as numbers nor as strings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OneType: TypeAlias = Callable[[Sequence[Any], int], list[Any]]
 
 
 def join_frames(frames: Sequence[Any], *, alike: bool) -> Any:
-    """Join frames of the same columns, one below the other; `alike` if their types are the same."""
+    """Join frames of the same columns, one below the other; `alike` if their dtypes are equal."""
     library = library_of(frames[0])
     if not alike:
         frames = _of_one_type(frames, _polars_columns if library == "polars" else _pandas_columns)
@@ -27,7 +27,7 @@ def join_frames(frames: Sequence[Any], *, alike: bool) -> Any:
 
 
 def _of_one_type(frames: Sequence[Any], one_type: _OneType) -> Sequence[Any]:
-    """Give columns the same names, which may be 0 and "0", and the same types in all frames."""
+    """Give columns the same names and types in all frames; names may differ as 0 and "0" do."""
     frames = [_renamed(frame, list(frames[0].columns)) for frame in frames]
     types = [list(frame.dtypes) for frame in frames]
     for place, dtype in enumerate(types[0]):
@@ -39,7 +39,7 @@ def _of_one_type(frames: Sequence[Any], one_type: _OneType) -> Sequence[Any]:
 def _renamed(frame: Any, names: list[Any]) -> Any:
     if list(frame.columns) == names:
         return frame
-    renamed = frame.copy(deep=False)  # only in pandas have columns names other than strings
+    renamed = frame.copy(deep=False)  # a pandas frame, because polars has only strings as names
     renamed.columns = names
     return renamed
 

@@ -22,7 +22,7 @@ _AXIS = 46  # pixels below the last row, for tick labels and the label of the ax
 _MOST_TICKS = 5  # largest number of ticks on an axis of ranks or on a logarithmic axis
 _CHARACTERS = 40  # this many characters of tick labels, gaps included, fit on a telephone's screen
 _PITCHES = {12: 28, 25: 23}  # most rows → pixels of a row; style.css has the same for names
-_LEAST_PITCH = 19  # pixels of a row in charts with more rows than that
+_LEAST_PITCH = 19  # pixels of a row in charts with more than 25 rows
 _ELLIPSIS = "…"
 
 

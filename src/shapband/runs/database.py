@@ -26,7 +26,8 @@ _PAGE = 32_768  # page size in bytes; with large pages the values of games are w
 _ROWS = 512  # rows per INSERT statement; SQLite takes at most 32,766 values in one statement
 _NEW = f"{NAME}.new"
 _MANIFEST = "CREATE TABLE manifest (key TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID"
-# SQLITE_ERROR: a table or column is missing. None: the error is not SQLite's own.
+# Codes of errors that mean damage. SQLITE_ERROR: a table or column is missing. None: the error is
+# not SQLite's own.
 _DAMAGE = (None, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -83,8 +84,8 @@ def _write_new(
 def connect(run: Path, tables: Sequence[str], *, write: bool) -> sqlite3.Connection:
     """Open the database of a run, after checking that this version can read it.
 
-    Its tables must be those that `create` made, because views and triggers added by somebody else
-    could make a query do anything.
+    The database must have exactly the tables that `create` made, because views and triggers added
+    by somebody else could make a query do anything.
     """
     check_name(run)
     if not (run / NAME).is_file():
@@ -229,7 +230,7 @@ def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def errors(run: Path, *, begun: bool = True) -> Iterator[None]:
-    """Turn errors of SQLite into errors of the run, which is begun or not yet."""
+    """Turn errors of SQLite into errors of the run; `begun` says whether it has begun."""
     try:
         yield
     except sqlite3.Error as cause:

@@ -1,7 +1,7 @@
 """The ledger: everything that happens in a run, each entry chained by hash to the one before it.
 
 There is an entry for every request to a source and every answer, for every chunk of solved games,
-for every note and for the result. It holds the hash of the data that was stored with it. The digest
+for every note and for the result. An entry holds the hash of the data stored with it. The digest
 of an entry is the SHA-256 of the previous digest and of the entry itself, so an entry that is
 altered, removed or inserted breaks the chain. The first entry is chained to the manifest. Entries
 are written in one transaction with the data that they describe.
@@ -26,7 +26,7 @@ from shapband.errors import RunDamaged, RunError
 from shapband.runs import database
 
 Outcome = Literal["asked", "received", "refused", "taken", "failed", "solved", "noted", "finished"]
-Row: TypeAlias = tuple[Any, ...]  # an entry as it is hashed: its providers are one JSON string
+Row: TypeAlias = tuple[Any, ...]  # an entry as it is hashed, with its providers as one JSON string
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class Ledger:
     def _rows(self) -> Iterator[Row]:
         with database.errors(self.run):
             for row in self._connection.execute(_SELECT):  # noqa: UP028
-                yield row  # `yield from` would close the cursor, perhaps after the database
+                yield row  # `yield from` may close the cursor after the database is closed
 
     def _check_place(self) -> None:
         """Raise if the database was removed or replaced: SQLite would go on writing to nowhere."""
@@ -238,7 +238,7 @@ class Ledger:
             )
 
     def _entered(self, head: Head) -> None:
-        # An interruption may come after any line; waiting requests must not be entered twice.
+        # This line comes first: even if an interruption follows, no request is entered twice.
         self._waiting.clear()
         self._head = head
         self._in_doubt = False

@@ -68,7 +68,7 @@ def with_stored_rules(manifest: Mapping[str, Any], given: Arguments) -> Argument
 
 
 def _with_stored_solver(manifest: Mapping[str, Any], given: Arguments) -> Arguments:
-    """Take the solver that an older version chose, if the user named none then and now."""
+    """Take the solver that an older version chose, if the user named none, neither then nor now."""
     before = str(manifest["arguments"].get("solver"))
     stored = re.fullmatch(r"Exact\(\)|Strata\(n_evaluations=(\d+)\)", before)
     if not (given.reason and "chosen" in manifest["setup"] and stored):

@@ -33,7 +33,7 @@ TABLE = (
     "game INTEGER NOT NULL, part INTEGER NOT NULL, blob BLOB NOT NULL, "
     "UNIQUE (provider, purpose, game, part))"
 )
-_PART = 256_000_000  # bytes of an answer per row, at most; SQLite's limit is 1,000,000,000
+_PART = 256_000_000  # largest part of an answer in one row, in bytes; SQLite allows 1,000,000,000
 _RECORD_BYTES = 256  # assumed size of a record in the reserve, until the first answer
 _Address: TypeAlias = tuple[str, str, int]  # provider, purpose and game
 _LONGEST_REASON = 2_000  # the ledger keeps at most this many characters of an error
@@ -72,7 +72,7 @@ class StoredPurchases(PurchaseJournal):
         self._paid = _paid(ledger)
         self._pool_parts = _pool_parts(ledger)
         self._reserve = Reserve(ledger.run)
-        self._asked: dict[_Address, int] = {}  # requests under way, with their records
+        self._asked: dict[_Address, int] = {}  # number of records of each request under way
         self._full: RunFull | None = None
         self._record_bytes = float(_RECORD_BYTES)
 
@@ -261,11 +261,11 @@ def count_unanswered(ledger: Ledger) -> int:
 
 
 def verify_purchase(ledger: Ledger, entry: LedgerEntry) -> _Address | None:
-    """Raise RunDamaged unless the answer that an entry accounts for is as it was stored.
+    """Raise RunDamaged unless the answer of an entry is as it was stored.
 
     Returns
     -------
-    The key under which it is stored, or None if it is not.
+    The key under which the answer is stored, or None if it is not stored.
     """
     (name,) = entry.providers
     is_refused = entry.outcome == "refused"
@@ -349,7 +349,7 @@ class _Bits:
     """A set of integers that takes little more than one bit per number."""
 
     def __init__(self) -> None:
-        self._words: dict[int, int] = {}  # the bits of 1,024 numbers each
+        self._words: dict[int, int] = {}  # each word has the bits of 1,024 numbers
 
     def __bool__(self) -> bool:
         return bool(self._words)

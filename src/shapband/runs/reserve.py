@@ -49,6 +49,6 @@ def _set_aside(handle: int, size: int) -> None:
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, 0, size)
         return
-    left = size  # macOS has no such call: writing zeros takes the space as well
+    left = size  # macOS has no fallocate: write zeros instead
     while left:
         left -= os.write(handle, bytes(left))

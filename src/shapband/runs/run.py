@@ -69,7 +69,7 @@ def begin(
             remember(store.start)
             if held is not None:
                 held.copy_to(store.purchases())
-                store.ledger.enter()  # so that they are counted from the beginning
+                store.ledger.enter()  # so that the records held count from the beginning
             return _play(store, given, workers, watch)
     except (BudgetExceeded, InvalidInput):
         # Remove the empty run directory, so that the corrected call can use the same name.

@@ -71,7 +71,8 @@ class StoredGames(GameJournal):
         """What `begin` recorded, or None before the first game."""
         document = self._ledger.noted(_DESIGN)
         if document is None:
-            facts = self._ledger.noted("games")  # runs of versions before 0.2.0
+            # Versions before 0.2.0 stored these facts instead of a design.
+            facts = self._ledger.noted("games")
             document = None if facts is None else design_of_facts(manifest, facts)
         return None if document is None else decode(Design, document)
 
@@ -99,7 +100,7 @@ class StoredGames(GameJournal):
         with self._ledger.lock:
             try:
                 self._ledger.enter([entry], write, durable=False)
-            finally:  # an interruption may come after the commit
+            finally:  # an interruption may come between the commit and this line
                 self._reread()
 
     def counts(self, games: range) -> tuple[int, int]:

@@ -261,7 +261,7 @@ def _make_directory(run: Path) -> None:
             raise RunError(f"{run} is a file, and a run needs a directory: choose another")
         run.mkdir(mode=0o700, parents=True, exist_ok=True)
         if (run / database.NAME).exists():
-            return  # `database.create` refuses it
+            return  # `database.create` refuses a directory with a run
         database.check_remains(run)
         run.chmod(0o700)
         strangers = [path.name for path in run.iterdir() if not _is_ours(path.name)]

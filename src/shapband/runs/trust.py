@@ -21,7 +21,7 @@ def remember(digest: str) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (folder / digest).touch(mode=0o600)
     except OSError:
-        return  # resuming will ask for --trust, which is safe
+        return  # without this memory, resuming the run needs --trust
 
 
 def check_trusted(digest: str, objects: list[str], run: Path) -> None:

@@ -27,11 +27,11 @@ from shapband.sampling.columns import Hashes
 # Copies are reported if they are more than this share of the records. In real data without copies,
 # such as the wines, up to 30 % of the records repeat another.
 REPORTED = 1 / 3
-_ALL_PAIRS = 4  # if a kind of record has more owners, not all pairs of them are counted
-_SELDOM = 0.1  # owners repeat seldom if at most this share of their records repeats another
+_ALL_PAIRS = 4  # if a kind has more owners, only the pairs with its first owner are counted
+_SELDOM = 0.1  # a typical owner repeats at most this share of its records
 
 
-_FIRST_BITS = 22  # bits of a hash by which records without an equal one are recognised: 4 MB
+_FIRST_BITS = 22  # bits of a hash that show most records without copies; the table takes 4 MB
 _OTHER_BITS = np.uint64(64 - _FIRST_BITS)
 
 
@@ -40,9 +40,9 @@ class Kinds(NamedTuple):
 
     Attributes
     ----------
-    group : (k,) the kind, ascending
-    owner : (k,) an owner of it, ascending within a kind
-    times : (k,) how often this owner has it
+    group : (k,) kinds of records, ascending
+    owner : (k,) an owner of each kind, ascending within a kind
+    times : (k,) how often this owner has a record of this kind
     sizes : (n,) records of every owner
     """
 
@@ -56,8 +56,8 @@ class Kinds(NamedTuple):
         """Find the kinds of records from their hashes, which are equal for equal records.
 
         Owners must be ascending. The hashes are sorted once to see which of them repeat. In most
-        comparisons these are few, and only the records whose first bits occur among them are
-        sorted again together with their owners.
+        comparisons few hashes repeat. Then only the records whose first bits equal the first bits
+        of a repeated hash are sorted again, together with their owners.
         """
         sizes = np.bincount(owners, minlength=n_owners)
         ordered = np.sort(hashes)
@@ -96,7 +96,7 @@ class Kinds(NamedTuple):
 
 
 def _runs(values: IntArray | Hashes) -> tuple[IntArray, IntArray]:
-    """Number the runs of equal neighbours: the run of every value, and the places of first values.
+    """Number the runs of equal values: the run of every value, and where each run begins.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Pairs(NamedTuple):
     Attributes
     ----------
     one, other : (k,) the owners
-    records : (k,) kinds of records that are once in both
+    records : (k,) kinds of records that both have exactly once
     chance : (k,) an upper bound of the expected number of such kinds, if owners are independent
     """
 
@@ -156,7 +156,10 @@ def padded_owners(kinds: Kinds, risk: float) -> BoolArray:
 
 
 def lonely_repeaters(kinds: Kinds, risk: float) -> BoolArray:
-    """(n,) whether an owner repeats records that nobody else has, while most repeat seldom."""
+    """(n,) whether an owner repeats records that nobody else has.
+
+    All entries are False if a typical owner repeats more than a tenth of its records.
+    """
     n = len(kinds.sizes)
     share = kinds.repeats / np.maximum(kinds.sizes, 1)
     if n < 3 or np.median(share) > _SELDOM:
@@ -216,14 +219,14 @@ def _at_least_three(keys: IntArray) -> IntArray:
 def _side_by_side(kinds: Kinds) -> tuple[IntArray, IntArray]:
     """Places of pairs of owners of one kind.
 
-    They are all pairs if the kind has at most `_ALL_PAIRS` owners, else the pairs of the first
-    owner with each other one. So the work is linear in the records, even if all owners have the
-    same records.
+    If the kind has at most `_ALL_PAIRS` owners, all pairs are included, else only the pairs of the
+    first owner with each of the others. So the work is linear in the records, even if all owners
+    have the same records.
     """
     sizes = np.bincount(kinds.group)
     size = sizes[kinds.group]
     places = np.arange(len(size))
-    start = (np.cumsum(sizes) - sizes)[kinds.group]  # kinds are ascending
+    start = (np.cumsum(sizes) - sizes)[kinds.group]  # first place of each kind; kinds are ascending
     first, second = [], []
     for shift in range(1, _ALL_PAIRS):
         at = np.flatnonzero((size <= _ALL_PAIRS) & (places - start >= shift))

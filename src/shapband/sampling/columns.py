@@ -20,7 +20,7 @@ from shapband.sampling.distinct import to_words
 Hashes = NDArray[np.uint64]
 
 _SAMPLE = 50_000  # the kind of a column is found from this many records of all stocks
-_LEAST = 20  # the sample has at least this many records of every stock that has as many
+_LEAST = 20  # the sample has at least this many records of every stock, or the whole stock
 # A column of integers, words or dates counts as an identifier if nine of ten values within a
 # provider are different. Names, ages and codes repeat far more often.
 _NEARLY_UNIQUE = 0.9

@@ -114,12 +114,12 @@ class Design:
 
     @property
     def draws_presence(self) -> bool:
-        """Whether who takes part is drawn in every game; if not, everybody's records are used."""
+        """Whether every game draws who takes part; if not, games use the records of everybody."""
         return self.participation is not None and not self.averaged
 
     @property
     def rates(self) -> FloatArray | None:
-        """(n,) probabilities of taking part, if values are averaged over who does; else None."""
+        """(n,) probabilities of being present, if values are averaged over presence; else None."""
         if self.participation is None or not self.averaged:
             return None
         return self.participation.rates(self.names)

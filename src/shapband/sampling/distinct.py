@@ -1,7 +1,8 @@
 """The number of different records that draws come from, and whether it is too small.
 
 A draw with replacement from a small pool, or a draw from a stock padded with copies, repeats
-records. Games value it as if all its records were different, so the result reports repeats.
+records. Games value such a draw as if all its records were different, so the result reports
+repeats.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def expected_distinct(stock: Batch, draw: int, *, replace: bool) -> float:
 
 @lru_cache
 def _expected_without_copies(n: int, draw: int, *, replace: bool) -> float:
-    """`_expected` for records that are all different; the stocks of many providers are alike."""
+    """`_expected` for records that are all different; cached, because many stocks have one size."""
     return _expected(np.ones(n), n, draw, replace=replace)
 
 
@@ -156,10 +157,10 @@ def _bits(column: AnyArray) -> NDArray[np.uint64]:
 
 
 def repeated(distinct: FloatArray, draw_sizes: IntArray, pool_sizes: IntArray | None) -> BoolArray:
-    """(n,) whether more than a third of a provider's records are repeats.
+    """(n,) whether more than a third of a provider's pool, or of a larger draw, are repeats.
 
-    These are the records of its pool, or of a draw if that is larger. Without pools, `distinct` is
-    the mean number of different records in a draw. Where it is not known (NaN), the flag is False.
+    `distinct` is the number of different records in each pool, or without pools the mean number in
+    a draw. A provider whose number is not known (NaN) is not flagged.
     """
     held = draw_sizes if pool_sizes is None else np.maximum(draw_sizes, pool_sizes)
     return np.asarray(distinct < _ENOUGH * held)

@@ -23,7 +23,7 @@ from shapband.sampling.participation import (
 )
 from shapband.seeds import Seeds
 
-_BEHIND = 64  # games to look back at first for a game that decides the state
+_BEHIND = 64  # look for a game that decides the state first in this many earlier games
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,11 +107,11 @@ def _stationary(join: FloatArray | float, stay: FloatArray | float) -> FloatArra
 def _states(seeds: Seeds, name: str, games: range, join: float, stay: float) -> BoolArray:
     """Whether a provider is present: (n_games,).
 
-    Every game has a random number. If it is below `join` and `stay` the provider is present, and if
-    it is above both the provider is absent, whatever its state was before. A number between the two
-    keeps the state if `stay` is the larger one, and changes it otherwise. So the state in any game
-    follows from the last game whose number was outside, and no worker needs to follow the chain
-    from the first game on.
+    Every game has a random number. If the number is below both `join` and `stay`, the provider is
+    present, and if it is above both, the provider is absent, whatever its state was before. A
+    number between the two keeps the state if `stay` is larger than `join`, and changes it
+    otherwise. So the state in a game follows from the last game whose number was not between the
+    two, and no worker needs to follow the chain from the first game on.
     """
     low, high = min(join, stay), max(join, stay)
     behind = _BEHIND

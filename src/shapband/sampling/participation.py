@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ByName: TypeAlias = float | Mapping[str, float]  # one number for all providers, or one for each
-PURPOSE = "participation"  # of the random streams
-# How presence enters games, as messages and stored runs say it.
+PURPOSE = "participation"  # purpose that addresses the random streams
+# Words for both ways to treat presence, used in messages and in stored runs.
 AVERAGED, DRAWN = "averaged over", "drawn in every game"
-_SHOWN = 3  # numbers by name that a `repr` shows
+_SHOWN = 3  # a `repr` shows at most this many numbers by name
 
 
 class Participation(ABC):
@@ -97,7 +97,8 @@ class Participation(ABC):
 
     def to_document(self) -> dict[str, Any]:
         """Write the kind and the settings for the JSON of a design."""
-        from shapband.sampling.participations import to_plain  # which imports all kinds
+        # Imported here to avoid a circular import.
+        from shapband.sampling.participations import to_plain
 
         return to_plain(self)
 

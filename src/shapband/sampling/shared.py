@@ -6,7 +6,7 @@ or rounded numbers. Records are compared in several views:
 - all columns;
 - the columns without those that look like identifiers or are constant within each provider;
 - three parts of these columns, each alone, so that copies are found if up to two columns differ;
-- the same with numbers rounded to some digits of their spread.
+- the views above with numbers rounded to some digits of their spread.
 
 If a view shows more equal records than chance explains (see `coincidences`), these records are
 compared column by column.
@@ -39,9 +39,10 @@ _APART = 1 / 2  # share of different records that must remain different at the c
 _SURE = 0.9  # a share above this counts as nearly all records
 _MOST = 100  # pairs that are kept; the pairs with the most records come first
 _NAMED = 3  # a message names at most this many pairs
-_COMPARED = 200_000  # if there are more records, a random part of the kinds is left out,
-# but about this many records remain of a stock of the median size. If a third of them are copies
-# and no stock repeats its own records, chance explains that with a probability of 1e-29.
+_COMPARED = 200_000  # if there are more records, a random part of the kinds is left out
+# When kinds are left out, about this many records of a stock of the median size remain. If a third
+# of them are copies and no stock repeats its own records, the probability that this is due to
+# chance is 1e-29.
 _LEAST = 100
 
 
@@ -52,13 +53,15 @@ class Shared(NamedTuple):
     ----------
     one, other : their names, first the provider with more different records; the same name twice
         if a provider repeats its own records
-    records : number of different records that both have, or of records that repeat an earlier one
-    smaller : number of different records of `other`, or of all records of the one that repeats
+    records : number of different records that both have; for a provider that repeats its own,
+        number of records that repeat an earlier one
+    smaller : number of different records of `other`; for a provider that repeats its own, number of
+        all its records
     left_out : columns that differ, such as an identifier
     rounded : numbers are equal after rounding to about this many standard deviations; 0 if they
         are equal as they are
     chance : upper bound of the number of equal records that independent providers have on average;
-        None for repeats, and in results of older versions, which do not say who has fewer
+        None for repeats, and in results of older versions, where `other` may have more records
     """
 
     one: str
@@ -125,7 +128,9 @@ class _Search:
         counted = [self._kinds(hashes) for hashes in self._stocks.hashes(self._views)]
         padded = np.zeros(n, dtype=bool)
         for view, kinds in zip(self._views, counted, strict=True):
-            if view.digits == _NEAR[-1]:  # too coarse: honest records of one provider may be equal
+            if (
+                view.digits == _NEAR[-1]
+            ):  # skip the coarsest rounding, with which honest records of a provider may be equal
                 continue
             repeat = padded_owners(kinds, self._risk)
             lonely = lonely_repeaters(kinds, self._risk)

@@ -21,7 +21,7 @@ _SAME_SIZE = 6  # a size is first rounded to this many decimals, so that 1/3 of 
 def check_draw_size(owner: str, argument: str, size: object) -> DrawSize:
     """Check a draw size and return it in its plain form; names are sorted.
 
-    Runs compare samplings by their `repr`, so equal sizes must have the same one.
+    Runs compare samplings by their `repr`, so equal sizes must have equal `repr`.
     """
     if isinstance(size, Mapping):
         return _check_mapping(owner, argument, size)

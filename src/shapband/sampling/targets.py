@@ -86,7 +86,7 @@ def odd_labels(
     found = []
     for name, mine in known.items():
         for own in sorted(mine - usual, key=_order):
-            # Providers without this label must all have the usual one, and those with it must not.
+            # `own` replaces a label that all providers without `own` have, and no other has.
             without = [labels for labels in known.values() if own not in labels]
             holders = [labels for labels in known.values() if own in labels]
             replaced = usual.intersection(*without).difference(*holders)
@@ -97,7 +97,7 @@ def odd_labels(
 
 
 def format_odd_labels(odd: Sequence[OddLabel]) -> str:
-    """Say which provider has which label instead of which other; "" if there is none."""
+    """Say which providers have labels of their own in place of others; empty if none has."""
     told = [f"{written(one.name)} has {one.own} where the others have {one.others}" for one in odd]
     return f"labels: {', '.join(told)}" if told else ""
 

@@ -18,12 +18,13 @@ from shapband.solvers.exact import MAX_PROVIDERS, Exact
 from shapband.solvers.permutation import random_orders
 
 # Circles in a game. The coefficients for one of them are fitted to the others; with 5 circles the
-# fits had so much in common that smooth games showed only 0.7 of their noise.
+# fits had so much data in common that in smooth games the reported noise was only 0.7 of the true.
 FEWEST = 8
-_SIZES = 3  # joined sizes on a circle
-# Most of the sizes are drawn with probabilities like those with which joinings vary along a
-# learning curve; the rest evenly, so that no game is more than a few times as noisy as with
-# permutations, wherever its values jump.
+_SIZES = 3  # sampled sizes of a circle
+# Sizes s are drawn with probabilities in proportion to s ** -_DECLINE, because marginal
+# contributions fall like this along a learning curve. The share _EVENLY is drawn with equal
+# probabilities, so that a game whose values jump at a large size is at most a few times as noisy as
+# with permutations.
 _DECLINE, _EVENLY = 1.2, 0.25
 
 
@@ -31,12 +32,13 @@ _DECLINE, _EVENLY = 1.2, 0.25
 class Arcs(Solver):
     """All arcs of a few sizes on each of `n_circles` random circles of the providers.
 
-    A circle has an arc of every size that begins at each provider. So all providers join arcs of
-    the same sizes, and one circle gives two joinings of each provider for every sampled size. What
-    providers add to nobody and to all others is evaluated too; it explains much of the joinings,
-    and so does the value of the arc that is joined. Only what these do not explain, with
-    coefficients from the other circles, is left to chance, and whatever it is, the values stay
-    unbiased. The circles are independent, so their differences show the noise.
+    A provider can join the arc of s neighbours after it, and the arc of s neighbours before it. So
+    one circle gives two marginal contributions of every provider for each sampled size s. A linear
+    regression predicts them from three values: what the provider adds to nobody, what it adds to
+    all others, and the value of the arc that it joins. The predictions are summed exactly over all
+    sizes, and only the residuals depend on which sizes were sampled. The coefficients for a circle
+    are fitted to the other circles, so the values are unbiased however poor the predictions are.
+    The circles are independent, so their differences show the noise.
 
     Arcs of neighbouring positions differ by two providers, so utilities whose summaries add up
     merge them in a few additions. A game takes about 6 evaluations per circle and provider.
@@ -79,21 +81,22 @@ class Arcs(Solver):
         return Solution(phi, noise, values.size + len(whole))
 
     def most_evaluations(self, n_providers: int) -> int:
-        """Evaluations in a game: of two arcs for every joined size, of one, all but one and all."""
+        """Evaluations in a game: arcs of sizes s and s + 1 for sampled s, and of 1, n - 1 and n."""
         return (2 * _SIZES * self.n_circles + 2) * n_providers + 1
 
     def floats_per_game(self, n_providers: int) -> int:
-        """Floats in circles, keys and values of arcs, and in what explains them."""
+        """Floats in circles, random keys, values of arcs and the terms of the regression."""
         return n_providers * (2 + self.n_circles * (3 + 6 * _SIZES))
 
 
 class _Sizes(NamedTuple):
-    """How sizes are drawn, and what they count.
+    """How sizes are drawn, and their weights in a value.
 
     Attributes
     ----------
-    probabilities : (n,) of coalitions of each size that a provider joins, in the index
-    chances : (n,) that a circle has a joined size; 0 for nobody and all others, which are not drawn
+    probabilities : (n,) probability in the index that a provider joins a coalition of each size
+    chances : (n,) probability that a circle samples each size; 0 for the sizes 0 and n - 1, which
+        are evaluated in any case
     """
 
     probabilities: FloatArray
@@ -106,7 +109,7 @@ class _Sizes(NamedTuple):
         curve = 1.0 / size**_DECLINE
         mixed = (1 - _EVENLY) * curve / curve.sum() + _EVENLY / len(size)
         chances = np.zeros(n)
-        # A size that hardly counts is drawn nevertheless, so that no weight is huge.
+        # Sizes with a probability near 0 in the index are drawn too, so that no weight is huge.
         counts = probabilities[1:-1] / probabilities.max()
         chances[1:-1] = _capped(mixed * np.maximum(counts, 1e-3), min(_SIZES, len(size)))
         return _Sizes(probabilities, chances)
@@ -120,13 +123,16 @@ class _Sizes(NamedTuple):
 
     @property
     def weights(self) -> FloatArray:
-        """(n,) what a residual of each size counts."""
+        """(n,) weight of a residual of each size."""
         safe = np.where(self.chances > 0, self.chances, 1.0)
         return np.where(self.chances > 0, self.probabilities / safe, 0.0)
 
     @property
     def sums(self) -> FloatArray:
-        """(3,) sums over the drawn sizes of 1, 1 / (s + 1) and s / n, times their probability."""
+        """(3,) sums of q, q / (s + 1) and q s / n over the sizes s from 1 to n - 2.
+
+        q is the probability of each size in the index.
+        """
         n = len(self.chances)
         size, counts = np.arange(1, n - 1), self.probabilities[1:-1]
         return np.array([counts.sum(), (counts / (size + 1)).sum(), (counts * size / n).sum()])
@@ -145,12 +151,18 @@ def _capped(shares: FloatArray, total: int) -> FloatArray:
 
 
 def _arcs_of(sizes: IntArray, n: int) -> tuple[IntArray, IntArray]:
-    """The arcs to evaluate, as (game, circle, size), and the rows of each circle's joinings in it.
+    """Return the arcs to evaluate, and where each circle finds the values of its arcs.
 
-    The arcs of one and of all but one are evaluated on the first circle of a game only, because
-    all circles have the same. Of the rows, (n_games, R, 2K + 2), the first K are of the arcs that
-    are joined, the next K of those with the provider that joins, and the last two of the arcs of
-    one and of all but one; -1 where there is none.
+    Parameters
+    ----------
+    sizes : (n_games, n_circles, K) sampled sizes, 0 for none
+
+    Returns
+    -------
+    arcs : (n_arcs, 3) game, circle and size. Sizes 1 and n - 1 are evaluated only on the first
+        circle of a game, because these coalitions are the same on all circles
+    rows : (n_games, n_circles, 2 K + 2) places in `arcs`: K of the sampled sizes s, K of the sizes
+        s + 1, and two of the sizes 1 and n - 1; -1 where there is none
     """
     n_games, circles, drawn = sizes.shape
     wanted = np.concatenate([sizes, np.where(sizes > 0, sizes + 1, 0)], axis=2).tolist()

@@ -22,8 +22,8 @@ class BalancedPermutation(Solver):
     A block is a Williams square (Williams 1949) with the providers in random order. Every provider
     comes first equally often, which removes most of the solver's noise if v(∅) is far below the
     other values. Cyclic shifts of one order would also do that, but then each provider would always
-    join after the same other one. There are at least two blocks, and they are independent, so the
-    remaining noise can be estimated.
+    join directly after the same provider. There are at least two blocks, and they are independent,
+    so the remaining noise can be estimated.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def williams_square(n: int) -> IntArray:
     The first row is 0, 1, n-1, 2, n-2, ..; row r adds r to it, modulo n. For even n, every ordered
     pair of numbers occurs once as neighbours, and the reverse of every row is a row too. For odd n
     the same holds for two squares together: this one and its reverse. The reverse is the same
-    square with every number replaced by its negative, modulo n. So squares to whose numbers
-    providers are assigned at random are balanced on average.
+    square with every number replaced by its negative, modulo n. So a
+    square is balanced on average if its numbers are assigned to providers at random.
 
     Examples
     --------

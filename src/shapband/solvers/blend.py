@@ -2,9 +2,9 @@
 
 A share is needed for each fold. It must not depend on the values of that fold, because these values
 correct the blend. So the surrogates are fitted without two folds: their predictions of one of the
-two give the share for the other. Each fold is left out together with two others in turn, those at a
-distance of three. The coalitions of a size are in consecutive folds, so if a size has only two or
-three coalitions, some of them are still in the fit.
+two give the share for the other. Each fold is left out together with two other folds in turn: the
+folds at a distance of three. The coalitions of a size are in consecutive folds, so if a size has
+only two or three coalitions, some of them are still in the fit.
 """
 
 from __future__ import annotations

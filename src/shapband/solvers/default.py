@@ -17,17 +17,17 @@ from shapband.solvers.strata import Strata
 from shapband.solvers.trial import GAMES, Option, Trial
 from shapband.utilities.base import Utility
 
-# Arithmetic operations, from measured times at 0.25 ns each: of drawing, summarising and folding
-# one provider's records, and of the solvers themselves for each evaluation.
+# Arithmetic operations of drawing, summarising and folding the records of one provider, and of the
+# solvers' own code for each evaluation. They follow from measured times, at 0.25 ns per operation.
 _DRAWN, _OF_ARCS, _OF_STRATA = 50_000, 100, 80_000
 # At equal evaluations `Arcs` had 2.5 times the noise of `Strata` (the median of ten kinds of games
 # and of least squares with 30 and 100 providers; between 1.1 and 38 times).
 _ADVANTAGE = 2.5
 _CIRCLES = (8, 12, 16, 20, 40, 80)
-_EVALUATIONS = (5, 10, 20)  # of `Strata`, for each provider
-_TABLE_UP_TO = 16  # providers whose coalitions may all be evaluated, if noise costs more
-_TRIED = 8  # circles in the first games
-_PERMUTATIONS = 200  # per game, for groups that have too many coalitions for `Exact`
+_EVALUATIONS = (5, 10, 20)  # evaluations per provider with which `Strata` is tried
+_TABLE_UP_TO = 16  # with more providers, all coalitions are too many even if noise costs much
+_TRIED = 8  # circles of `Arcs` in the first games
+_PERMUTATIONS = 200  # permutations per game, for groups with too many coalitions for `Exact`
 _ALL = "enumerating all coalitions costs no more than sampling"
 
 
@@ -72,13 +72,13 @@ def _trial_of_arcs(n: int, each: float) -> Trial:
         for solver in map(Arcs, _CIRCLES)
     ]
     if n <= _TABLE_UP_TO:
-        # In a table of all coalitions each costs about a quarter of what a chosen one does.
+        # In a table of all coalitions, one costs about a quarter of a coalition chosen alone.
         options.append(Option(Exact(), n * _DRAWN + 2**n * each / 4, noise=0.0))
     return Trial((Arcs(_TRIED),), tuple(options))
 
 
 def _trial_of_strata(n: int, each: float, *, fresh: bool) -> Trial:
-    """Try `Strata` with few and more evaluations, and all coalitions if they are not many more."""
+    """Try `Strata` with three numbers of evaluations, and all coalitions if they are few."""
     # Records cost more than work: a game with fresh draws counts as much as 20 more evaluations.
     drawn = _DRAWN + (_EVALUATIONS[-1] * each if fresh else 0.0)
     options = [

@@ -4,7 +4,7 @@ The value of a coalition S of s members is c_s + Σ a_i(s) over its members i, p
 c_s and the slopes a_i(s) are random functions of the size with a mean of zero. The nearer two sizes
 s and t are, the more alike are their slopes: the correlation is exp(-|s - t| / reach). The
 surrogate is the most likely function given the values. It has two advantages over a learning curve.
-Slopes about which few values say anything stay near zero. And a provider that matters only in large
+A slope on which only few values depend stays near zero. And a provider that matters only in large
 coalitions, such as one with a veto, has no slope in small ones.
 
 Values are divided by their expected spread in each size. In these units, sizes of one block have
@@ -23,15 +23,15 @@ from shapband import kernels
 from shapband._typing import BoolArray, FloatArray
 from shapband.solvers.listed import LANES, Blocks, Listed
 
-# Prior variances relative to the noise: of the levels, and of the sum of all members' slopes in a
+# Prior variances, relative to the noise: of the levels, and of the sum of the members' slopes in a
 # coalition of half of the providers. With 4 for the levels, errors were up to 6 % larger; with 0.5
 # and 8 for the slopes, they were up to 21 and 11 % larger in voting games.
 _LEVELS, _SLOPES = 2.0, 2.0
-_LEVEL_REACH, _SLOPE_REACH = 0.3, 0.5  # reaches as shares of the number of providers
-# A block has at most these parts of its sizes and of all sizes. With fewer than 128 providers each
-# size is a block.
+_LEVEL_REACH, _SLOPE_REACH = 0.3, 0.5  # reach / number of providers
+# A block that begins at size s has at most s / 8 sizes, and at most 1 / 64 of all sizes. So each
+# size is a block of its own if there are fewer than 128 providers.
 _OF_SIZE, _OF_ALL = 8, 64
-_TOLERANCE = 1e-3  # a fit ends at this squared residual of the equations over the squared values
+_TOLERANCE = 1e-3  # a fit ends if (squared residuals of its equations) / (squared values) is below
 
 
 @dataclass(frozen=True, eq=False)

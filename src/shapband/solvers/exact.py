@@ -26,8 +26,8 @@ class Exact(Solver):
     """Exact values from all 2**n coalitions, for up to 20 providers.
 
     With groups, the values are exact Owen values. They need only coalitions of a part of one group
-    and any number of other whole groups. There may be 2**20 - 1 of these, as for 20 providers
-    without groups.
+    and any number of other whole groups. Up to 2**20 - 1 such coalitions are allowed, as many as 20
+    providers without groups have.
 
     Examples
     --------

@@ -16,7 +16,7 @@ LANES = 8  # surrogates that a kernel fits at once
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Neighbouring sizes that a surrogate treats alike, so that its work is not done n times.
+    """Blocks of neighbouring sizes that share their slopes, which saves time and memory.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Blocks:
         Parameters
         ----------
         of_size : a block that begins at size s has s / of_size sizes
-        most : number of sizes in a block, at most
+        most : largest number of sizes in a block
 
         Examples
         --------
@@ -113,7 +113,7 @@ class Listed:
             yield part, lanes
 
     def restored(self, numbers: FloatArray, count: int) -> FloatArray:
-        """Numbers of the first `count` lanes, brought to the order of the rows: (n_rows, count)."""
+        """Return the first `count` lanes in the original order of the rows: (n_rows, count)."""
         found = np.empty((len(self.order), count))
         found[self.order] = numbers.reshape(-1, LANES)[:, :count]
         return found

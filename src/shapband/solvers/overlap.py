@@ -24,11 +24,11 @@ from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
 # With fewer providers, most coalitions are in the fit, and the few left out differ from them. More
 # providers do not fit into a mask of 64 bits.
 FEWEST_PROVIDERS, MOST_PROVIDERS = 8, 64
-_PART = 750  # coalitions in one regression; its time grows with the cube of their number
+_PART = 750  # coalitions in one regression, whose time grows with the cube of this number
 _MOST_PARTS = 3  # the surrogate is the mean of at most this many regressions
-# Coalitions in the trial regression, which decides whether the surrogate is used: the larger of the
-# first number and of the second times the cube root of the number of all coalitions. The time of a
-# regression grows with the cube, so the trial takes a fixed share of the evaluations' time.
+# The trial regression, which decides whether the surrogate is used, has max(_LEAST_TRIAL, _TRIAL ×
+# cube root of the number of coalitions) coalitions. The time of a regression grows with the cube of
+# this number, so the trial takes a fixed share of the evaluations' time.
 _LEAST_TRIAL, _TRIAL = 400, 25.0
 _TESTED = 1000  # the trial regression is tested on at most this many coalitions
 _WORTH = 0.8  # the surrogate is used if at most this share of the squared residuals is left
@@ -78,15 +78,15 @@ class Correction:
 
 @dataclass(frozen=True, eq=False)
 class _Regression:
-    used: IntArray  # rows that it was fitted to
+    used: IntArray  # the rows that the regression was fitted to
     coefficients: FloatArray
 
 
 def operations(n_rows: int, n: int, n_folds: int) -> float:
-    """Arithmetic operations of the surrogates of one game; infinite if it can have none.
+    """Arithmetic operations of the surrogates of one game; infinite if none can be fitted.
 
     A similarity of two coalitions counts as much as 8 operations, and the factorisation of m
-    equations as m³ / 6, since it does two at a time.
+    equations as m³ / 6, since two are done at a time.
     """
     if not FEWEST_PROVIDERS <= n <= MOST_PROVIDERS:
         return float("inf")
@@ -106,7 +106,12 @@ class Overlap:
         self._by_size = np.argsort(explained.sizes, kind="stable")
 
     def is_worth_it(self, weights: FloatArray) -> bool:
-        """Try one regression on coalitions of the first fold; `weights` weigh squared residuals."""
+        """Whether a trial regression lowers the squared residuals of the first fold enough.
+
+        Parameters
+        ----------
+        weights : (n_rows,) of the squared residuals
+        """
         folds = self._explained.folds[self._by_size]
         size = max(_LEAST_TRIAL, round(_TRIAL * len(folds) ** (1 / 3)))
         tested = _evenly(self._by_size[folds == 0], _TESTED)

@@ -14,16 +14,18 @@ from shapband.indices import Index
 
 _FEWEST_PAIRS, _MOST_PAIRS = 2, 8  # pairs of complements in the pilot of each size
 _SMOOTHED = 16  # a spread is estimated from about this many residuals
-_LEAST_SPREAD = 1e-6  # of the largest spread, at least: equal values in a pilot do not prove 0
+_LEAST_SPREAD = 1e-6  # smallest spread / largest spread: equal values in a pilot do not prove 0
 # Least ratio of the variances of two sizes when evaluations are divided. With 0.01, errors with
-# wine were up to 20 % larger; with 0.0001, errors in games that two of ten providers decide were.
+# wine were up to 20 % larger; with 0.0001, errors were as much larger in games that two of ten
+# providers decide.
 _LEAST_RATIO = 1e-3
 _ROUNDING = 1e-9  # a smaller spread, relative to the values, is only rounding
-# Pairs are drawn if they are better by more than rounding errors. If the pilot never varied, both
-# sums are equal; then single coalitions are drawn, with which the reported noise was nearer to the
-# squared error (1.19 instead of 1.30 times, in a game of 30 providers where few coalitions count).
+# Pairs are drawn if their error is smaller than the error of single coalitions by more than
+# rounding. If the pilot never varied, both errors are equal, and single coalitions are drawn: the
+# reported noise was then nearer to the squared error (1.19 instead of 1.30 times, in a game of 30
+# providers where few coalitions count).
 _CLEARLY = 1.0 - 1e-9
-_COUNTED = 30  # coalitions of larger sizes are not counted, because not all can be evaluated
+_COUNTED = 30  # a larger size counts as infinitely many coalitions: not all can be evaluated
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +75,8 @@ class Sizes:
     joins, leaves : (n + 1,) number of coalitions of each size × the weight of v(S) in the value
         of a member, and × the weight of -v(S) in the value of a non-member
     capacities : (n + 1,) number of coalitions of each size
-    few : whether the pilot has no more than the fewest pairs of each size
-    weights : (n + 1,) mean square, times n, of the weights of a coalition's value in the values
+    few : whether the evaluations suffice only for the smallest pilot
+    weights : (n + 1,) n × mean square, over the providers, of the weights of v(S) in their values
     """
 
     def __init__(self, n: int, n_evaluations: int, index: Index) -> None:
@@ -82,11 +84,12 @@ class Sizes:
         self._sampled = n_evaluations - (2 * n + 1)
         self._halves = np.arange(2, n // 2 + 1)  # each size stands for itself and its complements
         self.capacities = np.array([_capacity(n, s) for s in range(n + 1)])
-        fair = self._sampled // (4 * len(self._halves))  # half of what is sampled is the pilot
+        # The pilot takes half of the sampled coalitions.
+        fair = self._sampled // (4 * len(self._halves))
         room = int(self.capacities[2]) // (2 if n == 4 else 1)
         self._pairs = min(max(_FEWEST_PAIRS, min(_MOST_PAIRS, fair)), room)
         self.few = self._pairs == _FEWEST_PAIRS
-        self._beside = max(1, _SMOOTHED // (2 * self._pairs))  # neighbours on each side
+        self._beside = max(1, _SMOOTHED // (2 * self._pairs))  # neighbouring sizes on each side
         q, s = index.size_weights(n), np.arange(1, n + 1)
         self.joins = np.concatenate([[0.0], n * q / s])
         self.leaves = np.concatenate([n * q / s[::-1], [0.0]])
@@ -111,9 +114,9 @@ class Sizes:
         """Estimate from the residuals how much values vary around the surrogate.
 
         The spread of a sampled size comes from its neighbouring sizes only, because its own pilot
-        may miss a rare value, which would then get too little weight. With their own spreads,
-        values were biased: in 1,000 games that two of ten providers decide, with 200 evaluations,
-        the z score of the mean was 5.4 instead of 2.5.
+        may miss a rare value, which would then get too little weight. When each size had its own
+        spread, values were biased: in 1,000 games that two of ten providers decide, with 200
+        evaluations, the z score of the mean was 5.4 instead of 2.5.
 
         Parameters
         ----------
@@ -135,7 +138,9 @@ class Sizes:
         return Spreads(variances, self._from_neighbours(np.concatenate(terms)[:, None])[:, 0])
 
     def _paired_terms(self, pairs: FloatArray, sizes: IntArray) -> FloatArray:
-        """Mean square of the contribution of pairs of complements, relative to residuals of 1.
+        """Mean square of the contribution of pairs of complements to the values, for each size.
+
+        It is relative to independent residuals with a variance of 1.
 
         Parameters
         ----------
@@ -275,7 +280,7 @@ def _capacity(n: int, size: int) -> float:
 
 
 def allocate(wanted: FloatArray, least: IntArray, most: FloatArray, total: int) -> list[int]:
-    """Divide `total` in proportion to what is wanted, each part between its bounds.
+    """Divide `total` into integers in proportion to `wanted`, each between its bounds.
 
     Examples
     --------
@@ -291,14 +296,18 @@ def allocate(wanted: FloatArray, least: IntArray, most: FloatArray, total: int) 
 
 
 def _shares(wanted: FloatArray, least: IntArray, most: FloatArray, total: int) -> FloatArray:
-    """Shares in proportion to what is wanted; shares beyond a bound are fixed there, in rounds."""
+    """Shares of `total` in proportion to `wanted`, each between its bounds.
+
+    In every round, shares beyond a bound are set to the bound, and the rest is divided again.
+    """
     shares = np.zeros(len(wanted))
     free = np.ones(len(wanted), dtype=bool)
     while free.any():
         shares[free] = wanted[free] * (total - shares[~free].sum()) / wanted[free].sum()
         bounded = np.clip(shares, least, most)
         over = (bounded - shares)[free].sum()
-        # Fixing shares at both bounds at once could overshoot: fix the side that weighs more.
+        # Fixing shares at both bounds at once could overshoot, so only one side is fixed: the
+        # lower bounds if they add more than the upper bounds take away.
         fixed = free & ((bounded > shares) if over >= 0 else (bounded < shares))
         if not fixed.any():
             break

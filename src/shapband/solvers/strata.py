@@ -32,12 +32,12 @@ _UNIQUE = 1e-6  # ridge of the pilot's fit, relative to 1 / range², which makes
 # are spread over the whole range. With 0.1 errors in voting games with 20 evaluations per provider
 # were up to 18 % larger.
 _LEAST_SPREAD = 0.01
-_ROUNDING = 1e-14  # share of the variance of the values that rounding alone leaves
-# Accuracy of the surrogate's fits: of the pilot's fit in variances of a value, of later fits in
-# variances of a residual.
+_ROUNDING = 1e-14  # residuals below this share of the variance of the values are rounding errors
+# A fit ends when its squared error is below this multiple of a variance: of the variance of the
+# values in the fit to the pilot, of the variance of the residuals in later fits.
 _PILOT_TOLERANCE, _TOLERANCE = 1e-8, 1e-5
-_TRIAL_TOLERANCE = 1e-3  # the same for a fit that is only compared with the other surrogate
-_MOSTLY = 0.99  # a size is treated as infinite if more than this share of it is unseen
+_TRIAL_TOLERANCE = 1e-3  # the same limit for a fit that only decides the shares of the blend
+_MOSTLY = 0.99  # a size counts as infinite if more than this share of its coalitions is unseen
 _AT_ONCE = 2**26  # bytes of coalitions that are copied for one call of the utility, at most
 
 
@@ -208,7 +208,7 @@ class _Game:
         # Values are divided by a power of two near their range, which loses no digit, so that the
         # squares of very small and very large values neither underflow nor overflow.
         self._unit = float(np.ldexp(1.0, int(np.frexp(spread)[1])))
-        self._known = known / self._unit  # of the enumerated coalitions, then of the pilot
+        self._known = known / self._unit  # values of the enumerated coalitions, then of the pilot
         self._range = spread / self._unit
         self._least_variance = (_LEAST_SPREAD * self._range) ** 2
         # Spreads that the surrogates of drift and of overlaps assume. They follow from the
@@ -278,8 +278,8 @@ class _Game:
         n = self._sizes.n
         values = np.concatenate([np.delete(self._known, 2 * n), more / self._unit])
         # If n providers share the range of the values, their slopes are about range / n, which is
-        # the prior of the ridge regression. It is needed with few evaluations per provider, because
-        # a surrogate has two slopes per provider. With more evaluations it made the bias larger.
+        # the prior of the ridge regression. The prior is needed with few evaluations, because a
+        # surrogate has two slopes per provider. With more evaluations it made the bias larger.
         ridge = (n if self._sizes.few else _UNIQUE**0.5) ** 2 / self._range**2
         phi, noise = self._estimate(values, self._blend(values, ridge))
         whole = phi + self._enumerated(empty / self._unit)
@@ -342,9 +342,9 @@ class _Game:
         """Values and noise with all surrogates.
 
         The linear part of the correction is added to the first two surrogates. The rest of it
-        contributes nothing to the providers' values, but makes the residuals smaller. The
-        surrogates of the folds are moved towards their mean, the more of a size's coalitions were
-        evaluated; see the kernel.
+        contributes nothing to the providers' values, but makes the residuals smaller. In a size
+        of which many coalitions were evaluated, the surrogates of the folds are moved towards
+        their mean; see the kernel.
         """
         sizes, sample, first = self._sizes, self.sample, 2 * self._sizes.n
         folds = self._folds(self._n_folds)[first:]

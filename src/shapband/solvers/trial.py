@@ -13,10 +13,10 @@ from shapband._typing import FloatArray
 from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
 
-GAMES = 8  # games that decide
-# Among the options that take at most this many times the least work, the cheapest one whose noise
-# is at most this part of the variance of the values is chosen: less noise shows the values of
-# single games, and serves those who pay for records.
+GAMES = 8  # number of first games that decide which solver is used
+# Among the options that take at most _WORK times the least work, the cheapest one whose noise is at
+# most _NOISE times the variance of the values is chosen. Little noise makes the values of single
+# games useful, and makes the most of records that were paid for.
 _WORK, _NOISE = 1.4, 0.1
 
 
@@ -26,9 +26,9 @@ class Option(NamedTuple):
     Attributes
     ----------
     solver : the solver
-    operations : arithmetic operations of a game with it, with drawing and summarising the records
-    tried : which candidate its noise is known from
-    noise : its noise as a multiple of that candidate's
+    operations : arithmetic operations of a game, including drawing and summarising the records
+    tried : the candidate from whose noise the noise of this solver follows
+    noise : noise of this solver / noise of that candidate
     """
 
     solver: Solver

@@ -35,7 +35,10 @@ def add_frame(digest: _Hash, frame: Any) -> None:
 
 
 def add_array(digest: _Hash, name: str, values: AnyArray) -> None:
-    """Add an array: first its name, type and shape, so that different tables have other digests."""
+    """Add an array: first its name, type and shape, then its cells.
+
+    So tables of different shapes have different digests, even if their cells have the same bytes.
+    """
     header: Any = (name, values.dtype.str, values.shape)
     digest.update(repr(header).encode())
     if values.dtype.kind in "biuf":

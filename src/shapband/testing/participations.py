@@ -89,8 +89,8 @@ def _check_rates(
     found = set(present.sum(axis=1).tolist()) - {0}
     require(
         found <= counts <= set(range(1, n + 1)),
-        f"{owner}.counts must be the numbers from 1 to {n} of providers that may be present; "
-        f"{sorted(found)} were, and received {sorted(counts)}",
+        f"{owner}.counts must hold, from 1 to {n}, all numbers of providers that may be present; "
+        f"received {sorted(counts)} where {sorted(found)} were present",
     )
     # The variance of the mean of a chain with correlations r, r^2, ... is (1 + r) / (1 - r) times
     # the variance for independent games. A recorded presence is not random: its mean may differ

@@ -84,8 +84,9 @@ def _check_games(
     again = sampling.prepare(Access(providers, Seeds(0), Budget()))
     require(
         _equal(_records(again, providers, range(4, _GAMES), range(4)), whole),
-        f"{name} must draw the same records however games are cut into chunks; games 0 to 3 and 4 "
-        "to 9 differ from all at once: take random numbers from access.seeds by game",
+        f"{name} must draw the same records however games are cut into chunks; games 0 to 3 "
+        "and 4 to 9, drawn separately, differ from ten games drawn at once: take random numbers "
+        "from access.seeds by game",
     )
     turned = providers[::-1]
     again = sampling.prepare(Access(turned, Seeds(0), Budget()))

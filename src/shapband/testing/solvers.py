@@ -115,7 +115,8 @@ def _check_independence(solver: Solver, costs: FloatArray) -> None:
     require(
         np.array_equal(cut, np.concatenate([whole.values, whole.noise]), equal_nan=True),
         f"{name}.solve must give the same bits however games are cut into chunks; games 0 to 4 and "
-        "5 to 9 differ from all at once: take random numbers from games.seeds by game",
+        "5 to 9, solved separately, differ from ten games solved at once: take random numbers from "
+        "games.seeds by game",
     )
     turned = _solve(solver, _airport(costs[::-1]), nothing, range(10), step=-1)
     require(

@@ -65,8 +65,9 @@ def _check_finite(source: FiniteSource, shown: Batch | None, method: str) -> Non
     for place, row in enumerate(rows):
         require(
             same(whole.take(np.array([place])), ask([row])),
-            f"{method} must give the records in the order of the rows, repeated as they are; in "
-            f"{rows} row {row} is another record than alone: order the records like the rows",
+            f"{method} must give the records in the order of the rows, repeated as they are; row "
+            f"{row} requested in {rows} is another record than requested alone: order the records "
+            "like the rows",
         )
     require(
         shown is None or same(shown.take(np.array(rows)), whole),
@@ -121,7 +122,7 @@ def _check_answers(
 def _check_buffers(source: Source, method: str, ask: Callable[[int], Any]) -> None:
     """Check that a source that waits does not write into answers that it has given.
 
-    `ask` makes a request: with the argument 0 one request, with any other argument another one. All
+    `ask(0)` makes one request, and `ask` with any other argument makes a second, different one. All
     requests are for the same number of records, because a source may have a buffer for each size.
     More requests are made than the source answers at once, because it may use several buffers in
     turn.

@@ -34,9 +34,10 @@ _MOST_BATCHES = 6  # most batches, because all coalitions are evaluated several 
 def check_utility(utility: Utility, batches: Sequence[Records] | None = None) -> None:
     """Check that a utility follows the rules of utilities.
 
-    Every coalition must have one finite value, the same at every call and for any other
-    coalitions in the call; the empty one is worth `empty`. The optional methods must agree with
-    `evaluate` to 1e-9, records must not change, and utility and summaries must be picklable.
+    Every coalition must have one finite value, the same at every call and whichever other
+    coalitions are in the call; the empty coalition is worth `empty`. The optional methods must
+    agree with `evaluate` to 1e-9, records must not change, and utility and summaries must be
+    picklable.
 
     Parameters
     ----------

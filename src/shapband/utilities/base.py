@@ -24,12 +24,12 @@ from shapband.utilities.rows import Folded
 # Summaries of many games, indexed as games[game][provider]. A utility may use nested lists or an
 # array with these two axes first.
 GameSummaries: TypeAlias = Any
-# A class that changes one of these has other values than the class that it is derived from.
+# A subclass that overrides one of these methods may have other values than its base class.
 _VALUES = {
     *("summarise", "summarise_games", "evaluate", "evaluate_all", "evaluate_rows", "in_games"),
     "score",
 }
-_ROWS_AT_ONCE = 4096  # most arcs that are evaluated in one call, which bounds its memory
+_ROWS_AT_ONCE = 4096  # largest number of arcs per call, which limits the memory of a call
 
 
 class CoalitionFailed(Exception):
@@ -101,7 +101,8 @@ class Utility(WithFacts, ABC):
     chosen: str = ""
     remedy: str = ""
     training: str = ""
-    # Not in fingerprints, because they change during a valuation or do not change its values.
+    # Attributes that fingerprints leave out: they change during a valuation, or do not affect
+    # values.
     _counters: tuple[str, ...] = ("failures", "chosen", "training", "_warned")
 
     @property
@@ -119,7 +120,7 @@ class Utility(WithFacts, ABC):
         return 11 if self.mergeable else 6
 
     def operations(self, n_providers: int) -> float:  # noqa: ARG002
-        """Arithmetic operations that one evaluation takes, roughly, if half of them are members.
+        """Rough number of arithmetic operations to evaluate a coalition of half of the providers.
 
         With more than `exact_up_to` providers this decides which solvers are tried if none is
         given: many evaluations if they cost little, few if they cost much. It also decides whether

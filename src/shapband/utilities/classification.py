@@ -15,7 +15,7 @@ from shapband._typing import AnyArray, IntArray
 from shapband.errors import InvalidInput
 
 ClassScore = Literal["accuracy", "neg_log_loss", "roc_auc", "neg_brier_score"]
-CLASS_SCORES: tuple[str, ...] = get_args(ClassScore)  # kernels know a score by its place here
+CLASS_SCORES: tuple[str, ...] = get_args(ClassScore)  # kernels know a score by its position here
 
 
 def check_class_score(score: str, labels: AnyArray, owner: str) -> int:

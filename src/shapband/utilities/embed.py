@@ -31,7 +31,7 @@ class Embedding:
     owner : name of the utility, with which error messages begin
     """
 
-    _counters = ("_known",)  # not in fingerprints
+    _counters = ("_known",)  # attributes that fingerprints leave out
 
     def __init__(self, transformer: Any, owner: str) -> None:
         if transformer is not None and (
@@ -66,7 +66,7 @@ class Embedding:
         return known
 
     def _check_alone(self, rows: Batch, features: FloatArray) -> None:
-        """Refuse a transformer that gives the first row other numbers without the other rows."""
+        """Refuse a transformer whose output for a row depends on the other rows."""
         alone = self._transformed(rows.take(np.array([0])))
         rounding = 1e-3 * np.abs(features).max()  # generous, for networks of low precision
         if alone.shape[1] != features.shape[1] or np.abs(alone - features[:1]).max() > rounding:

@@ -210,7 +210,7 @@ class EstimatorUtility(RecordsUtility):
         if not isinstance(summaries, _SeededGame):
             return super().evaluate(summaries, coalitions)
         seeded = copy(self)
-        seeded.estimator, seeded.training = summaries.estimator, ""  # nothing is left to set
+        seeded.estimator, seeded.training = summaries.estimator, ""  # every `random_state` is set
         return super(EstimatorUtility, seeded).evaluate(summaries, coalitions)
 
     def _members_of(self, summaries: Sequence[Batch], coalition: int) -> list[Batch]:
@@ -224,7 +224,8 @@ class EstimatorUtility(RecordsUtility):
     def _score_joined(self, batches: Sequence[Batch]) -> float:
         joined = None
         if self._numbers is not None and batches[0].is_frame:
-            # Columns in another order stay data frames, because scikit-learn refuses such frames.
+            # Frames with columns in another order are passed as frames, which scikit-learn then
+            # refuses.
             same = batches[0].layout[0] == self._validation.layout[0]
             joined = concat_numbers(batches) if same else None
         if self._numbers is None or joined is None:
@@ -301,7 +302,7 @@ class EstimatorUtility(RecordsUtility):
         """The validation frame as an array, if models may get arrays instead of frames."""
         rows = self._validation
         known = self._score is _own_score or type(self._score).__module__.startswith("sklearn.")
-        own = type(self).score is not EstimatorUtility.score  # in a subclass, which expects frames
+        own = type(self).score is not EstimatorUtility.score  # a subclass may expect frames
         if not rows.is_frame or not self._plain or not known or own:
             return None
         if rows.numbers is None or names_columns(self.estimator, set(rows.X.columns)):

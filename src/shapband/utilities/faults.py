@@ -12,7 +12,7 @@ from shapband.providers import Provider
 from shapband.records.batch import Batch
 from shapband.utilities.kinds import differences, lone_labels, not_numbers
 
-_MOST_LEFT_OUT = 32  # at most this many providers are left out one by one; each takes a fit
+_MOST_LEFT_OUT = 32  # with more providers, they are not left out one by one: each takes a fit
 
 
 def found_fault(

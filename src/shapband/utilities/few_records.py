@@ -1,7 +1,7 @@
 """Least squares for coalitions with no more records than features.
 
 A draw with no more records than features is summarised by its records, which are fewer numbers than
-two Gram matrices. A coalition of such draws is fitted from its records while it has no more of them
+two Gram matrices. A coalition of such draws is fitted from its records if it has no more records
 than features, and from the sum of Gram matrices if it has more.
 """
 
@@ -17,8 +17,8 @@ from shapband.kernels.walks import walk_of_rows
 from shapband.utilities.base import GameSummaries
 from shapband.utilities.gram import Centre
 
-# The compiled fit has errors of 1e-16 times these ratios. If a ratio is larger than here, a
-# coalition is solved in 32 digits.
+# The compiled fit has errors of 1e-16 times these ratios. A coalition with a larger ratio
+# is solved in 32 digits.
 _UNITS = 1e7  # largest spread of a feature / smallest spread of a feature, in their own units
 _OFFSET = 1e4  # distance of a feature from its validation mean / spread of the feature
 

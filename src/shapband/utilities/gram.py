@@ -5,8 +5,8 @@ record of the draw, in the features' own units. Z is a column of ones and the fe
 the anchor. So sums of products lose no digits however far the draw is from zero, and the sums of a
 feature that is constant in the draw are exactly zero.
 
-The second part holds the same sums in 32 digits, for coalitions that need them (`exact_fits`). They
-take many times as long to compute, so they are computed game by game, and only for games with such
+The second part holds the same sums in 32 digits, for coalitions that need them (`exact_fits`).
+These sums take many times as long, so they are computed game by game, and only for games with such
 a coalition.
 """
 
@@ -60,7 +60,7 @@ class GramGames:
         return GramGames(np.ascontiguousarray(both[..., :first]), lambda g: both[g, :, first:])
 
     def only(self, g: int) -> GramGames:
-        """Return one of the games."""
+        """Return the summaries of one game alone."""
         return GramGames(self.sums[g : g + 1], lambda _: self.exact(g))
 
     def anchors(self, g: int, d: int) -> FloatArray:
@@ -138,7 +138,7 @@ def own_records(drawn: Draws, X: FloatArray) -> FloatArray:
 
 
 def gram_of_records(game: Sequence[FloatArray], centre: Centre) -> GramGames:
-    """Return the summaries of one game, some of whose summaries are records of `own_records`."""
+    """Return the summaries of one game as sums; some are given as records (`own_records`)."""
     d = len(centre.mean)
     first = first_size(d)
     sums = np.empty((1, len(game), first))
@@ -163,7 +163,7 @@ def exact_of_records(records: FloatArray) -> FloatArray:
 
 
 def _split(records: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-    """Features, targets, and the rows (1, n_records) of all of them."""
+    """Features, targets, and the indices (1, n_records) of all records."""
     X, y = np.ascontiguousarray(records[:, :-1]), np.ascontiguousarray(records[:, -1])
     return X, y, np.arange(len(records))[None]
 

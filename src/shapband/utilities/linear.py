@@ -45,10 +45,10 @@ from shapband.utilities.scores import (
 )
 
 # Features count as dependent if an eigenvalue of their correlation matrix, relative to the largest
-# and to 1, is below this: the first number with more records than features, the second with fewer.
+# one and to 1, is below this. The second number is for coalitions with fewer records than features.
 DEPENDENT = np.array([1e-10, 1e-20])
-# With so many features, the equations of eight coalitions at once do not fit into the processor's
-# cache, and solving one coalition after the other is faster.
+# With this many features or more, the equations of eight coalitions at once do not fit into the
+# processor's cache, and solving one coalition after the other is faster.
 WIDE = 160
 _UNDECIDED = (
     "its features depend on each other so nearly, or in units so far apart, that rounding errors "
@@ -250,7 +250,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
         mse = kernels.load("linear").linear_prefixes(sums, limits, orders, first, *self._form)
         mse[~clear] = np.nan
         n, walk = orders.shape[2], orders[0].size
-        position = np.argsort(orders, axis=2).reshape(-1, n)  # of each provider in its order
+        position = np.argsort(orders, axis=2).reshape(-1, n)  # of each provider in a permutation
         return self._worth(
             mse, stacked, lambda at: (at // walk, position[at // n] <= (at % n)[:, None])
         )
@@ -288,7 +288,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
         """Values of coalitions (m, n) of one game with many features.
 
         Coalitions that the kernel for many features leaves open, such as those with constant
-        features, are passed to the kernel for few.
+        features, are passed to the kernel for few features.
         """
         sums, limits, clear = self._about_validation(games.only(g))
         mse = np.full(len(inside), np.nan)

@@ -40,7 +40,7 @@ _UNCERTAIN = (
     "the penalty is so weak, relative to the features, that rounding decides the fit: rescale the "
     "features, for example with embed=StandardScaler().fit(X_val), or pass a smaller C"
 )
-WIDE = 40  # with so many features and two classes, the kernel for many features is faster
+WIDE = 40  # with two classes and this many features, the kernel for many features is faster
 _LANES = 8  # records are padded to a multiple of this, the length of the kernels' vectors
 
 
@@ -205,7 +205,7 @@ class LogisticUtility(RowsUtility):
     def _values_of(self, game: FloatArray, inside: MemberArray, starts: IntArray) -> FloatArray:
         """Values of coalitions of one game, fitted in this order; see `starts`.
 
-        Fits that are uncertain are left to slower ones that keep their digits.
+        Fits that are uncertain are repeated by slower code that keeps more digits.
         """
         fixed = self._ridge, self._columns, self._y, len(self._labels), self._score
         scores = kernels.load("logistic").logistic_scores

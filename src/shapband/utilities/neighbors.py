@@ -30,8 +30,9 @@ Task = Literal["regression", "classification"]
 Weights = Literal["uniform", "distance"]
 # With more neighbours than this, sets of records are faster than sorted lists.
 _MANY = {"regression": 20, "classification": 8}
-# With so many validation rows, tables are made from two halves of the providers, in half the time.
-# With fewer rows the last digits stay those of `neighbors`.
+# With this many validation rows or more, tables are made from two halves of the providers, which
+# takes half the time. With fewer rows the kernel `neighbors` is used, and values keep its last
+# digits.
 MANY_ROWS = 5000
 
 

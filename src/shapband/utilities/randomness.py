@@ -87,7 +87,7 @@ def check_states(model: Any, owner: str) -> None:
                 "pass an integer, or None to have it set from the seed of the valuation"
             )
     for tried in _tried_states(model):
-        # A search sets it in every candidate, and so overwrites the number from the seed.
+        # A search sets its own `random_state` in every candidate, in place of one from the seed.
         if tried is None or isinstance(tried, _STATEFUL):
             raise InvalidInput(
                 f"{owner}: a random_state among the candidates of a search must be an integer; "
@@ -112,7 +112,7 @@ def with_states(model: Any, seeds: Seeds, game: int) -> Any:
     """
     from sklearn.base import clone
 
-    own = clone(model)  # what is inside is cloned or copied too, so it can be changed
+    own = clone(model)  # the models inside are cloned or copied too, so they can be changed
     for part in _random_parts(own):
         if part.state is None:
             word = seeds.words(_PURPOSE, part.place, range(game, game + 1), 1)[0, 0]
@@ -141,7 +141,7 @@ def _random_parts(thing: Any, place: str = "", *, searched: bool = False) -> Ite
     elif isinstance(thing, list | tuple):
         inside = list(enumerate(thing))
     elif hasattr(thing, "get_params") and not isinstance(thing, type):
-        if type(thing).__name__ == "FrozenEstimator":  # is not fitted again
+        if type(thing).__name__ == "FrozenEstimator":  # a frozen model is not fitted again
             return
         given = _parameters(thing)
         inside = list(given.items())

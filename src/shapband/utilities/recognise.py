@@ -94,7 +94,7 @@ def utility_for(
 def _compiled(
     found: Match, general: EstimatorUtility, X_val: Any, y_val: Any, score: str | None
 ) -> tuple[Utility | None, str]:
-    """Make the compiled utility, or None if it differs; and the reason."""
+    """Return the compiled utility, or None if its values differ too much, and the reason."""
     utility = found.utility.__name__
     unknown = sorted(set(found.options) - set(signature(found.utility).parameters))
     if unknown:
@@ -165,7 +165,8 @@ def _sizes(n_features: int) -> list[int]:
 def _made_up(rows: Batch, size: int, rng: np.random.Generator, noise: float) -> Batch:
     """Records like the validation rows; noise makes the distances of all records different."""
     labels = np.unique(rows.y, return_index=True)[1]
-    every = labels if len(labels) < size / 2 else labels[:0]  # each label, if they are labels
+    # Begin with a row of each label; if there are very many, the targets are numbers.
+    every = labels if len(labels) < size / 2 else labels[:0]
     chosen = np.concatenate([every, rng.integers(len(rows), size=size - len(every))])
     some = rows.take(chosen)
     if some.numbers is None or noise == 0:

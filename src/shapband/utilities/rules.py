@@ -183,7 +183,10 @@ def _other_scaler(step: Any) -> bool:
 
 
 def _other_settings(model: Any, **known: list[Any]) -> str:
-    """Say which parameter has none of its known values; parameters a model lacks are ignored."""
+    """Name a parameter with a value that is not supported; empty if there is none.
+
+    `known` lists the supported values by parameter. Parameters that a model lacks are ignored.
+    """
     parameters = model.get_params(deep=False)
     for name, values in known.items():
         given = parameters.get(name, values[0])

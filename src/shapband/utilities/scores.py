@@ -22,8 +22,8 @@ Empty: TypeAlias = float | Literal["baseline"] | None
 def check_empty(empty: Empty, score: str, baseline: float, owner: str) -> tuple[float, bool]:
     """Return the value of the empty coalition, and whether it is the score of a dummy model.
 
-    None means 0 for "inverse_mse", as in the paper, and the baseline for other scores, because 0
-    may be the score of a perfect model there.
+    None means 0 for "inverse_mse", as in the paper, and the baseline for other scores, because with
+    these 0 may be the score of a perfect model.
     """
     chosen = ("baseline" if score != "inverse_mse" else 0.0) if empty is None else empty
     if chosen == "baseline":

@@ -1,4 +1,4 @@
-"""The order in which logistic regressions of coalitions are fitted, and from which others.
+"""The order of the logistic regressions of coalitions, and the earlier fits that each starts from.
 
 Every function returns coalitions of one game as rows of members, and for each row the earlier rows
 (n_rows, 7) with the larger coalitions S+i, S+j, S+i+j, S+k, S+i+k, S+j+k and S+i+j+k that its fit
@@ -20,7 +20,8 @@ _PARTS = 7
 def starts_in_table(n: int) -> tuple[MemberArray, IntArray]:
     """All coalitions but the empty one, by descending masks.
 
-    Larger coalitions have the lowest absent providers added, up to three of them.
+    A fit starts from the fits of larger coalitions, to which one to three of the lowest absent
+    providers were added.
 
     Examples
     --------
@@ -30,7 +31,7 @@ def starts_in_table(n: int) -> tuple[MemberArray, IntArray]:
     """
     masks = np.arange((1 << n) - 1, 0, -1)
     starts = np.full((len(masks), _PARTS), -1)
-    larger = [masks]  # S with each part of the lowest absent providers that are already seen
+    larger = [masks]  # S with every subset of the lowest absent providers of the loop so far
     free = ~masks & ((1 << n) - 1)
     for _ in range(3):
         lowest = free & -free
@@ -43,7 +44,7 @@ def starts_in_table(n: int) -> tuple[MemberArray, IntArray]:
 
 
 def starts_of_rows(inside: MemberArray) -> tuple[MemberArray, IntArray]:
-    """All providers, then chosen coalitions (n_rows, n), which start from these.
+    """The coalition of all providers, then chosen coalitions (n_rows, n), which start from it.
 
     Examples
     --------
@@ -62,8 +63,8 @@ def starts_along_orders(
 ) -> tuple[MemberArray, IntArray, tuple[IntArray, IntArray]]:
     """The first occurrences of coalitions along permutations (n_iter, n), from long to short.
 
-    A coalition starts from the next longer one of its permutation. Also the permutation and the
-    place in it of each row.
+    A coalition starts from the next longer one of its permutation. The last two arrays are the
+    permutation of each row and its place in that permutation.
 
     Examples
     --------
@@ -81,5 +82,5 @@ def starts_along_orders(
     starts = np.full((len(t), _PARTS), -1)
     short = k < n - 1
     starts[short, 0] = row_of[first[t[short], k[short] + 1], k[short] + 1]
-    position = np.argsort(orders, axis=1)  # of each provider in its permutation
+    position = np.argsort(orders, axis=1)  # place of each provider in the permutation
     return (position[t] <= k[:, None]).astype(np.uint8), starts, (t, k)

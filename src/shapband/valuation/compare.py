@@ -36,8 +36,8 @@ class Comparison:
     standard_error : (n,) of the difference
     p_value : (n,) of a two-sided test for each provider alone
     adjusted_p_value : (n,) adjusted by Holm's method for the number of providers
-    beyond_chance : (n,) whether the adjusted p-value is below 0.05; if nothing differs, any
-        provider is flagged in at most 5 % of comparisons
+    beyond_chance : (n,) whether the adjusted p-value is below 0.05; if no true
+        expectation differs, at most 5 % of comparisons flag any provider
     paired_games : games that were compared one by one, or 0 for independent valuations
     notes : warnings about the comparison, such as different targets or settings
 

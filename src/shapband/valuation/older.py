@@ -42,7 +42,7 @@ def upgraded(document: dict[str, Any]) -> dict[str, Any]:
 def upgraded_design(found: Mapping[str, Any], labels: Sequence[str] | None) -> dict[str, Any]:
     """Return the design of an older valuation, from its parts and the groups of its providers.
 
-    How games choose records from pools, and who took part, is not known; results do not need it.
+    It does not say how games choose records from pools and who took part; no result needs that.
     """
     if labels is not None and len(labels) != len(found["names"]):
         raise ValueError("groups must have one label for each provider")

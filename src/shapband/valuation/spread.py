@@ -34,7 +34,7 @@ class Distribution:
     standard_error : (n, n_statistics) of the shortfall; NaN for the others, which have exact
         intervals instead
     level : confidence level of each interval
-    n_games, n_played : the games used, which are the first ones, and all that were played
+    n_games, n_played : number of games used, the first ones, and number of all games played
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Correlation:
     standard_error : (n, n) of the correlations
     low, high : (n, n) ends of their intervals
     level : confidence level of each interval
-    n_games, n_played : the games used, which are the first ones, and all that were played
+    n_games, n_played : number of games used, the first ones, and number of all games played
 
     Examples
     --------

@@ -269,8 +269,8 @@ class Valuation(OldNames):
         """Difference of expectations, `a` minus `b`, with its interval and p-value.
 
         With more than 500 providers, whose covariances are not kept, the standard error comes from
-        the values in `games`. If they do not show the correlation, it is an upper bound: the sum of
-        both standard errors.
+        the values in `games`. If these values do not show the correlation, it is an upper bound:
+        the sum of both standard errors.
         """
         return several.difference(self.names, self.estimate, self.games, a, b, level)
 

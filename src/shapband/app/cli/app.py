@@ -62,7 +62,7 @@ def _report(error: BaseException, *, debug: bool) -> int | None:
         typer.echo("\n".join(map(printable, lines)), err=True)
     if isinstance(error, ShapbandError | OSError):
         line = one_line(error)
-    elif isinstance(error, SystemExit):  # typer raises its own kind
+    elif isinstance(error, SystemExit):  # typer raises a subclass of its own
         line = f"code that the run calls ended the program: {error_line(error)}"
     elif isinstance(error, MemoryError):
         line = "the memory of this machine does not suffice"

@@ -15,15 +15,15 @@ INTERRUPTED = 130  # the exit code of a program ended by Ctrl-C
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = 1.0  # seconds until a line says that requests are still under way
 _NOTICE = "requests under way are finished first; Ctrl-C again leaves at once"
-_END = 0  # no signal has this number
+_END = 0  # written to the pipe to end the thread; no signal has this number
 
 
 class Received:
     """The signals that arrive while a block is interruptible; the second one ends the process.
 
-    Python writes the number of every signal to a pipe when it arrives. A thread reads them, so that
-    the second signal ends the process even if the main thread runs no handler, because it waits in
-    code of another language, such as a database driver.
+    Python writes the number of every signal to a pipe when the signal arrives. A thread reads the
+    numbers, so that the second signal ends the process even while the main thread waits in code of
+    another language, such as a database driver, and runs no signal handler.
 
     Attributes
     ----------
@@ -67,12 +67,13 @@ class Received:
 def interruptible(farewell: Callable[[], str]) -> Iterator[Received | None]:
     """Let Ctrl-C, SIGTERM or SIGHUP raise KeyboardInterrupt, and a second one end the process.
 
-    After the first, requests under way are completed, because they may be paid for. The second
-    does no harm to a run directory, like any other crash; it prints the line of `farewell`.
+    After the first signal, requests under way are completed, because they may be paid for. The
+    second signal prints the line of `farewell` and ends the process at once; a run directory
+    survives this, as it survives any crash.
 
-    KeyboardInterrupt is raised at the end at the latest: other code may have caught an earlier one,
-    Python drops exceptions in finalizers, and a signal may arrive after the last line. So a process
-    that received a signal never ends with the exit code 0.
+    KeyboardInterrupt is raised when the block ends, if not before: other code may have caught an
+    earlier KeyboardInterrupt, Python drops exceptions in finalizers, and a signal may arrive after
+    the last line. So a process that received a signal never ends with the exit code 0.
     """
     if threading.current_thread() is not threading.main_thread():
         yield None

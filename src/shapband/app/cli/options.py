@@ -24,6 +24,6 @@ ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="The configur
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The directory of the run.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress and no result.")]
 Out = Annotated[
-    Path | None, typer.Option(metavar="RUN", help="The directory to keep the run in: a new one.")
+    Path | None, typer.Option(metavar="RUN", help="A new directory to keep the run in.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

@@ -34,14 +34,14 @@ Policy = Annotated[
     ),
 ]
 RiskAversion = Annotated[
-    float | None, typer.Option(metavar="NUMBER", help="For risk: how much risk costs.")
+    float | None, typer.Option(metavar="NUMBER", help="For risk: the weight of the risk.")
 ]
 Floor = Annotated[
     str | None, typer.Option(metavar="AMOUNT", help="For floor: what everybody gets.")
 ]
 Level = Annotated[
     float | None,
-    typer.Option(metavar="LEVEL", help="For lower_bound: of the intervals; 0.95 by default."),
+    typer.Option(metavar="LEVEL", help="For lower_bound: confidence level; 0.95 by default."),
 ]
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
 
 _WIDTH = 80  # lines of prose are wrapped at this many characters
-# What JSON shows of a valuation besides its providers.
+# Attributes of a valuation that its JSON shows besides the providers.
 _FACTS = (
     *("n_games", "stopped", "stopped_code", "estimand", "estimand_code"),
     *("seed", "setup", "seconds", "evaluations", "failures"),

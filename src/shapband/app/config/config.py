@@ -87,7 +87,7 @@ class Config(tables.Table):
         100, description="Games to play; the budget or a stopping rule may end the run sooner."
     )
     seed: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="Repeats the run bit for bit; by default from the operating system."
+        None, description="The same seed repeats the run bit for bit; random by default."
     )
     workers: Annotated[int, Field(ge=-1)] | Literal["dask", "ray"] = Field(
         1,
@@ -108,7 +108,7 @@ class Config(tables.Table):
     utility: UtilityTable | None = Field(None, description="By default the utility of the task.")
     sampling: SamplingTable
     solver: SolverTable | None = Field(
-        None, description="By default exact while that costs no more than permutations would."
+        None, description="By default the solver with the least work for the same error."
     )
     index: IndexTable | None = Field(
         None, description="The weights of coalition sizes; by default Shapley values."

@@ -44,7 +44,7 @@ from shapband.utilities.base import Utility
 if TYPE_CHECKING:
     from shapband.datasets.task import Task
 
-# Names of public classes by kind: to register a class here is all that its table needs.
+# Names of public classes by kind. A class that is registered here gets its table in the file.
 SAMPLINGS = {"fresh": "Fresh", "pooled": "Pooled", "stratified": "Stratified", "blocks": "Blocks"}
 SOLVERS = {
     "exact": "Exact",
@@ -117,7 +117,7 @@ def _descriptions(made: type) -> dict[str, str]:
     found = re.findall(r"^(\w.*?) : (.*(?:\n    .*)*)", section.partition("\n\n")[0], re.MULTILINE)
     sentences = {}
     for names, text in found:
-        plain = re.sub(r"^\(.*?\) ", "", " ".join(text.split()))  # without the shape of an array
+        plain = re.sub(r"^\(.*?\) ", "", " ".join(text.split()))  # remove the shape of an array
         for name in names.split(", "):
             sentences[name] = f"{plain[0].upper()}{plain[1:]}."
     return sentences
@@ -139,7 +139,7 @@ def _check_number_by_name(given: Any) -> Any:
     return given
 
 
-_IN_FILE: list[tuple[Any, Any]] = [  # types of parameters, and what stands for them in a file
+_IN_FILE: list[tuple[Any, Any]] = [  # types of parameters, and of their keys in a file
     (int, Count),
     (str, Text),
     (ArrayLike, list[float]),
@@ -163,7 +163,7 @@ def _in_file(hint: Any) -> Any:
     if origin is Annotated:
         form = Annotated[int, Field(le=MOST)] if inside[0] is int else _in_file(inside[0])
         return Annotated[form, *hint.__metadata__]
-    if origin in (Union, types.UnionType):  # a file has no functions
+    if origin in (Union, types.UnionType):  # without functions, which a file cannot hold
         return reduce(or_, [_in_file(one) for one in inside if get_origin(one) is not Callable])
     if origin is Sequence:
         return Annotated[types.GenericAlias(list, _in_file(inside[0])), Field(min_length=1)]
@@ -191,7 +191,7 @@ UtilityTable = Annotated[Table, _kinds(UTILITIES, object=ObjectUtility)]
 
 
 def make_part(table: Table | None, key: str) -> Any:
-    """Make one of the library's own parts; None if there is none, or if it must be imported.
+    """Make one of the library's own parts; None if the file has no such part or must import it.
 
     The errors of a class begin with its name; here they begin with the key of the file.
     """

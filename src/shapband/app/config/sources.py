@@ -38,7 +38,7 @@ def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Pr
         if isinstance(source, tables.ObjectSource):
             return _from_object(table.name, source, base, key)
         if isinstance(source, tables.TaskSource):
-            raise TypeError("a task brings its providers: Config takes them from it")
+            raise TypeError("a task has providers of its own, which Config takes from it")
         frame = read_frame(source, base, f"{key}.source")
         if source.by is not None:
             return providers_from_frame(frame, source.by, source.target, source.group)

@@ -53,7 +53,7 @@ Options = Annotated[
 
 
 def broken(rule: str, key: str = "") -> PydanticCustomError:
-    """Say that a table breaks a rule, or one of its keys does."""
+    """Make the error for a table, or one key of it, that breaks a rule."""
     return PydanticCustomError("rule", "{rule}", {"rule": rule, "key": key})
 
 
@@ -236,7 +236,7 @@ class TraceTable(Table):
     separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
 
 
-# The tables of stopping rules and of the budget make their objects themselves: they need no data.
+# The tables of stopping rules and of the budget make their own objects, which need no data.
 
 
 class RulesTable(Table):
@@ -246,10 +246,10 @@ class RulesTable(Table):
         None, description="Largest half width of an interval for an expectation."
     )
     relative: Above | None = Field(
-        None, description="Largest half width as a fraction of the expectation; either is enough."
+        None, description="The same as a fraction of the expectation; of both, one must be met."
     )
     ranking: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="Stop at a stable ranking; providers closer than this may be undecided."
+        None, description="Stop at a stable ranking; pairs closer than this need not be decided."
     )
     seconds: Above | None = Field(None, description="Stop after this many seconds.")
     level: Annotated[float, Field(gt=0, lt=1)] = Field(
@@ -271,9 +271,7 @@ class RulesTable(Table):
 class StopTable(RulesTable):
     """When to end before `n_games`: as soon as any of these rules is met."""
 
-    all: RulesTable | None = Field(
-        None, description="Rules that count as one: it is met when all of them are."
-    )
+    all: RulesTable | None = Field(None, description="Rules that must all be met at the same time.")
 
     @cached_property
     def rule(self) -> StoppingRule:

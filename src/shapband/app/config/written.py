@@ -142,8 +142,8 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
-        return repr(value)  # `inf` and `nan` too
-    return str(value.isoformat())  # dates and times
+        return repr(value)  # TOML writes `inf` and `nan` as Python does
+    return str(value.isoformat())  # a date or a time
 
 
 def _text(text: str) -> str:

@@ -20,7 +20,7 @@ from shapband.engine.workers.shared import SharedJob, share
 # three seconds on another core, for imports.
 _COLD = 4.0
 _WARM = 0.1  # the same limit if processes are already running and only need the job
-_BIG_TASK = 0.4  # if a first task takes more seconds, the others are assumed to take as long
+_BIG_TASK = 0.4  # if the first task takes this many seconds, all others are assumed to take as long
 _SMALL_TASK = 0.002  # if a task takes fewer seconds, sending it costs more than it saves
 
 
@@ -61,7 +61,7 @@ class LocalWorkers(Workers):
     ) -> Iterator[Answer]:
         """Do tasks here until the rest is worth the processes."""
         needed = _WARM if n_idle() >= self.n_jobs else _COLD * _crowding()
-        if self._alone >= needed:  # earlier stages took this long, and as much work will follow
+        if self._alone >= needed:  # assume that as much work will follow as was done so far
             self._start()
             return
         quickest = float("inf")

@@ -44,7 +44,7 @@ class WorkerProcess:
         return not ended and time.monotonic() - self._last_used < _FRESH
 
     def load(self, shipped: ShippedJob) -> bytes:
-        """Send the job unless the process has it; return b"", or the error if it cannot open it."""
+        """Send the job unless the process has it; return b"", or the error from opening the job."""
         if shipped.token == self._token:
             return b""
         failed = self._answer(lambda: self._share(shipped))
@@ -86,8 +86,9 @@ class WorkerProcess:
 class ProcessPool:
     """Performs tasks in processes, which take them in the order of their submission.
 
-    For every process, a thread of this process waits. A task begins only when its process has the
-    job, so a task can be cancelled and done elsewhere while processes are still starting.
+    Every worker process has a thread in this process that waits for its answers. A task begins
+    only when its process has the job, so a task can be cancelled and done elsewhere while processes
+    are still starting.
 
     Parameters
     ----------

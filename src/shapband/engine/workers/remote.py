@@ -117,7 +117,7 @@ class _RemoteTrace(Exception):
 
 
 def perform(token: str, fetch: Callable[[], bytes], task: bytes) -> bytes:
-    """Do a task in this process; `fetch` gets the job's bytes if it does not have them yet."""
+    """Do a task in this process; `fetch` gets the bytes of a job that is not yet known here."""
     outcome = _caught(
         lambda: _kept_job(token, lambda: cloudpickle.loads(fetch()))(cloudpickle.loads(task))
     )

@@ -157,7 +157,7 @@ def _exit_code(children: dict[int, int | None], pid: int) -> int | None:
 
 
 def _reap(children: dict[int, int | None]) -> bool:
-    """Note how children ended; return whether there are others."""
+    """Note how children ended; return whether any child is left."""
     while any(code is None for code in children.values()):
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:
@@ -194,8 +194,8 @@ def _end_all() -> None:
         one.end()
 
 
-# Functions registered last are called first. So this one ends the process before multiprocessing's
-# own function would wait for it.
+# Functions registered last are called first. So `_end_all` ends the template before the exit
+# function of multiprocessing would wait for it.
 atexit.register(_end_all)
 # A fork of this process must not talk to the template of its parent.
 os.register_at_fork(after_in_child=_current.clear)

@@ -21,7 +21,7 @@ from shapband.kernels.careful.class_scores import class_scores
 # A fit ends when the square of a step's change, relative to 1 + |logit|, is at most this. The error
 # left by a Newton step is about the square of its change.
 TOLERANCE = 1e-14
-MOST_STEPS = 2000  # logits grow by about 1 in a step, up to 700 at the smallest penalty
+MOST_STEPS = 2000  # enough: logits grow by about 1 per step, up to 700 at the smallest penalty
 LONGEST = 1e8  # a step changes logits by at most this, so that it is halved less than 30 times
 NOISE = 1e-9  # a fit is NaN if rounding moves its logits by more than this, relative to 1 + |logit|
 FAR = 1e4  # features further away, in deviations of the validation rows, lose too many digits

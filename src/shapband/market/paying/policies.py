@@ -34,7 +34,7 @@ class Weights:
     estimate : (n,) the weights; those below zero count as zero
     errors : returns simulated errors of the weights in blocks of (draws, n); no blocks if the
         errors are not known
-    meaning : describes the weights; the end of a sentence
+    meaning : a phrase that describes the weights, for the end of a sentence
     """
 
     estimate: FloatArray

@@ -1,8 +1,8 @@
 """Predictions of the errors of a method, from the estimates of the pilot.
 
 The variance of a value over draws from an endless population is a sum of parts: F is due to single
-records, S to pairs of records, and H to larger sets of records, few of which two draws from one
-pool have in common. Draws of b records from the same m records have the variance
+records, S to pairs of records, and H to larger sets of records. Two draws from one pool have few of
+the larger sets in common. Draws of b records from the same m records have the variance
 
     F (1 - x) + S (1 - x²) + H        with x = b / m.
 
@@ -102,7 +102,7 @@ class ErrorModel:
         within = _shrunk(found, estimate.variance_standard_error)
         least, square = n_sample / pilot.stocks, np.full_like(raw, 2.0)
         if pilot.pool_sizes is None:
-            # Attribute all of it to single records, which gives the largest error of pools.
+            # Attribute all variance to single records, which gives the largest error of pools.
             single = within / np.maximum(1 - least, _LEAST)
             pairs = rest = shared = np.zeros_like(raw)
         else:
@@ -157,7 +157,7 @@ class ErrorModel:
         endless = self.single + self.pairs + self.rest
         if way.per_shuffle:
             used = way.per_shuffle * self.n_sample / way.pool_sizes
-            # Pools that are whole stocks do not show F, so nothing is assumed to cancel.
+            # F is not known if pools are whole stocks; then no gain from disjoint draws is assumed.
             left = np.where(self.shared > 0, endless - self.shared * used, self.variance)
         elif way.method.replace:
             left = endless
@@ -253,14 +253,15 @@ def _parts(
         within = F (1 - x) + S (1 - x²) + H,    influence = F (x - n) + 2 S x (x - n),
 
     with x = b / m and n = b / N. H is the part of the variance that F and S cannot explain. At
-    least a tenth of the influence is attributed to F, because large pools show little else.
+    least a tenth of the influence is attributed to F, because in large pools nearly all of it is
+    due to F.
     """
     once, twice = _mixed(x - least), _mixed(2 * x * (x - least))
     determinant = (1 - x) * twice - (1 - x**2) * once
     known = (once > 0) & (np.abs(determinant) > _LEAST * once)
     safe_once, safe_twice = np.where(known, once, 1.0), np.where(known, twice, 1.0)
     pairs = ((1 - x) * influence - once * within) / np.where(known, determinant, np.inf)
-    sums = ~known | (pairs <= 0)  # then the influence is as large as for sums over records
+    sums = ~known | (pairs <= 0)  # the variance is due to single records alone
     least_single = _LEAST_SINGLE * influence / safe_once
     single = np.maximum((within - pairs * (1 - x**2)) / (1 - x), least_single)
     pairs = np.where(sums, 0.0, np.maximum(influence - single * safe_once, 0.0) / safe_twice)

@@ -42,8 +42,8 @@ _FRESH_GAMES = 32  # games with fresh draws, if stocks are too small for pools
 _FAR = 4  # pools this many times as large as the pilot's pools need a second pilot
 _LARGEST_DRAWS = 20  # pools of a second pilot hold at most this many draws
 _LEAST_GAMES = 16  # the variance across games is estimated from at least this many games
-_TIME_SHARE = 0.2  # the pilot may take this share of the time limit,
-_SHORTEST, _LONGEST = 1.0, 60.0  # but at least and at most this many seconds
+_TIME_SHARE = 0.2  # the pilot may take this share of the time limit
+_SHORTEST, _LONGEST = 1.0, 60.0  # bounds on the time of the pilot, in seconds
 _SECONDS = 3.0  # the pilot takes this long if there is no time limit
 
 
@@ -56,7 +56,7 @@ class Pilot:
     arguments : the arguments of the pilot's games
     stocks : (n,) records that each source has; infinite if it generates records
     pool_sizes : (n,) records in the pilot's pools, or None if it has fresh draws
-    estimate : estimate from the games of the solver that gives the best variance for its time
+    estimate : estimate from the games of the main solver, see `probes`
     probes : measurements of every family of solvers
     fold_seconds, pool_fold_seconds : time to add a game to the sums, without and with pools
     requests : how long the sources take to answer
@@ -155,7 +155,7 @@ def run_pilot(
 ) -> Pilot:
     """Buy the pilot's records, play its games, and measure.
 
-    A pilot `before` this one, with smaller pools, is continued: its records come first.
+    `before` is an earlier pilot with smaller pools; its records are the first of these pools.
     """
     began = time.perf_counter()
     held = HeldPurchases() if before is None else before.purchases.reopened()

@@ -20,10 +20,10 @@ from shapband.sampling.base import Realisation
 from shapband.sampling.fresh import Fresh
 from shapband.solvers.base import Solution, Solver
 
-MOST_GAMES = 2048  # games that the main solver plays at most
+MOST_GAMES = 2048  # largest number of games that the main solver plays
 _PROBED = (0, 1, 3)  # positions of the amounts of work that are probed if evaluations are cheap
 _FOLD_GAMES = 4  # games that are solved again without folds of the validation rows
-_PROBE_GAMES, _MOST_PROBED = 8, 128  # fewest and most games of every other probe
+_PROBE_GAMES, _MOST_PROBED = 8, 128  # fewest and most games that any other solver plays
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class Bench:
 
 
 def probe(bench: Bench, families: Sequence[Family], seconds: float) -> list[Probe]:
-    """Solve a few games with a quick and, where that is cheap, slower solvers of every family."""
+    """Solve a few games by every family of solvers; by slower ones too if evaluations are cheap."""
     n, mergeable = len(bench.given.names), bench.given.utility.mergeable
     probes: list[Probe] = []
     each = seconds / (len(_PROBED) * len(families))
@@ -158,7 +158,7 @@ def _too_slow(
 def main_solver(
     bench: Bench, families: Sequence[Family], probes: Sequence[Probe]
 ) -> tuple[Family, int]:
-    """The solver for most of the games: the one that gives the best variance for its time.
+    """The solver for most of the games: it estimates the variance best in a given time.
 
     The error of a variance is proportional to the variance, noise included. So the solver with the
     smallest product of the squared variance and the time of a game is best.

@@ -58,7 +58,7 @@ class RequestTimes:
         one, two = np.array(before), np.array(after) - np.array(before)
         fewer, more = np.array(first), np.array(sizes) - np.array(first)
         slope = (two - one) / np.maximum(more - fewer, 1)
-        # Neither time can be negative. If the larger request was as fast, records take no time.
+        # Neither time can be negative. If the larger request was not slower, records take no time.
         per_record = np.clip(slope, 0.0, np.where(more > 0, two / np.maximum(more, 1), 0.0))
         per_request = np.where(more > 0, np.maximum(two - per_record * more, 0.0), 0.0)
         return replace(_waiting(given), per_request=per_request, per_record=per_record)

@@ -33,9 +33,10 @@ class Limits:
     Attributes
     ----------
     budget : records and requests
-    prices, money : what the sources charge, and how much of it may be spent
+    prices, money : what the sources charge, and the largest amount that may be paid
     minutes : wall time, or None
-    error : largest half width of the 95 % interval of any expectation, or None for the smallest
+    error : largest half width of the 95 % interval of any expectation; None to make it as small as
+        the limits allow
     """
 
     budget: Budget
@@ -111,7 +112,8 @@ class Search:
         """The best of some candidates.
 
         The best has the smallest error; or, if an error is asked for, the smallest bill and then
-        the shortest time. Among equally good ones, it has the smallest error of the variance.
+        the shortest time. Among equally good candidates, the smallest error of the variance
+        decides.
         """
         if self.limits.error is None:
             least = min(one.worst for one in found)

@@ -48,7 +48,7 @@ class TimeModel:
         """Seconds to solve a game with one worker, and to add it to the sums."""
         pilot = self.pilot
         fold = pilot.pool_fold_seconds if way.method.pooled else pilot.fold_seconds
-        if way.per_shuffle:  # games are added by shuffles
+        if way.per_shuffle:  # games are added shuffle by shuffle, not 32 at once
             fold += pilot.fold_seconds * max(FOLD / way.per_shuffle - 1, 0.0)
         return self._solve_seconds(way) + fold
 
@@ -68,7 +68,7 @@ class TimeModel:
         return max(low.seconds + slope * (needed - low.evaluations), low.seconds * _LEAST_PART)
 
     def fixed(self, way: Way) -> float:
-        """Seconds before the first game: the pilot's, and to complete the pools."""
+        """Seconds before the first game: for the pilot, and to fetch pools or the first draws."""
         pilot = self.pilot
         if not way.method.pooled:
             first = distant_games(pilot.arguments) * self._fetch if self._overlaps else 0.0
