@@ -110,8 +110,7 @@ class Strata(Solver):
         pilots = [sizes.pilot(seed) for seed in seeds]
         rows = [[sizes.enumerated] * len(seeds), [pilot.rows for pilot in pilots]]
         enumerated, known = map(of_pattern, rows)
-        if pattern is games:
-            rows.clear()  # so that pilots can be freed
+        rows = [] if pattern is games else rows  # so that pilots can be freed
         work = self.n_evaluations * games.utility.operations(n)
         # Pilots are removed from the list, so that each is freed when its game has drawn the rest.
         begun = [

@@ -19,7 +19,7 @@ from shapband.kernels.walks import walk_of_rows
 from shapband.records.arrays import float_targets
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
-from shapband.utilities import gram
+from shapband.utilities import gram, scores
 from shapband.utilities.base import CoalitionFailed, GameSummaries, MergeableUtility, RowsUtility
 from shapband.utilities.embed import Embedding
 from shapband.utilities.few_records import (
@@ -35,14 +35,7 @@ from shapband.utilities.magnitudes import (
     standard_units,
 )
 from shapband.utilities.rows import check_numeric_targets, validation_facts
-from shapband.utilities.scores import (
-    Empty,
-    Score,
-    check_empty,
-    check_score,
-    score_from_mse,
-    variance_of,
-)
+from shapband.utilities.scores import Empty, Score
 
 # Features count as dependent if an eigenvalue of their correlation matrix, relative to the largest
 # one and to 1, is below this. The second number is for coalitions with fewer records than features.
@@ -133,10 +126,11 @@ class LinearUtility(RowsUtility, MergeableUtility):
         validation, self.schema = self._embed.validation(X_val, y_val, "LinearUtility")
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
         check_targets_magnitude(y, "LinearUtility: the targets y_val")
-        self._score = check_score(score, y, "LinearUtility")
-        self._variance = variance_of(y)
-        dummy = float(score_from_mse(np.array(self._variance), score, self._variance))
-        self.empty, self.baseline = check_empty(empty, score, dummy, "LinearUtility")
+        self._score = scores.check_score(score, y, "LinearUtility")
+        self._variance = scores.variance_of(y)
+        self.empty, self.baseline = scores.check_empty(
+            empty, score, self._dummy_score, "LinearUtility"
+        )
         self._alpha = check_number("LinearUtility: alpha", alpha)
         if self._alpha < 0:
             raise InvalidInput(f"LinearUtility: alpha must not be negative; received {alpha!r}")
@@ -163,11 +157,10 @@ class LinearUtility(RowsUtility, MergeableUtility):
     def on_rows(self, rows: IntArray) -> LinearUtility:
         part, X, y = copy(self), self._validation[0].T[rows], self._validation[1][rows]
         part._validation = np.ascontiguousarray(X.T), y
-        check_score(self._score, y, "LinearUtility")
-        part._variance = variance_of(y)
+        scores.check_score(self._score, y, "LinearUtility")
+        part._variance = scores.variance_of(y)
         if self.baseline:
-            dummy = score_from_mse(np.array(part._variance), self._score, part._variance)
-            part.empty = float(dummy)
+            part.empty = part._dummy_score
         moments = gram.row_moments(Batch(X, y), X, self._centre)
         part._form = gram.make_form(moments, float(moments[-1]), self._ridge, part._measure)
         return part
@@ -315,7 +308,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
                 mse[unsolved] = self._exactly(
                     gram.gram_of_records(game, self._centre), 0, inside[few][unsolved]
                 )
-            values[few] = score_from_mse(mse, self._score, self._variance)
+            values[few] = scores.score_from_mse(mse, self._score, self._variance)
         if many.any():
             one_game = np.zeros(int(many.sum()), dtype=np.int64)
             summaries = gram.gram_of_records(game, self._centre)
@@ -350,7 +343,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
         locate : returns the games (m,) and the members (m, n) of coalitions at flat places of `mse`
         """
         unsolved = np.flatnonzero(np.isnan(mse))
-        values = score_from_mse(mse, self._score, self._variance)
+        values = scores.score_from_mse(mse, self._score, self._variance)
         of_game, inside = locate(unsolved)
         for g in np.unique(of_game):
             places = of_game == g
@@ -363,7 +356,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
         fitted = inside @ games.sums[g, :, 0] >= 2
         if fitted.any():
             mse = self._exactly(games, g, inside[fitted])
-            values[fitted] = score_from_mse(mse, self._score, self._variance)
+            values[fitted] = scores.score_from_mse(mse, self._score, self._variance)
         return values
 
     def _exactly(self, games: gram.GramGames, g: int, inside: AnyArray) -> FloatArray:
@@ -382,6 +375,10 @@ class LinearUtility(RowsUtility, MergeableUtility):
         if np.isnan(mse).any():
             raise CoalitionFailed(row_masks(members[np.isnan(mse)][:1])[0], _UNDECIDED)
         return np.asarray(mse)
+
+    @property
+    def _dummy_score(self) -> float:
+        return float(scores.score_from_mse(np.array(self._variance), self._score, self._variance))
 
     @property
     def _ridge(self) -> FloatArray:

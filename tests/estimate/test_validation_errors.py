@@ -1,0 +1,138 @@
+"""The error that is due to the choice of the validation rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shapband as sb
+from shapband.estimate.differences import independent_difference
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.estimator import Estimator
+from shapband.estimate.validation import ValidationErrors
+from shapband.sampling.design import Design
+from shapband.solvers.base import Solution
+
+
+def test_effects_that_are_the_same_in_all_games_give_the_jackknife() -> None:
+    # The mean of 20 rows, with two rows in each of 10 folds: the jackknife of a mean has the
+    # variance of the folds' means over their number.
+    rows = np.random.default_rng(0).normal(size=(10, 2))
+    without = [np.delete(rows, fold, axis=0).mean() for fold in range(10)]
+    folds = np.tile((np.array(without) - rows.mean())[None, :, None], (5, 1, 1))
+    found = ValidationErrors.of(folds)
+    assert found is not None
+    assert found.variance[0] == pytest.approx(rows.mean(axis=1).var(ddof=1) / 10, rel=1e-12)
+    assert found.freedom == 9
+
+
+def test_differences_from_game_to_game_are_subtracted() -> None:
+    # Effects with variance 1 between folds, and noise with variance 6 between games.
+    rng = np.random.default_rng(1)
+    found, raw = [], []
+    for _ in range(400):
+        effects = rng.normal(size=(1, 10, 1)) + rng.normal(0, np.sqrt(6), size=(12, 10, 1))
+        made = ValidationErrors.of(effects)
+        assert made is not None
+        found.append(made.variance[0])
+        mean = effects.mean(axis=0)[:, 0]
+        raw.append(0.9 * ((mean - mean.mean()) ** 2).sum())
+    expected = 0.9 * 9
+    error = np.std(found) / 20
+    assert abs(np.mean(found) - expected) < 4 * error + 0.05  # a part is kept where little is left
+    assert np.mean(raw) - expected > 10 * error  # a control: without the subtraction
+
+
+def test_unknown_effects_give_no_error() -> None:
+    folds = np.zeros((3, 10, 2))
+    folds[1, 4, 0] = np.nan
+    assert ValidationErrors.of(folds) is None
+    assert ValidationErrors.of(np.empty((0, 10, 2))) is None
+    constant = ValidationErrors.of(np.zeros((3, 10, 2)))
+    assert constant is not None
+    assert constant.variance.tolist() == [0, 0]
+
+
+def _estimate(folds: Any, games: Any) -> Estimate:
+    names = tuple("abc"[: games.shape[1]])
+    design = Design(names=names, seed=0, draw_sizes=np.full(len(names), 9), estimand="draws")
+    estimator = Estimator(design)
+    estimator.add(Solution(games, np.zeros_like(games), 0, folds=folds))
+    return estimator.estimate()
+
+
+def test_errors_of_all_causes_add_up_and_keep_their_correlations() -> None:
+    rng = np.random.default_rng(2)
+    games, folds = rng.normal(size=(40, 3)), rng.normal(size=(12, 10, 3))
+    folds[:, :, 1] = folds[:, :, 0]  # the rows move two providers alike
+    plain, found = Estimate.of(games), _estimate(folds, games)
+    rows = found.moments.validation
+    assert rows is not None
+    np.testing.assert_allclose(found.errors.total, plain.errors.total + rows.variance)
+    covariance, before = found.errors.covariance, plain.errors.covariance
+    assert covariance is not None
+    assert before is not None
+    np.testing.assert_allclose(covariance, before + rows.effects.T @ rows.effects)
+    apart = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
+    assert apart == pytest.approx(before[0, 0] + before[1, 1] - 2 * before[0, 1])  # they cancel
+    assert (found.errors.freedom < 39).all()
+    assert (found.errors.freedom > 9).all()
+
+
+def test_effects_of_the_same_rows_cancel_in_a_comparison() -> None:
+    rng = np.random.default_rng(3)
+    games, folds = rng.normal(size=(40, 2)), 3 * rng.normal(size=(12, 10, 2))
+    other = rng.normal(size=(40, 2))
+    all_of_them = (range(2), range(2))
+    one, same = _estimate(folds, games), _estimate(folds, other)
+    plain = independent_difference(Estimate.of(games), Estimate.of(other), all_of_them)
+    found = independent_difference(one, same, all_of_them)
+    np.testing.assert_allclose(found.standard_error, plain.standard_error)
+    apart = independent_difference(one, _estimate(-folds, other), all_of_them)
+    assert (apart.standard_error > 2 * plain.standard_error).all()
+    unknown = independent_difference(one, Estimate.of(other), all_of_them)
+    assert (unknown.standard_error > plain.standard_error).all()
+
+
+_ROWS = np.random.default_rng(11).normal(size=(4000, 2))
+_TARGETS = _ROWS @ [1.0, 0.5] + 0.5 * _ROWS[:, 0] ** 2 + np.random.default_rng(12).normal(size=4000)
+
+
+def _covered(repetitions: int, n_games: int) -> tuple[Any, Any]:
+    """Whether intervals hold the expectation over draws and validation rows: (repetitions, n)."""
+    parts = np.array_split(np.arange(600), 3)
+    providers = [
+        sb.Provider(f"p{i}", sb.ArraySource(_ROWS[at], _TARGETS[at], replace=True))
+        for i, at in enumerate(parts)
+    ]
+    given: dict[str, Any] = {"sampling": sb.Fresh(20)}
+    population = sb.LinearUtility(_ROWS[600:], _TARGETS[600:], "r2")
+    truth = sb.value(providers, population, n_games=20000, seed=1, **given).expectation
+    rng, hits = np.random.default_rng(13), []
+    for seed in range(repetitions):
+        at = rng.integers(600, 4000, size=80)
+        utility = sb.LinearUtility(_ROWS[at], _TARGETS[at], "r2")
+        for fixed in (False, True):
+            found = sb.value(
+                providers, utility, n_games=n_games, seed=seed, fixed_validation=fixed, **given
+            )
+            low, high = found.interval(0.95).T
+            hits.append((low <= truth) & (truth <= high))
+    return np.array(hits[::2]), np.array(hits[1::2])
+
+
+def test_intervals_hold_for_other_validation_rows() -> None:
+    covering, fixed = _covered(120, 60)
+    assert 0.90 <= covering.mean() <= 0.99  # 95 % with a standard error of 2 % at most
+    assert fixed.mean() < 0.6  # a control: errors of these rows alone
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n_games", [60, 1000])
+def test_intervals_hold_for_other_validation_rows_long(n_games: int) -> None:
+    covering, fixed = _covered(600, n_games)
+    assert 0.93 <= covering.mean() <= 0.97
+    assert (covering.mean(axis=0) >= 0.90).all()
+    assert fixed.mean() < 0.6
