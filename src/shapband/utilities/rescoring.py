@@ -144,7 +144,7 @@ class _Answers:
             self._known[name] = np.asarray(found(self._rows.copy().X))
 
         def answer(places: AnyArray) -> AnyArray:
-            return self._known[name][np.asarray(places)[:, 0]]
+            return np.asarray(self._known[name][np.asarray(places)[:, 0]])
 
         answer.__name__ = name  # scikit-learn's scorers ask for it
         return answer
