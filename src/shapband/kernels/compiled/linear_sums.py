@@ -18,9 +18,10 @@ RECORD_CHUNK = 128  # records standardised at a time; a multiple of LANES
 CLEAR_TOL = 1e-6  # sums keep ten digits if a feature's variance / mean square is above this
 ROUNDING = 1e-13  # if a feature's deviation / size is below this, it may be only rounding errors
 TINY = 1e-300  # smaller squares are close to the smallest floats and have lost digits
+from shapband.kernels.compiled.parts import PART
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _standardise(X, y, rows, mean, inv_scale, y_mean, columns):
     """Write the columns of [Z y] of some records, RECORD_CHUNK apart; return the padded length."""
     d = X.shape[1]
@@ -105,7 +106,7 @@ def recentred(summaries, mean, inv_scale):
     return moved, clear
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _is_clear(summaries, f, mean, inv_scale, d):
     """Whether sums relative to the mean show if one feature of a game varies."""
     n, size = summaries.shape
