@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.parts import PART
 
 _BASES = 3  # functions of the size: 1, 1 / (s + 1) and s / n
 _CENTRED = 2  # the arc's own value, times the first two of them
@@ -19,7 +20,6 @@ _FEATURES = _CENTRED + 3 * _BASES
 # Relative to the diagonal. It makes the coefficients unique if features depend on each other, and
 # keeps them so small that no digits of the values are lost in what they predict.
 _RIDGE = 1e-6
-from shapband.kernels.compiled.parts import PART
 
 
 @njit(**PART)

@@ -37,6 +37,7 @@ from shapband.kernels.compiled.lanes import (
 from shapband.kernels.compiled.linear_blocks import form_weights, solve_block
 from shapband.kernels.compiled.linear_doubts import doubt, harmless
 from shapband.kernels.compiled.linear_sums import gram_summaries, recentred
+from shapband.kernels.compiled.parts import PART
 
 __all__ = [
     "gram_summaries",
@@ -48,7 +49,6 @@ __all__ = [
 ]
 
 CONSTANT_TOL = 1e-10  # a feature counts as constant if its variance / mean square is below this
-from shapband.kernels.compiled.parts import PART
 
 
 @njit(**PART)

@@ -25,11 +25,11 @@ from shapband.kernels.compiled.lanes import (
 )
 from shapband.kernels.compiled.linear_blocks import back_substitute, quadratic_form
 from shapband.kernels.compiled.linear_sums import TINY
+from shapband.kernels.compiled.parts import PART
 
 ROUNDED = 2.0**-52  # rounding error of sums of products, relative to the lengths of both columns
 WANTED = 1e-10  # accuracy wanted of an error, relative to the larger of itself and `measure`
 SAFETY = 10.0  # the worst e may do ten times the harm of the one that is tried
-from shapband.kernels.compiled.parts import PART
 
 
 @njit(**OPTIONS)

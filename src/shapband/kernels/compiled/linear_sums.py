@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import LANES, OPTIONS
+from shapband.kernels.compiled.parts import PART
 from shapband.kernels.compiled.products import add_products
 from shapband.kernels.compiled.sorting import sort
 
@@ -18,7 +19,6 @@ RECORD_CHUNK = 128  # records standardised at a time; a multiple of LANES
 CLEAR_TOL = 1e-6  # sums keep ten digits if a feature's variance / mean square is above this
 ROUNDING = 1e-13  # if a feature's deviation / size is below this, it may be only rounding errors
 TINY = 1e-300  # smaller squares are close to the smallest floats and have lost digits
-from shapband.kernels.compiled.parts import PART
 
 
 @njit(**PART)
