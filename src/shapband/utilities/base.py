@@ -125,6 +125,16 @@ class Utility(WithFacts, ABC):
         """
         return 2e3 if self.mergeable else 1e7
 
+    def kernels_ahead(self, solver: str, draw_size: int) -> tuple[str, ...]:  # noqa: ARG002
+        """Compiled kernels that games will need, to be compiled before the first game.
+
+        Parameters
+        ----------
+        solver : name of the class of the solver
+        draw_size : records in the smallest draw
+        """
+        return ()
+
     @property
     def knows_values(self) -> bool:
         """Whether `exact_values` is meant for this class, and not for one that it changed."""

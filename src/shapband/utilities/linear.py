@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from shapband.utilities.few_records import (
 )
 from shapband.utilities.gram import (
     Centre,
+    Form,
     GramGames,
     exact_sums,
     gram_games,
@@ -158,14 +160,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
         mean, deviation = standard_units(X, "LinearUtility")
         self._scale = np.ldexp(1.0, np.frexp(deviation)[1])  # powers of two lose no digits
         self._centre = Centre(mean, 1.0 / self._scale, float(y.mean()))
-        # A slope with a larger penalty changes no digit of a prediction.
-        ridge = np.minimum(self._alpha * self._centre.inv_scale**2, LARGEST)
-        sums = gram_sums([Draws.whole(validation)], [X], self._centre)
-        moments, _ = kernels.load("linear").recentred(sums, *self._centre[:2])
-        measure = self._variance if score == "r2" else 1.0
-        # If targets differ only in their last digits, no float is close enough to their mean.
-        around = self._variance if self._variance == y.var() else moments[0, 0, -1] / len(X)
-        self._form = make_form(moments[0, 0] / len(X), float(around), ridge, measure)
+        self._measure = self._variance if score == "r2" else 1.0
         self._validation = np.ascontiguousarray(X.T), y
         self._about = facts(
             validation_facts(validation),
@@ -174,6 +169,29 @@ class LinearUtility(RowsUtility, MergeableUtility):
             embed=None if embed is None else name_of(embed),
             empty=self.empty,
         )
+
+    @cached_property
+    def _form(self) -> Form:
+        """The error as a function of the coefficients, made when it is needed first.
+
+        To make it, kernels must be compiled. The valuation that needs it compiles them together
+        with all others.
+        """
+        X, y = np.ascontiguousarray(self._validation[0].T), self._validation[1]
+        # A slope with a larger penalty changes no digit of a prediction.
+        ridge = np.minimum(self._alpha * self._centre.inv_scale**2, LARGEST)
+        sums = gram_of_records([np.column_stack([X, y])], self._centre).sums
+        moments, _ = kernels.load("linear").recentred(sums, *self._centre[:2])
+        # If targets differ only in their last digits, no float is close enough to their mean.
+        around = self._variance if self._variance == y.var() else moments[0, 0, -1] / len(X)
+        return make_form(moments[0, 0] / len(X), float(around), ridge, self._measure)
+
+    def kernels_ahead(self, solver: str, draw_size: int) -> tuple[str, ...]:
+        if self._is_wide or self._keeps(draw_size):
+            return ()
+        both = "linear.gram_summaries", "linear.recentred", "linear.harmless"
+        arcs = "linear_arcs.linear_arcs", "linear.linear_rows"
+        return both + {"Exact": ("linear.linear_table",), "Arcs": arcs}.get(solver, ())
 
     def check_batch(self, batch: Batch) -> None:
         check_distances(self._embed.features(batch), *self._centre[:2])
