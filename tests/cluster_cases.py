@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import ExtraTreeRegressor
 
 import shapband as sb
-from shapband.utilities.base import RecordsUtility
+from shapband.utilities.joined import RecordsUtility
 from tests.conftest import gaussian_providers, linear_providers
 from tests.test_invariance import same_bits
 

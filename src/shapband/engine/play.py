@@ -23,11 +23,12 @@ from shapband.engine.ending import affordable_games, what_would_help
 from shapband.engine.faults import FaultFinder
 from shapband.engine.journal import GameJournal, NullGames
 from shapband.engine.workers.base import Workers
-from shapband.engine.workers.local import single_threaded_blas
+from shapband.engine.workers.local import LocalWorkers, single_threaded_blas
 from shapband.errors import EvaluationError, RepeatedRecords, SourceError
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.estimator import Estimator
 from shapband.estimate.stopping import StoppingRule
+from shapband.kernels.ahead import SOLVED, compile_ahead
 from shapband.records.batch import Batch
 from shapband.sampling.base import Realisation
 from shapband.sampling.design import Design
@@ -116,6 +117,8 @@ def play(
             one_label=one_label(given.names, stocks),
             odd_labels=odd_labels(given.names, stocks, given.utility.labels),
         )
+        if isinstance(workers, LocalWorkers) and journal.solved() < given.n_games:
+            _compile_kernels(given, design)
         prepared = realisation, design, stocks
         session = _Session(given, prepared, access, journal, workers, started)
         journal.begin(session.design)
@@ -133,6 +136,15 @@ def play(
         seconds=time.perf_counter() - started,
         group_estimate=session.estimator.group_estimate(),
     )
+
+
+def _compile_kernels(given: Arguments, design: Design) -> None:
+    """Compile the kernels that the games will need, as far as they are known."""
+    solver = given.solver.candidates[0] if isinstance(given.solver, Trial) else given.solver
+    name = type(solver).__name__
+    needed = given.utility.kernels_ahead(name, int(design.draw_sizes.min()))
+    if needed:
+        compile_ahead(("shuffle.first_of_shuffle", *needed, *SOLVED.get(name, ())))
 
 
 def _played(session: _Session, watch: Watch, *, keep_interrupted: bool) -> Stopped:

@@ -106,6 +106,11 @@ def directory() -> Path:
     return _begin()[1]
 
 
+def is_shared() -> bool:
+    """Whether other processes with the same kernels store them in the same directory."""
+    return directory().name.startswith(_NAMES)
+
+
 @cache
 def _begin() -> tuple[State, Path]:
     state = _state()  # taken before the sources are read, so that a change meanwhile is noticed

@@ -146,6 +146,8 @@ def _parts(thing: Any) -> Iterator[tuple[str, object]]:
         cached = {name for name in dir(type(thing)) if _is_cached(type(thing), name)}
         cached |= set(getattr(thing, "_counters", ()))
         held = {name: part for name, part in _attributes(thing).items() if name not in cached}
+        # Computed late, but part of the fingerprints of runs that were begun earlier.
+        held |= {name: getattr(thing, name) for name in getattr(thing, "_computed", ())}
         for name in getattr(thing, "_refitted", ()):
             held[name] = _Refitted(held[name]) if hasattr(held[name], "get_params") else held[name]
         yield from _parts(held)

@@ -11,11 +11,11 @@ import numpy as np
 
 from shapband._facts import WithFacts
 from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.checks import check_whole, concerning, described, error_line, one_line
-from shapband.coalitions import arc_rows, mask_rows, members, row_masks
+from shapband.checks import check_whole, concerning, described, one_line
+from shapband.coalitions import arc_rows, mask_rows, row_masks
 from shapband.errors import EvaluationError, InvalidInput
 from shapband.providers import Provider
-from shapband.records.batch import Batch, Schema, concat
+from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource
@@ -128,6 +128,16 @@ class Utility(WithFacts, ABC):
         utilities, and ten million for all others.
         """
         return 2e3 if self.mergeable else 1e7
+
+    def kernels_ahead(self, solver: str, draw_size: int) -> tuple[str, ...]:  # noqa: ARG002
+        """Compiled kernels that games will need, to be compiled before the first game.
+
+        Parameters
+        ----------
+        solver : name of the class of the solver
+        draw_size : records in the smallest draw
+        """
+        return ()
 
     @property
     def knows_values(self) -> bool:
@@ -338,39 +348,6 @@ class RowsUtility(Utility):
     def evaluate(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:
         inside = mask_rows(coalitions, len(summaries))
         return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
-
-
-class RecordsUtility(Utility):
-    """A utility of the joined records of a coalition; a summary is the batch itself.
-
-    The records that `score` receives are a copy, so a model may work in place.
-    """
-
-    @abstractmethod
-    def score(self, batch: Batch) -> float:
-        """Return the value of a coalition's joined records."""
-
-    def summarise(self, batch: Batch) -> Batch:
-        return batch
-
-    def evaluate(self, summaries: Sequence[Batch], coalitions: Sequence[int]) -> FloatArray:
-        return np.array([self._worth(summaries, mask) for mask in coalitions], dtype=np.float64)
-
-    def _worth(self, summaries: Sequence[Batch], coalition: int) -> float:
-        if coalition == 0:
-            return self.empty
-        try:
-            return float(self._score_joined(self._members_of(summaries, coalition)))
-        except (Exception, SystemExit) as cause:
-            raise CoalitionFailed(coalition, error_line(cause) + self.remedy) from cause
-
-    def _members_of(self, summaries: Sequence[Batch], coalition: int) -> list[Batch]:
-        """The draws of a coalition's members, in the order in which they are joined."""
-        return [summaries[i] for i in members(coalition)]
-
-    def _score_joined(self, batches: Sequence[Batch]) -> float:
-        """Join the records of a coalition's members, and score them."""
-        return self.score(concat(batches))
 
 
 def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArray:

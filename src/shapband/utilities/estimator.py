@@ -18,8 +18,9 @@ from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records.batch import Batch, Schema, concat, concat_numbers, take_in
 from shapband.seeds import Seeds
-from shapband.utilities.base import CoalitionFailed, GameSummaries, RecordsUtility
+from shapband.utilities.base import CoalitionFailed, GameSummaries
 from shapband.utilities.faults import found_fault, warn_of_lone_labels
+from shapband.utilities.joined import RecordsUtility
 from shapband.utilities.kinds import check_kinds
 from shapband.utilities.models import is_plain, names_columns, takes_all_columns
 from shapband.utilities.randomness import check_states, unset_states, with_states

@@ -8,7 +8,7 @@ from typing import Any
 from shapband._facts import facts, name_of
 from shapband.checks import check_kind, check_number
 from shapband.records.batch import Batch
-from shapband.utilities.base import RecordsUtility
+from shapband.utilities.joined import RecordsUtility
 
 
 class FunctionUtility(RecordsUtility):

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from shapband import kernels
 from shapband._typing import FloatArray
 from shapband.records.arrays import float_targets
-from shapband.records.batch import Batch
 from shapband.records.draws import Draws
+from shapband.utilities.magnitudes import LARGEST
 
 
 class Centre(NamedTuple):
@@ -108,13 +108,6 @@ def gram_sums(draws: Sequence[Draws], features: Sequence[FloatArray], centre: Ce
     return sums
 
 
-def row_moments(rows: Batch, X: FloatArray, centre: Centre) -> FloatArray:
-    """Return the mean products of validation rows with features X, about a centre: (n_sums,)."""
-    sums = gram_sums([Draws.whole(rows)], [X], centre)
-    moments, _ = kernels.load("linear").recentred(sums, *centre[:2])
-    return np.asarray(moments[0, 0] / len(X))
-
-
 def exact_sums(drawn: Draws, X: FloatArray) -> FloatArray:
     """Return the second parts of the summaries of one provider: (n_games, n_exact)."""
     rows, y = np.ascontiguousarray(drawn.rows), float_targets(drawn.batch.y)
@@ -195,3 +188,22 @@ def make_form(moments: FloatArray, c: float, ridge: FloatArray, measure: float) 
     diagonal = np.arange(2, p + 1) * np.arange(3, p + 2) // 2 - 1
     penalty[diagonal] = ridge
     return Form(moments[: -p - 1].copy(), moments[-p - 1 : -1].copy(), c, penalty, measure)
+
+
+def form_of_rows(
+    columns: FloatArray,
+    y: FloatArray,
+    variance: float,
+    centre: Centre,
+    alpha: float,
+    measure: float,
+) -> Form:
+    """Make the form from validation rows with features (d, n_rows) and the variance of targets."""
+    # A penalty above LARGEST makes a slope so small that it changes no digit of a prediction.
+    ridge = np.minimum(alpha * centre.inv_scale**2, LARGEST)
+    sums = gram_of_records([np.column_stack([columns.T, y])], centre).sums
+    products, _ = kernels.load("linear").recentred(sums, *centre[:2])
+    moments = products[0, 0] / len(y)
+    # If targets differ only in their last digits, their mean is rounded too much for `moments`.
+    centred = variance == y.var() and centre.y_mean == y.mean()
+    return make_form(moments, float(variance if centred else moments[-1]), ridge, measure)

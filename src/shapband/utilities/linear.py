@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,6 @@ from shapband.utilities.few_records import (
     record_counts,
 )
 from shapband.utilities.magnitudes import (
-    LARGEST,
     check_distances,
     check_targets_magnitude,
     standard_units,
@@ -111,6 +111,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
 
     schema: Schema
     any_order = True
+    _computed = ("_form",)
 
     def __init__(
         self,
@@ -137,10 +138,6 @@ class LinearUtility(RowsUtility, MergeableUtility):
         mean, deviation = standard_units(X, "LinearUtility")
         self._scale = np.ldexp(1.0, np.frexp(deviation)[1])  # powers of two lose no digits
         self._centre = gram.Centre(mean, 1.0 / self._scale, float(y.mean()))
-        moments = gram.row_moments(validation, X, self._centre)
-        # If targets differ only in their last digits, no float is close enough to their mean.
-        around = self._variance if self._variance == y.var() else moments[-1]
-        self._form = gram.make_form(moments, float(around), self._ridge, self._measure)
         self._validation = np.ascontiguousarray(X.T), y
         self._about = facts(
             validation_facts(validation),
@@ -150,20 +147,33 @@ class LinearUtility(RowsUtility, MergeableUtility):
             empty=self.empty,
         )
 
+    @cached_property
+    def _form(self) -> gram.Form:
+        """The error as a function of the coefficients; kernels are compiled to make it."""
+        measure = self._variance if self._score == "r2" else 1.0
+        parts = self._variance, self._centre, self._alpha, measure
+        return gram.form_of_rows(*self._validation, *parts)
+
     @property
     def validation_rows(self) -> int:
         return len(self._validation[1])
 
     def on_rows(self, rows: IntArray) -> LinearUtility:
-        part, X, y = copy(self), self._validation[0].T[rows], self._validation[1][rows]
-        part._validation = np.ascontiguousarray(X.T), y
-        scores.check_score(self._score, y, "LinearUtility")
-        part._variance = scores.variance_of(y)
+        part, (columns, y) = copy(self), self._validation
+        part._validation = np.ascontiguousarray(columns[:, rows]), y[rows]
+        part._variance = scores.variance_of(y[rows])
+        part.__dict__.pop("_form", None)
+        scores.check_score(self._score, y[rows], "LinearUtility")
         if self.baseline:
             part.empty = part._dummy_score
-        moments = gram.row_moments(Batch(X, y), X, self._centre)
-        part._form = gram.make_form(moments, float(moments[-1]), self._ridge, part._measure)
         return part
+
+    def kernels_ahead(self, solver: str, draw_size: int) -> tuple[str, ...]:
+        if self._is_wide or self._keeps(draw_size):
+            return ()
+        both = "linear.gram_summaries", "linear.recentred", "linear.harmless"
+        arcs = "linear_arcs.linear_arcs", "linear.linear_rows"
+        return both + {"Exact": ("linear.linear_table",), "Arcs": arcs}.get(solver, ())
 
     def check_batch(self, batch: Batch) -> None:
         check_distances(self._embed.features(batch), *self._centre[:2])
@@ -379,16 +389,6 @@ class LinearUtility(RowsUtility, MergeableUtility):
     @property
     def _dummy_score(self) -> float:
         return float(scores.score_from_mse(np.array(self._variance), self._score, self._variance))
-
-    @property
-    def _ridge(self) -> FloatArray:
-        """Penalties (d,); a slope with a larger penalty changes no digit of a prediction."""
-        return np.minimum(self._alpha * self._centre.inv_scale**2, LARGEST)
-
-    @property
-    def _measure(self) -> float:
-        """The error that counts as 1 in the score."""
-        return self._variance if self._score == "r2" else 1.0
 
     @property
     def _is_wide(self) -> bool:

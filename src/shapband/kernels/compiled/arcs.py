@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.parts import PART
 
 _BASES = 3  # functions of the size: 1, 1 / (s + 1) and s / n
 _CENTRED = 2  # the arc's own value, times the first two of them
@@ -21,7 +22,7 @@ _FEATURES = _CENTRED + 3 * _BASES
 _RIDGE = 1e-6
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _base(at, size, n):
     """A function of the size that coefficients may depend on."""
     if at == 0:
@@ -29,7 +30,7 @@ def _base(at, size, n):
     return 1.0 / (size + 1) if at == 1 else size / n
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _means_without(values, size, means):
     """Mean value of the arcs of a size that do not contain the provider at each position.
 
@@ -48,7 +49,7 @@ def _means_without(values, size, means):
         means[p] = (total - inside) / (n - size)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _joinings(before, joined, size, response, centred, means):
     """What the provider at each position adds to the mean arc without it, and its arcs' excess.
 
@@ -62,7 +63,7 @@ def _joinings(before, joined, size, response, centred, means):
         centred[p] = 0.5 * (before[(p + 1) % n] + before[back]) - means[p]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _features(size, n, excess, first, last, out):
     """The numbers that explain a joining."""
     for k in range(_CENTRED):
@@ -74,7 +75,7 @@ def _features(size, n, excess, first, last, out):
         out[_CENTRED + 2 * _BASES + k] = base * last
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _add_equations(order, sizes, weights, response, centred, first, last, gram, right):
     """Normal equations of the joinings on one circle, weighted by what residuals count."""
     n = order.size
@@ -94,7 +95,7 @@ def _add_equations(order, sizes, weights, response, centred, first, last, gram, 
                     gram[a, b] += scaled * row[b]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _solve(gram, right, coefficients):
     """Solve the normal equations, scaled to a diagonal of ones, by Cholesky's method."""
     factor = np.empty((_FEATURES, _FEATURES))
@@ -126,7 +127,7 @@ def _solve(gram, right, coefficients):
         coefficients[a] *= scale[a]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _circle_values(
     order, sizes, weights, sums, response, centred, first, last, coefficients, values
 ):
@@ -154,7 +155,7 @@ def _circle_values(
         values[i] = total
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _arc_values(values, row, order, size, single, without, out):
     """Values of the arcs of a size by the position at which they start."""
     n = order.size
@@ -167,7 +168,7 @@ def _arc_values(values, row, order, size, single, without, out):
             out[p] = values[row, p]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _circles(orders, sizes, values, rows, single, without, first, last, weights, sums, found):
     """Values that each circle of a game gives for the sizes between one and all but one: (R, n)."""
     circles, n = orders.shape

@@ -31,6 +31,7 @@ from shapband.kernels.compiled.lanes import (
     store,
     subtract,
 )
+from shapband.kernels.compiled.parts import PART
 from shapband.kernels.compiled.sorting import count_below, sort
 
 ACCURACY, LOG_LOSS, AUC, BRIER = range(4)
@@ -82,7 +83,7 @@ def score_of(logits, codes, n_labels, score, room):
     return -_brier(logits, codes) * (0.5 if n_labels <= 2 else 1.0)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def score_of_odds(codes, score, room):
     """Score of a model of two classes from the log odds of class 1, which are in the room."""
     odds, sizes = room[1], room[6]
@@ -91,7 +92,7 @@ def score_of_odds(codes, score, room):
     return _score_of_odds(codes, score, room)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _score_of_odds(codes, score, room):
     """Score of a model of two classes from the log odds and the sizes in the room."""
     signs, odds, sizes = room[0], room[1], room[6]
@@ -113,7 +114,7 @@ def margin(size):
     return TIE * max(1.0, size) if size < np.inf else 0.0
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _log_loss_of_odds(signs, odds, rows):
     """Mean of log(1 + exp(-s)) with s = sign x odds, between the logarithms of EPS and 1 - EPS."""
     sign, odd = pointer(signs, 0), pointer(odds, 0)
@@ -136,7 +137,7 @@ def _log_loss_of_odds(signs, odds, rows):
     return (loss + lane_sum(linear) - (signs.shape[0] - rows) * math.log(2.0)) / rows
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _brier_of_odds(signs, odds, rows):
     """Mean square of the probabilities of the false class."""
     sign, odd = pointer(signs, 0), pointer(odds, 0)
@@ -158,7 +159,7 @@ def _largest(logits, row):
     return top
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _accuracy(logits, codes):
     rows = logits.shape[1]
     right = 0
@@ -171,7 +172,7 @@ def _accuracy(logits, codes):
     return right / rows
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _log_loss(logits, codes):
     """Mean of -log p of the true classes, p clipped to [EPS, 1 - EPS]."""
     classes, rows = logits.shape
@@ -193,7 +194,7 @@ def _log_loss(logits, codes):
     return (total + math.log(product)) / rows
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _brier(logits, codes):
     """Mean over rows of the squared distance between probabilities and the true class."""
     classes, rows = logits.shape
@@ -210,7 +211,7 @@ def _brier(logits, codes):
     return total / rows
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _log_odds(logits, odds, sizes):
     """Log odds of class 1 against all others, and the larger of the two logits behind them."""
     classes, rows = logits.shape
@@ -228,7 +229,7 @@ def _log_odds(logits, odds, sizes):
         sizes[r] = max(abs(logits[1, r]), abs(rest))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _auc(odds, room):
     """Share of pairs of a positive and a negative row in the right order; ties count half."""
     _, _, negatives, positives, _, _, sizes = room
@@ -246,7 +247,7 @@ def _auc(odds, room):
     return twice / (2.0 * negatives.shape[0] * positives.shape[0])
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _count(of_negatives, of_positives, or_equal, room):
     """Number of pairs in which the negative row's end is below the positive row's end."""
     _, _, negatives, positives, ordered, ends, _ = room
@@ -269,7 +270,7 @@ def _count(of_negatives, of_positives, or_equal, room):
     return count
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _fill_buckets(of_negatives, low, per_width, room):
     """Sort the ends of the negatives into buckets; False if one of them holds too many."""
     _, _, negatives, _, ordered, ends, _ = room
@@ -287,7 +288,7 @@ def _fill_buckets(of_negatives, low, per_width, room):
     return most <= FULL
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _count_sorted(of_negatives, of_positives, or_equal, room):
     """The same number as `_count`, where many ends are in one bucket or some are infinite."""
     _, _, negatives, positives, _, _, _ = room

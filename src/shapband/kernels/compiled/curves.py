@@ -10,13 +10,14 @@ from numba import njit
 
 from shapband.kernels.compiled.lanes import LANES, OPTIONS
 from shapband.kernels.compiled.listed import add_to_lists, side, sum_lists
+from shapband.kernels.compiled.parts import PART
 
 # Steps of conjugate gradients. More steps fit the surrogate better, but any surrogate leaves the
 # estimate unbiased.
 _MOST_STEPS = 40
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _size_means(first, last, sizes, numbers, trained, counts, means):
     """Write the means of the numbers over the trained rows to the sizes of these rows."""
     for s in range(sizes[first], sizes[last - 1] + 1):
@@ -30,7 +31,7 @@ def _size_means(first, last, sizes, numbers, trained, counts, means):
             means[s, k] /= max(counts[s, k], 1.0)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _weigh(first, last, sizes, weights, trained, means, numbers):
     """Subtract the means of the sizes, and multiply by the weights; 0 for rows not in a fit."""
     for r in range(first, last):
@@ -40,13 +41,13 @@ def _weigh(first, last, sizes, weights, trained, means, numbers):
             numbers[r * LANES + k] = weights[s] * trained[r, k] * around
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _block_slopes(slopes, scale, out):
     for j in range(out.size):
         out[j] = slopes[0, j] + scale * slopes[1, j]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _add_block(first, last, starts, members, numbers, scale, spare, out):
     """Add the products of a block's rows with the columns of both slopes to `out`."""
     spare[:] = 0.0
@@ -56,7 +57,7 @@ def _add_block(first, last, starts, members, numbers, scale, spare, out):
         out[1, j] += scale * spare[j]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _block_inverses(sizes, weights, trained, edges, scales, ridge):
     """Inverses of a provider's 2 × 2 block of the equations, expected for random coalitions."""
     n = weights.size - 1
@@ -79,7 +80,7 @@ def _block_inverses(sizes, weights, trained, edges, scales, ridge):
     return found
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _improve(residual, inverses, out):
     """Multiply by the inverses of the blocks, and return the products with the residual."""
     products = np.zeros(LANES)
@@ -92,7 +93,7 @@ def _improve(residual, inverses, out):
     return products
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _lane_products(one, other):
     products = np.zeros(LANES)
     for half in range(2):
@@ -102,7 +103,7 @@ def _lane_products(one, other):
     return products
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _predict(starts, members, sizes, edges, scales, slopes, out):
     """Write for every row the sum of its members' slopes to `out`."""
     n = slopes.shape[1] // LANES

@@ -9,13 +9,14 @@ from numba import njit
 
 from shapband.kernels.compiled.lanes import LANES, OPTIONS
 from shapband.kernels.compiled.listed import add_to_lists, side, sum_lists
+from shapband.kernels.compiled.parts import PART
 
 # Steps of conjugate gradients. More steps fit the surrogate better, but any surrogate leaves the
 # estimate unbiased.
 _MOST_STEPS = 60
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _decay_backwards(later, ratio, own):
     """Complete the sums over all places, given sums over the places up to this one.
 
@@ -26,7 +27,7 @@ def _decay_backwards(later, ratio, own):
         own[j] = (1.0 - ratio * ratio) * own[j] + ratio * later[j]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _levels(sizes, coefficients, prior, ratio, levels):
     """Levels (n + 1, LANES) of the function with these coefficients."""
     levels[:] = 0.0
@@ -40,7 +41,7 @@ def _levels(sizes, coefficients, prior, ratio, levels):
         _decay_backwards(levels[s + 1], ratio, levels[s])
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _function(
     starts, members, sizes, edges, coefficients, priors, level_ratio, ratios, levels, slopes, out
 ):
@@ -78,7 +79,7 @@ def _function(
                 out[at] = levels[sizes[r], k] + side(sizes[r], n) * out[at]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _without_levels(sizes, trained, counts, prior, ratio, left, out):
     """Precondition the equations, by solving them for a function of the size alone.
 
@@ -108,7 +109,7 @@ def _without_levels(sizes, trained, counts, prior, ratio, left, out):
             out[r * LANES + k] = trained[r, k] * (left[r * LANES + k] - levels[sizes[r], k])
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _products(one, other):
     """Sums over the rows of the products of two arrays, in each lane."""
     products = np.zeros(LANES)

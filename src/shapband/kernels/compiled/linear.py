@@ -37,6 +37,7 @@ from shapband.kernels.compiled.lanes import (
 from shapband.kernels.compiled.linear_blocks import form_weights, solve_block
 from shapband.kernels.compiled.linear_doubts import doubt, harmless
 from shapband.kernels.compiled.linear_sums import gram_summaries, recentred
+from shapband.kernels.compiled.parts import PART
 
 __all__ = [
     "gram_summaries",
@@ -50,7 +51,7 @@ __all__ = [
 CONSTANT_TOL = 1e-10  # a feature counts as constant if its variance / mean square is below this
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _drop_constants(sums, p, lane):
     """Set the coefficients of a lane's constant features to zero; return their number."""
     count = sums[lane]
@@ -70,7 +71,7 @@ def _drop_constants(sums, p, lane):
     return dropped
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _without_constants(sums, start, p, errors, copy):
     """Copy a block; in lanes whose error is NaN, leave out the features that are constant there.
 
@@ -85,7 +86,7 @@ def _without_constants(sums, start, p, errors, copy):
     return dropped
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _solve(sums, start, p, forms, constant, room, errors, limits, measure):
     """Errors of LANES coalitions, solved again without constant features where they are NaN.
 
@@ -110,7 +111,7 @@ def _solve(sums, start, p, forms, constant, room, errors, limits, measure):
             return
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _merge(path, source, target, summaries, provider, size):
     """Slot target of the path = slot source + the provider's summary in every lane."""
     parent, child = pointer(path, source * size * LANES), pointer(path, target * size * LANES)
@@ -120,7 +121,7 @@ def _merge(path, source, target, summaries, provider, size):
         store(child, at, add(load(parent, at), broadcast(summary, s)))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _fill_lanes(summaries, penalty, block, start):
     """Lane l of the block = penalty + the sum of the first providers that are bits of l."""
     n, size = summaries.shape
@@ -133,13 +134,13 @@ def _fill_lanes(summaries, penalty, block, start):
             block[start + s * LANES + lane] = total
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _finite(error):
     """Replace an infinite error, which marks a doubtful result or an overflow, by NaN."""
     return error if abs(error) < np.inf else np.nan
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _lowest_bit(mask, otherwise):
     """Position of the lowest bit of the mask; `otherwise` for the empty mask."""
     if mask == 0:
@@ -189,7 +190,7 @@ def linear_table(summaries, limits, A, b, c, penalty, measure):
     return table
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def queue(size, p):
     """Room for coalitions that wait until a block is full, and to solve it."""
     block = np.zeros(size * LANES)  # zeros make unused lanes NaN instead of undefined
@@ -197,7 +198,7 @@ def queue(size, p):
     return block, room, errors, total, np.empty(LANES, np.int64), np.full(LANES, np.inf)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def solve_queued(block, targets, queued, p, forms, constant, room, errors, flat, most, measure):
     """Solve the block and write the errors of its first `queued` lanes to their targets."""
     _solve(block, 0, p, forms, constant, room, errors, most, measure)
@@ -205,7 +206,7 @@ def solve_queued(block, targets, queued, p, forms, constant, room, errors, flat,
         flat[targets[lane]] = _finite(errors[lane])
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _copy_repeats(result, first):
     """Give every repeated prefix the error of its first occurrence."""
     games, permutations, n = result.shape
@@ -255,7 +256,7 @@ _PART_BITS = 4
 _PART = 1 << _PART_BITS  # number of coalitions of the four providers of a part
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _part_sums(summaries, sums):
     """Sums of the summaries, for all 16 coalitions of each part of four providers.
 
@@ -274,7 +275,7 @@ def _part_sums(summaries, sums):
                     sums[part, mask, s] += summaries[provider, s]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _merge_row(inside, sums, penalty, total):
     """Total = penalty + the sum of the summaries of a coalition's members, part by part."""
     n = inside.size

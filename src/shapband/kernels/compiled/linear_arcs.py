@@ -12,9 +12,10 @@ from numba import njit
 from shapband.kernels.compiled.lanes import LANES, OPTIONS
 from shapband.kernels.compiled.linear import queue, solve_queued
 from shapband.kernels.compiled.linear_blocks import form_weights
+from shapband.kernels.compiled.parts import PART
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _sum_ends(summaries, circle, start, count, ends):
     """Row k = the sum of the summaries at positions start + k to start + count - 1."""
     n = circle.size

@@ -12,7 +12,6 @@ from numba import njit
 
 from shapband.kernels.compiled.lanes import (
     LANES,
-    OPTIONS,
     broadcast,
     load,
     multiply,
@@ -23,9 +22,10 @@ from shapband.kernels.compiled.lanes import (
     splat,
     store,
 )
+from shapband.kernels.compiled.parts import PART
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def form_weights(A, b):
     """Packed coefficients of beta'A beta - 2 b'beta, each product counted once; without b too."""
     p = b.shape[0]
@@ -41,7 +41,7 @@ def form_weights(A, b):
     return weights, bare
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _pivot_pair(block, p, j, factor, scratch):
     """Pivots of columns j and j + 1, and the rows of L that the columns below need.
 
@@ -75,7 +75,7 @@ def _pivot_pair(block, p, j, factor, scratch):
         store(scratch, inverses + at + LANES, pivot_inverse(next_pivot, corner))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _column_pair(block, p, j, factor, scratch):
     """Columns j and j + 1 of L D below their pivots, down to the right-hand side."""
     at, second = j * LANES, p * LANES
@@ -98,7 +98,7 @@ def _column_pair(block, p, j, factor, scratch):
         store(factor, bottom + at + LANES, multiply_subtract(s11, s10, coupling))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def back_substitute(factor, p, scratch):
     """Turn row p of the factor, the forward solution times D, into the coefficients."""
     beta, inverses = p * (p + 1) // 2 * LANES, 2 * p * LANES
@@ -118,7 +118,7 @@ def back_substitute(factor, p, scratch):
         store(factor, beta, multiply(load(factor, beta), load(scratch, inverses)))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def quadratic_form(beta, p, weights, constant, errors):
     """Errors = constant + the packed form `weights` at coefficients beta, lanes innermost."""
     triangle = p * (p + 1) // 2
@@ -144,7 +144,7 @@ def quadratic_form(beta, p, weights, constant, errors):
     store(errors, 0, error)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def solve_block(sums, start, p, form, constant, room, errors):
     """Errors of the LANES coalitions whose summaries are sums[start:], lanes innermost."""
     block, weights = pointer(sums, start), pointer(form, 0)

@@ -25,6 +25,7 @@ from shapband.kernels.compiled.lanes import (
 )
 from shapband.kernels.compiled.linear_blocks import back_substitute, quadratic_form
 from shapband.kernels.compiled.linear_sums import TINY
+from shapband.kernels.compiled.parts import PART
 
 ROUNDED = 2.0**-52  # rounding error of sums of products, relative to the lengths of both columns
 WANTED = 1e-10  # accuracy wanted of an error, relative to the larger of itself and `measure`
@@ -62,7 +63,7 @@ def harmless(summaries, A, c, p, measure):
     return limits
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _inflations(block, p, scratch, traces):
     """Trace of d G⁻¹ d in every lane, as estimated from the pivots."""
     total = splat(0.0)
@@ -72,7 +73,7 @@ def _inflations(block, p, scratch, traces):
     store(traces, 0, total)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _sizes(block, factor, p, weights, found):
     """Sums over features of d² beta² and of A beta², in every lane: (2 LANES,)."""
     beta = p * (p + 1) // 2
@@ -87,14 +88,14 @@ def _sizes(block, factor, p, weights, found):
     store(found, LANES, terms)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def irregular(i):
     """A number between 1/2 and 3/2, with either sign."""
     share = (0.6180339887498949 * (i + 1)) % 1.0
     return (0.5 + share) * (1.0 - 2.0 * (int(share * 1024.0) % 2))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _probe(sums, start, p, bare, room, moved):
     """Mean squares of the predictions of G⁻¹ e on the validation rows, for an irregular e."""
     beta, inverses = p * (p + 1) // 2 * LANES, 2 * p * LANES
@@ -114,7 +115,7 @@ def _probe(sums, start, p, bare, room, moved):
     quadratic_form(pointer(room, beta), p, pointer(bare, 0), 0.0, pointer(moved, 0))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def is_harmed(error, moved, targets, lengths, terms, p, constant, measure):
     """Whether rounding may change an error by more than `WANTED`.
 
@@ -131,7 +132,7 @@ def is_harmed(error, moved, targets, lengths, terms, p, constant, measure):
     return not off * (2.0 * np.sqrt(max(error, 0.0)) + off) + cancelled <= allowed
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def doubt(sums, start, p, forms, constant, room, errors, limits, measure):
     """Make errors infinite in the lanes in which rounding may change them too much."""
     found = np.empty(3 * LANES)

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import LANES, OPTIONS
+from shapband.kernels.compiled.parts import PART
 from shapband.kernels.compiled.products import add_products
 from shapband.kernels.compiled.sorting import sort
 
@@ -20,7 +21,7 @@ ROUNDING = 1e-13  # if a feature's deviation / size is below this, it may be onl
 TINY = 1e-300  # smaller squares are close to the smallest floats and have lost digits
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _standardise(X, y, rows, mean, inv_scale, y_mean, columns):
     """Write the columns of [Z y] of some records, RECORD_CHUNK apart; return the padded length."""
     d = X.shape[1]
@@ -105,7 +106,7 @@ def recentred(summaries, mean, inv_scale):
     return moved, clear
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _is_clear(summaries, f, mean, inv_scale, d):
     """Whether sums relative to the mean show if one feature of a game varies."""
     n, size = summaries.shape

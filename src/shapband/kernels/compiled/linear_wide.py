@@ -13,6 +13,7 @@ from numba import njit
 from shapband.kernels.compiled.lanes import LANES, OPTIONS, PIVOT_TOL, pointer
 from shapband.kernels.compiled.linear_blocks import form_weights, quadratic_form
 from shapband.kernels.compiled.linear_doubts import irregular, is_harmed
+from shapband.kernels.compiled.parts import PART
 from shapband.kernels.compiled.strips import (
     entry_at,
     factor_strips,
@@ -23,7 +24,7 @@ from shapband.kernels.compiled.strips import (
 )
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _write_strips(packed, columns, strips):
     """Write a lower triangle, packed by rows, as strips of the upper half."""
     strips[:] = 0.0
@@ -32,13 +33,13 @@ def _write_strips(packed, columns, strips):
             strips[entry_at(j, i)] = packed[i * (i + 1) // 2 + j]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _add(one, other, total):
     for s in range(total.size):
         total[s] = one[s] + other[s]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _coefficients(strips, p, inverses, beta):
     """Solve the factored equations; the last column of the factor is the forward solution."""
     beta[:] = 0.0
@@ -47,7 +48,7 @@ def _coefficients(strips, p, inverses, beta):
     solve_factor(strips, p, inverses, beta)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _moved_by_rounding(strips, p, inverses, diagonal, x):
     """The coefficients G⁻¹ e of an irregular e, see `linear_doubts`."""
     x[:] = 0.0

@@ -9,16 +9,17 @@ belong to the same provider or row. Every lane is summed in the order of the lis
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.lanes import LANES, OPTIONS, add, load, pointer, splat, store
+from shapband.kernels.compiled.lanes import LANES, add, load, pointer, splat, store
+from shapband.kernels.compiled.parts import PART
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def side(size, n):
     """1 if a coalition of this size is listed by its members, -1 if by its non-members."""
     return 1.0 if 2 * size <= n else -1.0
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def sum_lists(first, last, starts, members, slopes, out):
     """Write for the rows from first to last - 1 the sums over their lists to `out`."""
     source, target = pointer(slopes, 0), pointer(out, 0)
@@ -37,7 +38,7 @@ def sum_lists(first, last, starts, members, slopes, out):
         store(target, r * LANES, add(add(a, b), add(c, d)))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def add_to_lists(first, last, starts, members, numbers, out):
     """Add the numbers of the rows from first to last - 1 to the providers on their lists."""
     source, target = pointer(numbers, 0), pointer(out, 0)

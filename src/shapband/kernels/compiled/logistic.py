@@ -17,9 +17,10 @@ from shapband.kernels.compiled.class_scores import score_of, score_of_odds, scor
 from shapband.kernels.compiled.lanes import LANES, OPTIONS
 from shapband.kernels.compiled.logistic_derivatives import make_room
 from shapband.kernels.compiled.newton import fit, linear_forms, start_cold
+from shapband.kernels.compiled.parts import PART
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _gather(summary, game, inside, place, room):
     """Write the columns and classes of a coalition's records; return their number.
 
@@ -51,7 +52,7 @@ def _gather(summary, game, inside, place, room):
     return filled
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def score_fit(classes, place, beta, p, validation, codes, n_labels, score, room):
     """Score of a fit; `place` is negative for classes that the coalition does not have."""
     odds = room[1]
@@ -82,7 +83,7 @@ def score_fit(classes, place, beta, p, validation, codes, n_labels, score, room)
     return score_of(logits[: n_labels + others], codes, n_labels, score, room)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels, score, rooms):
     """Score of one coalition; beta holds the start if `warm`, and afterwards the fit.
 
@@ -111,7 +112,7 @@ def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels
     return score_fit(classes, place, beta, p, validation, codes, n_labels, score, score_place)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def start_from(found, starts, beta):
     """Start of a coalition from the fits of larger ones; see `logistic_scores`."""
     beta[:] = 0.0

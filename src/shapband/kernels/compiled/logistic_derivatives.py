@@ -10,7 +10,6 @@ from numba import njit
 
 from shapband.kernels.compiled.lanes import (
     LANES,
-    OPTIONS,
     add,
     divide,
     exponential,
@@ -25,6 +24,7 @@ from shapband.kernels.compiled.lanes import (
     store,
     subtract,
 )
+from shapband.kernels.compiled.parts import PART
 from shapband.kernels.compiled.products import add_products
 
 CHUNK = 128  # records whose weighted columns are computed at once; a multiple of LANES
@@ -49,7 +49,7 @@ def make_room(records, p, classes):
     )
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def binary_chunk(logits, targets, first, filled, parts, left):
     """Write the residuals p - t of a chunk to `left`, and the weights p (1 - p) to `parts`."""
     eta, true = pointer(logits, first), pointer(targets, first)
@@ -64,7 +64,7 @@ def binary_chunk(logits, targets, first, filled, parts, left):
         store(residuals, r, multiply_subtract(multiply(p, subtract(one, t)), other, t))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _softmax_chunk(logits, targets, stride, first, filled, free, parts):
     """Write the probabilities of the classes 1, .. of a chunk, then residuals, CHUNK apart."""
     eta, true, part = pointer(logits, first), pointer(targets, first), pointer(parts, 0)
@@ -94,7 +94,7 @@ def _softmax_chunk(logits, targets, stride, first, filled, free, parts):
             store(part, k * CHUNK + r, multiply(load(part, k * CHUNK + r), scale))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _pair_weights(parts, filled, free, k, m):
     """Write the weights p_k (1 - p_k) if k = m, or else -p_k p_m, behind the residuals in parts."""
     part = pointer(parts, 0)
@@ -107,7 +107,7 @@ def _pair_weights(parts, filled, free, k, m):
             store(part, 2 * free * CHUNK + r, multiply(subtract(splat(0.0), p), q))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _weigh_columns(columns, stride, first, filled, p, parts, weights_at, left):
     """Write the columns of a chunk times weights to the rows 0, .., p - 1 of `left`."""
     data, weights, out = pointer(columns, first), pointer(parts, weights_at), pointer(left, 0)
@@ -116,7 +116,7 @@ def _weigh_columns(columns, stride, first, filled, p, parts, weights_at, left):
             store(out, i * CHUNK + r, multiply(load(weights, r), load(data, i * stride + r)))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _add_gradient(columns, stride, first, filled, p, residuals, at, gradient, to):
     """Add the products of residuals with the columns of a chunk to gradient[to:]."""
     data, residual = pointer(columns, first), pointer(residuals, at)
@@ -132,7 +132,7 @@ def _add_gradient(columns, stride, first, filled, p, residuals, at, gradient, to
             gradient[to + j + 1] += lane_sum(t)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _add_block(packed, p, hessian, k, m):
     """Add a symmetric p x p block at the classes (k, m), k <= m, and clear it."""
     for i in range(p):
@@ -144,7 +144,7 @@ def _add_block(packed, p, hessian, k, m):
     packed[:] = 0.0
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def derivatives(count, p, classes, ridge, beta, room, with_hessian):
     """Write the gradient, and the upper half of the Hessian if wanted."""
     columns, targets, logits, _, parts, left, packed, hessian, gradient, _ = room

@@ -31,7 +31,6 @@ from numba import njit
 
 from shapband.kernels.compiled.lanes import (
     LANES,
-    OPTIONS,
     add,
     broadcast,
     exponential,
@@ -47,6 +46,7 @@ from shapband.kernels.compiled.lanes import (
     subtract,
 )
 from shapband.kernels.compiled.logistic_derivatives import CHUNK, derivatives
+from shapband.kernels.compiled.parts import PART
 
 TOLERANCE = 1e-11  # see *End* above
 REUSE = 0.02  # see *Old Hessians* above
@@ -58,7 +58,7 @@ CERTAIN = 1e-6  # pivots above this part of a feature's sum of |z| leave logit e
 PIVOT_TOL = 1e-13  # smaller pivots, relative to their diagonal entry, are mostly rounding errors
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def linear_forms(columns, stride, filled, p, beta, start, out, to):
     """Write sum_i beta[start + i] column_i for records 0, .., filled - 1 to `out`."""
     data, weights, target = pointer(columns, 0), pointer(beta, start), pointer(out, to)
@@ -86,7 +86,7 @@ def linear_forms(columns, stride, filled, p, beta, start, out, to):
         store(target, r, total)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _factor(a, size, diagonal):
     """Factor the upper half of a as U' D U in place, D on the diagonal; False if a pivot is bad."""
     for k in range(size):
@@ -104,7 +104,7 @@ def _factor(a, size, diagonal):
     return True
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _solve(a, size, gradient, step):
     """Write -(U' D U)^-1 gradient to `step`."""
     for i in range(size):
@@ -120,7 +120,7 @@ def _solve(a, size, gradient, step):
         step[k] = s
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _careful_step(a, size, p, ridge, gradient, step):
     """Write -a^-1 gradient to `step` by eigenvalues, where rounding errors make pivots useless.
 
@@ -147,7 +147,7 @@ def _careful_step(a, size, p, ridge, gradient, step):
             step[i] -= along * vectors[i, e] * unit[i]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def largest_change(changes, stride, filled, free):
     """Largest change of a difference of two logits of one record."""
     data = pointer(changes, 0)
@@ -168,7 +168,7 @@ def largest_change(changes, stride, filled, free):
     return found
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def loss_after(count, classes, room, share):
     """Sum of the log losses after `share` of the step.
 
@@ -205,7 +205,7 @@ def loss_after(count, classes, room, share):
     return loss + lane_sum(linear) - (filled - count) * math.log(classes)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def penalty_after(p, classes, ridge, beta, step, share):
     """Half the penalised squares of the coefficients after `share` of the step."""
     shrink = 0.0 if classes == 2 else 1.0 / classes
@@ -220,7 +220,7 @@ def penalty_after(p, classes, ridge, beta, step, share):
     return penalty
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def share_of_step(count, p, classes, ridge, beta, room, change):
     """1, or the largest of 1/2, 1/4, .. that lowers the objective enough if the step is long."""
     gradient, step = room[8], room[9]
@@ -243,7 +243,7 @@ def share_of_step(count, p, classes, ridge, beta, room, change):
     return share
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def start_cold(count, p, classes, room, beta):
     """Start at the logits of the class frequencies."""
     targets = room[1]
@@ -257,7 +257,7 @@ def start_cold(count, p, classes, room, beta):
         beta[k * p] = math.log(beta[k * p] / base)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def is_finite(numbers, size):
     """Whether the first numbers are finite, and their sum too."""
     total = 0.0
@@ -266,7 +266,7 @@ def is_finite(numbers, size):
     return total < np.inf
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _is_certain(columns, count, p, size, ridge, hessian, careful):
     """Whether the pivots, or else the penalty, are large compared with the sums of the features.
 
@@ -285,7 +285,7 @@ def _is_certain(columns, count, p, size, ridge, hessian, careful):
     return True
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def fit(count, p, classes, ridge, beta, room):
     """Minimise the objective for the first `count` records in `room`; return the steps taken.
 

@@ -17,9 +17,10 @@ from shapband.kernels.compiled.lanes import (
     pointer,
     splat,
 )
+from shapband.kernels.compiled.parts import PART
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _count(mask):
     """Return the number of members of a mask."""
     mask -= (mask >> np.uint64(1)) & np.uint64(0x5555555555555555)
@@ -29,7 +30,7 @@ def _count(mask):
     return np.int64((mask * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _dot(one, other, count):
     """Sum of the products of `count` numbers at two addresses."""
     total = splat(0.0)
@@ -42,7 +43,7 @@ def _dot(one, other, count):
     return rest
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _factorise(G):
     """Replace the lower triangle of G by its Cholesky factor, four columns at a time."""
     m = G.shape[0]
@@ -68,7 +69,7 @@ def _factorise(G):
                 G[r, column] = np.sqrt(total) if r == column else total / G[column, column]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _four_dots(row, columns, count):
     """Sums of the products of a row with four others, over their first `count` numbers."""
     a, b, c, d = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
@@ -88,7 +89,7 @@ def _four_dots(row, columns, count):
     return e, f, g, h
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _similarity(mask, size, other, other_size):
     """Number of common members over the number of all members."""
     common = _count(mask & other)

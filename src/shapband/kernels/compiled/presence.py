@@ -8,9 +8,10 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.parts import PART
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _fill(row, n, found):
     """Write the potentials of one game to `found`."""
     found[0] = 0.0
@@ -23,7 +24,7 @@ def _fill(row, n, found):
         found[here] = total / size
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _providers(count):
     n = 0
     while 1 << n < count:

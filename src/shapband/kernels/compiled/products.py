@@ -8,16 +8,16 @@ from numba import njit
 
 from shapband.kernels.compiled.lanes import (
     LANES,
-    OPTIONS,
     lane_sum,
     load,
     multiply_add,
     pointer,
     splat,
 )
+from shapband.kernels.compiled.parts import PART
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def add_products(left, left_stride, rows, right, right_start, right_stride, p, filled, packed):
     """Add the products of columns to the lower triangle of a matrix, packed by rows.
 

@@ -19,9 +19,10 @@ from shapband.kernels.compiled.lanes import (
     splat,
     store,
 )
+from shapband.kernels.compiled.parts import PART
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _begin(table, start, both, outside, folded, count):
     """Write the table times `both` to `folded`; return the sum of the table times `outside`."""
     values, wide = pointer(table, start), count // LANES * LANES
@@ -38,7 +39,7 @@ def _begin(table, start, both, outside, folded, count):
     return base
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _fold(folded, half):
     """Add the upper half to the lower half; return the sum of the upper half."""
     target, wide = pointer(folded, 0), half // LANES * LANES

@@ -5,10 +5,10 @@
 
 from numba import njit
 
-from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.parts import PART
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def sort(numbers):
     """Sort numbers in place, in ascending order (Shell's method, with the gaps of Knuth)."""
     gap = 1
@@ -24,7 +24,7 @@ def sort(numbers):
         gap //= 3
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def count_below(ordered, number, or_equal):
     """How many of the ordered numbers are below a number, or equal to it if these count too."""
     low, high = 0, ordered.size

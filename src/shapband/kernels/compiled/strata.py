@@ -8,9 +8,10 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.parts import PART
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _mixed(state):
     """The output of SplitMix64 at a state."""
     z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -18,7 +19,7 @@ def _mixed(state):
     return z ^ (z >> np.uint64(31))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _random_members(places, size, state):
     """Move `size` random providers to the front of `places`; return the next state."""
     n = places.size
@@ -30,7 +31,7 @@ def _random_members(places, size, state):
     return state
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _remember(table, key):
     """Enter a key in a hash table, where 0 means free; return False if it was already there."""
     at = np.int64(_mixed(key) % np.uint64(table.size))
@@ -42,7 +43,7 @@ def _remember(table, key):
     return True
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _key(row, marks, inside):
     """The sum of the marks of a row's members, or of its non-members if `inside` is 0.
 
@@ -194,7 +195,7 @@ def estimate(
     return phi, noise
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _surrogate_part(s, mean, join, leave, slopes):
     """Replace slopes by the means over all coalitions of size s of (weight) × (surrogate)."""
     n, total = slopes.size, slopes.sum()
@@ -205,7 +206,7 @@ def _surrogate_part(s, mean, join, leave, slopes):
         slopes[i] = base + own * slopes[i]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _add_residuals(inside, rows, residuals, join, leave, out):
     """Add the mean over some rows of (weight) × (residual) to `out`."""
     for r in rows:
@@ -214,7 +215,7 @@ def _add_residuals(inside, rows, residuals, join, leave, out):
             out[i] += gain if inside[r, i] else loss
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _subtract_means(inside, rows, residuals, shares, join, leave, parts):
     """Subtract the mean of all terms of a size from the surrogates' parts (n_folds, n) of it."""
     n_folds, n = parts.shape

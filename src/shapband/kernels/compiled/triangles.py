@@ -10,10 +10,10 @@ import math
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.parts import PART
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def cholesky(matrix):
     """Factor the lower triangle in place; return the smallest ratio of pivot to diagonal entry.
 
@@ -37,7 +37,7 @@ def cholesky(matrix):
     return smallest
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def solve(factor, x):
     """Solve with a Cholesky factor, in place."""
     d = x.size
@@ -51,7 +51,7 @@ def solve(factor, x):
             x[k] -= factor[i, k] * x[i]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def reduce_to_triangle(A):
     """Replace A (d, m) by its factor L, in the lower triangle of the first d columns.
 
