@@ -140,12 +140,27 @@ def _check_optional(utility: Utility, draws: list[Draws], alone: FloatArray) -> 
     expected = np.take_along_axis(alone[:, None, :], grown, axis=2)
     _agree(walked, expected, f"{method} must agree with evaluate")
     _check_arcs(utility, games, alone, orders)
+    _check_rows(utility, [games[g] for g in _GAMES], alone)
     if utility.knows_values:
         method = f"{name}.exact_values"
         with during(f"{method} must take several games"):
             known = check_values(utility.exact_values(games), (len(_GAMES), n), method)
         rule = f"{method} must be the Shapley values of evaluate"
         _agree(known, index_values(alone, SHAPLEY), rule)
+
+
+def _check_rows(utility: Utility, games: list[Any], alone: FloatArray) -> None:
+    """Check that the utility on all of its validation rows agrees with `evaluate`."""
+    if not (utility.validation_rows and utility.knows_rows):
+        return
+    method, rows = f"{type(utility).__name__}.on_rows", utility.validation_rows
+    with during(f"{method} must take the numbers of rows"):
+        again = utility.on_rows(np.arange(rows))
+    require(
+        again.validation_rows == rows,
+        f"{method} of all {rows} rows must have as many; received {again.validation_rows}",
+    )
+    _agree(_alone(again, games), alone, f"{method} must agree with evaluate if it keeps all rows")
 
 
 def _check_arcs(utility: Utility, games: Any, alone: FloatArray, orders: IntArray) -> None:
