@@ -96,7 +96,8 @@ def test_it_is_said_how_far_more_games_alone_lower_the_error():
     utility = sb.LinearUtility(*validation)
 
     def play(n_games):
-        found = sb.value(providers, utility, sampling=sb.Pooled(200, 60), n_games=n_games, seed=0)
+        given = {"sampling": sb.Pooled(200, 60), "seed": 0, "fixed_validation": True}
+        found = sb.value(providers, utility, n_games=n_games, **given)
         half = np.diff(found.interval(0.95), axis=1).max() / 2
         return half, *error_line(found)
 

@@ -15,24 +15,24 @@ VARIANCE = 1e-4  # of the error that the new cause adds to every expectation
 def both():
     """The same valuation without and with one more cause of error."""
     task = sb.datasets.wine()
-    arguments = {"sampling": sb.Fresh(60), "n_games": 100, "seed": 0}
+    arguments = {"sampling": sb.Fresh(60), "n_games": 100, "seed": 0, "fixed_validation": True}
     before = sb.value(task.providers, task.utility, **arguments)
     known = errors.lasting_causes
 
-    def with_rows(moments):
+    def with_weather(moments):
         n = len(moments.mean)
         cause = LastingCause(np.full(n, VARIANCE), np.full(n, 9.0), np.full(n, 9.0))
-        return {**known(moments), "rows": cause}
+        return {**known(moments), "weather": cause}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(errors.CAUSES, "rows", "validation rows")
-        patch.setattr(errors, "lasting_causes", with_rows)
+        patch.setitem(errors.CAUSES, "weather", "weather")
+        patch.setattr(errors, "lasting_causes", with_weather)
         yield before, sb.value(task.providers, task.utility, **arguments)
 
 
 def test_it_is_a_column_of_the_errors_and_their_squares_add_up(both):
     before, after = both
-    np.testing.assert_allclose(after.error["rows"], np.sqrt(VARIANCE))
+    np.testing.assert_allclose(after.error["weather"], np.sqrt(VARIANCE))
     square = before.standard_error**2 + VARIANCE
     np.testing.assert_allclose(after.standard_error, np.sqrt(square), rtol=1e-12)
 
@@ -63,7 +63,7 @@ def test_a_stopping_rule_sees_what_more_games_do_not_lower(both):
 
 def test_it_is_printed_and_reported(both):
     before, after = both
-    assert "validation rows" not in str(before)
-    assert "% from the validation rows" in str(after)
+    assert "weather" not in str(before)
+    assert "% from the weather" in str(after)
     assert "more games alone reach ±0.023 at best" in str(after)
-    assert page_of(after).count("rows") > page_of(before).count("rows")
+    assert page_of(after).count("weather") > page_of(before).count("weather")
