@@ -19,7 +19,6 @@ from shapband.indices import SHAPLEY, Index, check_index
 from shapband.providers import Group, Provider, check_providers
 from shapband.records.batch import Schema
 from shapband.sampling.base import Sampling
-from shapband.sampling.blocks import Blocks
 from shapband.sampling.design import Design
 from shapband.sampling.participation import AVERAGED, DRAWN, Participation, who_is_present
 from shapband.seeds import Seeds
@@ -256,12 +255,6 @@ def _present_counts(
         "or None"
     )
     check_kind("participation", participation, Participation, known)
-    if isinstance(sampling, Blocks):
-        raise InvalidInput(
-            "participation: Blocks compares whole shuffles of the pools, in which everybody must "
-            "take part: use Pooled(..., replace=False), which also estimates the variance of the "
-            "sources"
-        )
     participation.check(names)
     return participation.counts(names)
 

@@ -16,9 +16,13 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.moments import Moments
-from shapband.estimate.pool_games import spread_of
+from shapband.estimate.pool_games import of_dealt_games, spread_of
 from shapband.estimate.pools import PoolErrors
+from shapband.estimate.shuffles import Shuffles
 from shapband.grouping import Grouping
+
+
+_Arrays = Moments | PoolErrors | Shuffles
 
 
 class GroupEstimate(NamedTuple):
@@ -51,13 +55,16 @@ def from_moments(groups: Moments, providers: Moments) -> GroupEstimate:
 
 def _together(providers: Moments, groups: Moments) -> Moments:
     """Moments of the providers, then moments of the groups, without covariances."""
-    pools = None
+    pools, shuffles = None, providers.shuffles
     if providers.pools is not None and groups.pools is not None:
         pools = PoolErrors(**_joined(providers.pools, groups.pools))
-    return replace(providers, **_joined(providers, groups), products=None, pools=pools)
+    if shuffles is not None and groups.shuffles is not None:
+        shuffles = replace(shuffles, **_joined(shuffles, groups.shuffles), products=None)
+    joined = _joined(providers, groups)
+    return replace(providers, **joined, products=None, pools=pools, shuffles=shuffles)
 
 
-def _joined(one: Moments | PoolErrors, other: Moments | PoolErrors) -> dict[str, Any]:
+def _joined(one: _Arrays, other: _Arrays) -> dict[str, Any]:
     """The arrays of two records, concatenated, if they have a number for each provider or group."""
     pairs = {
         field.name: (getattr(one, field.name), getattr(other, field.name)) for field in fields(one)
@@ -84,12 +91,14 @@ def _pool_errors(moments: Moments, providers: Moments, grouping: Grouping) -> Po
         both = zip(errors, pairs, strict=True)
         return np.array([max(error @ pair @ error, 0.0) for error, pair in both])
 
-    return PoolErrors(
+    between = of_sums(pools.variance)
+    found = PoolErrors(
         games=spread_of(moments).of_mean if correlation is None else of_sums(pools.games),
-        variance=of_sums(pools.variance),
+        variance=between,
         freedom=np.array([pools.freedom[places].min() for places in members]),
-        hidden=of_sums(pools.hidden),
+        hidden=of_sums(pools.hidden) if moments.shuffles is None else between,
         # Assume that the relative variance of a group's variance is at most the largest of its
         # members'.
         square=np.array([pools.square[places].max() for places in members]),
     )
+    return of_dealt_games(found, replace(moments, presence=providers.presence))

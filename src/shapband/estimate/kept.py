@@ -110,9 +110,10 @@ def kept_errors(
         return KeptErrors(np.zeros((len(total), 0)), np.zeros((1, 1, len(total))), total, np.inf)
     if games is None or (presence is not None and presence.of_mean is not None):
         return None
-    apart, kept_freedom = _deviations(games[:, places], estimate.moments.group)
+    kept_freedom = len(games) - 1
     if kept_freedom < 1:
         return None
+    apart = games[:, places] - games[:, places].mean(axis=0)
     most_freedom = np.inf
     square = (apart**2).sum(axis=0)
     varies = square > 0
@@ -130,11 +131,3 @@ def kept_errors(
         most_freedom=most_freedom,
     )
 
-
-def _deviations(games: FloatArray, group: int | None) -> tuple[FloatArray, int]:
-    """Deviations of games from the mean of all games, or of their shuffle; degrees of freedom."""
-    size = group or max(len(games), 1)
-    apart = games.copy()
-    for start in range(0, len(games), size):
-        apart[start : start + size] -= games[start : start + size].mean(axis=0)
-    return apart, len(games) - -(-len(games) // size)
