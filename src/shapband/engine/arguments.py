@@ -146,7 +146,7 @@ def check_arguments(
         checked, grouping = check_providers(providers)
     names = [provider.name for provider in checked]
     with locate("participation"):
-        present = _present_counts(participation, sampling, names)
+        present = _present_counts(participation, names)
     _check_kinds(utility, sampling, solver, stop)
     weighing = check_index(SHAPLEY if index is None else index, len(checked))
     players = _player_sizes(names, grouping)
@@ -244,9 +244,7 @@ def _told(participation: Participation | None, averaging: Averaging) -> dict[str
     return told
 
 
-def _present_counts(
-    participation: Participation | None, sampling: Sampling, names: Sequence[str]
-) -> Sequence[int]:
+def _present_counts(participation: Participation | None, names: Sequence[str]) -> Sequence[int]:
     """Check the participation, and return how many providers may be in one game."""
     if participation is None:
         return [len(names)]

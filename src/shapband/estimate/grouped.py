@@ -21,7 +21,6 @@ from shapband.estimate.pools import PoolErrors
 from shapband.estimate.shuffles import Shuffles
 from shapband.grouping import Grouping
 
-
 _Arrays = Moments | PoolErrors | Shuffles
 
 

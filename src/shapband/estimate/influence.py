@@ -122,7 +122,9 @@ class InfluenceFold:
         present = self._design.present(games)
         per_shuffle = self._design.per_shuffle
         # Without shuffles, the sums over shuffles are not needed: one shuffle is never closed.
-        shuffles = np.arange(games.start, games.stop) // per_shuffle if per_shuffle else _none(games)
+        shuffles = (
+            np.arange(games.start, games.stop) // per_shuffle if per_shuffle else _none(games)
+        )
         for i, choice in enumerate(self._design.choices(games)):
             own = values[:, i : i + 1]
             columns = np.concatenate([own, own * own, groups], axis=1)
@@ -279,7 +281,8 @@ class _PoolSums:
         is included.
         """
         s, c = self.totals[7], float(self.current[1])
-        return np.asarray(self.totals[8:] + [s * s, s * np.roll(s, -1), c * s, np.full_like(s, c * c)])
+        current = np.stack([s * s, s * np.roll(s, -1), c * s, np.full_like(s, c * c)])
+        return np.asarray(self.totals[8:] + current)
 
     def variance(self) -> FloatArray:
         """Variance of every column over the games: (n_columns,)."""

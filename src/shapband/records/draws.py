@@ -1,9 +1,9 @@
 """The draws of one provider for consecutive games, stored as a batch and row indices.
 
 `Draws` hold a batch of records and a `Choice`, which says which rows each game uses. Fresh rows of
-an array, bootstrap rows of a pool and rows dealt from a shuffled pool all have this form. The rows are
-computed from a random stream only when `rows` is called. So a million draws need almost no memory,
-and the workers compute the rows.
+an array, bootstrap rows of a pool and rows dealt from a shuffled pool all have this form. The rows
+are computed from a random stream only when `rows` is called. So a million draws need almost no
+memory, and the workers compute the rows.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def Blocks(n_pool: int, n_sample: DrawSize) -> Pooled:  # noqa: N802  it was a c
     made = Pooled(n_pool, n_sample, replace=False)
     warnings.warn(
         f"Blocks(n_pool, n_sample) is now called Pooled(n_pool, n_boot, replace=False): write "
-        f"{made!r}, or in a file kind = \"pooled\" with n_boot and replace = false",
+        f'{made!r}, or in a file kind = "pooled" with n_boot and replace = false',
         DeprecationWarning,
         stacklevel=2,
     )

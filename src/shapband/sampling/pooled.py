@@ -15,8 +15,8 @@ from shapband.sampling.base import (
     Realisation,
     Sampling,
     buy_pools,
-    pool_purchases,
     per_shuffle,
+    pool_purchases,
     sizes_of,
 )
 from shapband.sampling.sizes import (
