@@ -70,7 +70,8 @@ VARIANCE = """## Variance
 
 Coverage of 95 % intervals in percent, averaged over providers; the provider with the lowest
 coverage in brackets. *Estimate* is the mean estimate over the truth. Targets: 93 to 97 for
-`Fresh` on wine and the Gaussian game from 10 games on, at least 93 for `Pooled(replace=False)` on wine and the synthetic task from 30 games on.
+`Fresh` on wine and the Gaussian game from 10 games on, at least 93 for `Pooled(replace=False)` on
+wine and the synthetic task from 30 games on.
 Other rows have no target: their level is as measured.
 """
 

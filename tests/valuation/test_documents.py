@@ -184,7 +184,7 @@ def altered(valuation, change):
     return json.dumps(document)
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Moments)][3:12])
+@pytest.mark.parametrize("name", [field.name for field in fields(Moments)][1:9])
 def test_sums_must_be_one_for_each_provider(valuations, name):
     def cut(document):
         document["moments"][name].pop()

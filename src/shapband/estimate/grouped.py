@@ -100,4 +100,11 @@ def _pool_errors(moments: Moments, providers: Moments, grouping: Grouping) -> Po
         # members'.
         square=np.array([pools.square[places].max() for places in members]),
     )
-    return of_dealt_games(found, replace(moments, presence=providers.presence))
+    if moments.shuffles is None:
+        return found
+    # Groups are shrunk to what the providers have in common, so a group of one is its member.
+    n, both = len(providers.mean), _together(providers, replace(moments, pools=found))
+    assert both.pools is not None  # noqa: S101  for the type checker
+    hidden = np.concatenate([pools.variance, between])
+    dealt = of_dealt_games(replace(both.pools, hidden=hidden), both, n)
+    return replace(found, games=dealt.games[n:], hidden=dealt.hidden[n:])

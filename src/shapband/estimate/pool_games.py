@@ -83,17 +83,17 @@ def spread_of(moments: Moments) -> Spread:
     return Spread(effective, raw, moments.noise, of_mean, n_games - 1, correlation)
 
 
-def of_dealt_games(found: PoolErrors, moments: Moments) -> PoolErrors:
+def of_dealt_games(found: PoolErrors, moments: Moments, n_common: int | None = None) -> PoolErrors:
     """Take the dependence of games that were dealt from shuffles into account.
 
     If games also depend on each other because providers stay absent, the error of independent draws
-    is kept, which is larger.
+    is kept, which is larger. The first `n_common` values show what all have in common.
     """
     presence = moments.presence
     if moments.shuffles is None or (presence is not None and presence.of_mean is not None):
         return found
     raw = moments.raw_variance
-    games = dealt(raw, moments.n_games, moments.shuffles, found.variance)
+    games = dealt(raw, moments.n_games, moments.shuffles, found.variance, n_common)
     clean = np.where(raw > 0, 1 - moments.noise / np.where(raw > 0, raw, 1.0), 0.0)
     # The sample variance of dealt games is slightly larger than the variance of single games.
     return replace(found, games=games.of_mean, hidden=found.hidden + (games.single - raw) * clean)

@@ -100,7 +100,13 @@ class Dealt(NamedTuple):
     single: FloatArray
 
 
-def dealt(raw: FloatArray, n_games: int, shuffles: Shuffles, between: FloatArray) -> Dealt:
+def dealt(
+    raw: FloatArray,
+    n_games: int,
+    shuffles: Shuffles,
+    between: FloatArray,
+    n_common: int | None = None,
+) -> Dealt:
     """Estimate the variance of the mean of dealt games, and of single games.
 
     Parameters
@@ -110,6 +116,7 @@ def dealt(raw: FloatArray, n_games: int, shuffles: Shuffles, between: FloatArray
     shuffles : the means of the complete shuffles
     between : (n,) variance between pools that is counted as a part of the error beside the games.
         It is assumed for -C before the shuffles show C; 0 assumes independent games
+    n_common : the first so many values show what all have in common; None takes all values
     """
     k = shuffles.size
     together = _sum_of_squares(n_games, k) - n_games  # P
@@ -117,10 +124,11 @@ def dealt(raw: FloatArray, n_games: int, shuffles: Shuffles, between: FloatArray
     assumed = 1 - (k - 1) * _ratio(between, np.maximum(raw - between * among_all, 0.0))
     factor, seen = np.maximum(assumed, 0.0), shuffles.count - 1
     if seen > 0:
-        ratio = _shrunk(_ratio(shuffles.square / seen, raw), seen, raw > 0)
+        common = slice(n_common)
+        ratio = _shrunk(_ratio(shuffles.square / seen, raw), seen, (raw > 0)[common])
         lost = among_all / (k - 1)
         found = ratio * (1 + lost) / (1 + ratio * lost)  # because s² is not V
-        prior = _PRIOR / min(len(raw), _IN_COMMON)
+        prior = _PRIOR / min(len(raw[common]), _IN_COMMON)
         factor = (prior * factor + seen * found) / (prior + seen)
     share = (factor - 1) / (k - 1)  # C / V
     single = raw / (1 - share * among_all)
@@ -129,8 +137,11 @@ def dealt(raw: FloatArray, n_games: int, shuffles: Shuffles, between: FloatArray
 
 
 def _shrunk(ratio: FloatArray, seen: int, varies: BoolArray) -> FloatArray:
-    """Shrink the ratios of single providers to their mean, by how uncertain they are: (n,)."""
-    known = ratio[varies]
+    """Shrink the ratios of single values to the mean of the first ones that vary: (n,).
+
+    The weight of the mean follows from how uncertain the ratios are.
+    """
+    known = ratio[: len(varies)][varies]
     if len(known) < 2:
         return ratio
     common = float(known.mean())
