@@ -102,8 +102,6 @@ def variance_range(task: str, sampling: str) -> tuple[float, float] | None:
     wine, synthetic = task.startswith("wine"), task.startswith("synthetic")
     if sampling == "fresh" and (wine or task == "gaussian"):
         return 93.0, 97.0
-    if sampling == "blocks" and task != "skewed":
-        return 93.0, 99.5
     if sampling == "subsets" and (wine or synthetic):
         return 93.0, 100.0
     return None
@@ -125,6 +123,4 @@ def variance_misses(task: str, results: Results, levels: list[Level]) -> list[st
 
 def first_look(results: Results) -> int:
     """Fewest games at which the variance is judged."""
-    if results.group is not None:
-        return 10 * results.group
     return 10 if results.sampling == "fresh" else 30

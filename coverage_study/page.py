@@ -33,7 +33,7 @@ reuses them; `python -m coverage_study --fresh` measures everything again.
 
 TRUTH = """## The truth
 
-- `Fresh`, `Pooled(replace=False)` and `Blocks`: mean and variance of all games that `Fresh`
+- `Fresh` and `Pooled(replace=False)`: mean and variance of all games that `Fresh`
   played with the same game and draw size; for `Fresh` itself, of all plays but the one that is
   judged.
 - `Pooled`: draws with replacement from a pool have an expectation of their own. The truth is its
@@ -46,7 +46,7 @@ TRUTH = """## The truth
   follow from the change within pools, its level from what the other pools gave at foreign sizes.
 - Oracle: 1.96 × √(V / games + B), with the true variance V of games of one pool and the true
   variance B of the mean over pools: the variance over pools of the mean of all games, minus V
-  divided by their number. For `Blocks`, whose games of one shuffle share no record, it is 1.96 ×
+  divided by their number. For `Pooled(replace=False)`, which deals its draws, it is 1.96 ×
   the standard deviation of the estimate over pools.
 - Endless sources are asked once for the fresh draws of many games; the draws have the same
   distribution.
@@ -70,8 +70,8 @@ VARIANCE = """## Variance
 
 Coverage of 95 % intervals in percent, averaged over providers; the provider with the lowest
 coverage in brackets. *Estimate* is the mean estimate over the truth. Targets: 93 to 97 for
-`Fresh` on wine and the Gaussian game from 10 games on, 93 to 99.5 for `Blocks` from 10 shuffles
-on, at least 93 for `Pooled(replace=False)` on wine and the synthetic task from 30 games on.
+`Fresh` on wine and the Gaussian game from 10 games on, at least 93 for `Pooled(replace=False)` on
+wine and the synthetic task from 30 games on.
 Other rows have no target: their level is as measured.
 """
 

@@ -36,9 +36,9 @@ def play_pool(setting: Setting, pool: int) -> Record:
     plan = _plan(setting, pool)
     with Access(plan.providers, plan.seeds, plan.budget, plan.utility.schema) as access:
         realisation = plan.sampling.prepare(access)
-        looks = looks_of(setting, realisation.design.per_shuffle)
         found = {
-            str(estimate.n_games): _look(estimate) for estimate in _play(plan, realisation, looks)
+            str(estimate.n_games): _look(estimate)
+            for estimate in _play(plan, realisation, setting.games)
         }
         record: Record = {"group": realisation.design.per_shuffle, "at": found}
         if setting.sampling == "stratified":
@@ -50,11 +50,6 @@ def play_pool(setting: Setting, pool: int) -> Record:
                 "crossed": crossed.expectation.tolist(),
             }
     return record
-
-
-def looks_of(setting: Setting, group: int | None) -> tuple[int, ...]:
-    """Numbers of games to look at; for `Blocks` also ten shuffles."""
-    return setting.games if group is None else tuple(sorted({*setting.games, 10 * group}))
 
 
 def chosen_sizes(setting: Setting, pool: int) -> IntArray:

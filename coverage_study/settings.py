@@ -9,7 +9,7 @@ import shapband as sb
 from coverage_study.fresh import BulkFresh
 from coverage_study.tasks import TASKS, Task
 
-SAMPLINGS = ("fresh", "pooled", "subsets", "stratified", "blocks")
+SAMPLINGS = ("fresh", "pooled", "subsets", "stratified")
 GAMES = (10, 30, 200, 1000)
 CROSSED_GAMES = 200
 
@@ -64,9 +64,7 @@ def sampling(name: str, task: Task) -> sb.Sampling:
         return sb.Pooled(pool, draw)
     if name == "subsets":
         return sb.Pooled(pool, draw, replace=False)
-    if name == "stratified":
-        return sb.Stratified(pool, draw, alpha=0.5)
-    return sb.Blocks(pool, draw)
+    return sb.Stratified(pool, draw, alpha=0.5)
 
 
 def sampling_title(name: str, task: Task) -> str:

@@ -132,7 +132,7 @@ def _square(X: Any, y: Any) -> float:  # noqa: ARG001  a utility receives both
 
 def _small_pools(cell: Cell) -> list[Record]:
     """Variance estimates over many small pools of the additive game."""
-    sampling = sb.Pooled(_M, 1) if cell["method"] == "pooled" else sb.Blocks(_M, 1)
+    sampling = sb.Pooled(_M, 1) if cell["method"] == "pooled" else sb.Pooled(_M, 1, replace=False)
     records = []
     for pool in range(cell["pools"]):
         valuation = sb.value(

@@ -22,7 +22,7 @@ _METHODS = {
     "baseline": (sb.Fresh(TARGET), FRESH_GAMES),
     "pooled": (sb.Pooled(POOL, TARGET), LOCAL_GAMES),
     "stratified": (sb.Stratified(POOL, TARGET, alpha=0.5), LOCAL_GAMES),
-    "blocks": (sb.Blocks(POOL, TARGET), BLOCK_GAMES),
+    "blocks": (sb.Pooled(POOL, TARGET, replace=False), BLOCK_GAMES),
 }
 _LOCAL = ("pooled", "stratified")
 _SOURCE_SEED = 5000  # of the fixed sources, which are the same in every run

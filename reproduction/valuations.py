@@ -17,7 +17,7 @@ from reproduction.paper import VAR_E, VAR_VAR
 METRICS = {VAR_E: "expectation", VAR_VAR: "variance"}
 BETTER_ESTIMATORS = {"pooled": "pooled", "blocks": "disjoint blocks"}  # with exact values
 _SETTINGS = ["task", "method", "n_pool", "n_boot", "alpha", "budget", "solver", "n_iter", "n_games"]
-Sampling = sb.Fresh | sb.Pooled | sb.Stratified | sb.Blocks
+Sampling = sb.Fresh | sb.Pooled | sb.Stratified
 
 
 @cache
@@ -35,7 +35,7 @@ def sampling_of(cell: Cell) -> Sampling:
         return sb.Fresh(n_boot)
     if cell["method"] == "stratified":
         return sb.Stratified(n_pool, n_boot, cell["alpha"])
-    return (sb.Pooled if cell["method"] == "pooled" else sb.Blocks)(n_pool, n_boot)
+    return sb.Pooled(n_pool, n_boot, replace=cell["method"] == "pooled")
 
 
 def solver_of(cell: Cell) -> sb.Exact | sb.Permutation | sb.BalancedPermutation:

@@ -17,7 +17,12 @@ from shapband.errors import InvalidInput, ShapbandError
 from tests.counted import Counted, CountedDraws
 
 NAMES = ("north", "south", "east", "west")
-SAMPLINGS = (sb.Fresh(4), sb.Pooled(8, 4), sb.Blocks(8, 4), sb.Stratified(8, 4, 0.75))
+SAMPLINGS = (
+    sb.Fresh(4),
+    sb.Pooled(8, 4),
+    sb.Pooled(8, 4, replace=False),
+    sb.Stratified(8, 4, 0.75),
+)
 REMEDY = re.compile(
     r"must|pass|use |raise|lower|remove|impute|encode|fill|leave|needed|not a column; there are"
 )

@@ -29,7 +29,11 @@ def linear_pooled():
 def neighbours():
     providers, (X_val, y_val) = linear_providers(n=4)
     utility = sb.NeighborUtility(X_val, y_val, k=3)
-    return providers, utility, {"sampling": sb.Blocks(36, 12), "solver": sb.Permutation(5)}
+    return (
+        providers,
+        utility,
+        {"sampling": sb.Pooled(36, 12, replace=False), "solver": sb.Permutation(5)},
+    )
 
 
 def black_box():

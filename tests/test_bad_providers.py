@@ -72,7 +72,7 @@ def test_a_provider_needs_a_source(thing):
 @few
 @given(setups(), st.integers(1, 7), st.data())
 def test_too_few_records_for_the_draws_are_refused(setup, size, data):
-    sampling = data.draw(st.sampled_from([sb.Fresh(8), sb.Blocks(n_pool=8, n_sample=4)]))
+    sampling = data.draw(st.sampled_from([sb.Fresh(8), sb.Pooled(8, 4, replace=False)]))
     small = counted(*setup.records(size))
     setup.sources.append(small)
     refused_unasked(setup, repr(setup.providers[-1].name), "n_sample", str(size), sampling=sampling)

@@ -202,7 +202,7 @@ def presence(**parts):
         {"averaged": filled(Averaged, 2)},
         {"presence": presence()},
         {"certain": True},
-        {"n_games": 1, "group": None},
+        {"n_games": 1, "shuffles": None},
     ],
     ids=str,
 )

@@ -185,7 +185,7 @@ def test_shared_seeds_and_unknown_errors_of_pools_are_told():
 
 
 @pytest.mark.parametrize(
-    "sampling", [sb.Pooled(20, 5), sb.Blocks(20, 5), sb.Stratified(20, 5, 0.8)]
+    "sampling", [sb.Pooled(20, 5), sb.Pooled(20, 5, replace=False), sb.Stratified(20, 5, 0.8)]
 )
 def test_every_sampling_is_compared_game_by_game(sampling):
     one = valued(0, sampling=sampling)

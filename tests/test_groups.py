@@ -22,7 +22,12 @@ from tests.conftest import (
 )
 from tests.counted import Counted
 
-SAMPLINGS = [sb.Fresh(12), sb.Pooled(30, 12), sb.Stratified(30, 12, 0.8), sb.Blocks(36, 12)]
+SAMPLINGS = [
+    sb.Fresh(12),
+    sb.Pooled(30, 12),
+    sb.Stratified(30, 12, 0.8),
+    sb.Pooled(36, 12, replace=False),
+]
 SOLVERS = [sb.Exact(), sb.Permutation(7), sb.Permutation(1)]
 
 
@@ -348,10 +353,14 @@ def test_the_groups_of_more_than_500_providers_have_an_upper_bound_of_the_error(
 
 
 def test_moments_of_groups_fold_like_those_of_sums():
-    valuation = run(in_groups(), solver=sb.Exact(), sampling=sb.Blocks(36, 12), n_games=12)
+    valuation = run(
+        in_groups(), solver=sb.Exact(), sampling=sb.Pooled(36, 12, replace=False), n_games=12
+    )
     sums = np.stack([valuation.games[:, :2].sum(axis=1), valuation.games[:, 3:].sum(axis=1)], 1)
     expected = moments_of_games(sums, np.zeros_like(sums), valuation.design.per_shuffle)
-    for name in ("mean", "m2", "m3", "m4", "group_m2"):
+    folded = valuation.group_estimate.estimate.moments.shuffles.square
+    np.testing.assert_allclose(folded, expected.shuffles.square, rtol=1e-9, atol=1e-18)
+    for name in ("mean", "m2", "m3", "m4"):
         found = getattr(valuation.group_estimate.estimate.moments, name)
         np.testing.assert_allclose(found, getattr(expected, name), rtol=1e-9, atol=1e-18)
 

@@ -6,7 +6,12 @@ import pytest
 import shapband as sb
 from tests.conftest import gaussian_providers, linear_providers
 
-SAMPLINGS = [sb.Fresh(12), sb.Pooled(30, 12), sb.Stratified(30, 12, 0.8), sb.Blocks(36, 12)]
+SAMPLINGS = [
+    sb.Fresh(12),
+    sb.Pooled(30, 12),
+    sb.Stratified(30, 12, 0.8),
+    sb.Pooled(36, 12, replace=False),
+]
 SOLVERS = [sb.Exact(), sb.Permutation(7), sb.Permutation(40), sb.BalancedPermutation(10)]
 
 
@@ -76,7 +81,9 @@ def test_reordering_the_providers_reorders_the_results(sampling, solver):
     np.testing.assert_allclose(shuffled.games, straight.games[:, order], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("sampling", [sb.Fresh(12), sb.Pooled(30, 12), sb.Blocks(36, 12)], ids=repr)
+@pytest.mark.parametrize(
+    "sampling", [sb.Fresh(12), sb.Pooled(30, 12), sb.Pooled(36, 12, replace=False)], ids=repr
+)
 def test_a_further_provider_leaves_the_draws_of_the_others(sampling):
     """In the additive game a value is the mean of the provider's own draw."""
     providers = gaussian_providers([0.0, 1.0, 2.0, 3.0], [1.0, 2.0, 1.0, 0.5])
@@ -97,7 +104,7 @@ def test_json_keeps_every_bit():
     for arguments in (
         {"solver": sb.Permutation(1)},
         {"solver": sb.Permutation(5)},
-        {"sampling": sb.Blocks(36, 12)},
+        {"sampling": sb.Pooled(36, 12, replace=False)},
         {"sampling": sb.Pooled(30, 12), "budget": sb.Budget(records=1000)},
     ):
         valuation = run(providers, validation, **arguments)

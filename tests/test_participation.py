@@ -17,7 +17,6 @@ LAWS = [
     sb.MarkovChain(0.3, 0.8),
     sb.Trace([[1, 1, 0, 0, 1], [0, 1, 1, 1, 1], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0]]),
 ]
-POOLED = [sampling for sampling in SAMPLINGS if not isinstance(sampling, sb.Blocks)]
 
 
 def run(participation, **arguments):
@@ -43,7 +42,7 @@ class Counting:
         return x[:, None], x
 
 
-@pytest.mark.parametrize("sampling", POOLED, ids=repr)
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=repr)
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 def test_if_all_take_part_always_it_is_the_plain_valuation(sampling, solver):
     plain = run(None, sampling=sampling, solver=solver)
@@ -209,7 +208,6 @@ class Refusing:
 @pytest.mark.parametrize(
     ("n", "arguments", "message"),
     [
-        (3, {"sampling": sb.Blocks(24, 12)}, "Blocks compares whole shuffles.*replace=False"),
         (3, {"participation": 0.8}, r"must be Independent\(...\).*received float"),
         (3, {"participation": sb.Cohort(4)}, "Cohort: k must be at most"),
         (3, {"participation": sb.Independent({"p0": 0.5})}, "none for provider 'p1'"),
@@ -264,7 +262,7 @@ RARE = {f"site {i}": 1e-6 if i == 2 else 0.9 for i in range(5)}
 
 
 @pytest.mark.parametrize("law", [sb.Independent(RARE), sb.MarkovChain(RARE, 0.2)], ids=repr)
-@pytest.mark.parametrize("sampling", POOLED, ids=repr)
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=repr)
 def test_who_was_never_present_has_no_value_if_present(law, sampling):
     valuation = run(law, sampling=sampling, solver=sb.Permutation(7))
     row = valuation.participation.iloc[2]

@@ -156,7 +156,7 @@ def test_the_end_has_a_code(options, code):
         (sb.Fresh(12), "sources"),
         (sb.Pooled(30, 12), "pools"),
         (sb.Stratified(30, 12, 0.8), "pools"),
-        (sb.Blocks(30, 12), "population"),
+        (sb.Pooled(30, 12, replace=False), "sources"),
     ],
 )
 def test_the_target_has_a_code(sampling, code):

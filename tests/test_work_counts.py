@@ -205,7 +205,7 @@ def test_fresh_draws_ask_once_a_game(source):
 @pytest.mark.parametrize("source", [remote_rows, CountingDraws])
 @pytest.mark.parametrize(
     "sampling",
-    [sb.Pooled(POOL, DRAW), sb.Stratified(POOL, DRAW, 0.8), sb.Blocks(POOL, DRAW)],
+    [sb.Pooled(POOL, DRAW), sb.Stratified(POOL, DRAW, 0.8), sb.Pooled(POOL, DRAW, replace=False)],
     ids=repr,
 )
 def test_pools_ask_once_in_all(sampling, source):

@@ -57,7 +57,7 @@ def value(
     providers : who is valued; names must differ. A `Group` takes part as one player, and its
         members share its value
     utility : what a coalition of their draws is worth
-    sampling : how games are realised: `Fresh`, `Pooled`, `Stratified` or `Blocks`
+    sampling : how games are realised: `Fresh`, `Pooled` or `Stratified`
     solver : how a game is solved: `Exact`, `Known`, `Arcs`, `Strata`, `Permutation` or
         `BalancedPermutation`, with groups `Exact` or `Permutation`; None picks the one with the
         least work for the same error, and the valuation says which and why

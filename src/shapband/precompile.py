@@ -18,7 +18,7 @@ from shapband._typing import AnyArray, FloatArray
 
 _PROVIDERS = 9  # the fewest providers with which `Strata` and `Arcs` use all their kernels
 _RECORDS = 12
-_SAMPLINGS = (sb.Fresh(4), sb.Pooled(10, 4), sb.Blocks(8, 4))
+_SAMPLINGS = (sb.Fresh(4), sb.Pooled(10, 4), sb.Pooled(8, 4, replace=False))
 _SOLVERS = (sb.Exact(), sb.Permutation(2), sb.Strata(4 * _PROVIDERS), sb.Arcs(8))
 
 

@@ -19,7 +19,7 @@ from shapband.records.batch import Batch
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 
-POOLED = [sb.Pooled(9, 4), sb.Blocks(9, 4), sb.Stratified(9, 4, 0.75)]
+POOLED = [sb.Pooled(9, 4), sb.Pooled(9, 4, replace=False), sb.Stratified(9, 4, 0.75)]
 
 
 class Till:

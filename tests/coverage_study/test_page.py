@@ -42,7 +42,6 @@ def test_the_page_has_a_row_for_each_setting_and_names_the_missing(folder):
     text = page([*SETTINGS, missing], Store(folder), "make coverage")
     assert "**Not measured yet:** additive, lognormal (0.8): pooled." in text
     assert text.count("| additive, Gaussian | `Pooled(n_pool=250, n_boot=60)` |") == 2
-    assert text.count("`Blocks(n_pool=250, n_sample=60)` |") == 2
 
 
 def test_only_named_settings_are_measured(tmp_path):

@@ -114,8 +114,8 @@ def looks(games, every=32):
         mean = sums[done - 1] / done
         about = products[done - 1] - done * np.outer(mean, mean)
         folded = Moments(
-            done, None, 1, mean=mean, m2=np.diag(about).copy(), m3=unused, m4=unused,
-            noise=unused, noise_m2=unused, cross_11=unused, cross_21=unused, group_m2=unused,
+            done, mean=mean, m2=np.diag(about).copy(), m3=unused, m4=unused,
+            noise=unused, noise_m2=unused, cross_11=unused, cross_21=unused,
             products=about,
         )  # fmt: skip
         yield sb.Estimate.of_moments(folded)

@@ -30,7 +30,7 @@ SAMPLINGS = {
     "pooled": lambda: sb.Pooled(24, 9),
     "pooled without replacement": lambda: sb.Pooled(24, 9, replace=False),
     "stratified": lambda: sb.Stratified(24, 9, 0.8),
-    "blocks": lambda: sb.Blocks(36, 9),
+    "blocks": lambda: sb.Pooled(36, 9, replace=False),
 }
 SOLVERS: dict[str, Callable[[], Any]] = {
     "default": lambda: None,

@@ -221,6 +221,11 @@ def test_a_kernel_is_always_called_with_the_same_types(monkeypatch, module, name
         for i in range(3)
     ]
     utility = sb.LinearUtility(rng.normal(size=(20, 2)), rng.normal(size=20))
-    for sampling in (sb.Fresh(4), sb.Pooled(8, 4), sb.Stratified(8, 4, alpha=0.5), sb.Blocks(8, 4)):
+    for sampling in (
+        sb.Fresh(4),
+        sb.Pooled(8, 4),
+        sb.Stratified(8, 4, alpha=0.5),
+        sb.Pooled(8, 4, replace=False),
+    ):
         sb.value(providers, utility, sampling=sampling, solver=sb.Exact(), n_games=3, seed=0)
     assert len(types) == 1

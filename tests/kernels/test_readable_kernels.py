@@ -22,7 +22,7 @@ from tests.conftest import linear_providers
 providers, (X, y) = linear_providers(n=4, features=2)
 games = []
 for utility in (sb.LinearUtility(X, y), sb.NeighborUtility(X, y, k=3), sb.AdditiveUtility()):
-    for sampling in (sb.Fresh(12), sb.Stratified(30, 12, 0.8), sb.Blocks(36, 12)):
+    for sampling in (sb.Fresh(12), sb.Stratified(30, 12, 0.8), sb.Pooled(36, 12, replace=False)):
         for solver in (sb.Exact(), sb.Permutation(3), sb.BalancedPermutation(8)):
             valuation = sb.value(
                 providers, utility, sampling=sampling, solver=solver, n_games=5, seed=0

@@ -12,11 +12,12 @@ def add_games(
     rows: IntArray,
     values: FloatArray,
     first: int,
-    group: int,
+    shuffles: IntArray,
     seen: NDArray[np.int32],
     counts: NDArray[np.int32],
     sums: NDArray[np.float32],
     totals: FloatArray,
+    current: IntArray,
 ) -> None:
     """Add games to the sums of one pool, in place; the compiled module says what they are."""
     for game, (used, value) in enumerate(zip(rows, values, strict=True)):
@@ -27,8 +28,9 @@ def add_games(
         u = np.full_like(value, len(records))
         square = value * value
         totals[:7] += [value, square, u * value, u * square, u, square * value, square * square]
+        if shuffles[game] != current[0]:
+            s, c = totals[7].copy(), float(current[1])
+            totals[8:] += [s * s, s * np.roll(s, -1), c * s, np.full_like(s, c * c)]
+            totals[7], current[:] = 0.0, (shuffles[game], 0)
+        current[1] += 1
         totals[7] += value
-        if (first + game + 1) % group == 0:
-            totals[8] += totals[7] * totals[7]
-            totals[9] += totals[7] * np.roll(totals[7], -1)
-            totals[7] = 0.0

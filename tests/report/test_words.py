@@ -24,7 +24,7 @@ def valued(request, wine):
     options = {
         "fresh": {"sampling": sb.Fresh(30), "solver": sb.Exact()},
         "pooled": {"sampling": sb.Pooled(120, 40), "solver": sb.Strata(60)},
-        "blocks": {"sampling": sb.Blocks(240, 20), "solver": sb.Permutation(20)},
+        "blocks": {"sampling": sb.Pooled(240, 20, replace=False), "solver": sb.Permutation(20)},
         "presence": {"sampling": sb.Fresh(30), "participation": sb.Independent(0.6)},
         "groups": {"sampling": sb.Stratified(60, 20, 0.5), "solver": sb.Permutation(20)},
     }

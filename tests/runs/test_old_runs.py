@@ -120,6 +120,33 @@ def test_the_result_so_far_of_an_unfinished_run_of_0_1_0_is_that_of_its_games(tm
     assert (so_far.error["pools"] > 0).any() == (so_far.pool_sizes is not None)
 
 
+def test_a_run_with_independent_draws_is_finished_with_independent_draws(arguments, tmp_path):
+    run = old_run(tmp_path, "subsets-unfinished")
+    resumed = sb.value(**arguments["subsets"], run=run)
+    finished = sb.load(old_run(tmp_path, "subsets-finished")).valuation
+    np.testing.assert_allclose(resumed.games, finished.games, rtol=1e-12, atol=0)
+    assert resumed.design.per_shuffle is None
+    np.testing.assert_allclose(resumed.standard_error, finished.standard_error, rtol=1e-6)
+    dealt = sb.value(**arguments["subsets"])
+    assert dealt.design.per_shuffle == 3
+    assert not np.allclose(resumed.games[4:], dealt.games[4:])
+
+
+@pytest.mark.parametrize("state", ["unfinished", "finished"])
+def test_a_run_with_blocks_goes_on_with_the_draws_of_pooled(arguments, tmp_path, state):
+    run = old_run(tmp_path, f"blocks-{state}")
+    before = sb.load(run).valuation
+    assert before.n_games == (4 if state == "unfinished" else 8)
+    resumed = sb.value(**arguments["blocks"], run=run)
+    plain = sb.value(**arguments["blocks"])
+    np.testing.assert_allclose(resumed.games, plain.games, rtol=1e-12, atol=0)
+    np.testing.assert_array_equal(before.games, resumed.games[: len(before.games)])
+    if state == "unfinished":
+        assert before.estimand == resumed.estimand == plain.estimand
+        assert before.design.estimand_code == "sources"
+        np.testing.assert_allclose(resumed.standard_error, plain.standard_error, rtol=1e-6)
+
+
 def older_facts():
     """What a run before 0.2.0 recorded, with all that it could record."""
     manifest = {

@@ -88,7 +88,7 @@ def test_a_run_gives_what_a_plain_valuation_gives(tmp_path, sampling):
 @pytest.mark.parametrize("games", [1, 9, 33, 50])
 @pytest.mark.parametrize(
     "sampling",
-    [sb.Fresh(8), sb.Pooled(20, 8), sb.Blocks(30, 5), sb.Stratified(20, 8, 0.75)],
+    [sb.Fresh(8), sb.Pooled(20, 8), sb.Pooled(30, 5, replace=False), sb.Stratified(20, 8, 0.75)],
     ids=repr,
 )
 def test_every_sampling_resumes_with_the_same_bits(tmp_path, sampling, games):
@@ -319,7 +319,7 @@ def test_the_same_versions_are_not_worth_a_word(tmp_path):
         assert store.ledger.noted("versions") is None
 
 
-@pytest.mark.parametrize("sampling", [sb.Fresh(8), sb.Blocks(30, 5)], ids=repr)
+@pytest.mark.parametrize("sampling", [sb.Fresh(8), sb.Pooled(30, 5, replace=False)], ids=repr)
 def test_a_look_at_an_interrupted_run_shows_the_games_so_far(tmp_path, sampling):
     providers, validation = linear_providers()
     utility = sb.LinearUtility(*validation)

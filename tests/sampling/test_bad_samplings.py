@@ -17,7 +17,6 @@ import shapband as sb
 SIZES = [
     (sb.Fresh, {"n_sample": 4}),
     (sb.Pooled, {"n_pool": 8, "n_boot": 4}),
-    (sb.Blocks, {"n_pool": 8, "n_sample": 4}),
     (sb.Stratified, {"n_pool": 8, "n_boot": 4, "alpha": 0.75}),
     (sb.Permutation, {"n_iter": 4}),
     (sb.BalancedPermutation, {"n_iter": 4}),
@@ -26,7 +25,6 @@ DRAW = ", a fraction of each stock between 0 and 1, or whole numbers by provider
 MEAN = " (the mean over providers, whose sizes follow their pools; Pooled takes others)"
 RULES = {
     (sb.Fresh, "n_sample"): f"1{DRAW}",
-    (sb.Blocks, "n_sample"): f"1{DRAW}",
     (sb.Pooled, "n_boot"): f"1{DRAW}",
     (sb.Stratified, "n_boot"): f"1{MEAN}",
     (sb.Pooled, "n_pool"): "2 (one record has no variance)",
@@ -82,19 +80,17 @@ def test_a_cap_below_the_mean_draw_is_refused(n_boot, alpha, n_pool):
 
 @few
 @given(st.integers(1, 30), st.integers(1, 60))
-def test_blocks_need_room_for_two_draws(n_sample, n_pool):
-    if n_pool >= 2 * n_sample:
-        assert sb.Blocks(n_pool, n_sample).n_pool == n_pool
+def test_dealt_draws_need_room_for_two(n_boot, n_pool):
+    if n_pool >= 2 * n_boot:
+        assert sb.Pooled(n_pool, n_boot, replace=False).n_pool == n_pool
     else:
-        assert refused(sb.Blocks, n_pool=n_pool, n_sample=n_sample) == (
-            f"Blocks: n_pool={n_pool} must hold at least two draws of n_sample={n_sample}: raise "
-            f"n_pool to {2 * n_sample}, or lower n_sample"
-        )
+        said = refused(sb.Pooled, n_pool=n_pool, n_boot=n_boot, replace=False)
+        assert n_pool < 2 or f"raise n_pool to {2 * n_boot}, or lower n_boot" in said
 
 
 @pytest.mark.parametrize(
     ("sampling", "asked"),
-    [(sb.Fresh(25), "n_sample=25"), (sb.Blocks(60, 13), "2 draws of n_sample=13")],
+    [(sb.Fresh(25), "n_sample=25"), (sb.Pooled(60, 13, replace=False), "2 draws of n_boot=13")],
     ids=repr,
 )
 @pytest.mark.parametrize("size", [24, 25, 26, 27])
@@ -107,7 +103,8 @@ def test_stocks_that_are_too_small_are_refused(sampling, asked, size):
     if size >= (25 if isinstance(sampling, sb.Fresh) else 26):
         sampling.check(providers)
         return
+    argument = "n_sample" if isinstance(sampling, sb.Fresh) else "n_boot"
     assert refused(sampling.check, providers=providers) == (
         f"{type(sampling).__name__}: provider 'small' has {size} records, fewer than {asked}: "
-        "lower n_sample, give sizes by provider name, or leave the provider out"
+        f"lower {argument}, give sizes by provider name, or leave the provider out"
     )

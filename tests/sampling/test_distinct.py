@@ -143,7 +143,11 @@ def valued(given, sampling, **changes):
         (TINY, sb.Stratified(60, 20, 0.9), "tiny has 3 different ones for draws of"),
         (PADDED, sb.Pooled(120, 20), "padded has 30 different ones in a pool of 120"),
         (PADDED, sb.Pooled(120, 20, replace=False), "padded has 30 different ones in a pool of 1"),
-        (PADDED, sb.Blocks(120, 20), "padded has 30 different ones in a pool of 120"),
+        (
+            PADDED,
+            sb.Pooled(120, 20, replace=False),
+            "padded has 30 different ones in a pool of 120",
+        ),
         (PADDED, sb.Fresh(50), "padded has about 27 different ones for draws of 50"),
         (
             [*TINY, *PADDED, *HALF, *providers(last=[1] * 90)],

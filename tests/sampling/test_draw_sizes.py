@@ -23,13 +23,13 @@ EVERY = [
     sb.Fresh(SIZES),
     sb.Pooled(140, SIZES),
     sb.Pooled(140, SIZES, replace=False),
-    sb.Blocks(140, SIZES),
+    sb.Pooled(140, SIZES, replace=False),
 ]
 WITH = {
     "fresh": lambda size: sb.Fresh(size),
     "pooled": lambda size: sb.Pooled(140, size),
     "subsets": lambda size: sb.Pooled(140, size, replace=False),
-    "blocks": lambda size: sb.Blocks(140, size),
+    "blocks": lambda size: sb.Pooled(140, size, replace=False),
 }
 
 
@@ -70,7 +70,7 @@ def test_a_fraction_does_not_depend_on_the_pools():
     for n_pool in (36, 60, 500):
         realisation = prepared(sb.Pooled(n_pool, 0.3))
         assert realisation.design.draw_sizes.tolist() == [45, 5, 19]
-    assert prepared(sb.Blocks(90, 0.3)).design.draw_sizes.tolist() == [45, 5, 19]
+    assert prepared(sb.Pooled(90, 0.3, replace=False)).design.draw_sizes.tolist() == [45, 5, 19]
 
 
 @pytest.mark.parametrize("kind", WITH)
@@ -92,7 +92,7 @@ def test_a_draw_depends_on_its_own_size_only(kind, turned):
 
 
 def test_blocks_cut_a_shuffle_as_often_as_the_pool_with_the_fewest_draws():
-    realisation = prepared(sb.Blocks(140, SIZES))
+    realisation = prepared(sb.Pooled(140, SIZES, replace=False))
     assert realisation.design.per_shuffle == min(140 // 60, 18 // 6, 64 // 20) == 2
     for drawn, size in zip(realisation.draws(range(8)), SIZES.values(), strict=True):
         for shuffle in drawn.rows.reshape(4, 2 * size):
@@ -131,11 +131,6 @@ def test_a_game_costs_the_sum_of_the_sizes():
         (
             sb.Pooled(140, SIZES, replace=False),
             "draws of 6 to 60 records from the sources, by way of pools of 18 to 140",
-        ),
-        (
-            sb.Blocks(140, SIZES),
-            "draws of 6 to 60 records from the population that the pools of 18 to 140 were drawn "
-            "from",
         ),
     ],
     ids=repr,
@@ -203,7 +198,6 @@ def test_an_unknown_name_among_hundreds_lists_a_few():
 def test_mappings_that_are_no_sizes_are_refused(sizes, message):
     assert refused(sb.Fresh, n_sample=sizes).startswith(f"Fresh: n_sample {message}")
     assert refused(sb.Pooled, n_pool=9, n_boot=sizes).startswith(f"Pooled: n_boot {message}")
-    assert refused(sb.Blocks, n_pool=9, n_sample=sizes).startswith(f"Blocks: n_sample {message}")
 
 
 @pytest.mark.parametrize("size", [0.5, {"a": 4}], ids=repr)
@@ -234,24 +228,23 @@ def test_draws_that_do_not_fit_are_refused_with_the_size_that_does():
         "Fresh: provider 'south' has 18 records, fewer than n_sample=19: lower n_sample, give "
         "sizes by provider name, or leave the provider out"
     )
-    assert refused(sb.Blocks(140, 0.6).check, providers=providers()) == (
-        "Blocks: provider 'north' has 150 records, fewer than 2 draws of n_sample=0.6 (90 "
-        "records): lower n_sample, give sizes by provider name, or leave the provider out"
+    assert refused(sb.Pooled(140, 0.6, replace=False).check, providers=providers()) == (
+        "Pooled: provider 'north' has 150 records, fewer than 2 draws of n_boot=0.6 (90 "
+        "records): lower n_boot, give sizes by provider name, or leave the provider out"
     )
     assert refused(sb.Pooled(80, 0.4, replace=False).check, providers=providers()) == (
         "Pooled: n_pool=80 must hold two draws of every provider, and a draw of 'north' has "
         "n_boot=0.4 (60 records): raise n_pool to 120, or lower n_boot"
     )
     sb.Pooled(120, 0.4, replace=False).check(providers())
-    assert "n_sample=71: raise n_pool to 142" in refused(
-        sb.Blocks, n_pool=140, n_sample={"north": 71, "south": 2}
-    )
     assert "n_boot=71 must be at most half" in refused(
         sb.Pooled, n_pool=140, n_boot={"north": 71, "south": 2}, replace=False
     )
 
 
-@pytest.mark.parametrize("sampling", [*EVERY, sb.Fresh(0.3), sb.Blocks(100, 0.2)], ids=repr)
+@pytest.mark.parametrize(
+    "sampling", [*EVERY, sb.Fresh(0.3), sb.Pooled(100, 0.2, replace=False)], ids=repr
+)
 def test_they_conform(sampling):
     sb.testing.check_sampling(sampling, providers())
 
@@ -277,7 +270,7 @@ NAMED = {"site 0": 30, "site 1": 8, "site 2": 14}
         sb.Fresh(0.4),
         sb.Pooled(50, NAMED),
         sb.Pooled(60, 0.4, replace=False),
-        sb.Blocks(60, NAMED),
+        sb.Pooled(60, NAMED, replace=False),
     ],
     ids=repr,
 )
@@ -292,7 +285,7 @@ def test_a_valuation_has_the_same_bits_however_it_is_played(sampling, tmp_path):
     assert f"of {expected.estimand}" in shown.splitlines()
 
 
-@pytest.mark.parametrize("sampling", [sb.Fresh(NAMED), sb.Blocks(60, 0.2)], ids=repr)
+@pytest.mark.parametrize("sampling", [sb.Fresh(NAMED), sb.Pooled(60, 0.2, replace=False)], ids=repr)
 def test_an_interrupted_run_goes_on_with_the_same_bits(sampling, tmp_path):
     given, validation = linear_providers(n=3, records=60)
     plan = check_arguments(
@@ -338,7 +331,6 @@ def test_a_configuration_may_hold_a_table_of_sizes(wine):
     for kind, key, rest, made in (
         ("fresh", "n_sample", "", sb.Fresh(sizes)),
         ("pooled", "n_boot", "n_pool = 50\n", sb.Pooled(50, sizes)),
-        ("blocks", "n_sample", "n_pool = 50\n", sb.Blocks(50, sizes)),
     ):
         head = f"{WINE}[sampling]\nkind = '{kind}'\n{rest}"
         found = Config.parse(f"{head}[sampling.{key}]\n{table}\n")

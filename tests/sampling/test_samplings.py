@@ -45,7 +45,7 @@ def test_a_provider_smaller_than_the_pool_gives_all_it_has():
 
 
 def test_blocks_share_no_record_within_a_shuffle():
-    realisation, _ = open_(sb.Blocks(n_pool=50, n_sample=12))
+    realisation, _ = open_(sb.Pooled(50, 12, replace=False))
     assert realisation.design.per_shuffle == 4
     for drawn in realisation.draws(range(12)):
         for shuffle in drawn.rows.reshape(3, 48):
@@ -55,7 +55,7 @@ def test_blocks_share_no_record_within_a_shuffle():
 
 @pytest.mark.parametrize(
     "sampling",
-    [sb.Fresh(10), sb.Pooled(40, 10), sb.Stratified(40, 10, 0.5), sb.Blocks(40, 10)],
+    [sb.Fresh(10), sb.Pooled(40, 10), sb.Stratified(40, 10, 0.5), sb.Pooled(40, 10, replace=False)],
     ids=repr,
 )
 def test_draws_are_the_same_in_any_cutting(sampling):
@@ -66,7 +66,9 @@ def test_draws_are_the_same_in_any_cutting(sampling):
             np.testing.assert_array_equal(part.rows, all_.rows[start:stop])
 
 
-@pytest.mark.parametrize("sampling", [sb.Fresh(10), sb.Pooled(40, 10), sb.Blocks(40, 10)], ids=repr)
+@pytest.mark.parametrize(
+    "sampling", [sb.Fresh(10), sb.Pooled(40, 10), sb.Pooled(40, 10, replace=False)], ids=repr
+)
 def test_another_seed_gives_other_draws(sampling):
     (one, _), (other, _) = open_(sampling, seed=0), open_(sampling, seed=1)
     assert (one.draws(range(3))[0].rows != other.draws(range(3))[0].rows).any()
@@ -81,7 +83,10 @@ def test_another_seed_gives_other_draws(sampling):
             sb.Stratified(4, 3, 1.0),
             [[[41, 25], [41, 22]], [[24, 35, 4, 24], [4, 24, 4, 24]]],
         ),
-        (sb.Blocks(6, 3), [[[22, 25, 48], [14, 40, 41]], [[24, 35, 67], [42, 4, 66]]]),
+        (
+            sb.Pooled(6, 3, replace=False),
+            [[[22, 25, 48], [14, 40, 41]], [[24, 35, 67], [42, 4, 66]]],
+        ),
     ],
     ids=repr,
 )
@@ -93,7 +98,9 @@ def test_the_records_of_a_seed_are_kept(sampling, records):
 
 
 @pytest.mark.parametrize(
-    "sampling", [sb.Pooled(40, 10), sb.Stratified(40, 10, 0.5), sb.Blocks(40, 10)], ids=repr
+    "sampling",
+    [sb.Pooled(40, 10), sb.Stratified(40, 10, 0.5), sb.Pooled(40, 10, replace=False)],
+    ids=repr,
 )
 def test_providers_with_the_same_records_draw_on_their_own(sampling):
     one, other = open_(sampling, sizes=(40, 40))[0].draws(range(3))
@@ -122,10 +129,9 @@ def test_providers_with_the_same_records_draw_on_their_own(sampling):
             "draws of 5 to 15 records (10 on average) with replacement from pools of 60",
         ),
         (
-            sb.Blocks(1500, 600),
-            "population",
-            "draws of 600 records from the population that the pools of 1,200 to 1,500 were drawn "
-            "from",
+            sb.Pooled(1500, 600, replace=False),
+            "sources",
+            "draws of 600 records from the sources, by way of pools of 1,200 to 1,500",
         ),
     ],
     ids=repr,
@@ -142,8 +148,8 @@ def test_the_estimand_says_what_is_estimated(sampling, code, estimand):
         (sb.Fresh(12), [12, 12], None, None, Cost(requests=2, records=24)),
         (sb.Pooled(60, 12), [12, 12], [50, 60], None, Cost()),
         (sb.Stratified(60, 12, 0.5), [6, 18], [50, 60], None, Cost()),
-        (sb.Blocks(60, 12), [12, 12], [50, 60], 4, Cost()),
-        (sb.Blocks(60, 25), [25, 25], [50, 60], 2, Cost()),
+        (sb.Pooled(60, 12, replace=False), [12, 12], [50, 60], 4, Cost()),
+        (sb.Pooled(60, 25, replace=False), [25, 25], [50, 60], 2, Cost()),
     ],
     ids=repr,
 )
@@ -160,7 +166,9 @@ def test_a_realisation_says_what_its_games_are(sampling, draw_sizes, pool_sizes,
 
 
 @pytest.mark.parametrize(
-    "sampling", [sb.Pooled(60, 12), sb.Stratified(60, 12, 0.5), sb.Blocks(60, 12)], ids=repr
+    "sampling",
+    [sb.Pooled(60, 12), sb.Stratified(60, 12, 0.5), sb.Pooled(60, 12, replace=False)],
+    ids=repr,
 )
 def test_pools_are_paid_before_games(sampling):
     _, access = open_(sampling, budget=Budget(records=50 + 60 + 30))
@@ -177,7 +185,7 @@ def test_draws_that_cannot_be_paid_for_are_refused():
 def test_a_source_that_repeats_records_can_fill_any_pool():
     numbers = np.arange(5.0)
     providers = [sb.Provider("p", sb.ArraySource(numbers, numbers, replace=True))]
-    sampling = sb.Blocks(n_pool=30, n_sample=10)
+    sampling = sb.Pooled(30, 10, replace=False)
     sampling.check(providers)
     sb.Fresh(30).check(providers)
     realisation = sampling.prepare(Access(providers, Seeds(0), Budget()))

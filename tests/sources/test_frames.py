@@ -80,7 +80,7 @@ def test_the_names_of_providers_come_from_any_column_of_labels(kind):
 @kinds
 @pytest.mark.parametrize(
     "sampling",
-    [sb.Fresh(8), sb.Pooled(15, 8), sb.Blocks(16, 8), sb.Stratified(15, 8, 0.8)],
+    [sb.Fresh(8), sb.Pooled(15, 8), sb.Pooled(16, 8, replace=False), sb.Stratified(15, 8, 0.8)],
     ids=lambda s: type(s).__name__,
 )
 def test_a_numeric_frame_gives_the_same_bits_as_arrays(kind, sampling):

@@ -111,7 +111,9 @@ def test_without_replacement_a_pool_is_at_most_all_records():
     assert valuation.access.records == 30
 
 
-@pytest.mark.parametrize("sampling", [sb.Fresh(8), sb.Pooled(20, 8), sb.Blocks(20, 8)], ids=repr)
+@pytest.mark.parametrize(
+    "sampling", [sb.Fresh(8), sb.Pooled(20, 8), sb.Pooled(20, 8, replace=False)], ids=repr
+)
 def test_a_source_behind_a_door_gives_the_rows_that_memory_gives(sampling):
     in_memory = draws_of(sb.ArraySource(RECORDS, RECORDS), sampling)
     np.testing.assert_array_equal(draws_of(Recording(), sampling), in_memory)
@@ -200,7 +202,8 @@ def test_labels_of_the_wrong_length_name_the_provider():
     ids=["finite", "generative"],
 )
 @pytest.mark.parametrize(
-    ("sampling", "requests"), [(sb.Fresh(5), 8), (sb.Pooled(10, 5), 1), (sb.Blocks(10, 5), 1)]
+    ("sampling", "requests"),
+    [(sb.Fresh(5), 8), (sb.Pooled(10, 5), 1), (sb.Pooled(10, 5, replace=False), 1)],
 )
 def test_a_delay_costs_time_at_every_request_and_changes_nothing_else(source, sampling, requests):
     delay = 0.01
@@ -224,7 +227,9 @@ def test_a_delayed_source_still_draws_with_replacement():
     np.testing.assert_array_equal(draws_of(sb.with_delay(source, 0.0), sb.Fresh(9)), expected)
 
 
-@pytest.mark.parametrize("sampling", [sb.Fresh(7), sb.Pooled(20, 7), sb.Blocks(20, 7)], ids=repr)
+@pytest.mark.parametrize(
+    "sampling", [sb.Fresh(7), sb.Pooled(20, 7), sb.Pooled(20, 7, replace=False)], ids=repr
+)
 def test_what_is_asked_of_a_provider_depends_on_name_and_seed_only(sampling):
     alone = asked_of(["north"], 0, sampling)
     assert alone["north"] == asked_of(["north"], 0, sampling)["north"]

@@ -43,7 +43,7 @@ def test_intervals_of_the_wrong_target_do_not_cover():
 
 
 def test_blocks_intervals_are_on_the_safe_side():
-    found = coverage(150, sb.Blocks(n_pool=32, n_sample=4), n_games=40, n_sample=4)
+    found = coverage(150, sb.Pooled(32, 4, replace=False), n_games=40, n_sample=4)
     assert (found > 0.95 - 0.04).all()
 
 

@@ -42,7 +42,7 @@ def truth():
     [
         (sb.Fresh(8), sb.Permutation(6)),
         (sb.Pooled(50, 8, replace=False), sb.Exact()),
-        (sb.Blocks(48, 8), sb.Exact()),
+        (sb.Pooled(48, 8, replace=False), sb.Exact()),
     ],
     ids=repr,
 )

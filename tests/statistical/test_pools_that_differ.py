@@ -57,7 +57,7 @@ def games_only(valuation):
 
 
 UNEQUAL = {"g0": 4, "g1": 12, "g2": 30}
-OWN_SIZES = [sb.Pooled(60, UNEQUAL), sb.Pooled(60, UNEQUAL, replace=False), sb.Blocks(60, UNEQUAL)]
+OWN_SIZES = [sb.Pooled(60, UNEQUAL), sb.Pooled(60, UNEQUAL, replace=False)]
 
 
 def pooled_mean_truth(means, sizes):
@@ -112,7 +112,7 @@ def test_the_part_of_each_pool_is_found_whatever_the_size_of_its_draws(sampling)
     ratio = squares / (np.array([1.0, 1.5, 1.0]) ** 2 / 60)
     assert (ratio > 0.85).all(), ratio
     assert (ratio < 1.28).all(), ratio
-    if sampling.__class__ is sb.Blocks or not sampling.replace:
+    if not sampling.replace:
         variances = np.array([one.variance for one in found])
         truth = np.array([1.0, 1.5, 1.0]) ** 2 / list(UNEQUAL.values())
         error = variances.std(axis=0) / np.sqrt(len(found))
@@ -122,12 +122,12 @@ def test_the_part_of_each_pool_is_found_whatever_the_size_of_its_draws(sampling)
 
 @pytest.mark.parametrize(
     "sampling",
-    [sb.Pooled(10, 5, replace=False), sb.Blocks(10, 5), sb.Pooled(40, 20, replace=False)],
+    [sb.Pooled(10, 5, replace=False), sb.Pooled(40, 20, replace=False)],
     ids=repr,
 )
 def test_draws_of_half_a_pool_know_their_variance(sampling):
     providers = gaussian_providers([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
-    size = sampling.n_sample if isinstance(sampling, sb.Blocks) else sampling.n_boot
+    size = sampling.n_boot
 
     @cache
     def value(seed):
@@ -166,7 +166,7 @@ def test_few_permutations_do_not_add_to_the_variance_of_pools():
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 5])
 def test_shuffles_may_be_cut_into_chunks_anywhere(chunk_size):
     providers = gaussian_providers([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
-    arguments = {"sampling": sb.Blocks(40, 10), "n_games": 50, "seed": 1}
+    arguments = {"sampling": sb.Pooled(40, 10, replace=False), "n_games": 50, "seed": 1}
     whole = sb.value(providers, sb.AdditiveUtility(), **arguments)
     parts = sb.value(providers, sb.AdditiveUtility(), chunk_size=chunk_size, **arguments)
     np.testing.assert_array_equal(whole.standard_error, parts.standard_error)

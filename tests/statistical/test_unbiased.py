@@ -80,7 +80,7 @@ def test_stratified_variances_are_unbiased_at_a_common_draw_size():
 
 def test_blocks_are_unbiased_without_any_correction():
     exact = sb.theory.additive_gaussian(MEANS, DEVIATIONS, WEIGHTS, n_sample=8)
-    blocks = sb.Blocks(n_pool=24, n_sample=8)
+    blocks = sb.Pooled(24, 8, replace=False)
     assert_unbiased(lambda seed: additive(seed, blocks, n_games=12).variance, exact.variance)
     assert_unbiased(lambda seed: additive(seed, blocks, n_games=12).expectation, exact.expectation)
 

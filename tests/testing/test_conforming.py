@@ -56,7 +56,7 @@ SAMPLINGS = [
     sb.Fresh(1),
     sb.Pooled(250, 60),
     sb.Stratified(250, 60, 0.5),
-    sb.Blocks(240, 60),
+    sb.Pooled(240, 60, replace=False),
 ]
 SOLVERS = [
     sb.Exact(),

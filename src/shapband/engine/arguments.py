@@ -20,7 +20,6 @@ from shapband.indices import SHAPLEY, Index, check_index
 from shapband.providers import Group, Provider, check_providers
 from shapband.records.batch import Schema
 from shapband.sampling.base import Sampling
-from shapband.sampling.blocks import Blocks
 from shapband.sampling.design import Design
 from shapband.sampling.participation import AVERAGED, DRAWN, Participation, who_is_present
 from shapband.sampling.validation import Validation
@@ -160,7 +159,7 @@ def check_arguments(
         checked, grouping = check_providers(providers)
     names = [provider.name for provider in checked]
     with locate("participation"):
-        present = _present_counts(participation, sampling, names)
+        present = _present_counts(participation, names)
     _check_kinds(utility, sampling, solver, stop)
     weighing = check_index(SHAPLEY if index is None else index, len(checked))
     players = _player_sizes(names, grouping)
@@ -262,9 +261,7 @@ def _told(participation: Participation | None, averaging: Averaging) -> dict[str
     return told
 
 
-def _present_counts(
-    participation: Participation | None, sampling: Sampling, names: Sequence[str]
-) -> Sequence[int]:
+def _present_counts(participation: Participation | None, names: Sequence[str]) -> Sequence[int]:
     """Check the participation, and return how many providers may be in one game."""
     if participation is None:
         return [len(names)]
@@ -273,12 +270,6 @@ def _present_counts(
         "or None"
     )
     check_kind("participation", participation, Participation, known)
-    if isinstance(sampling, Blocks):
-        raise InvalidInput(
-            "participation: Blocks compares whole shuffles of the pools, in which everybody must "
-            "take part: use Pooled(..., replace=False), which also estimates the variance of the "
-            "sources"
-        )
     participation.check(names)
     return participation.counts(names)
 

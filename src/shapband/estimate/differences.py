@@ -12,6 +12,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.joint import Statistic
+from shapband.estimate.shuffles import dealt
 from shapband.estimate.simulate import usable_freedom
 
 Rows = tuple[Sequence[int], Sequence[int]]
@@ -20,12 +21,13 @@ Rows = tuple[Sequence[int], Sequence[int]]
 def may_be_paired(first: Estimate, second: Estimate) -> bool:
     """Whether games that share their draws can be compared one by one.
 
-    They can if games (or shuffles) are independent, presence is random, and anything in the games
-    is random at all.
+    They can if their draws were dealt alike, presence is random, and anything in the games is
+    random at all.
     """
     both = (first.moments, second.moments)
     depend = any(one.presence is not None and one.presence.of_mean is not None for one in both)
-    return both[0].group == both[1].group and not depend and not any(one.certain for one in both)
+    sizes = [None if one.shuffles is None else one.shuffles.size for one in both]
+    return sizes[0] == sizes[1] and not depend and not any(one.certain for one in both)
 
 
 def without_pools_error(estimate: Estimate) -> bool:
@@ -51,7 +53,8 @@ def paired_difference(
     A pool moves the values of the two valuations by some multiple of their spread over games. It is
     assumed to move the difference by no more than the larger of the two multiples.
     """
-    found = Estimate.of(apart, per_shuffle=first.moments.group)
+    shuffles = first.moments.shuffles
+    found = Estimate.of(apart, per_shuffle=None if shuffles is None else shuffles.size)
     moments, freedom = found.moments, found.errors.freedom
     ratio = np.zeros_like(moments.mean)
     for one, at in zip((first, second), map(list, rows), strict=True):
@@ -60,12 +63,12 @@ def paired_difference(
             spread = one.raw_variance[at]
             safe = np.where(spread > 0, spread, 1.0)
             ratio = np.maximum(ratio, np.where(spread > 0, pools.variance[at] / safe, 0.0))
-            freedom = pools.freedom[at] if moments.group else np.minimum(freedom, pools.freedom[at])
-    games = found.errors.total
-    if moments.group is not None and moments.n_groups > 1 and ratio.any():
-        games = moments.group_m2 / len(apart) / (moments.n_groups - 1)
-    error = np.sqrt(games + moments.raw_variance * ratio)
-    return _with_rows(Statistic(moments.mean, error, freedom), first, second, rows)
+            freedom = np.minimum(freedom, pools.freedom[at])
+    games, between = found.errors.total, moments.raw_variance * ratio
+    if moments.shuffles is not None:
+        games = dealt(moments.raw_variance, len(apart), moments.shuffles, between).of_mean
+    drawn = Statistic(moments.mean, np.sqrt(games + between), freedom)
+    return _with_rows(drawn, first, second, rows)
 
 
 def _of_rows(estimate: Estimate) -> FloatArray:

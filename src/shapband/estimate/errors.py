@@ -60,6 +60,8 @@ class Errors:
     drawn_freedom : (n,) the same without the error due to the validation rows
     looked_freedom : the same for an error of the games that is checked repeatedly
     correlation : (n, n) of the errors, or None if it was not kept
+    dealt_correlation : (n, n) of the errors of games that were dealt from shuffles, where it is
+        known to differ from `correlation`; else None
     """
 
     by_cause: Mapping[str, FloatArray]
@@ -71,6 +73,7 @@ class Errors:
     drawn_freedom: FloatArray
     looked_freedom: float
     correlation: FloatArray | None
+    dealt_correlation: FloatArray | None
 
     @staticmethod
     def of(moments: Moments) -> Errors:
@@ -93,6 +96,7 @@ class Errors:
             _drawn_freedom(moments),
             _looked_freedom(moments),
             _correlation(moments),
+            _dealt_correlation(moments),
         )
 
     @property
@@ -107,6 +111,8 @@ class Errors:
         if np.isnan(self.total).all():
             return np.zeros_like(self.correlation)
         square, own = _outer_square(self.shrinking), np.zeros_like(self.correlation)
+        if self.dealt_correlation is not None:
+            own, square = self.dealt_correlation * square, np.zeros_like(square)
         for cause in self.lasting:
             if cause.effects is None:
                 square = square + _outer_square(cause.variance)
@@ -127,7 +133,7 @@ def lasting_causes(moments: Moments) -> dict[str, LastingCause]:
     if moments.pools is not None:
         # With few games, the number of games limits the degrees of freedom; more games raise them
         # to FREEDOM, unless the sizes of the pools limit them further.
-        freedom, few = moments.pools.freedom, moments.n_games - moments.n_groups
+        freedom, few = moments.pools.freedom, moments.n_games - 1
         most = np.where(freedom < few, freedom, FREEDOM)
         found["pools"] = LastingCause(moments.pools.variance, freedom, most)
     if moments.validation is not None:
@@ -142,6 +148,24 @@ def _correlation(moments: Moments) -> FloatArray | None:
     if moments.presence is not None and moments.presence.of_mean is not None:
         return moments.presence.correlation
     return moments.correlation
+
+
+def _dealt_correlation(moments: Moments) -> FloatArray | None:
+    """Correlation of the means of dealt games: a mean of the games' and the shuffles' correlations.
+
+    What dealing cancels is not the same for all sums of values, so the means of shuffles are
+    correlated differently than single games. Few shuffles show it with much noise.
+    """
+    shuffles, presence = moments.shuffles, moments.presence
+    if shuffles is None or (presence is not None and presence.of_mean is not None):
+        return None
+    games, means = moments.correlation, shuffles.correlation
+    if games is None or means is None:
+        return None
+    # A value whose mean is the same in all shuffles has no correlation, and keeps the games'.
+    weight = np.sqrt(np.where(np.diag(means) > 0, shuffles.evidence, 0.0))
+    kept = np.sqrt(1 - weight**2)
+    return np.asarray(np.outer(kept, kept) * games + np.outer(weight, weight) * means)
 
 
 def _freedom(moments: Moments, total: FloatArray) -> FloatArray:
@@ -161,12 +185,12 @@ def _drawn_freedom(moments: Moments) -> FloatArray:
         return moments.pools.freedom
     if moments.presence is not None and moments.presence.freedom is not None:
         return moments.presence.freedom
-    games = moments.independent_games - 1
+    games = moments.n_games - 1
     return np.full_like(moments.mean, max(games, 1) if moments.certain else games)
 
 
 def _looked_freedom(moments: Moments) -> float:
-    freedom = float(moments.n_games - moments.n_groups)
+    freedom = float(moments.n_games - 1)
     if moments.presence is not None and moments.presence.freedom is not None:
         freedom = min(freedom, float(moments.presence.freedom.min()))
     return freedom

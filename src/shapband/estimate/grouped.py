@@ -16,10 +16,13 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.moments import Moments
-from shapband.estimate.pool_games import spread_of
+from shapband.estimate.pool_games import of_dealt_games, spread_of
 from shapband.estimate.pools import PoolErrors
+from shapband.estimate.shuffles import Shuffles
 from shapband.estimate.validation import ValidationErrors
 from shapband.grouping import Grouping
+
+_Arrays = Moments | PoolErrors | Shuffles
 
 
 class GroupEstimate(NamedTuple):
@@ -52,18 +55,20 @@ def from_moments(groups: Moments, providers: Moments) -> GroupEstimate:
 
 def _together(providers: Moments, groups: Moments) -> Moments:
     """Moments of the providers, then moments of the groups, without covariances."""
-    pools = None
+    pools, shuffles = None, providers.shuffles
     if providers.pools is not None and groups.pools is not None:
         pools = PoolErrors(**_joined(providers.pools, groups.pools))
+    if shuffles is not None and groups.shuffles is not None:
+        shuffles = replace(shuffles, **_joined(shuffles, groups.shuffles), products=None)
     rows = None
     if providers.validation is not None and groups.validation is not None:
         parts = [part.validation.effects for part in (providers, groups) if part.validation]
         rows = ValidationErrors(np.concatenate(parts, axis=1))
-    joined = _joined(providers, groups)
-    return replace(providers, **joined, products=None, pools=pools, validation=rows)
+    joined: dict[str, Any] = {**_joined(providers, groups), "pools": pools, "validation": rows}
+    return replace(providers, **joined, products=None, shuffles=shuffles)
 
 
-def _joined(one: Moments | PoolErrors, other: Moments | PoolErrors) -> dict[str, Any]:
+def _joined(one: _Arrays, other: _Arrays) -> dict[str, Any]:
     """The arrays of two records, concatenated, if they have a number for each provider or group."""
     pairs = {
         field.name: (getattr(one, field.name), getattr(other, field.name)) for field in fields(one)
@@ -90,12 +95,21 @@ def _pool_errors(moments: Moments, providers: Moments, grouping: Grouping) -> Po
         both = zip(errors, pairs, strict=True)
         return np.array([max(error @ pair @ error, 0.0) for error, pair in both])
 
-    return PoolErrors(
+    between = of_sums(pools.variance)
+    found = PoolErrors(
         games=spread_of(moments).of_mean if correlation is None else of_sums(pools.games),
-        variance=of_sums(pools.variance),
+        variance=between,
         freedom=np.array([pools.freedom[places].min() for places in members]),
-        hidden=of_sums(pools.hidden),
+        hidden=of_sums(pools.hidden) if moments.shuffles is None else between,
         # Assume that the relative variance of a group's variance is at most the largest of its
         # members'.
         square=np.array([pools.square[places].max() for places in members]),
     )
+    if moments.shuffles is None:
+        return found
+    # Groups are shrunk to what the providers have in common, so a group of one is its member.
+    n, both = len(providers.mean), _together(providers, replace(moments, pools=found))
+    assert both.pools is not None  # noqa: S101  for the type checker
+    hidden = np.concatenate([pools.variance, between])
+    dealt = of_dealt_games(replace(both.pools, hidden=hidden), both, n)
+    return replace(found, games=dealt.games[n:], hidden=dealt.hidden[n:])

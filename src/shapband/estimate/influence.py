@@ -22,8 +22,8 @@ where, for G games,
 
 If draws have no repeats and different sizes, a_ik is also divided by the scale of its pool (see
 `scales`). If games share shuffles, the two games of a pair come from different shuffles, so that
-they are independent. The number of such pairs, k² S (S - 1) for S shuffles of k games, then
-replaces G (G - 2).
+they are independent. The number of such pairs, G² minus the sum over shuffles of the squared number
+of their games, then replaces G (G - 2).
 
 A provider's pool affects only games in which the provider takes part. So its influence is computed
 from these games alone, with their number and variance. The value of k is then relative to its mean
@@ -39,7 +39,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shapband._typing import FloatArray
+from shapband._typing import FloatArray, IntArray
+from shapband.estimate.shuffles import apart
 from shapband.kernels import load
 from shapband.sampling.design import Design
 
@@ -96,17 +97,20 @@ class InfluenceFold:
         self._pools = [
             _PoolSums(size, 2 + groups) for size in np.asarray(design.pool_sizes).tolist()
         ]
-        self._per_shuffle = design.per_shuffle or 1
         self.n_games = 0
 
     @property
     def pairs(self) -> float:
         """Pairs of games that do not share a shuffle."""
-        return self._pairs_of(self.n_games)
+        per_shuffle, games = self._design.per_shuffle, self.n_games
+        return float(games * (games - 2)) if per_shuffle is None else apart(games, per_shuffle)
 
-    def _pairs_of(self, games: int) -> float:
-        k = self._per_shuffle
-        return float(games * (games - (k if k > 1 else 2)))
+    def _pairs_of(self, pool: _PoolSums) -> float:
+        """Pairs of games that use one pool and do not share a shuffle."""
+        games = pool.games
+        if self._design.per_shuffle is None:
+            return float(games * (games - 2))
+        return float(games**2 - pool.over_shuffles()[3, 0])
 
     def add(self, values: FloatArray) -> None:
         """Add the next games: values (n_games, n) about a centre and in a scale that stay fixed."""
@@ -116,22 +120,29 @@ class InfluenceFold:
         groups = np.stack([signed[:, members].sum(axis=1) for members in self._members], axis=1)
         add_games = load("influence").add_games
         present = self._design.present(games)
+        per_shuffle = self._design.per_shuffle
+        # Without shuffles, the sums over shuffles are not needed: one shuffle is never closed.
+        shuffles = (
+            np.arange(games.start, games.stop) // per_shuffle if per_shuffle else _none(games)
+        )
         for i, choice in enumerate(self._design.choices(games)):
             own = values[:, i : i + 1]
             columns = np.concatenate([own, own * own, groups], axis=1)
             columns[:, 2 + self._group[i]] -= signed[:, i]
-            pool, rows = self._pools[i], choice.rows()
+            pool, rows, used = self._pools[i], choice.rows(), shuffles
             if not present[:, i].all():
-                rows, columns = rows[present[:, i]], columns[present[:, i]]
+                there = present[:, i]
+                rows, columns, used = rows[there], columns[there], shuffles[there]
             add_games(
                 rows,
                 columns,
                 pool.games,
-                self._per_shuffle,
+                used,
                 pool.seen,
                 pool.counts,
                 pool.sums,
                 pool.totals,
+                pool.current,
             )
             pool.games += len(rows)
 
@@ -171,29 +182,31 @@ class InfluenceFold:
     def _shares(self, pool: _PoolSums, size: int, p: float) -> FloatArray:
         """Shares of the variance of every column that are due to one pool."""
         games, m = pool.games, len(pool.counts)
-        if self._pairs_of(games) <= 0:
+        pairs = self._pairs_of(pool)
+        if pairs <= 0:
             # Too few games for an estimate: assume that only the provider's own pool matters.
             return np.array([1.0, *np.zeros(pool.totals.shape[1] - 1)])
-        factor = self._factor(m, size, p, games)
+        factor = _factor(m, size, p, pairs)
         total, _, used, used_square, distinct = pool.totals[:5]
         mean = total / games
         variance = pool.variance()
         deviations = pool.sums.astype(np.float64) - mean * pool.counts[:, None]
         together = (deviations**2).sum(axis=0)
-        if self._per_shuffle == 1:
+        if self._design.per_shuffle is None:
             alone = (1 - 2 * p) * (used_square - 2 * mean * used + mean**2 * distinct)
             alone += m * p * p * (games - 1) * variance
         else:
-            shuffles = pool.totals[8] - self._per_shuffle * games * mean**2
+            square, _, counted, games_square = pool.over_shuffles()
+            shuffles = square - 2 * mean * counted + mean**2 * games_square
             alone = size * (games - 1) * variance - size * p * shuffles
         return _ratio((together - alone) * factor, variance)
 
     def _square(self, pool: _PoolSums, size: int, p: float) -> tuple[float, float]:
         """Share of the own pool in the variance of squared deviations, and that variance."""
-        games, m, k = pool.games, len(pool.counts), self._per_shuffle
-        if self._pairs_of(games) <= 0:
+        games, m, pairs = pool.games, len(pool.counts), self._pairs_of(pool)
+        if pairs <= 0:
             return 1.0, 2.0  # the variance of squared deviations of normal values
-        factor = self._factor(m, size, p, games)
+        factor = _factor(m, size, p, pairs)
         one, two, three, four = pool.totals[[0, 1, 5, 6], 0] / games
         variance = max(two - one**2, 0.0)
         spread = four - 4 * one * three + 6 * one**2 * two - 3 * one**4 - variance**2
@@ -203,17 +216,25 @@ class InfluenceFold:
         deviations = sums[:, 1] - 2 * one * sums[:, 0] + centre * pool.counts
         # Use the mean number of distinct records for all games, because it varies little.
         alone = ((1 - 2 * p) * pool.totals[4, 0] / games + m * p * p) * (games - 1) * spread
-        if k > 1:
-            plain, cross, square = pool.totals[8, 0], pool.totals[9, 0], pool.totals[8, 1]
-            shuffles = square + 4 * one**2 * plain - 4 * one * cross
-            shuffles += centre * k * games * (2 * two - 4 * one**2 + centre)
+        if self._design.per_shuffle is not None:
+            # Sum over shuffles of the square of Σ (v² - 2 v one + centre), multiplied out.
+            squares, cross, counted, games_square = pool.over_shuffles()
+            shuffles = squares[1] + 4 * one**2 * squares[0] - 4 * one * cross[0]
+            shuffles += 2 * centre * (counted[1] - 2 * one * counted[0])
+            shuffles += centre**2 * games_square[0]
             alone = size * (games - 1) * spread - size * p * shuffles
         influence = ((deviations**2).sum() - alone) * factor
         return float(_ratio(influence, spread)), float(_ratio(spread, variance**2))
 
-    def _factor(self, m: int, size: int, p: float, games: int) -> float:
-        """The factor that turns a pool's sums into shares; 0 if every game uses the whole pool."""
-        return 0.0 if p == 1 else (m - 1) / m / (1 - p) ** 2 / self._pairs_of(games) / (size / m)
+
+def _none(games: range) -> IntArray:
+    """The same shuffle for all games."""
+    return np.zeros(len(games), dtype=np.int64)
+
+
+def _factor(m: int, size: int, p: float, pairs: float) -> float:
+    """The factor that turns a pool's sums into shares; 0 if every game uses the whole pool."""
+    return 0.0 if p == 1 else (m - 1) / m / (1 - p) ** 2 / pairs / (size / m)
 
 
 def scales(design: Design) -> FloatArray:
@@ -250,7 +271,18 @@ class _PoolSums:
         self.seen = np.zeros(n_records, dtype=np.int32)
         self.counts = np.zeros(n_records, dtype=np.int32)
         self.sums = np.zeros((n_records, n_columns), dtype=np.float32)
-        self.totals = np.zeros((10, n_columns))
+        self.totals = np.zeros((12, n_columns))
+        self.current = np.zeros(2, dtype=np.int64)
+
+    def over_shuffles(self) -> FloatArray:
+        """Sums over all shuffles of s², of s times the next s, of c s and of c²: (4, n_columns).
+
+        s is the sum of a column in a shuffle, and c the number of its games; the current shuffle
+        is included.
+        """
+        s, c = self.totals[7], float(self.current[1])
+        current = np.stack([s * s, s * np.roll(s, -1), c * s, np.full_like(s, c * c)])
+        return np.asarray(self.totals[8:] + current)
 
     def variance(self) -> FloatArray:
         """Variance of every column over the games: (n_columns,)."""

@@ -5,6 +5,10 @@ games from their mean hold the same correlations in K n numbers: the correlation
 the product of their columns, scaled to length 1. So every number that follows from the covariance,
 such as the error of one difference or the error of the total, is computed when it is needed.
 
+If games were dealt from shuffles, the means of shuffles are correlated differently than games.
+Their deviations are added as further columns, with the weight that `errors` gives to their
+correlations.
+
 If all games were kept, the covariance is the one that `Errors.covariance` has for few providers. If
 only the first K of G games were kept, the error of a difference has two estimates: the spread of
 the difference in the kept games, whose statistic has Student's distribution with K - 1 degrees of
@@ -15,12 +19,14 @@ used, because a value may change in later games only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray
 from shapband.estimate.estimate import Estimate
+from shapband.estimate.moments import shuffle_means
+from shapband.estimate.shuffles import Shuffles
 
 # If Var(a - b) is computed as less than this share of Var(a) + Var(b), it may be rounding alone,
 # and is raised to it. So the error of a difference is at least 1e-6 times the errors of both.
@@ -33,7 +39,8 @@ class KeptErrors:
 
     Attributes
     ----------
-    unit : (n, K) deviations in the kept games, scaled to length 1; 0 for a value that was constant
+    unit : (n, K) deviations in the kept games, scaled to length 1; 0 for a value that was constant.
+        More columns hold the deviations of shuffles, if there are shuffles
     deviations : (estimates, causes, n) standard deviation of the error due to each cause. The first
         estimate is from all games; if some were not kept, the second one is from the kept games
     own : (n,) variance of errors that are not correlated with others
@@ -123,9 +130,10 @@ def kept_errors(
         return KeptErrors(nothing.T, np.zeros((1, 1, len(total))), total, nothing, np.inf)
     if games is None or (presence is not None and presence.of_mean is not None):
         return None
-    apart, kept_freedom = _deviations(games[:, places], estimate.moments.group)
+    kept_freedom = len(games) - 1
     if kept_freedom < 1:
         return None
+    apart = games[:, places] - games[:, places].mean(axis=0)
     most_freedom = np.inf
     square = (apart**2).sum(axis=0)
     varies = square > 0
@@ -140,7 +148,7 @@ def kept_errors(
         ratio = np.sqrt(square / kept_freedom / in_all)
         deviations = np.concatenate([deviations, deviations * ratio])
     return KeptErrors(
-        unit=np.ascontiguousarray((apart / np.sqrt(np.where(varies, square, 1.0))).T),
+        unit=_with_shuffles(_unit(apart), games[:, places], estimate.moments.shuffles),
         deviations=deviations,
         own=np.where(varies, 0.0, total - (effects**2).sum(axis=0)),
         effects=effects,
@@ -148,10 +156,20 @@ def kept_errors(
     )
 
 
-def _deviations(games: FloatArray, group: int | None) -> tuple[FloatArray, int]:
-    """Deviations of games from the mean of all games, or of their shuffle; degrees of freedom."""
-    size = group or max(len(games), 1)
-    apart = games.copy()
-    for start in range(0, len(games), size):
-        apart[start : start + size] -= games[start : start + size].mean(axis=0)
-    return apart, len(games) - -(-len(games) // size)
+def _unit(apart: FloatArray) -> FloatArray:
+    """Columns of deviations as rows of length 1; 0 for a value that was constant: (n, K)."""
+    length = np.sqrt((apart**2).sum(axis=0))
+    return np.ascontiguousarray((apart / np.where(length > 0, length, 1.0)).T)
+
+
+def _with_shuffles(unit: FloatArray, games: FloatArray, shuffles: Shuffles | None) -> FloatArray:
+    """Add the deviations of the means of shuffles, so that every row keeps its length."""
+    if shuffles is None:
+        return unit
+    means = shuffle_means(games, shuffles.size)
+    if len(means) < 2:
+        return unit
+    between = _unit(means - means.mean(axis=0))
+    evidence = replace(shuffles, count=len(means)).evidence
+    weight = np.where(between.any(axis=1), evidence, 0.0)[:, None]
+    return np.concatenate([np.sqrt(1 - weight) * unit, np.sqrt(weight) * between], axis=1)

@@ -16,6 +16,7 @@ from shapband.codec import lock_arrays
 from shapband.estimate.averaged import Averaged
 from shapband.estimate.pools import PoolErrors
 from shapband.estimate.presence import PresenceMoments
+from shapband.estimate.shuffles import Shuffles, dealt
 from shapband.estimate.validation import ValidationErrors
 
 MANY = 500  # with more providers covariances are not kept; up to here they take 2 MB
@@ -32,14 +33,12 @@ class Moments:
     Attributes
     ----------
     n_games : games seen
-    group : games that share a shuffle, or None; deviations are taken within groups
-    n_groups : groups seen, 1 without groups
     mean, noise : (n,) means of x and of w
     m2, m3, m4 : (n,) sums of (x - x̄)², (x - x̄)³ and (x - x̄)⁴
     noise_m2 : (n,) sum of (w - w̄)²
     cross_11, cross_21 : (n,) sums of (x - x̄)(w - w̄) and of (x - x̄)² (w - w̄)
-    group_m2 : (n,) sum over games of the squared deviation of their group's mean from x̄
     products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
+    shuffles : the means of games that were dealt from one shuffle of the pools, or None
     pools : what the choice of the pools adds to the errors, or None without pools
     presence : moments of the games in which each provider takes part; None if nobody is ever absent
     averaged : the variance over who is present, if x is an average over who is present; else None
@@ -48,8 +47,6 @@ class Moments:
     """
 
     n_games: int
-    group: int | None
-    n_groups: int
     mean: FloatArray
     m2: FloatArray
     m3: FloatArray
@@ -58,8 +55,8 @@ class Moments:
     noise_m2: FloatArray
     cross_11: FloatArray
     cross_21: FloatArray
-    group_m2: FloatArray
     products: FloatArray | None = None
+    shuffles: Shuffles | None = None
     pools: PoolErrors | None = None
     presence: PresenceMoments | None = None
     averaged: Averaged | None = None
@@ -70,33 +67,25 @@ class Moments:
         lock_arrays(self)
 
     @staticmethod
-    def empty(n_providers: int, group: int | None = None) -> Moments:
+    def empty(n_providers: int) -> Moments:
         """Moments of no games."""
         sums: Any = {name: np.zeros(n_providers) for name in ("mean", "noise", *_SUMS)}
         products = np.zeros((n_providers, n_providers)) if n_providers <= MANY else None
-        return Moments(0, group, 0, products=products, **sums)
+        return Moments(0, products=products, **sums)
 
     def merge(self, other: Moments) -> Moments:
-        """Return the moments of both sets of games together; no group may be split between them."""
+        """Return the sums over both sets of games together."""
         if self.n_games == 0 or other.n_games == 0:
             return other if self.n_games == 0 else self
         n_games = self.n_games + other.n_games
         share = other.n_games / n_games
         mean = self.mean + (other.mean - self.mean) * share
         noise = self.noise + (other.noise - self.noise) * share
-        if self.group is None:
-            parts = (_about(self, mean, noise), _about(other, mean, noise))
-            n_groups = 1
-        else:
-            parts = (self, other)
-            n_groups = self.n_groups + other.n_groups
-        one, two = parts
+        one, two = _about(self, mean, noise), _about(other, mean, noise)
         sums = {name: getattr(one, name) + getattr(two, name) for name in _SUMS}
-        if self.group is not None:
-            sums["group_m2"] += self.n_games * share * (other.mean - self.mean) ** 2
         if one.products is not None and two.products is not None:
             sums["products"] = one.products + two.products
-        return Moments(n_games, self.group, n_groups, mean=mean, noise=noise, **sums)
+        return Moments(n_games, mean=mean, noise=noise, **sums)
 
     @property
     def raw_variance(self) -> FloatArray:
@@ -129,7 +118,7 @@ class Moments:
     def _per_freedom(self, sums: FloatArray) -> FloatArray:
         if self.certain and self.n_games == 1:
             return np.zeros_like(sums)  # another game would have the same values
-        freedom = self.n_games - self.n_groups
+        freedom = self.n_games - 1
         return sums / freedom if freedom > 0 else np.full_like(sums, np.nan)  # Eq. (7)
 
     @property
@@ -146,24 +135,36 @@ class Moments:
         """(n,) variance of every expectation over the choice of games, solver noise included."""
         if self.presence is not None and self.presence.of_mean is not None:
             return self.presence.of_mean
-        return np.asarray(self.raw_variance / self.independent_games)  # Eq. (9)
-
-    @property
-    def independent_games(self) -> int:
-        """Number of games that count as independent for the errors of the estimates."""
-        return self.n_games if self.group is None else min(self.group, self.n_games)
+        if self.shuffles is not None and self.n_games > 1:
+            none = np.zeros_like(self.mean)
+            return dealt(self.raw_variance, self.n_games, self.shuffles, none).of_mean
+        return np.asarray(self.raw_variance / self.n_games)  # Eq. (9)
 
 
 def moments_of_games(
     values: FloatArray, noise: FloatArray, per_shuffle: int | None = None
 ) -> Moments:
     """Moments of games, added in the same blocks as by an `Estimator`."""
-    size = FOLD if per_shuffle is None else per_shuffle
-    moments = Moments.empty(values.shape[1], per_shuffle)
-    for start in range(0, len(values), size):
-        games = slice(start, start + size)
+    moments = Moments.empty(values.shape[1])
+    for start in range(0, len(values), FOLD):
+        games = slice(start, start + FOLD)
         moments = moments.merge(block_moments(values[games], noise[games], moments))
-    return moments
+    if per_shuffle is None:
+        return moments
+    means = shuffle_means(values, per_shuffle)
+    return replace(moments, shuffles=of_shuffles(moments_of_games(means, 0 * means), per_shuffle))
+
+
+def shuffle_means(values: FloatArray, size: int) -> FloatArray:
+    """Means of complete shuffles of `size` games each: (n_shuffles, n)."""
+    whole, n = len(values) // size, values.shape[1]
+    return np.asarray(values[: whole * size].reshape(whole, size, n).mean(axis=1))
+
+
+def of_shuffles(means: Moments, size: int) -> Shuffles:
+    """The record of complete shuffles, from the moments of their means."""
+    products = None if means.products is None else size * means.products
+    return Shuffles(size, means.n_games, size * means.m2, products)
 
 
 def block_moments(x: FloatArray, w: FloatArray, like: Moments) -> Moments:
@@ -173,8 +174,6 @@ def block_moments(x: FloatArray, w: FloatArray, like: Moments) -> Moments:
     square = dx * dx
     return Moments(
         n_games=len(x),
-        group=like.group,
-        n_groups=1,
         mean=mean,
         m2=square.sum(axis=0),
         m3=(square * dx).sum(axis=0),
@@ -183,12 +182,11 @@ def block_moments(x: FloatArray, w: FloatArray, like: Moments) -> Moments:
         noise_m2=(dw * dw).sum(axis=0),
         cross_11=(dx * dw).sum(axis=0),
         cross_21=(square * dw).sum(axis=0),
-        group_m2=np.zeros_like(mean),
         products=None if like.products is None else dx.T @ dx,
     )
 
 
-_SUMS = ("m2", "m3", "m4", "noise_m2", "cross_11", "cross_21", "group_m2")
+_SUMS = ("m2", "m3", "m4", "noise_m2", "cross_11", "cross_21")
 
 
 def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> Moments:

@@ -14,19 +14,18 @@ from shapband._typing import BoolArray, FloatArray
 from shapband.estimate.influence import InfluenceFold
 from shapband.estimate.moments import FOLD, Moments
 from shapband.estimate.pools import PoolErrors, Spread, bound_errors, pool_errors
+from shapband.estimate.shuffles import apart, dealt
 from shapband.sampling.design import Design
 
 
 class PoolFold:
     """Folds games into the influence of the pools.
 
-    Values are taken relative to the mean of the first block of games. If games share shuffles, they
-    are added in whole shuffles.
+    Values are taken relative to the mean of the first block of games.
     """
 
     def __init__(self, design: Design) -> None:
         self._design = design
-        self._step = design.per_shuffle or 1
         self._waiting = np.empty((0, len(design.names)))
         self._centre: tuple[FloatArray, FloatArray] | None = None
         self._influence = InfluenceFold(design)
@@ -38,34 +37,31 @@ class PoolFold:
             self._centre = self._centre or self._first_centre(FOLD)
             self._add_waiting(self._centre)
 
-    def errors(self, moments: Moments) -> PoolErrors | None:
-        """What the pools add to the errors of these moments, or None after too few games."""
+    def errors(self, moments: Moments) -> PoolErrors:
+        """What the pools add to the errors of these moments, from at least two games."""
         influence = self._influence
         if self._centre is not None:
             self._add_waiting(self._centre)
-        elif self._whole:
+        else:
             influence = InfluenceFold(self._design)
-            self._add(influence, self._first_centre(self._whole))
-        if influence.pairs > 0 and _somebody_is_absent(moments):
+            self._add(influence, self._first_centre(len(self._waiting)))
+        if influence.pairs <= 0:
+            found = bound_errors(spread_of(moments), self._design)
+        elif _somebody_is_absent(moments):
             found = pool_errors(_spread_if_present(moments), influence.influence(), self._design)
-            return _of_all_games(found, moments)
-        if influence.pairs > 0:
-            return pool_errors(spread_of(moments), influence.influence(), self._design)
-        # With shuffles no bound is needed: the error of a single shuffle includes the pools' error.
-        return None if moments.group else bound_errors(spread_of(moments), self._design)
+            found = _of_all_games(found, moments)
+        else:
+            found = pool_errors(spread_of(moments), influence.influence(), self._design)
+        return of_dealt_games(found, moments)
 
     def _add_waiting(self, centre: tuple[FloatArray, FloatArray]) -> None:
-        if self._whole:
+        if len(self._waiting) > 0:
             self._add(self._influence, centre)
-            self._waiting = self._waiting[self._whole :]
-
-    @property
-    def _whole(self) -> int:
-        return len(self._waiting) - len(self._waiting) % self._step
+            self._waiting = self._waiting[:0]
 
     def _add(self, influence: InfluenceFold, centre: tuple[FloatArray, FloatArray]) -> None:
         mean, scale = centre
-        scaled = (self._waiting[: self._whole] - mean) / scale
+        scaled = (self._waiting - mean) / scale
         # The value of an absent provider is set to the centre, so that presence adds no noise.
         games = range(influence.n_games, influence.n_games + len(scaled))
         influence.add(np.where(self._design.present(games), scaled, 0.0))
@@ -80,33 +76,27 @@ class PoolFold:
 def spread_of(moments: Moments) -> Spread:
     """The variances of games from pools, from their moments."""
     correlation, n_games = _mean_squared_correlation(moments), moments.n_games
-    if moments.group is None:
-        raw = moments.raw_variance
-        of_mean = moments.games_variance
-        return Spread(n_games, raw, moments.noise, of_mean, n_games - 1, correlation)
-    k, shuffles = moments.group, max(n_games // moments.group, 2)
-    variance = (moments.m2 + moments.group_m2) / (n_games - 1)
-    of_mean = _shuffle_variance(moments, shuffles) / shuffles
-    effective = k * np.sqrt(shuffles * (shuffles - 1))
-    return Spread(effective, variance, moments.noise, of_mean, shuffles * (k - 1), correlation)
+    effective, shuffles = float(n_games), moments.shuffles
+    if shuffles is not None:  # as many games as give this many pairs from different shuffles
+        effective = max(np.sqrt(apart(n_games, shuffles.size)), 2.0)
+    raw, of_mean = moments.raw_variance, moments.games_variance
+    return Spread(effective, raw, moments.noise, of_mean, n_games - 1, correlation)
 
 
-def _shuffle_variance(moments: Moments, shuffles: int) -> FloatArray:
-    """Variance of the mean of one shuffle given the pools, shrunk towards the providers' mean.
+def of_dealt_games(found: PoolErrors, moments: Moments, n_common: int | None = None) -> PoolErrors:
+    """Take the dependence of games that were dealt from shuffles into account.
 
-    It is estimated as a share of the variance that this mean would have if every shuffle had new
-    pools.
+    If games also depend on each other because providers stay absent, the error of independent draws
+    is kept, which is larger. The first `n_common` values show what all have in common.
     """
-    whole = moments.raw_variance / (moments.n_games / moments.n_groups)
-    if not (whole > 0).any():
-        return np.zeros_like(whole)
-    between = moments.group_m2 / moments.n_games * shuffles / (shuffles - 1)
-    share = np.where(whole > 0, between / np.where(whole > 0, whole, 1.0), 0.0)
-    common = between.sum() / whole.sum()
-    noise = 2 * np.maximum(share, 0.05) ** 2 / (shuffles - 1)
-    spread = max(((share - common) ** 2 - noise).sum() / max(len(share) - 1, 1), 0.0)
-    shrunk = common + spread / (spread + noise) * (share - common)
-    return np.asarray(np.clip(shrunk, 0.0, 1.0) * whole)
+    presence = moments.presence
+    if moments.shuffles is None or (presence is not None and presence.of_mean is not None):
+        return found
+    raw = moments.raw_variance
+    games = dealt(raw, moments.n_games, moments.shuffles, found.variance, n_common)
+    clean = np.where(raw > 0, 1 - moments.noise / np.where(raw > 0, raw, 1.0), 0.0)
+    # The sample variance of dealt games is slightly larger than the variance of single games.
+    return replace(found, games=games.of_mean, hidden=found.hidden + (games.single - raw) * clean)
 
 
 def _mean_squared_correlation(moments: Moments) -> float:
@@ -134,7 +124,7 @@ def _spread_if_present(moments: Moments) -> Spread:
     square = (presence.count / moments.n_games) ** 2
     known = presence.count > 1
     return plain._replace(
-        n_games=float(max(presence.count.mean(), 3.0)),
+        n_games=float(max(presence.count.mean() * (plain.n_games / moments.n_games), 3.0)),
         variance=np.where(known, square * presence.raw_variance, plain.variance),
         noise=np.where(known, square * presence.noise, plain.noise),
     )

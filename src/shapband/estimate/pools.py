@@ -81,8 +81,8 @@ def pool_errors(spread: Spread, influence: Influence, design: Design) -> PoolErr
     between = base * reach * share
     # A draw without replacement from a random pool is distributed like a draw from the source. So
     # its variance is the variance within one pool plus the variance between pools, and the games
-    # show only the first. A bootstrap has no such relation, and a shuffle shows the whole variance.
-    shows_all = design.replace or design.per_shuffle is not None
+    # show only the first. A bootstrap has no such relation.
+    shows_all = design.repeats
     # Add one standard error: an interval that is too narrow is worse than one that is too wide.
     found_square = influence.square.mean() + np.sqrt(sizes.noise.mean() / n)
     square_share = np.clip(found_square / level.own, 0.0, sizes.top)
@@ -102,9 +102,11 @@ def pool_errors(spread: Spread, influence: Influence, design: Design) -> PoolErr
 def bound_errors(spread: Spread, design: Design) -> PoolErrors:
     """Bound what the pools add, where there are too few games to estimate it."""
     sizes = _Sizes.of(design, spread.n_games)
-    between = spread.variance * sizes.reach.max() * sizes.top
+    # Games of one shuffle show the whole variance, of which a pool causes at most a draw's share.
+    most = sizes.top if design.per_shuffle is None else 1.0
+    between = spread.variance * sizes.reach.max() * most
     n = len(between)
-    hidden = np.zeros(n) if design.replace else between
+    hidden = np.zeros(n) if design.repeats else between
     freedom = np.full(n, float(spread.freedom))
     return PoolErrors(spread.of_mean, between, freedom, hidden, np.ones(n))
 

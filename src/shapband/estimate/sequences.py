@@ -92,7 +92,9 @@ def difference_half_widths(
         half = sequence_half_widths(estimate, level)
         return np.asarray(half[one] + half[other])
     correlation = np.clip(errors.correlation[one, other], -1.0, 1.0)
-    games = _difference_variance(errors.shrinking, correlation, one, other)
+    of_games = errors.correlation if errors.dealt_correlation is None else errors.dealt_correlation
+    among_games = np.clip(of_games[one, other], -1.0, 1.0)
+    games = _difference_variance(errors.shrinking, among_games, one, other)
     half = sequence_quantile(estimate, level) * np.sqrt(games)
     for cause in errors.lasting:
         if cause.effects is None:

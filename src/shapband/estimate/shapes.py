@@ -61,7 +61,7 @@ class Shape:
     certain : whether all games are equal by design
     rounding : bound on the rounding error of an expectation
     deviation : (n,) standard deviation across games, solver noise included
-    skewness : (n,) corrected for bias; 0 with shuffles or few games
+    skewness : (n,) corrected for bias; 0 with few games
     two_values : the providers whose values take only two numbers
     never_changed : (n,) whether the value was the same in all games, up to rounding
     never_present : (n,) whether a provider took part in none of the games
@@ -146,9 +146,9 @@ def _never_present(moments: Moments) -> BoolArray:
 
 
 def _skewness(moments: Moments) -> FloatArray:
-    """Skewness of the values across games, corrected for bias; 0 with groups or few games: (n,)."""
+    """Skewness of the values across games, corrected for bias; 0 with few games: (n,)."""
     n = moments.n_games
-    if moments.group is not None or n < 3:
+    if n < 3:
         return np.zeros_like(moments.mean)
     return np.asarray(_plain_skewness(moments) * np.sqrt(n * (n - 1)) / (n - 2))
 
@@ -162,7 +162,7 @@ def two_values(moments: Moments) -> TwoValues:
     share = (1 - skew / np.sqrt(skew**2 + 4)) / 2
     count = np.clip(np.rint(n * share), 1, max(n - 1, 1))
     found = np.abs(kurtosis - skew**2 - 1) <= _SAME * kurtosis
-    found &= ~never_changed(moments) & (moments.m2 > 0) & (n > 2) & (moments.group is None)
+    found &= ~never_changed(moments) & (moments.m2 > 0) & (n > 2)
     if moments.presence is not None and moments.presence.of_mean is not None:
         found &= False  # the interval holds only for independent games with random presence
     spread = np.sqrt(moments.m2 / n / np.maximum(share * (1 - share), 1 / n**2))

@@ -32,11 +32,11 @@ def variance_standard_error(moments: Moments) -> FloatArray:
     """
     if moments.certain and moments.n_games == 1:
         return np.zeros_like(moments.mean)
-    n = moments.independent_games
+    n = moments.n_games
     raw = moments.raw_variance
-    mu4 = fourth_moment(moments.m4, raw, moments.n_games, moments.n_groups)
+    mu4 = fourth_moment(moments.m4, raw, n)
     per_game = moments.noise_m2 - 2 * moments.cross_21
-    noise_part = per_game / (max(moments.n_games - moments.n_groups, 1) * n)
+    noise_part = per_game / (max(n - 1, 1) * n)
     pools = 0.0 if moments.pools is None else raw**2 * moments.pools.square
     games = (variance_of_variance(mu4, raw, n) + noise_part) * _slow(moments)
     if moments.averaged is not None:
@@ -108,7 +108,7 @@ def _bonett(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
     """Bonett's interval for the raw variance: zero to infinity while there are too few games."""
     from scipy.special import ndtri
 
-    n = moments.independent_games
+    n = moments.n_games
     z = float(ndtri(upper_tail(level)))
     raw = moments.raw_variance
     if n <= max(z, 1.0):
@@ -130,7 +130,7 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
     """
     from scipy.special import chdtri
 
-    pools, n = moments.pools, moments.n_games - moments.n_groups + 1
+    pools, n = moments.pools, moments.n_games
     assert pools is not None  # noqa: S101  for the type checker
     raw = moments.raw_variance
     games = np.maximum(kurtosis(moments) - (n - 3) / n, 0.0) * _slow(moments) / (n - 1)
@@ -143,26 +143,21 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
 
 
 def kurtosis(moments: Moments) -> FloatArray:
-    """Kurtosis of the values: the plain one, or with groups the one from corrected moments.
+    """Kurtosis of the values.
 
     The plain kurtosis is too small with few games, but the interval holds its level with it. A
     correction would add noise to the width, which costs more coverage than the bias.
     """
-    if moments.group is None:
-        square = np.where(moments.m2 > 0, moments.m2, 1.0)
-        return np.where(moments.m2 > 0, moments.n_games * moments.m4 / square**2, 1.0)
-    raw = moments.raw_variance
-    mu4 = fourth_moment(moments.m4, raw, moments.n_games, moments.n_groups)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(raw > 0, mu4 / raw**2, 1.0)
+    square = np.where(moments.m2 > 0, moments.m2, 1.0)
+    return np.where(moments.m2 > 0, moments.n_games * moments.m4 / square**2, 1.0)
 
 
 def _noise_half_width(moments: Moments, level: float) -> FloatArray:
     """Student's half width of the mean noise, for the games that count as independent."""
     from scipy.special import stdtrit
 
-    n = moments.independent_games
-    freedom = max(moments.n_games - moments.n_groups, 1)
+    n = moments.n_games
+    freedom = max(n - 1, 1)
     error = np.sqrt(moments.noise_m2 / freedom / n)
     return np.asarray(stdtrit(max(n - 1, 1), upper_tail(level)) * error)
 
@@ -198,16 +193,15 @@ def _combine(one: FloatArray, other: FloatArray, correlation: FloatArray) -> Flo
     return np.where(np.isinf(one), np.inf, np.sqrt(np.maximum(square, 0.0)))
 
 
-def fourth_moment(m4: FloatArray, variance: FloatArray, n_games: int, n_groups: int) -> FloatArray:
-    """Fourth central moment, corrected for the bias of deviations from the group's mean.
+def fourth_moment(m4: FloatArray, variance: FloatArray, m: int) -> FloatArray:
+    """Fourth central moment, corrected for the bias of deviations from the mean.
 
-    For a group of m games E[Σ(x - x̄)⁴] = (m-1)/m² · ((m² - 3m + 3) μ4 + 3(2m - 3) σ⁴). The
+    For m games E[Σ(x - x̄)⁴] = (m-1)/m² · ((m² - 3m + 3) μ4 + 3(2m - 3) σ⁴). The
     estimate is kept at or above σ⁴, as every fourth moment is.
     """
-    m = n_games / n_groups
     if m <= 1:
         return np.full_like(variance, np.nan)
-    plain = m4 / n_games
+    plain = m4 / m
     unbiased = (plain * m**3 / (m - 1) - 3 * (2 * m - 3) * variance**2) / (m**2 - 3 * m + 3)
     return np.maximum(unbiased, variance**2)
 

@@ -1,9 +1,9 @@
 """The draws of one provider for consecutive games, stored as a batch and row indices.
 
 `Draws` hold a batch of records and a `Choice`, which says which rows each game uses. Fresh rows of
-an array, bootstrap rows of a pool and blocks of a shuffled pool all have this form. The rows are
-computed from a random stream only when `rows` is called. So a million draws need almost no memory,
-and the workers compute the rows.
+an array, bootstrap rows of a pool and rows dealt from a shuffled pool all have this form. The rows
+are computed from a random stream only when `rows` is called. So a million draws need almost no
+memory, and the workers compute the rows.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class RandomRows(_Streamed):
 
 
 @dataclass(frozen=True)
-class BlockRows(_Streamed):
-    """Disjoint blocks of `size` rows; each shuffle of `population` gives `per_shuffle` blocks."""
+class DealtRows(_Streamed):
+    """Rows dealt from shuffles of `population`: `per_shuffle` games share one, and no row."""
 
     per_shuffle: int
 
@@ -113,9 +113,9 @@ class BlockRows(_Streamed):
         games = self.stream.games
         first, last = games.start // self.per_shuffle, (games.stop - 1) // self.per_shuffle
         words = self._words(range(first, last + 1), self.per_shuffle * self.size)
-        blocks = row_choice.without_replacement(words, self.population).reshape(-1, self.size)
+        dealt = row_choice.without_replacement(words, self.population).reshape(-1, self.size)
         skipped = games.start - first * self.per_shuffle
-        return blocks[skipped : skipped + len(games)]
+        return dealt[skipped : skipped + len(games)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,8 +28,6 @@ _SAMPLINGS = {
     "pools; the games share them, which adds an error that more games do not lower",
     "Stratified": "a pool of records is bought from every provider once; providers whose values "
     "vary more give more records to a game, so the values refer to draws of these sizes",
-    "Blocks": "a pool of records is bought from every provider once, shuffled and cut into draws "
-    "that share no record, one for each game",
 }
 _SOLVERS = {
     "Exact": "all coalitions of a game are evaluated, so the solver adds no error",

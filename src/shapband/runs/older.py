@@ -7,19 +7,23 @@ is refused if this version computes its games differently.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shapband.engine.shortcuts import choose_averaging, why_certain
 from shapband.errors import RunError
+from shapband.sampling.base import Purchases, Realisation, Sampling
 from shapband.sampling.participation import AVERAGED
 from shapband.sampling.validation import Validation
 from shapband.valuation.older import upgraded_design
 
 if TYPE_CHECKING:
+    from shapband.access.access import Access
     from shapband.engine.arguments import Arguments
+    from shapband.providers import Provider
+    from shapband.sampling.design import Design
 
 _CHANGED = (0, 2, 0)  # the version in which the results of some methods changed
 _STRATA_CHANGED = (0, 3, 0)
@@ -87,6 +91,62 @@ def _with_stored_solver(manifest: Mapping[str, Any], given: Arguments) -> Argume
             given.providers, given.utility, given.sampling, solver, given.participation
         ),
     )
+
+
+def with_stored_draws(design: Design | None, given: Arguments) -> Arguments:
+    """Keep the independent draws of a run that was begun before draws were dealt from shuffles."""
+    from shapband.sampling.pooled import Pooled
+
+    dealt = isinstance(given.sampling, Pooled) and not given.sampling.replace
+    if not dealt or design is None or design.per_shuffle is not None:
+        return given
+    return replace(given, sampling=_IndependentDraws(given.sampling))
+
+
+@dataclass(frozen=True)
+class _IndependentDraws(Sampling):
+    """The draws without replacement of versions before 0.3.0, which are independent of each other.
+
+    Parameters
+    ----------
+    pooled : the sampling that describes them
+    """
+
+    pooled: Sampling
+
+    def __repr__(self) -> str:
+        return repr(self.pooled)
+
+    def check(self, providers: Sequence[Provider]) -> None:
+        self.pooled.check(providers)
+
+    def purchases(self, providers: Sequence[Provider]) -> Purchases | None:
+        return self.pooled.purchases(providers)
+
+    def prepare(self, access: Access) -> Realisation:
+        made = self.pooled.prepare(access)
+        return replace(made, design=replace(made.design, per_shuffle=None))
+
+
+def sampling_now(text: str) -> str:
+    """The description of a sampling in the words of this version.
+
+    Examples
+    --------
+    >>> sampling_now("Blocks(n_pool=240, n_sample=60)"), sampling_now("Fresh(n_sample=60)")
+    ('Pooled(n_pool=240, n_boot=60, replace=False)', 'Fresh(n_sample=60)')
+    """
+    found = re.fullmatch(r"Blocks\(n_pool=(\d+), n_sample=(.*)\)", text)
+    return f"Pooled(n_pool={found[1]}, n_boot={found[2]}, replace=False)" if found else text
+
+
+def dealt_design(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the design of a run with `Blocks` as that of the draws without replacement it had."""
+    if document.get("per_shuffle") is None or document.get("estimand_code") != "population":
+        return document
+    words = r"from the population that the pools of (.*) were drawn from"
+    estimand = re.sub(words, r"from the sources, by way of pools of \1", document["estimand"])
+    return {**document, "replace": False, "estimand": estimand, "estimand_code": "sources"}
 
 
 def check_same_bits(run: Path, versions: Mapping[str, str], given: Arguments) -> None:

@@ -19,7 +19,13 @@ from shapband.indices import SHAPLEY
 from shapband.runs import database
 from shapband.runs.fingerprints import fingerprint, fingerprint_object, is_same_data
 from shapband.runs.ledger import now
-from shapband.runs.older import check_same_bits, is_older, with_stored_rules
+from shapband.runs.older import (
+    check_same_bits,
+    is_older,
+    sampling_now,
+    with_stored_draws,
+    with_stored_rules,
+)
 from shapband.runs.refused import check_refused
 from shapband.runs.store import RunStore, discard_untouched
 from shapband.runs.trust import remember
@@ -96,6 +102,7 @@ def resume(
     with RunStore.open(run) as store:
         finished = _verified_result(store)
         given = with_stored_rules(store.manifest, given)
+        given = with_stored_draws(store.games.design(store.manifest), given)
         if finished is None:
             check_same_bits(store.run, store.manifest["versions"], given)
         _check_same(store, given, seed_given=seed_given)
@@ -248,7 +255,9 @@ def _check_same(store: RunStore, given: Arguments, *, seed_given: bool) -> None:
         "settings of the participation": _NOBODY_ABSENT,
         "way that presence enters": DRAWN,
     }
-    before: Mapping[str, str] = {**unsaid, **manifest["arguments"]}
+    before: dict[str, str] = {**unsaid, **manifest["arguments"]}
+    if "sampling" in before:
+        before["sampling"] = sampling_now(before["sampling"])
     found, data = _arguments(given), _data(given)
     if before["providers"] == found["providers"]:
         _check_data(store, data)

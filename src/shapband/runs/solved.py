@@ -14,7 +14,7 @@ from shapband.codec import decode, encode
 from shapband.engine.journal import GameJournal
 from shapband.errors import RunDamaged
 from shapband.runs.ledger import Ledger, LedgerEntry, canonical, hash_of, stored
-from shapband.runs.older import design_of_facts
+from shapband.runs.older import dealt_design, design_of_facts
 from shapband.sampling.design import Design
 from shapband.solvers.base import Solution
 
@@ -74,7 +74,7 @@ class StoredGames(GameJournal):
             # Versions before 0.2.0 stored these facts instead of a design.
             facts = self._ledger.noted("games")
             document = None if facts is None else design_of_facts(manifest, facts)
-        return None if document is None else decode(Design, document)
+        return None if document is None else decode(Design, dealt_design(document))
 
     def solved(self) -> int:
         return self._count

@@ -155,6 +155,12 @@ def _unseen(provider: Provider, pool: int) -> float:
     return 1.0 if stock is None else 1.0 - pool / stock
 
 
+def per_shuffle(pools: Sequence[Batch], draw_sizes: IntArray) -> int | None:
+    """Games that one shuffle of the pools gives, or None if it gives a single game."""
+    games = int((sizes_of(pools) // draw_sizes).min())
+    return games if games > 1 else None
+
+
 def sizes_of(pools: Sequence[Batch]) -> IntArray:
     """Number of records in each pool."""
     return np.array([len(pool) for pool in pools], dtype=np.int64)

@@ -17,7 +17,7 @@ from shapband._typing import BoolArray, FloatArray, IntArray
 from shapband.codec import lock_arrays
 from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY
-from shapband.records.draws import BlockRows, Choice, RandomRows, Stream
+from shapband.records.draws import Choice, DealtRows, RandomRows, Stream
 from shapband.sampling.participation import Participation, who_is_present
 from shapband.sampling.shared import Shared
 from shapband.sampling.targets import OddLabel
@@ -152,5 +152,5 @@ class Design:
             if self.per_shuffle is None:
                 chosen.append(RandomRows(stream, size, pool, self.replace))
             else:
-                chosen.append(BlockRows(stream, size, pool, self.per_shuffle))
+                chosen.append(DealtRows(stream, size, pool, self.per_shuffle))
         return chosen

@@ -36,7 +36,7 @@ def check_sampling(sampling: Sampling, providers: Sequence[Provider] | None = No
     Examples
     --------
     >>> import shapband as sb
-    >>> sb.testing.check_sampling(sb.Blocks(n_pool=240, n_sample=60))
+    >>> sb.testing.check_sampling(sb.Pooled(n_pool=240, n_boot=60, replace=False))
     """
     name, asked = type(sampling).__name__, list[int]()
     require(isinstance(sampling, Sampling), f"{name} must be a subclass of Sampling")

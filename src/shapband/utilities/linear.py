@@ -151,8 +151,8 @@ class LinearUtility(RowsUtility, MergeableUtility):
     def _form(self) -> gram.Form:
         """The error as a function of the coefficients; kernels are compiled to make it."""
         measure = self._variance if self._score == "r2" else 1.0
-        parts = self._variance, self._centre, self._alpha, measure
-        return gram.form_of_rows(*self._validation, *parts)
+        (X, y), variance = self._validation, self._variance
+        return gram.form_of_rows(X, y, variance, self._centre, self._alpha, measure)
 
     @property
     def validation_rows(self) -> int:

@@ -25,7 +25,7 @@ from shapband.sampling.design import Design
 from shapband.valuation.older import upgraded
 from shapband.valuation.valuation import StopCode, Valuation
 
-FORMAT = 4
+FORMAT = 5
 _MOST = 2**63  # counts must be below this, because SQLite and NumPy have no larger integers
 
 
@@ -103,7 +103,7 @@ def _parsed(text: str) -> dict[str, Any]:
             "Valuation.from_json: these are the rows of `shapband export --format json`, which "
             "hold no moments: export with --format valuation"
         )
-    if not isinstance(document, dict) or document.get("format") not in (2, 3, FORMAT):
+    if not isinstance(document, dict) or document.get("format") not in (2, 3, 4, FORMAT):
         raise InvalidInput(
             f"Valuation.from_json: this is not a valuation of format {FORMAT}; was it written "
             "by another version of shapband?"
@@ -154,7 +154,7 @@ def _check_agreement(valuation: Valuation) -> None:
     sums = None if grouping is None else grouping.totals(mean)
     if sums is not None and groups is not None and not _agree(groups.estimate.expectation, sums):
         raise ValueError("the expectations of its groups are not the sums of their members")
-    pooled = valuation.design.unseen is not None and valuation.design.per_shuffle is None
+    pooled = valuation.design.unseen is not None
     if pooled and valuation.n_games > 1 and valuation.estimate.moments.pools is None:
         raise ValueError("its games are from pools, and the error of the pools is missing")
 
@@ -205,14 +205,14 @@ def check_design(design: Design) -> None:
 
 def _checked_moments(moments: Moments, n: int) -> Moments:
     """Check that moments have one number for each provider or group, and return them."""
-    _check_bounds([moments.n_groups - 1], "a count")
-    least = 1 if moments.certain else max(2, moments.n_groups + 1)
-    _check_bounds([moments.n_games - least], "a count")
-    if moments.group is not None:
-        _check_bounds([moments.group - 2], "a count")
+    _check_bounds([moments.n_games - (1 if moments.certain else 2)], "a count")
+    shuffles = moments.shuffles
+    if shuffles is not None:
+        _check_bounds([shuffles.size - 2, shuffles.count], "a count")
+        _check_bounds([moments.n_games - shuffles.count * shuffles.size], "a count")
     if any((part < 0).any() for part in (moments.m2, moments.m4, moments.noise_m2)):
         raise ValueError("a sum of squares is below 0")
-    for part in (moments, moments.pools, moments.presence, moments.averaged):
+    for part in (moments, shuffles, moments.pools, moments.presence, moments.averaged):
         if part is not None:
             _check_shapes(part, n)
     if moments.validation is not None and moments.validation.effects.shape[1:] != (n,):

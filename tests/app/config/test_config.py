@@ -219,9 +219,10 @@ def test_utilities_of_labels(folder, utility, expected):
         ('kind = "pooled"\nn_pool = 200\nn_boot = 60', sb.Pooled(200, 60)),
         ('kind = "stratified"\nn_pool = 200\nn_boot = 60\nalpha = 0.5',
          sb.Stratified(200, 60, 0.5)),
-        ('kind = "blocks"\nn_pool = 200\nn_sample = 60', sb.Blocks(200, 60)),
+        ('kind = "pooled"\nn_pool = 200\nn_boot = 60\nreplace = false',
+         sb.Pooled(200, 60, replace=False)),
     ],
-    ids=["fresh", "pooled", "stratified", "blocks"],
+    ids=["fresh", "pooled", "stratified", "dealt"],
 )  # fmt: skip
 def test_every_sampling(table, expected):
     text = WINE.replace('sampling = { kind = "pooled", n_pool = 250, n_boot = 60 }', "")

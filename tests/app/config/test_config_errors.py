@@ -212,8 +212,8 @@ CSV = '{ kind = "csv", path = "x.csv", target = "y" }'
         ),
         (
             ("sampling",),
-            {"kind": "blocks", "n_pool": 3, "n_sample": 2},
-            "sampling: n_pool=3 must hold at least two draws",
+            {"kind": "pooled", "n_pool": 3, "n_boot": 2, "replace": False},
+            "sampling: without replacement n_boot=2 must be at most half of n_pool=3",
         ),
     ],
     ids=lambda one: one if isinstance(one, str) else "",

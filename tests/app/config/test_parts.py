@@ -53,11 +53,24 @@ def own(tmp_path, monkeypatch):
             "{ kind = 'stratified', n_pool = 50, n_boot = 20, alpha = 0.5 }",
             sb.Stratified(50, 20, 0.5),
         ),
-        ("{ kind = 'blocks', n_pool = 50, n_sample = 20 }", sb.Blocks(50, 20)),
+        (
+            "{ kind = 'pooled', n_pool = 50, n_boot = 20, replace = false }",
+            sb.Pooled(50, 20, replace=False),
+        ),
     ],
 )
 def test_every_sampling_has_a_table(table, made):
     assert Config.parse(f"{WINE}sampling = {table}").build(Path()).arguments.sampling == made
+
+
+def test_blocks_are_dealt_draws_under_an_old_name():
+    table = "{ kind = 'blocks', n_pool = 50, n_sample = 20 }"
+    dealt = sb.Pooled(50, 20, replace=False)
+    said = r"is now called Pooled.*n_pool=50, n_boot=20, replace=False.*replace = false"
+    with pytest.warns(DeprecationWarning, match=said):
+        assert Config.parse(f"{WINE}sampling = {table}").build(Path()).arguments.sampling == dealt
+    with pytest.warns(DeprecationWarning, match=said):
+        assert sb.Blocks(n_pool=50, n_sample=20) == dealt
 
 
 @pytest.mark.parametrize(
@@ -213,7 +226,7 @@ def test_the_table_of_a_utility_follows_from_its_class(name):
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        (sb.Blocks, f"{WINE}sampling = {{ kind = 'blocks', n_pool = 50, n_sample = 20 }}"),
+        (sb.Pooled, f"{WINE}sampling = {{ kind = 'pooled', n_pool = 50, n_boot = 20 }}"),
         (sb.Permutation, f"{FRESH}solver = {{ kind = 'permutation', n_iter = 7 }}"),
         (sb.Beta, f"{FRESH}index = {{ kind = 'beta', alpha = 2, beta = 1 }}"),
         (sb.Cohort, f"{FRESH}participation = {{ kind = 'cohort', k = 3 }}"),

@@ -11,7 +11,7 @@ import shapband as sb
 from shapband.errors import BudgetExceeded, InvalidInput
 
 SAMPLINGS = [
-    sb.Fresh(7), sb.Pooled(30, 7), sb.Pooled(60, 7, replace=False), sb.Blocks(21, 7),
+    sb.Fresh(7), sb.Pooled(30, 7), sb.Pooled(60, 7, replace=False),
     sb.Stratified(30, 7, 0.5),
 ]  # fmt: skip
 SOLVERS = [sb.Exact(), sb.Permutation(3), sb.BalancedPermutation(10), None]

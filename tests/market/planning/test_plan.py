@@ -35,7 +35,7 @@ def kinds(found):
 
 
 def test_every_method_has_its_rows(found):
-    assert kinds(found) == {"Fresh", "Pooled", "Blocks"}
+    assert kinds(found) == {"Fresh", "Pooled"}
     assert {row.sampling.replace for row in found.rows if isinstance(row.sampling, sb.Pooled)} == {
         True, False,
     }  # fmt: skip
@@ -162,10 +162,10 @@ def test_what_is_out_of_reach_says_why():
     tight = sb.plan(providers, utility, n_sample=25, budget=sb.Budget(records=3000), **QUICK)
     assert found.out_of_reach == ()
     why = {one.method: one.reason for one in tight.out_of_reach}
-    assert why["Blocks with Exact or Permutation"] == (
+    assert why["Pooled, without replacement with Exact or Permutation"] == (
         "provider 'site 0' has 40 records, fewer than two draws of 25"
     )
-    assert "out of reach: Blocks" in str(tight)
+    assert "out of reach: Pooled, without replacement" in str(tight)
     assert kinds(tight) == {"Fresh", "Pooled"}
     assert isinstance(tight.recommended.sampling, sb.Fresh)
     for row in tight.rows:
@@ -190,10 +190,10 @@ def test_nothing_serves():
 
 
 def test_refusals_with_one_reason_are_joined():
-    rows = [("Fresh", "Exact", "why"), ("Fresh", "Permutation", "why"), ("Blocks", "Exact", "no")]
+    rows = [("Fresh", "Exact", "why"), ("Fresh", "Permutation", "why"), ("Pooled", "Exact", "no")]
     joined = merged(rows)
     assert [(one.method, one.reason) for one in joined] == [
-        ("Fresh with Exact or Permutation", "why"), ("Blocks with Exact", "no"),
+        ("Fresh with Exact or Permutation", "why"), ("Pooled with Exact", "no"),
     ]  # fmt: skip
 
 
@@ -303,8 +303,8 @@ def test_a_pilot_that_is_too_dear_is_refused(limits):
     assert [p.source.asked for p in counted] == [0] * 4
 
 
-def test_blocks_of_whole_stocks_are_promised_no_more_than_they_reach():
-    """The pilot's pools are whole stocks, which do not tell how much of the variance cancels."""
+def test_draws_dealt_from_whole_stocks_are_promised_no_more_than_they_reach():
+    """The pilot's pools are whole stocks, so its shuffles say how much of the variance cancels."""
     rng = np.random.default_rng(0)
     X, X_val = rng.normal(size=(12, 2)), rng.normal(size=(50, 2))
     y = X @ [1.0, 2.0] + rng.normal(size=12)
@@ -314,7 +314,7 @@ def test_blocks_of_whole_stocks_are_promised_no_more_than_they_reach():
     ]
     utility = sb.LinearUtility(X_val, X_val @ [1.0, 2.0])
     found = sb.plan(providers, utility, n_sample=3, minutes=0.02, seed=0)
-    row = next(one for one in found.rows if isinstance(one.sampling, sb.Blocks))
+    row = next(one for one in found.rows if "replace=False" in repr(one.sampling))
     promised = row.standard_error * np.sqrt(row.n_games / 200)
     values = [
         sb.value(providers, utility, sampling=row.sampling, n_games=200, seed=seed).expectation

@@ -151,6 +151,7 @@ def by_hand(stocks: list[float], n_sample: int) -> ErrorModel:
         pairs=S,
         rest=H,
         shared=F,
+        saved=np.zeros(n),
         kurtosis=kurtosis,
         square=square,
         noise={"Permutation": (np.array([4.0]), np.full((1, n), 0.8))},
@@ -162,9 +163,8 @@ def by_hand(stocks: list[float], n_sample: int) -> ErrorModel:
     ("name", "games_part", "per_shuffle"),
     [
         ("Fresh", lambda V, B, end, k: V, 0),
-        ("Pooled, without replacement", lambda V, B, end, k: V - B, 0),
+        ("Pooled, without replacement", lambda V, B, end, k: end - 2.0 * k * 20 / 100, 5),
         ("Pooled, with replacement", lambda V, B, end, k: end, 0),
-        ("Blocks", lambda V, B, end, k: end - 2.0 * k * 20 / 100, 5),
     ],
 )
 def test_errors_are_those_of_the_formulas_of_their_methods(
@@ -182,9 +182,7 @@ def test_errors_are_those_of_the_formulas_of_their_methods(
     games = (games_part(V, B, 2.8, per_shuffle) + noise) / 60
     np.testing.assert_allclose(errors.standard_error, np.sqrt(games + pools))
     assert errors.pools == pytest.approx(pools / (games + pools))
-    # The variance is estimated from independent games, or from those of one shuffle.
-    m = per_shuffle or 60
-    of_games = (4.0 - (m - 3) / (m - 1)) / m
+    of_games = (4.0 - 57 / 59) / 60
     of_pools = 2.5 * (1 / 100 - 1 / stock) if method.pooled else 0.0
     relative = np.sqrt(of_games + of_pools)
     np.testing.assert_allclose(errors.variance_standard_error, (V + noise) * relative)
@@ -195,11 +193,12 @@ def test_games_of_a_shuffle_are_as_many_as_the_smallest_pool_has_draws() -> None
     (one, two), (X, y) = linear_providers(n=2, records=200)
     few = sb.ArraySource(one.source.records.X[:35], one.source.records.y[:35])
     providers = [sb.Provider("few", few), two]
-    blocks = next(one for one in methods_for(10) if one.name == "Blocks")
-    assert Way(blocks, 100, FAMILIES[0], 3, np.array([35.0, 200.0])).per_shuffle == 35 // 10
+    dealt = next(one for one in methods_for(10) if one.shuffles)
+    assert Way(dealt, 100, FAMILIES[0], 3, np.array([35.0, 200.0])).per_shuffle == 35 // 10
     budget = sb.Budget(records=235)
     found = sb.plan(providers, sb.LinearUtility(X, y), n_sample=10, budget=budget, **QUICK)
-    rows = [row for row in found.rows if isinstance(row.sampling, sb.Blocks)]
+    pooled = [row for row in found.rows if isinstance(row.sampling, sb.Pooled)]
+    rows = [row for row in pooled if not row.sampling.replace]
     assert rows
     for row in rows:
         assert row.n_games % 3 == 0

@@ -1,7 +1,8 @@
 """Writes runs in the present version, as fixtures of later ones: ``python make.py FOLDER``.
 
-The files beside it were written by version 0.1.0. An unfinished run holds the first four of its
-eight games.
+The files beside it were written by version 0.1.0, and the runs "subsets" and "blocks" shortly
+before draws were dealt from shuffles; the sampling of "blocks" was Blocks(12, 4). An unfinished run
+holds the first four of its eight games.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ def cases() -> dict[str, dict[str, Any]]:
         "neighbors": case(Y, neighbors, fresh, orders),
         "logistic": case(LABELS, logistic, sb.Pooled(10, 6), orders),
         "ridge": case(Y, ridge, fresh, orders),
+        "subsets": case(Y, ridge, sb.Pooled(12, 4, replace=False), orders),
+        "blocks": case(Y, ridge, sb.Pooled(12, 4, replace=False), orders),
     }
 
 

@@ -72,7 +72,7 @@ UTILITIES = {
 class PartTable(Table):
     """A table whose keys are the parameters of a public class, `made`."""
 
-    made: ClassVar[type]
+    made: ClassVar[Any]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _table_of(kind: str, name: str) -> type[PartTable]:
     Validation rows `X_val` and `y_val` are the key `validation`. A required object, such as an
     estimator, is named as `module:name` and has `options`; an optional one is for Python only.
     """
-    made: type = getattr(shapband, name)
+    made: Any = getattr(shapband, name)
     described = _descriptions(made)
     keys: dict[str, Any] = {"kind": (Literal[kind], ...)}
     objects = []
@@ -107,11 +107,13 @@ def _table_of(kind: str, name: str) -> type[PartTable]:
             keys |= {key: (ObjectName, field), "options": (Options | None, None)}
     summary = (made.__doc__ or "").partition("\n")[0]
     table = create_model(f"{made.__name__}Table", __base__=PartTable, __doc__=summary, **keys)
-    table.made, table.object_keys = made, tuple(objects)
+    # A function, such as the old name of a class, must not become a method of the table.
+    table.made = made if isinstance(made, type) else staticmethod(made)
+    table.object_keys = tuple(objects)
     return table
 
 
-def _descriptions(made: type) -> dict[str, str]:
+def _descriptions(made: Any) -> dict[str, str]:
     """Read the parameters of a class in its docstring, as sentences."""
     _, _, section = inspect.cleandoc(made.__doc__ or "").partition("Parameters\n----------\n")
     found = re.findall(r"^(\w.*?) : (.*(?:\n    .*)*)", section.partition("\n\n")[0], re.MULTILINE)

@@ -14,10 +14,12 @@ between pools
 
 The squared error of the expectation from G games with solver noise C is
 
-    (V + C) / G                        with fresh draws,
-    (V - B + C) / G + B                with draws from pools,
-    (F + S + H - F k b / m + C) / G + B    with k disjoint draws per shuffle,
+    (V + C) / G                            with fresh draws,
+    (F + S + H - F k b / m + C) / G + B    with k draws dealt from every shuffle of the pools,
     (F + S + H + C) / G + B                with a bootstrap.
+
+A pilot whose pools are whole stocks does not separate F, S and H. The share of V that dealing
+cancels is then estimated from its shuffles.
 
 The error due to the choice of the validation rows is the same for all methods, and is added.
 
@@ -28,6 +30,7 @@ some amounts of the solver's work, and interpolated as a power of the work.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -75,6 +78,7 @@ class ErrorModel:
     variance : (n,) V
     single, pairs, rest : (n,) F, S and H
     shared : (n,) F, or 0 where the pilot's pools do not separate it from S and H
+    saved : (n,) share of V that dealing all records of a pool cancels, as the pilot's games show it
     kurtosis : (n,) of the values
     square : (n,) relative variance of the variance over the choice of the pools, times their size
     rows : what the choice of the validation rows adds to the errors, or None
@@ -88,6 +92,7 @@ class ErrorModel:
     pairs: FloatArray
     rest: FloatArray
     shared: FloatArray
+    saved: FloatArray
     kurtosis: FloatArray
     square: FloatArray
     rows: ValidationErrors | None
@@ -101,6 +106,7 @@ class ErrorModel:
         found = np.maximum(raw - np.nan_to_num(estimate.solver_variance), _LEAST * raw)
         within = _shrunk(found, estimate.variance_standard_error)
         least, square = n_sample / pilot.stocks, np.full_like(raw, 2.0)
+        saved = np.zeros_like(raw)
         if pilot.pool_sizes is None:
             # Attribute all variance to single records, which gives the largest error of pools.
             single = within / np.maximum(1 - least, _LEAST)
@@ -111,12 +117,14 @@ class ErrorModel:
                 within, estimate.errors.by_cause["pools"], n_sample / sizes, least
             )
             shared = np.where(_mixed(n_sample / sizes - least) > 0, single, 0.0)
+            left = estimate.errors.shrinking * estimate.n_games
+            saved = np.where(raw > 0, 1 - left / np.where(raw > 0, raw, 1.0), 0.0)
             unseen = np.maximum(1 - sizes / pilot.stocks, _LEAST)
             square = np.maximum(estimate.pools_square * sizes / unseen, 2.0)
         variance = single * (1 - least) + pairs * (1 - least**2) + rest
         noise = {one.family.name: _noise_of(pilot, one.family) for one in pilot.probes}
         shape = np.maximum(estimate.kurtosis, 1.0)
-        parts = variance, single, pairs, rest, shared, shape, square
+        parts = variance, single, pairs, rest, shared, np.maximum(saved, 0.0), shape, square
         rows = estimate.moments.validation
         return ErrorModel(n_sample, pilot.stocks, *parts, rows, noise)
 
@@ -146,28 +154,26 @@ class ErrorModel:
         """Variance between the pools of a way: B, or 0 without pools."""
         return self.between(way.pool_sizes) if way.method.pooled else np.zeros_like(self.variance)
 
-    def games_variance(self, way: Way) -> FloatArray:
+    def games_variance(self, way: Way, n_games: float = inf) -> FloatArray:
         """Variance of the mean of games from given pools, times their number, noise included."""
-        return self._draws_variance(way) + self.solver_noise(way.family, way.work)
+        return self._draws_variance(way, n_games) + self.solver_noise(way.family, way.work)
 
-    def _draws_variance(self, way: Way) -> FloatArray:
+    def _draws_variance(self, way: Way, n_games: float) -> FloatArray:
         """The part of the variance of games that is due to their draws."""
         if not way.method.pooled:
             return self.variance
         endless = self.single + self.pairs + self.rest
-        if way.per_shuffle:
-            used = way.per_shuffle * self.n_sample / way.pool_sizes
-            # F is not known if pools are whole stocks; then no gain from disjoint draws is assumed.
-            left = np.where(self.shared > 0, endless - self.shared * used, self.variance)
-        elif way.method.replace:
+        if way.method.replace:
             left = endless
         else:
-            left = self.variance - self.between(way.pool_sizes)
+            used = min(way.per_shuffle, n_games) * self.n_sample / way.pool_sizes
+            alone = self.variance * (1 - self.saved * used)
+            left = np.where(self.shared > 0, endless - self.shared * used, alone)
         return np.asarray(np.maximum(left, _LEAST * self.variance))
 
     def errors(self, way: Way, n_games: int) -> Errors:
         """Predict the errors of all providers."""
-        pools, games = self.pools_variance(way), self.games_variance(way) / n_games
+        pools, games = self.pools_variance(way), self.games_variance(way, n_games) / n_games
         drawn, rows = np.sqrt(games + pools), self.rows_variance
         error = np.sqrt(games + pools + rows)
         half = np.hypot(self.quantile(way, n_games) * drawn, self.rows_half_width)
@@ -200,15 +206,14 @@ class ErrorModel:
         """Degrees of freedom of Student's quantile, as the valuation will have them."""
         if not way.method.pooled:
             return np.full_like(self.variance, n_games - 1)
-        sizes, group = way.pool_sizes, way.per_shuffle
-        games = n_games - (n_games // group if group else 1)
+        sizes = way.pool_sizes
         pools = np.where(sizes < self.stocks, np.maximum(sizes - 1.0, 1.0), FREEDOM)
-        return np.asarray(np.minimum(pools, max(min(float(games), FREEDOM), 1.0)))
+        return np.asarray(np.minimum(pools, max(min(n_games - 1.0, FREEDOM), 1.0)))
 
     def _variance_error(self, way: Way, n_games: int) -> FloatArray:
         """Standard error of the variance, from independent games and from the pools."""
         raw = self.variance + self.solver_noise(way.family, way.work)
-        m = way.per_shuffle or n_games
+        m = n_games
         games = (self.kurtosis - (m - 3) / (m - 1)) / m if m > 1 else np.full_like(raw, np.inf)
         pools = np.zeros_like(raw)
         if way.method.pooled:

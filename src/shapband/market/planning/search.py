@@ -21,7 +21,6 @@ from shapband.progress import duration
 
 _ENOUGH = 0.02  # enough games: their part of the squared error is below this share of the pools'
 _MOST_DRAWS = 300  # a pool from an endless source holds at most this many draws
-_SHUFFLES = 4  # at least this many shuffles are played, because their variance is estimated
 _ALIKE = 1.02  # errors up to this ratio count as equal
 _SOON = 10.0  # shorter times, in seconds, count as equal
 
@@ -207,11 +206,12 @@ class Search:
 
     def _games(self, way: Way) -> int:
         """Games to play, or 0 if no number of games keeps the limits and reaches the error."""
-        group = way.per_shuffle or 1
-        least = _SHUFFLES * group if group > 1 else 2
+        least, group = 2, way.per_shuffle or 1
         most = self._most_games(way)
         if self.limits.error is None:
-            games = min(max(self._enough(way), least), most) // group * group
+            games = min(max(self._enough(way), least), most)
+            if games > group:  # an incomplete shuffle leaves more of the error
+                games = games // group * group
         else:
             needed = self._needed(way, self.limits.error)
             if needed == inf:
@@ -225,7 +225,9 @@ class Search:
                     )
                 self.failures[why] = worst
                 return 0
-            games = ceil(max(needed, least) / group) * group
+            games = ceil(max(needed, least))
+            if games > group:
+                games = ceil(games / group) * group
         if games < least:
             self.failures[f"no more than {most:,} games fit in {self.limits}"] = -float(most)
             return 0
@@ -249,9 +251,9 @@ class Search:
 
     def _needed(self, way: Way, error: float) -> float:
         """Games that reach the error for every provider, infinite if none do."""
-        pools, games = self.model.pools_variance(way), self.model.games_variance(way)
-        n_games: float = 1000.0
-        for _ in range(8):  # Student's quantile depends on the number of games
+        pools, n_games = self.model.pools_variance(way), 1000.0
+        for _ in range(8):  # Student's quantile, and what dealing cancels, depend on it
+            games = self.model.games_variance(way, n_games)
             quantile = self.model.quantile(way, max(int(n_games), 2))
             room = (error**2 - self.model.rows_half_width**2) / quantile**2 - pools
             if (room[games > 0] <= 0).any():

@@ -9,7 +9,6 @@ import numpy as np
 
 from shapband.access.access import is_distant
 from shapband.engine.chunks import distant_games
-from shapband.estimate.moments import FOLD
 from shapband.market.planning.pilot import Pilot
 from shapband.market.planning.solvers import evaluations_per_game
 from shapband.market.planning.ways import MOST_GAMES, Way
@@ -48,8 +47,6 @@ class TimeModel:
         """Seconds to solve a game with one worker, and to add it to the sums."""
         pilot = self.pilot
         fold = pilot.pool_fold_seconds if way.method.pooled else pilot.fold_seconds
-        if way.per_shuffle:  # games are added shuffle by shuffle, not 32 at once
-            fold += pilot.fold_seconds * max(FOLD / way.per_shuffle - 1, 0.0)
         return self._solve_seconds(way) + fold
 
     def _solve_seconds(self, way: Way) -> float:

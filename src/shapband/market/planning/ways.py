@@ -16,7 +16,6 @@ from shapband.checks import printable
 from shapband.market.planning.solvers import Family
 from shapband.providers import Provider
 from shapband.sampling.base import Sampling
-from shapband.sampling.blocks import Blocks
 from shapband.sampling.fresh import Fresh
 from shapband.sampling.pooled import Pooled
 
@@ -34,14 +33,17 @@ class Method:
     n_sample : records in a draw
     pooled : whether there are pools
     replace : whether a game may draw a record of the pool twice
-    shuffles : whether pools are shuffled and cut into disjoint draws
     """
 
     name: str
     n_sample: int
     pooled: bool = True
     replace: bool = False
-    shuffles: bool = False
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether pools are shuffled and cut into draws that share no record."""
+        return self.pooled and not self.replace
 
     @property
     def least_pool(self) -> int:
@@ -52,8 +54,6 @@ class Method:
         """Make the sampling with pools of some size."""
         if not self.pooled:
             return Fresh(self.n_sample)
-        if self.shuffles:
-            return Blocks(n_pool, self.n_sample)
         return Pooled(n_pool, self.n_sample, replace=self.replace)
 
     def pool_sizes(self, n_pool: int, stocks: FloatArray) -> FloatArray:
@@ -105,7 +105,6 @@ def methods_for(n_sample: int) -> list[Method]:
     return [
         Method("Fresh", n_sample, pooled=False),
         Method("Pooled, without replacement", n_sample),
-        Method("Blocks", n_sample, shuffles=True),
         Method("Pooled, with replacement", n_sample, replace=True),
     ]
 

@@ -1,0 +1,156 @@
+"""Games dealt from shuffled pools: how their dependence changes the variance of their mean.
+
+A shuffle of the pools is cut into k games, which share no record. So, given the pools, the values
+of two games of one shuffle have a covariance C, which is negative unless the values are nearly
+symmetric about the pools' means. Let V be the variance of single games, given the pools, and s² the
+sample variance of G games, of which shuffle j has c_j. With P = Σ c_j (c_j - 1), the number of
+ordered pairs of games that share a shuffle,
+
+    E s² = V - C P / (G (G - 1)),
+    variance of the mean of all games, given the pools = (V + C P / G) / G.
+
+The complete shuffles show C: the variance of the mean of a complete shuffle is F V / k with
+F = 1 + (k - 1) C / V, the factor by which dealing changes the variance of the mean.
+
+Over the choice of the pools from an endless population, games of one shuffle are independent. So
+-C is also the variance between such pools, and the squared error of the mean of a single shuffle,
+complete or not, is s² / G whatever C is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shapband._typing import BoolArray, FloatArray
+from shapband.codec import lock_arrays
+
+# The factor F that is assumed before the shuffles show it counts like the evidence of two shuffles
+# for one provider, and of two thirds of a shuffle if three providers or more have it in common.
+_PRIOR = 2.0
+_IN_COMMON = 3
+_ALIKE = 10.0  # shuffles whose correlations count as much as the correlations of all games
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffles:
+    """The means of complete shuffles.
+
+    Attributes
+    ----------
+    size : games of one shuffle, k
+    count : complete shuffles
+    square : (n,) k times the sum of the squared deviations of their means from the common mean
+    products : (n, n) the same for the products of two deviations, or None with many providers
+    """
+
+    size: int
+    count: int
+    square: FloatArray
+    products: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        lock_arrays(self)
+
+    @property
+    def correlation(self) -> FloatArray | None:
+        """(n, n) correlation of the means of shuffles; 0 for a value whose mean never changes."""
+        if self.products is None:
+            return None
+        scale = np.sqrt(np.diag(self.products))
+        safe = np.where(scale > 0, scale, 1.0)
+        return np.asarray(self.products / np.outer(safe, safe))
+
+    @property
+    def evidence(self) -> float:
+        """Weight, from 0 to 1, of the correlations of shuffles beside the correlations of games."""
+        seen = max(self.count - 1, 0)
+        return seen / (seen + _ALIKE)
+
+
+def apart(n_games: int, size: int) -> float:
+    """Ordered pairs of games from different shuffles.
+
+    Examples
+    --------
+    >>> apart(5, 3)  # 3 games of the first shuffle with 2 of the second, in both orders
+    12.0
+    """
+    return float(n_games**2 - _sum_of_squares(n_games, size))
+
+
+def _sum_of_squares(n_games: int, size: int) -> int:
+    """Sum over shuffles of the squared number of their games; the last one may be incomplete."""
+    whole, rest = divmod(n_games, size)
+    return whole * size**2 + rest**2
+
+
+class Dealt(NamedTuple):
+    """What the dependence of dealt games does to their variances.
+
+    Attributes
+    ----------
+    of_mean : (n,) variance of the mean of all games, given the pools
+    single : (n,) variance of single games, given the pools
+    """
+
+    of_mean: FloatArray
+    single: FloatArray
+
+
+def dealt(
+    raw: FloatArray,
+    n_games: int,
+    shuffles: Shuffles,
+    between: FloatArray,
+    n_common: int | None = None,
+) -> Dealt:
+    """Estimate the variance of the mean of dealt games, and of single games.
+
+    Parameters
+    ----------
+    raw : (n,) sample variance of at least two games, s²
+    n_games : G
+    shuffles : the means of the complete shuffles
+    between : (n,) variance between pools that is counted as a part of the error beside the games.
+        It is assumed for -C before the shuffles show C; 0 assumes independent games
+    n_common : the first so many values show what all have in common; None takes all values
+    """
+    k = shuffles.size
+    together = _sum_of_squares(n_games, k) - n_games  # P
+    among_all = together / (n_games * (n_games - 1))
+    assumed = 1 - (k - 1) * _ratio(between, np.maximum(raw - between * among_all, 0.0))
+    factor, seen = np.maximum(assumed, 0.0), shuffles.count - 1
+    if seen > 0:
+        common = slice(n_common)
+        ratio = _shrunk(_ratio(shuffles.square / seen, raw), seen, (raw > 0)[common])
+        lost = among_all / (k - 1)
+        found = ratio * (1 + lost) / (1 + ratio * lost)  # because s² is not V
+        prior = _PRIOR / min(len(raw[common]), _IN_COMMON)
+        factor = (prior * factor + seen * found) / (prior + seen)
+    share = (factor - 1) / (k - 1)  # C / V
+    single = raw / (1 - share * among_all)
+    of_mean = single / n_games * np.maximum(1 + share * together / n_games, 0.0)
+    return Dealt(np.asarray(of_mean), np.asarray(single))
+
+
+def _shrunk(ratio: FloatArray, seen: int, varies: BoolArray) -> FloatArray:
+    """Shrink the ratios of single values to the mean of the first ones that vary: (n,).
+
+    The weight of the mean follows from how uncertain the ratios are.
+    """
+    known = ratio[: len(varies)][varies]
+    if len(known) < 2:
+        return ratio
+    common = float(known.mean())
+    noise = 2 * common**2 / seen  # of a ratio of two variances, the first from few shuffles
+    spread = max(float(known.var(ddof=1)) - noise, 0.0)
+    weight = spread / (spread + noise) if common > 0 else 0.0
+    return np.asarray(common + weight * (ratio - common))
+
+
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Quotient; 0 where the denominator is 0, because nothing varies."""
+    return np.asarray(np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0))
