@@ -13,6 +13,7 @@ from shapband._typing import FloatArray
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.joint import Statistic
 from shapband.estimate.simulate import usable_freedom
+from shapband.estimate.skewness import error_thirds, standardised
 
 Rows = tuple[Sequence[int], Sequence[int]]
 
@@ -39,7 +40,10 @@ def independent_difference(first: Estimate, second: Estimate, rows: Rows) -> Sta
     errors = [one.standard_error[at] for one, at in pair]
     freedom = [usable_freedom(one.errors.freedom[at]) for one, at in pair]
     mean, other = (one.expectation[at] for one, at in pair)
-    return Statistic(other - mean, np.hypot(*errors), welch_freedom(*errors, *freedom))
+    third, other_third = (error_thirds(one)[at] for one, at in pair)
+    skewness = standardised(other_third - third, errors[0] ** 2 + errors[1] ** 2)
+    freedom_of_both = welch_freedom(*errors, *freedom)
+    return Statistic(other - mean, np.hypot(*errors), freedom_of_both, skewness)
 
 
 def paired_difference(
@@ -63,7 +67,9 @@ def paired_difference(
     games = found.errors.total
     if moments.group is not None and moments.n_groups > 1 and ratio.any():
         games = moments.group_m2 / len(apart) / (moments.n_groups - 1)
-    return Statistic(moments.mean, np.sqrt(games + moments.raw_variance * ratio), freedom)
+    variance = games + moments.raw_variance * ratio
+    skewness = standardised(error_thirds(found), variance)
+    return Statistic(moments.mean, np.sqrt(variance), freedom, skewness)
 
 
 def welch_freedom(

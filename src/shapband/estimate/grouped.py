@@ -54,7 +54,8 @@ def _together(providers: Moments, groups: Moments) -> Moments:
     pools = None
     if providers.pools is not None and groups.pools is not None:
         pools = PoolErrors(**_joined(providers.pools, groups.pools))
-    return replace(providers, **_joined(providers, groups), products=None, pools=pools)
+    joined = _joined(providers, groups)
+    return replace(providers, **joined, products=None, products_21=None, pools=pools)
 
 
 def _joined(one: Moments | PoolErrors, other: Moments | PoolErrors) -> dict[str, Any]:

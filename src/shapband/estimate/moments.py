@@ -39,6 +39,8 @@ class Moments:
     cross_11, cross_21 : (n,) sums of (x - x̄)(w - w̄) and of (x - x̄)² (w - w̄)
     group_m2 : (n,) sum over games of the squared deviation of their group's mean from x̄
     products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
+    m5, m6 : (n,) sums of (x - x̄)⁵ and (x - x̄)⁶, NaN if they overflow; None in older results
+    products_21 : (n, n) sums of (x_i - x̄_i)² (x_j - x̄_j), or None as `products` and in older results
     pools : what the choice of the pools adds to the errors, or None without pools
     presence : moments of the games in which each provider takes part; None if nobody is ever absent
     averaged : the variance over who is present, if x is an average over who is present; else None
@@ -58,6 +60,9 @@ class Moments:
     cross_21: FloatArray
     group_m2: FloatArray
     products: FloatArray | None = None
+    m5: FloatArray | None = None
+    m6: FloatArray | None = None
+    products_21: FloatArray | None = None
     pools: PoolErrors | None = None
     presence: PresenceMoments | None = None
     averaged: Averaged | None = None
@@ -70,8 +75,8 @@ class Moments:
     def empty(n_providers: int, group: int | None = None) -> Moments:
         """Moments of no games."""
         sums: Any = {name: np.zeros(n_providers) for name in ("mean", "noise", *_SUMS)}
-        products = np.zeros((n_providers, n_providers)) if n_providers <= MANY else None
-        return Moments(0, group, 0, products=products, **sums)
+        pairs = np.zeros((n_providers, n_providers)) if n_providers <= MANY else None
+        return Moments(0, group, 0, products=pairs, products_21=pairs, **sums)
 
     def merge(self, other: Moments) -> Moments:
         """Return the moments of both sets of games together; no group may be split between them."""
@@ -93,6 +98,8 @@ class Moments:
             sums["group_m2"] += self.n_games * share * (other.mean - self.mean) ** 2
         if one.products is not None and two.products is not None:
             sums["products"] = one.products + two.products
+        if one.products_21 is not None and two.products_21 is not None:
+            sums["products_21"] = one.products_21 + two.products_21
         return Moments(n_games, self.group, n_groups, mean=mean, noise=noise, **sums)
 
     @property
@@ -168,13 +175,16 @@ def block_moments(x: FloatArray, w: FloatArray, like: Moments) -> Moments:
     mean, noise = x.mean(axis=0), w.mean(axis=0)
     dx, dw = x - mean, w - noise
     square = dx * dx
+    cube = square * dx
+    with np.errstate(over="ignore"):
+        m5, m6 = (square * cube).sum(axis=0), (cube * cube).sum(axis=0)
     return Moments(
         n_games=len(x),
         group=like.group,
         n_groups=1,
         mean=mean,
         m2=square.sum(axis=0),
-        m3=(square * dx).sum(axis=0),
+        m3=cube.sum(axis=0),
         m4=(square * square).sum(axis=0),
         noise=noise,
         noise_m2=(dw * dw).sum(axis=0),
@@ -182,10 +192,13 @@ def block_moments(x: FloatArray, w: FloatArray, like: Moments) -> Moments:
         cross_21=(square * dw).sum(axis=0),
         group_m2=np.zeros_like(mean),
         products=None if like.products is None else dx.T @ dx,
+        m5=_finite(m5),
+        m6=_finite(m6),
+        products_21=None if like.products is None else square.T @ dx,
     )
 
 
-_SUMS = ("m2", "m3", "m4", "noise_m2", "cross_11", "cross_21", "group_m2")
+_SUMS = ("m2", "m3", "m4", "m5", "m6", "noise_m2", "cross_11", "cross_21", "group_m2")
 
 
 def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> Moments:
@@ -201,4 +214,26 @@ def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> Moments:
         cross_11=part.cross_11 + n * dx * dw,
         cross_21=part.cross_21 + dw * part.m2 + 2 * dx * part.cross_11 + n * square * dw,
         products=None if part.products is None else part.products + n * np.outer(dx, dx),
+        **_higher_about(part, dx, square),
     )
+
+
+def _higher_about(part: Moments, dx: FloatArray, square: FloatArray) -> dict[str, Any]:
+    """Shift the sums of fifth and sixth powers and of products_21 by dx."""
+    n, cube = part.n_games, square * dx
+    found: dict[str, Any] = {}
+    if part.m5 is not None and part.m6 is not None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            m5 = part.m5 + 5 * dx * part.m4 + 10 * square * part.m3 + 10 * cube * part.m2
+            m6 = part.m6 + 6 * dx * part.m5 + 15 * square * part.m4 + 20 * cube * part.m3
+            m6 += 15 * square * square * part.m2 + n * cube * cube
+            found = {"m5": _finite(m5 + n * square * cube), "m6": _finite(m6)}
+    if part.products_21 is not None and part.products is not None:
+        cross = 2 * dx[:, None] * part.products
+        found["products_21"] = part.products_21 + cross + np.outer(part.m2 + n * square, dx)
+    return found
+
+
+def _finite(sums: FloatArray) -> FloatArray:
+    """NaN instead of infinite sums, which cannot be written as JSON."""
+    return np.where(np.isinf(sums), np.nan, sums)

@@ -40,6 +40,8 @@ class PoolErrors:
     freedom : (n,) degrees of freedom of Student's quantile for the whole error
     hidden : (n,) part of the variance that games from one pool do not show
     square : (n,) relative variance of the variance across games over the choice of the pools
+    skewness : (n,) of the expectation over the choice of the pools, or None in older results
+    square_skewness : (n,) of the variance across games over the choice of the pools, or None
     """
 
     games: FloatArray
@@ -47,6 +49,8 @@ class PoolErrors:
     freedom: FloatArray
     hidden: FloatArray
     square: FloatArray
+    skewness: FloatArray | None = None
+    square_skewness: FloatArray | None = None
 
 
 class Spread(NamedTuple):
@@ -83,12 +87,11 @@ def pool_errors(spread: Spread, influence: Influence, design: Design) -> PoolErr
     # its variance is the variance within one pool plus the variance between pools, and the games
     # show only the first. A bootstrap has no such relation, and a shuffle shows the whole variance.
     shows_all = design.replace or design.per_shuffle is not None
-    # Add one standard error: an interval that is too narrow is worse than one that is too wide.
-    found_square = influence.square.mean() + np.sqrt(sizes.noise.mean() / n)
-    square_share = np.clip(found_square / level.own, 0.0, sizes.top)
     pools, unseen = np.asarray(design.pool_sizes), np.asarray(design.unseen)
     # It is at least the relative variance that the sample variance of m normal records has, 2 / m.
-    square = np.maximum(square_share * reach * influence.square_variance.mean(), 2 * unseen / pools)
+    square = np.maximum(
+        _square(influence, level, sizes, reach, spread.n_games), 2 * unseen / pools
+    )
     freedom = np.where(unseen > 0, np.maximum(pools - 1.0, 1.0), FREEDOM)
     return PoolErrors(
         games=spread.of_mean,
@@ -96,7 +99,68 @@ def pool_errors(spread: Spread, influence: Influence, design: Design) -> PoolErr
         freedom=np.minimum(freedom, min(float(spread.freedom), FREEDOM)),
         hidden=np.zeros(n) if shows_all else between,
         square=square,
+        skewness=_of_pools(influence.skewness, design),
+        square_skewness=_square_skewness(influence, square, design, spread.n_games),
     )
+
+
+def _square(
+    influence: Influence, level: _Level, sizes: _Sizes, reach: FloatArray, n_games: float
+) -> FloatArray:
+    """Relative variance of the variance across games over the choice of the pools: (n,).
+
+    The share that all providers have in common is used for everybody, and a provider's own share,
+    shrunk to the mean according to its noise, if it gives more. One standard error is added to
+    both: an interval that is too narrow is worse than one that is too wide.
+    """
+    found, n = influence.square, len(influence.square)
+    common = found.mean() + np.sqrt(sizes.noise.mean() / n)
+    share = np.clip(common / level.own, 0.0, sizes.top)
+    noise = _own_noise(found, sizes, n_games)
+    own, error = _shrunk(found, noise)
+    own = np.clip(own + error, 0.0, sizes.top)
+    return np.asarray(
+        np.maximum(
+            share * reach * influence.square_variance.mean(),
+            own * sizes.reach * influence.square_variance,
+        )
+    )
+
+
+def _own_noise(found: FloatArray, sizes: _Sizes, n_games: float) -> FloatArray:
+    """Variance of the share of every provider's own pool: (n,)."""
+    return np.asarray(sizes.noise + 4 * np.clip(found, _NOISE_SHARE, sizes.top) / n_games)
+
+
+def _shrunk(found: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Shares of single providers, shrunk to their mean, and the standard errors that are left."""
+    n, deviation = len(found), found - found.mean()
+    spread = 0.0
+    if n > 1:
+        spread = max(float((deviation**2 - noise * (1 - 1 / n)).sum()) / (n - 1), 0.0)
+    weight = spread / (spread + noise)
+    return found.mean() + weight * deviation, np.sqrt(weight * noise)
+
+
+def _of_pools(of_records: FloatArray, design: Design) -> FloatArray:
+    """Skewness of a mean over pools, from the skewness over records: (n,).
+
+    A mean of m of N records, chosen without replacement, has (1 - 2m/N) / √(1 - m/N) times the
+    skewness that it has if N is endless; if that is negative, 0 is used.
+    """
+    m, unseen = np.asarray(design.pool_sizes), np.asarray(design.unseen)
+    finite = np.maximum(2 * unseen - 1, 0.0) / np.sqrt(np.where(unseen > 0, unseen, 1.0))
+    return np.asarray(finite * of_records / np.sqrt(m))
+
+
+def _square_skewness(
+    influence: Influence, square: FloatArray, design: Design, n_games: float
+) -> FloatArray:
+    """Skewness of the error of the variance, which is due to games and pools together: (n,)."""
+    games = influence.square_variance / n_games
+    third = games**1.5 * influence.games_skewness / np.sqrt(n_games)
+    third = third + square**1.5 * _of_pools(influence.square_skewness, design)
+    return np.asarray(third / np.maximum(games + square, 1e-12) ** 1.5)
 
 
 def bound_errors(spread: Spread, design: Design) -> PoolErrors:

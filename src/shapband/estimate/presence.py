@@ -20,7 +20,9 @@ providers. The last term is exact if the others are equally persistent and their
 up. Otherwise it is too large, because the covariances at longer distances decay faster.
 (`dependence` has the rule for negative persistence.)
 
-If presence was recorded (`Trace`), B is not random: Var(B̄) = 0, and games are independent.
+If presence was recorded (`Trace`), B is not random: Var(B̄) = 0, and games are independent. Only
+the data differ between games in which the same providers are present, so the error follows from the
+variance within such games (`recorded`).
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from shapband.estimate.dependence import (
     square_factor,
     variance_of_rate,
 )
+from shapband.estimate.recorded import RoundSums
 from shapband.sampling.design import Design
 from shapband.sampling.participation import Participation
 
@@ -123,7 +126,8 @@ class PresenceFold:
         self._follows = sometimes and bool(self._persistence.any())
         self._fixed = sometimes and participation.recorded
         self._centre = np.full(len(names), np.nan)
-        self._sums = _Sums(len(names), pairs=self._follows or self._fixed)
+        self._sums = _Sums(len(names), pairs=self._follows)
+        self._rounds = RoundSums(len(names)) if self._fixed else None
         self._last: tuple[FloatArray, FloatArray] | None = None  # presence and values, last game
         self._n_games = 0
 
@@ -146,11 +150,14 @@ class PresenceFold:
             sums.pairs.bb += b.T @ b
         if self._follows:
             self._add_pairs(b, x)
+        if self._rounds is not None:
+            self._rounds.add(present, x)
 
     def copy(self) -> PresenceFold:
         """Return a fold to which games can be added without changing this one."""
         twin = copy(self)
         twin._centre, twin._sums = self._centre.copy(), deepcopy(self._sums)
+        twin._rounds = deepcopy(self._rounds)
         return twin
 
     def moments(self, overall: Overall) -> PresenceMoments:
@@ -164,8 +171,8 @@ class PresenceFold:
             found = PresenceMoments(count, centre + shift, raw, noise, raw / count)
         if self._follows:
             return self._followed(found, shift, overall)
-        if self._fixed:
-            return self._of_recorded(found, shift, overall)
+        if self._rounds is not None:
+            return self._of_recorded(found, self._rounds, overall)
         return found
 
     def _set_centres(self, values: FloatArray, present: BoolArray) -> None:
@@ -189,17 +196,20 @@ class PresenceFold:
             sums.pairs.lag += whole[before].T @ whole[after]
 
     def _of_recorded(
-        self, found: PresenceMoments, shift: FloatArray, overall: Overall
+        self, found: PresenceMoments, rounds: RoundSums, overall: Overall
     ) -> PresenceMoments:
         """Add the errors of the moments, if presence was recorded and so is not random."""
-        rate = found.count / self._n_games
-        pairs = self._sums.pairs
-        own = rate * found.raw_variance / self._n_games
+        within = rounds.within()
+        known = (found.count > 1) & (within.freedom > 0)
+        of_sum = np.where(known, within.of_sum, found.count * found.raw_variance)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_present = of_sum / found.count**2
         return replace(
             found,
-            of_mean=np.where(found.count > 1, own, overall.of_mean),
-            freedom=np.maximum(found.count - 1, 1.0),
-            correlation=None if pairs is None else correlation_of(pairs.of_z(np.nan_to_num(shift))),
+            of_present=of_present,
+            of_mean=np.where(found.count > 1, of_sum / self._n_games**2, overall.of_mean),
+            freedom=np.maximum(np.where(known, within.freedom, found.count - 1), 1.0),
+            correlation=None if within.products is None else correlation_of(within.products),
         )
 
     def _followed(

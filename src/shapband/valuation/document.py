@@ -217,7 +217,7 @@ def _checked_moments(moments: Moments, n: int) -> Moments:
 
 
 def _check_shapes(record: Any, n: int) -> None:
-    pairs = ("products", "correlation")
+    pairs = ("products", "products_21", "correlation")
     for one in dataclasses.fields(record):
         part = getattr(record, one.name)
         shape = (n, n) if one.name in pairs else (n,)

@@ -31,9 +31,10 @@ def add_games(
     seen : (n_records,) the last game that used a record, plus 1
     counts : (n_records,) games that used a record
     sums : (n_records, n_columns) sums of the values over the games that used a record
-    totals : (10, n_columns) sums over all games of v, v², u v, u v², u, v³ and v⁴, where v is the
+    totals : (11, n_columns) sums over all games of v, v², u v, u v², u, v³ and v⁴, where v is the
         value and u the number of distinct records in the game; then the sum s of v in the current
-        shuffle, and the sums over all shuffles of s² and of s times the s of the next column
+        shuffle, and the sums over all shuffles of s² and of s times the s of the next column; then
+        the sum of v⁵
     """
     n_games, size = rows.shape
     n_columns = values.shape[1]
@@ -60,6 +61,7 @@ def add_games(
             totals[5, column] += value * value * value
             totals[6, column] += value * value * value * value
             totals[7, column] += value
+            totals[10, column] += value * value * value * value * value
         if (first + game + 1) % group == 0:
             for column in range(n_columns):
                 following = totals[7, (column + 1) % n_columns]
