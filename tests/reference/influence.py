@@ -28,6 +28,7 @@ def add_games(
         square = value * value
         totals[:7] += [value, square, u * value, u * square, u, square * value, square * square]
         totals[7] += value
+        totals[10] += square * square * value
         if (first + game + 1) % group == 0:
             totals[8] += totals[7] * totals[7]
             totals[9] += totals[7] * np.roll(totals[7], -1)

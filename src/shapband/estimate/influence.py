@@ -154,7 +154,9 @@ class InfluenceFold:
         if any(pool.games < self.n_games for pool in self._pools):
             shares[:, 2:] *= self._rescaled()
         squares = [self._square(*pool) for pool in pools]
-        square, variance, of_games, of_records = (np.array(part) for part in zip(*squares, strict=True))
+        square, variance, of_games, of_records = (
+            np.array(part) for part in zip(*squares, strict=True)
+        )
         own, groups = shares[:, 0], shares[:, 2:]
         # A provider's own pool is not one of the other pools: subtract its share in its own group.
         rest = groups.sum(axis=0)[self._group] - groups[np.arange(len(own)), self._group]
@@ -189,7 +191,7 @@ class InfluenceFold:
         return _ratio(rate[:, None] ** 2 * variance[:, 2:], common)
 
     def _shares(self, pool: _PoolSums, size: int, p: float) -> tuple[FloatArray, float]:
-        """Shares of the variance of every column that are due to one pool; its records' skewness."""
+        """Shares of every column's variance that are due to one pool, and its records' skewness."""
         games, m = pool.games, len(pool.counts)
         if self._pairs_of(games) <= 0:
             # Too few games for an estimate: assume that only the provider's own pool matters.
@@ -238,7 +240,12 @@ class InfluenceFold:
             alone = size * (games - 1) * spread - size * p * shuffles
         influence = ((deviations**2).sum() - alone) * factor
         of_records = record_skewness(deviations, float(alone))
-        return float(_ratio(influence, spread)), float(_ratio(spread, variance**2)), of_games, of_records
+        return (
+            float(_ratio(influence, spread)),
+            float(_ratio(spread, variance**2)),
+            of_games,
+            of_records,
+        )
 
     def _factor(self, m: int, size: int, p: float, games: int) -> float:
         """The factor that turns a pool's sums into shares; 0 if every game uses the whole pool."""

@@ -40,7 +40,7 @@ class Moments:
     group_m2 : (n,) sum over games of the squared deviation of their group's mean from x̄
     products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
     m5, m6 : (n,) sums of (x - x̄)⁵ and (x - x̄)⁶, NaN if they overflow; None in older results
-    products_21 : (n, n) sums of (x_i - x̄_i)² (x_j - x̄_j), or None as `products` and in older results
+    products_21 : (n, n) sums of (x_i - x̄_i)² (x_j - x̄_j); None as `products`, or in older results
     pools : what the choice of the pools adds to the errors, or None without pools
     presence : moments of the games in which each provider takes part; None if nobody is ever absent
     averaged : the variance over who is present, if x is an average over who is present; else None
@@ -176,7 +176,7 @@ def block_moments(x: FloatArray, w: FloatArray, like: Moments) -> Moments:
     dx, dw = x - mean, w - noise
     square = dx * dx
     cube = square * dx
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         m5, m6 = (square * cube).sum(axis=0), (cube * cube).sum(axis=0)
     return Moments(
         n_games=len(x),

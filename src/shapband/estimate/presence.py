@@ -144,10 +144,6 @@ class PresenceFold:
         sums.first += x.sum(axis=0)
         sums.second += (x * x).sum(axis=0)
         sums.noise += np.where(present, noise, 0.0).sum(axis=0)
-        if sums.pairs is not None:
-            sums.pairs.xx += x.T @ x
-            sums.pairs.bx += b.T @ x
-            sums.pairs.bb += b.T @ b
         if self._follows:
             self._add_pairs(b, x)
         if self._rounds is not None:
@@ -191,9 +187,9 @@ class PresenceFold:
         sums.lag_x += (x[before] * x[after]).sum(axis=0)
         sums.lag_bx += (b[before] * x[after] + x[before] * b[after]).sum(axis=0)
         sums.lag_b += (b[before] * b[after]).sum(axis=0)
-        if sums.pairs is not None:
+        if sums.lag_pairs is not None:
             whole = x + b * np.nan_to_num(self._centre)  # the values themselves
-            sums.pairs.lag += whole[before].T @ whole[after]
+            sums.lag_pairs += whole[before].T @ whole[after]
 
     def _of_recorded(
         self, found: PresenceMoments, rounds: RoundSums, overall: Overall
@@ -245,11 +241,11 @@ class PresenceFold:
         As for one provider, covariances at longer distances are extrapolated from the covariance of
         consecutive games, here with the larger persistence of the two providers.
         """
-        if self._sums.pairs is None or overall.products is None:
+        if self._sums.lag_pairs is None or overall.products is None:
             return None
         games, mean = overall.n_games, overall.mean
         steps = max(games - 1, 1)
-        after = self._sums.pairs.lag / steps - np.outer(mean, mean)
+        after = self._sums.lag_pairs / steps - np.outer(mean, mean)
         decay = np.maximum.outer(self._persistence, self._persistence)
         return correlation_of(overall.products / steps + (after + after.T) / (1 - decay))
 
@@ -260,30 +256,18 @@ def _own_square(found: PresenceMoments, single: FloatArray, overall: Overall) ->
     return np.asarray(single * np.nan_to_num(if_present - overall.mean**2) ** 2)
 
 
-class _Pairs:
-    """Sums of products of two providers' numbers: (n, n) each.
-
-    x is the value minus its centre and b is 1 if the provider is present; both are 0 if it is
-    absent. `lag` holds products of a value with a value in the next game.
-    """
-
-    def __init__(self, n: int) -> None:
-        self.xx, self.bx, self.bb, self.lag = np.zeros((4, n, n))
-
-    def of_z(self, shift: FloatArray) -> FloatArray:
-        """Sums of z_i z_j, with z = x - shift b."""
-        cross = shift[:, None] * self.bx
-        return np.asarray(self.xx - cross - cross.T + np.outer(shift, shift) * self.bb)
-
-
 class _Sums:
-    """Sums over games for every provider: (n,) each, with x and b as in `_Pairs`.
+    """Sums over games for every provider: (n,) each.
+
+    Below, x is the value minus its centre and b is 1 if the provider is present; both are 0 if it
+    is absent.
 
     count, first, second, noise : sums of b, x, x² and of the solver's noise if present
     lag_x, lag_bx, lag_b : sums of products of consecutive games
+    lag_pairs : (n, n) products of a value with a value in the next game, or None if not needed
     """
 
     def __init__(self, n: int, *, pairs: bool) -> None:
         self.count, self.first, self.second, self.noise = np.zeros((4, n))
         self.lag_x, self.lag_bx, self.lag_b = np.zeros((3, n))
-        self.pairs = _Pairs(n) if pairs and n <= _MANY else None
+        self.lag_pairs = np.zeros((n, n)) if pairs and n <= _MANY else None

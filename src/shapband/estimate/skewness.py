@@ -125,4 +125,3 @@ def _thirds(
     most = np.sqrt(n_games)
     deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
     return np.asarray(np.clip(skewness, -most, most) * shrinking / deviation * shrinking)
-
