@@ -14,7 +14,8 @@ from shapband.grouping import Grouping
 
 GROUPING = Grouping(("g", "h", "one"), ((0, 2), (1, 3, 4), (5,)))
 OTHERS = (
-    "n_games", "group", "n_groups", "products", "products_21", "pools", "presence", "averaged", "certain",
+    "n_games", "group", "n_groups", "products", "products_21", "pools", "presence", "averaged",
+    "certain",
 )  # fmt: skip
 ARRAYS = [field.name for field in fields(Moments) if field.name not in OTHERS]
 

@@ -14,7 +14,19 @@ from shapband.estimate.moments import Moments, moments_of_games
 from shapband.estimate.variance import fourth_moment
 from shapband.solvers.base import Solution
 
-SUMS = ("mean", "m2", "m3", "m4", "m5", "m6", "products_21", "noise", "noise_m2", "cross_11", "cross_21")
+SUMS = (
+    "mean",
+    "m2",
+    "m3",
+    "m4",
+    "m5",
+    "m6",
+    "products_21",
+    "noise",
+    "noise_m2",
+    "cross_11",
+    "cross_21",
+)
 DESIGN = sb.Design(names=("a", "b", "c"), seed=0, draw_sizes=np.full(3, 5), estimand="any draws")
 
 

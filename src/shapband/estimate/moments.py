@@ -6,7 +6,7 @@ so no large numbers are subtracted from each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,8 @@ class Moments:
     cross_11, cross_21 : (n,) sums of (x - x̄)(w - w̄) and of (x - x̄)² (w - w̄)
     group_m2 : (n,) sum over games of the squared deviation of their group's mean from x̄
     products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
-    m5, m6 : (n,) sums of (x - x̄)⁵ and (x - x̄)⁶, NaN if they overflow; None in older results
+    m5, m6 : (n,) sums of (x - x̄)⁵ and (x - x̄)⁶, infinite or NaN if they overflow; None in older
+        results
     products_21 : (n, n) sums of (x_i - x̄_i)² (x_j - x̄_j); None as `products`, or in older results
     pools : what the choice of the pools adds to the errors, or None without pools
     presence : moments of the games in which each provider takes part; None if nobody is ever absent
@@ -87,19 +88,14 @@ class Moments:
         mean = self.mean + (other.mean - self.mean) * share
         noise = self.noise + (other.noise - self.noise) * share
         if self.group is None:
-            parts = (_about(self, mean, noise), _about(other, mean, noise))
+            one, two = _about(self, mean, noise), _about(other, mean, noise)
             n_groups = 1
         else:
-            parts = (self, other)
+            one, two = _sums_of(self), _sums_of(other)
             n_groups = self.n_groups + other.n_groups
-        one, two = parts
-        sums = {name: getattr(one, name) + getattr(two, name) for name in _SUMS}
+        sums: Any = {name: _added(one[name], two[name]) for name in one}
         if self.group is not None:
             sums["group_m2"] += self.n_games * share * (other.mean - self.mean) ** 2
-        if one.products is not None and two.products is not None:
-            sums["products"] = one.products + two.products
-        if one.products_21 is not None and two.products_21 is not None:
-            sums["products_21"] = one.products_21 + two.products_21
         return Moments(n_games, self.group, n_groups, mean=mean, noise=noise, **sums)
 
     @property
@@ -192,48 +188,54 @@ def block_moments(x: FloatArray, w: FloatArray, like: Moments) -> Moments:
         cross_21=(square * dw).sum(axis=0),
         group_m2=np.zeros_like(mean),
         products=None if like.products is None else dx.T @ dx,
-        m5=_finite(m5),
-        m6=_finite(m6),
+        m5=m5,
+        m6=m6,
         products_21=None if like.products is None else square.T @ dx,
     )
 
 
 _SUMS = ("m2", "m3", "m4", "m5", "m6", "noise_m2", "cross_11", "cross_21", "group_m2")
+_Sums = dict[str, FloatArray | None]
 
 
-def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> Moments:
+def _sums_of(part: Moments) -> _Sums:
+    return {name: getattr(part, name) for name in (*_SUMS, "products", "products_21")}
+
+
+def _added(one: FloatArray | None, two: FloatArray | None) -> FloatArray | None:
+    return None if one is None or two is None else one + two
+
+
+def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> _Sums:
     """Shift the central sums of a part to another centre."""
     n, dx, dw = part.n_games, part.mean - mean, part.noise - noise
     square = dx * dx
-    return replace(
-        part,
-        m2=part.m2 + n * square,
-        m3=part.m3 + 3 * dx * part.m2 + n * square * dx,
-        m4=part.m4 + 4 * dx * part.m3 + 6 * square * part.m2 + n * square * square,
-        noise_m2=part.noise_m2 + n * dw * dw,
-        cross_11=part.cross_11 + n * dx * dw,
-        cross_21=part.cross_21 + dw * part.m2 + 2 * dx * part.cross_11 + n * square * dw,
-        products=None if part.products is None else part.products + n * np.outer(dx, dx),
+    return {
+        "m2": part.m2 + n * square,
+        "m3": part.m3 + 3 * dx * part.m2 + n * square * dx,
+        "m4": part.m4 + 4 * dx * part.m3 + 6 * square * part.m2 + n * square * square,
         **_higher_about(part, dx, square),
-    )
+        "noise_m2": part.noise_m2 + n * dw * dw,
+        "cross_11": part.cross_11 + n * dx * dw,
+        "cross_21": part.cross_21 + dw * part.m2 + 2 * dx * part.cross_11 + n * square * dw,
+        "group_m2": part.group_m2,
+    }
 
 
-def _higher_about(part: Moments, dx: FloatArray, square: FloatArray) -> dict[str, Any]:
-    """Shift the sums of fifth and sixth powers and of products_21 by dx."""
-    n, cube = part.n_games, square * dx
-    found: dict[str, Any] = {}
-    if part.m5 is not None and part.m6 is not None:
+def _higher_about(part: Moments, dx: FloatArray, square: FloatArray) -> _Sums:
+    """Shift the sums of fifth and sixth powers, of products and of `products_21`."""
+    n, m2, m3, m4, m5, m6 = part.n_games, part.m2, part.m3, part.m4, part.m5, part.m6
+    found: _Sums = {"m5": None, "m6": None, "products": None, "products_21": None}
+    if m5 is not None and m6 is not None:
+        last = n * square
         with np.errstate(over="ignore", invalid="ignore"):
-            m5 = part.m5 + 5 * dx * part.m4 + 10 * square * part.m3 + 10 * cube * part.m2
-            m6 = part.m6 + 6 * dx * part.m5 + 15 * square * part.m4 + 20 * cube * part.m3
-            m6 += 15 * square * square * part.m2 + n * cube * cube
-            found = {"m5": _finite(m5 + n * square * cube), "m6": _finite(m6)}
-    if part.products_21 is not None and part.products is not None:
-        cross = 2 * dx[:, None] * part.products
-        found["products_21"] = part.products_21 + cross + np.outer(part.m2 + n * square, dx)
+            found["m5"] = m5 + dx * (5 * m4 + dx * (10 * m3 + dx * (10 * m2 + last)))
+            found["m6"] = m6 + dx * (
+                6 * m5 + dx * (15 * m4 + dx * (20 * m3 + dx * (15 * m2 + last)))
+            )
+    if part.products is not None:
+        found["products"] = part.products + n * np.outer(dx, dx)
+        if part.products_21 is not None:
+            cross = (2 * dx)[:, None] * part.products
+            found["products_21"] = part.products_21 + cross + np.outer(m2 + n * square, dx)
     return found
-
-
-def _finite(sums: FloatArray) -> FloatArray:
-    """NaN instead of infinite sums, which cannot be written as JSON."""
-    return np.where(np.isinf(sums), np.nan, sums)

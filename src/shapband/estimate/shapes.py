@@ -187,6 +187,6 @@ def skewness_of_squares(moments: Moments) -> FloatArray:
     fourth = moments.m4 / n / square / square
     sixth = moments.m6 / n / square / square / square
     spread = np.maximum(fourth - 1, 0.0)
-    third = np.nan_to_num(sixth - 3 * fourth + 2)
-    known = (moments.m2 > 0) & (spread > _EQUAL)
+    known = (moments.m2 > 0) & (spread > _EQUAL) & np.isfinite(sixth)
+    third = np.where(known, sixth, 0.0) - 3 * fourth + 2
     return np.where(known, third / np.where(known, spread, 1.0) ** 1.5, 0.0)
