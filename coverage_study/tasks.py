@@ -82,6 +82,54 @@ def _skewed() -> Task:
     return _additive("skewed", title, lambda _, size, rng: rng.lognormal(0.0, 0.8, size))
 
 
+def _one_heavy() -> Task:
+    """One provider with heavy tails among nine quiet ones."""
+
+    def draw(i: int, size: int, rng: Any) -> Any:
+        return rng.lognormal(0.0, 1.0, size) if i == 0 else rng.normal(1.0, 0.3, size)
+
+    return _additive("one-heavy", "additive, one lognormal (1.0) of ten", draw)
+
+
+def _rare() -> Task:
+    """Brier score of naive Bayes with two classes, of which one has 5 % of the records."""
+
+    def draw(size: int, rng: Any, apart: float) -> tuple[Any, Any]:
+        y = (rng.random(size) < 0.05).astype(np.int64)
+        return rng.normal(size=(size, 4)) + apart * y[:, None], y
+
+    X, y = draw(300, np.random.default_rng(505), 1.0)
+    utility = sb.GaussianNBUtility(X, y, score="neg_brier_score")
+    sources = [
+        sb.FunctionSource(lambda size, rng, apart=apart: draw(size, rng, apart))
+        for apart in (1.2, 1.1, 1.0, 0.9, 0.8)
+    ]
+    title = "naive Bayes, 5 % positives, Brier score"
+    return Task("rare", title, _named(sources), utility, 200, 40, endless=True)
+
+
+def _ridge() -> Task:
+    """R² of ridge regression on targets whose noise is lognormal."""
+    slopes = np.array([1.0, -0.5, 0.5, 0.25])
+
+    def draw(size: int, rng: Any, noise: float) -> tuple[Any, Any]:
+        X = rng.normal(size=(size, 4))
+        return X, X @ slopes + noise * rng.lognormal(0.0, 0.8, size)
+
+    X, y = draw(300, np.random.default_rng(808), 1.0)
+    utility = sb.LinearUtility(X, y, score="r2", alpha=5.0)
+    sources = [
+        sb.FunctionSource(lambda size, rng, noise=noise: draw(size, rng, noise))
+        for noise in (0.5, 1.0, 1.0, 1.5, 2.0, 2.5)
+    ]
+    title = "ridge, lognormal noise (0.8), R²"
+    return Task("ridge", title, _named(sources), utility, 200, 40, endless=True)
+
+
+def _named(sources: list[sb.FunctionSource]) -> tuple[sb.Provider, ...]:
+    return tuple(sb.Provider(f"provider {i}", source) for i, source in enumerate(sources))
+
+
 def _synthetic_250() -> Task:
     found = sb.datasets.synthetic()
     title = "synthetic, 1 nearest neighbour, pools of 250"
@@ -141,6 +189,9 @@ TASKS: dict[str, Callable[[], Task]] = {
     "wine-replacement": _wine_replacement,
     "gaussian": _gaussian,
     "skewed": _skewed,
+    "one-heavy": _one_heavy,
+    "rare": _rare,
+    "ridge": _ridge,
     "diabetes": _diabetes,
     "cancer": _cancer,
     "synthetic-250": _synthetic_250,

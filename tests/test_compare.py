@@ -31,7 +31,9 @@ def test_the_test_is_that_of_welch():
     found = compare(one, other)
     expected = ttest_ind(other.games, one.games, equal_var=False)
     np.testing.assert_allclose(found.difference / found.standard_error, expected.statistic)
-    np.testing.assert_allclose(found.p_value, expected.pvalue)
+    # The p-values are a little larger, because the differences are skewed.
+    np.testing.assert_allclose(found.p_value, expected.pvalue, rtol=0.02)
+    assert (found.p_value >= expected.pvalue * (1 - 1e-9)).all()
     assert found.paired_games == 0
 
 

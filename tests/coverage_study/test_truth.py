@@ -101,4 +101,8 @@ def test_a_variance_without_a_target_is_as_measured():
     levels = [Level(1000, 0.4, 0.01, 0.3)]
     assert variance_misses("gaussian", found, levels) is None
     subsets = results("subsets", pooled_means()[:3])
-    assert variance_misses("wine-stock", subsets, levels) == ["40.0 at 1,000"]
+    assert variance_misses("wine-stock", subsets, levels) == [
+        "40.0 at 1,000",
+        "provider 30.0 at 1,000",
+    ]
+    assert variance_misses("ridge", subsets, [Level(1000, 0.9, 0.01, 0.3)]) == []

@@ -61,7 +61,10 @@ def reference_interval(x, w, group, level):
     z = stats.norm.ppf((1 + level) / 2)
     c = m / (m - z)
     error = c * np.sqrt((kurtosis - (m - 3) / m) / (m - 1))
-    low, high = np.exp(np.log(c * raw) - z * error), np.exp(np.log(c * raw) + z * error)
+    longer = np.exp(max(stats.skew((x - x.mean()) ** 2), 0) * z / (2 * np.sqrt(m)))
+    if group < len(x):
+        longer = 1.0
+    low, high = np.exp(np.log(c * raw) - z * error), np.exp(np.log(c * raw) + z * error * longer)
     half = stats.t.ppf((1 + level) / 2, m - 1) * np.sqrt(noise_variance / m)
     down, up = raw - low, high - raw
     variance = raw - w.mean()

@@ -14,7 +14,8 @@ from shapband.grouping import Grouping
 
 GROUPING = Grouping(("g", "h", "one"), ((0, 2), (1, 3, 4), (5,)))
 OTHERS = (
-    "n_games", "products", "shuffles", "pools", "presence", "averaged", "certain",
+    "n_games", "products", "products_21", "shuffles", "pools", "presence", "averaged", "certain",
+    "validation",
 )  # fmt: skip
 ARRAYS = [field.name for field in fields(Moments) if field.name not in OTHERS]
 
@@ -75,7 +76,7 @@ def test_a_groups_moments_are_those_of_the_sum(per_shuffle):
 
 def pools_of(n):
     rng = np.random.default_rng(1)
-    return PoolErrors(*(rng.random(n) + 0.5 for _ in range(5)))
+    return PoolErrors(*(rng.random(n) + 0.5 for _ in range(7)))
 
 
 def quadratic(variance):
@@ -116,6 +117,17 @@ def test_without_covariances_the_sum_of_the_errors_is_a_bound():
     np.testing.assert_allclose(found.games, sums_of(x).var(axis=0, ddof=1) / 50, rtol=1e-10)
 
 
+def test_third_moments_of_the_members_add_up():
+    pools = pools_of(7)
+    found = pools_of_groups(pooled(pools))
+    third = pools.skewness * pools.variance**1.5
+    expected = [third[list(places)].sum() for places in GROUPING.members]
+    np.testing.assert_allclose(found.skewness * found.variance**1.5, expected)
+    assert found.square_skewness[1] == pools.square_skewness[[1, 3, 4]].max()
+    older = pools_of_groups(pooled(replace(pools, skewness=None, square_skewness=None)))
+    assert older.skewness is None
+
+
 def test_members_that_cancel_leave_no_error():
     x = np.random.default_rng(0).normal(size=(40, 2))
     x[:, 1] = -x[:, 0]
@@ -137,6 +149,7 @@ def test_moments_of_providers_and_groups_stand_together():
         parts = [getattr(one.pools, field.name) for one in (providers, groups)]
         np.testing.assert_array_equal(getattr(both.pools, field.name), np.concatenate(parts))
     assert both.products is None
+    assert both.products_21 is None
     assert both.n_games == 50
     without = from_moments(replace(groups, pools=None), replace(providers, pools=None))
     assert without.whole.moments.pools is None

@@ -43,7 +43,8 @@ def test_a_difference_is_that_of_paired_games():
     found = joint.difference(Estimate.of(games), 3, 0)
     expected = ttest_rel(games[:, 3], games[:, 0])
     assert found.estimate / found.standard_error == pytest.approx(expected.statistic)
-    assert joint.two_sided_p(found, np.array(1.0)) == pytest.approx(expected.pvalue)
+    plain = found._replace(skewness=0.0)
+    assert joint.two_sided_p(plain, np.array(1.0)) == pytest.approx(expected.pvalue)
     assert found.freedom == 39
 
 
@@ -383,7 +384,7 @@ def test_a_valuation_answers_by_name(valuation):
     a, b = valuation.names[2], valuation.names[7]
     found = valuation.difference(a, b, level=0.9)
     assert found.estimate == valuation.expectation[2] - valuation.expectation[7]
-    assert found.high - found.estimate == pytest.approx(found.estimate - found.low)
+    assert found.low < found.estimate < found.high
     with pytest.raises(InvalidInput, match=f"received 'nobody', and there are {a[:7]}"):
         valuation.difference(a, "nobody")
 

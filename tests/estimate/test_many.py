@@ -1,6 +1,7 @@
 """Ranks, places and shares of many providers: the same as from covariances, and their levels."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -101,7 +102,9 @@ def test_shares_and_neighbours_are_those_from_covariances(both):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
     one, other = (joint.shares(each, 0.95, games)[1] for each in (estimate, without))
     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
-    one, other = (joint.probability_above_next(each, games) for each in (estimate, without))
+    # With many providers the skewness of the differences is not known.
+    plain = Estimate.of_moments(replace(estimate.moments, products_21=None))
+    one, other = (joint.probability_above_next(each, games) for each in (plain, without))
     np.testing.assert_allclose(one, other, atol=1e-9)
     widths = [joint.total_half_width(each, 0.95, games) for each in (estimate, without)]
     assert widths[0] == pytest.approx(widths[1])

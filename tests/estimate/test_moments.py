@@ -14,7 +14,19 @@ from shapband.estimate.moments import Moments, moments_of_games
 from shapband.estimate.variance import fourth_moment
 from shapband.solvers.base import Solution
 
-SUMS = ("mean", "m2", "m3", "m4", "noise", "noise_m2", "cross_11", "cross_21")
+SUMS = (
+    "mean",
+    "m2",
+    "m3",
+    "m4",
+    "m5",
+    "m6",
+    "products_21",
+    "noise",
+    "noise_m2",
+    "cross_11",
+    "cross_21",
+)
 DESIGN = sb.Design(names=("a", "b", "c"), seed=0, draw_sizes=np.full(3, 5), estimand="any draws")
 
 
@@ -52,6 +64,9 @@ def test_merged_sums_equal_numpy(sizes):
         "m2": (dx**2).sum(axis=0),
         "m3": (dx**3).sum(axis=0),
         "m4": (dx**4).sum(axis=0),
+        "m5": (dx**5).sum(axis=0),
+        "m6": (dx**6).sum(axis=0),
+        "products_21": (dx**2).T @ dx,
         "noise": noise.mean(axis=0),
         "noise_m2": (dw**2).sum(axis=0),
         "cross_11": (dx * dw).sum(axis=0),

@@ -30,7 +30,8 @@ def add_games(
         totals[:7] += [value, square, u * value, u * square, u, square * value, square * square]
         if shuffles[game] != current[0]:
             s, c = totals[7].copy(), float(current[1])
-            totals[8:] += [s * s, s * np.roll(s, -1), c * s, np.full_like(s, c * c)]
+            totals[8:12] += [s * s, s * np.roll(s, -1), c * s, np.full_like(s, c * c)]
             totals[7], current[:] = 0.0, (shuffles[game], 0)
         current[1] += 1
         totals[7] += value
+        totals[12] += square * square * value

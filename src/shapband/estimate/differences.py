@@ -14,6 +14,7 @@ from shapband.estimate.estimate import Estimate
 from shapband.estimate.joint import Statistic
 from shapband.estimate.shuffles import dealt
 from shapband.estimate.simulate import usable_freedom
+from shapband.estimate.skewness import error_thirds, standardised
 
 Rows = tuple[Sequence[int], Sequence[int]]
 
@@ -41,7 +42,10 @@ def independent_difference(first: Estimate, second: Estimate, rows: Rows) -> Sta
     drawn = [np.sqrt(np.maximum(one.errors.total - _of_rows(one), 0.0))[at] for one, at in pair]
     freedom = [usable_freedom(one.errors.drawn_freedom[at]) for one, at in pair]
     mean, other = (one.expectation[at] for one, at in pair)
-    found = Statistic(other - mean, np.hypot(*drawn), welch_freedom(*drawn, *freedom))
+    third, other_third = (error_thirds(one)[at] for one, at in pair)
+    skewness = standardised(other_third - third, drawn[0] ** 2 + drawn[1] ** 2)
+    freedom_of_both = welch_freedom(*drawn, *freedom)
+    found = Statistic(other - mean, np.hypot(*drawn), freedom_of_both, skewness)
     return _with_rows(found, first, second, rows)
 
 
@@ -67,7 +71,8 @@ def paired_difference(
     games, between = found.errors.total, moments.raw_variance * ratio
     if moments.shuffles is not None:
         games = dealt(moments.raw_variance, len(apart), moments.shuffles, between).of_mean
-    drawn = Statistic(moments.mean, np.sqrt(games + between), freedom)
+    skewness = standardised(error_thirds(found), games + between)
+    drawn = Statistic(moments.mean, np.sqrt(games + between), freedom, skewness)
     return _with_rows(drawn, first, second, rows)
 
 
@@ -95,7 +100,9 @@ def _with_rows(found: Statistic, first: Estimate, second: Estimate, rows: Rows) 
     freedom = np.full_like(variance, min(len(one) for one in effects) - 1.0)
     error = np.sqrt(variance)
     whole = welch_freedom(found.standard_error, error, usable_freedom(found.freedom), freedom)
-    return Statistic(found.estimate, np.hypot(found.standard_error, error), whole)
+    total = np.hypot(found.standard_error, error)
+    third = found.skewness * found.standard_error**3
+    return Statistic(found.estimate, total, whole, standardised(third, total**2))
 
 
 def welch_freedom(

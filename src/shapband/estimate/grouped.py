@@ -65,7 +65,8 @@ def _together(providers: Moments, groups: Moments) -> Moments:
         parts = [part.validation.effects for part in (providers, groups) if part.validation]
         rows = ValidationErrors(np.concatenate(parts, axis=1))
     joined: dict[str, Any] = {**_joined(providers, groups), "pools": pools, "validation": rows}
-    return replace(providers, **joined, products=None, shuffles=shuffles)
+    joined |= {"products": None, "products_21": None, "shuffles": shuffles}
+    return replace(providers, **joined)
 
 
 def _joined(one: _Arrays, other: _Arrays) -> dict[str, Any]:
@@ -104,6 +105,8 @@ def _pool_errors(moments: Moments, providers: Moments, grouping: Grouping) -> Po
         # Assume that the relative variance of a group's variance is at most the largest of its
         # members'.
         square=np.array([pools.square[places].max() for places in members]),
+        skewness=_skewness(pools, members, of_sums(pools.variance)),
+        square_skewness=_largest(pools.square_skewness, members),
     )
     if moments.shuffles is None:
         return found
@@ -113,3 +116,20 @@ def _pool_errors(moments: Moments, providers: Moments, grouping: Grouping) -> Po
     hidden = np.concatenate([pools.variance, between])
     dealt = of_dealt_games(replace(both.pools, hidden=hidden), both, n)
     return replace(found, games=dealt.games[n:], hidden=dealt.hidden[n:])
+
+
+def _skewness(
+    pools: PoolErrors, members: list[list[int]], variance: FloatArray
+) -> FloatArray | None:
+    """Skewness of the groups' errors: the third moments of the members' own pools add up."""
+    if pools.skewness is None:
+        return None
+    third = pools.skewness * pools.variance**1.5
+    sums = np.array([third[places].sum() for places in members])
+    return np.where(variance > 0, sums / np.where(variance > 0, variance, 1.0) ** 1.5, 0.0)
+
+
+def _largest(of_members: FloatArray | None, members: list[list[int]]) -> FloatArray | None:
+    if of_members is None:
+        return None
+    return np.array([of_members[places].max() for places in members])

@@ -47,6 +47,8 @@ from shapband.sampling.design import Design
 # Groups of the other providers, each with one sum for every pooled record. With two sums for the
 # record's own provider and two counts, all of 4 bytes, a record takes 64 bytes.
 _GROUPS = 12
+_LEAST_SIGNAL = 0.25  # influences count as at least this much, relative to their noise
+_SKEWNESS_SQUARE = 4.0  # assumed mean square of the skewness of the influences of records
 _MANY = 500  # with more providers, the share of every pool in every value is not kept
 
 
@@ -62,6 +64,9 @@ class Influence:
         column's group if groups have several members; None with more than 500 providers
     square : (n,) share of the provider's own pool in the variance of the squared deviations
     square_variance : (n,) variance of the squared deviations, as a multiple of the variance squared
+    games_skewness : (n,) skewness of the squared deviations over games
+    skewness : (n,) of the influences that the records of the provider's own pool have on its value
+    square_skewness : (n,) of their influences on its squared deviations
     per_group : providers in a group
     """
 
@@ -70,6 +75,9 @@ class Influence:
     pairs: FloatArray | None
     square: FloatArray
     square_variance: FloatArray
+    games_skewness: FloatArray
+    skewness: FloatArray
+    square_skewness: FloatArray
     per_group: float
 
 
@@ -151,11 +159,15 @@ class InfluenceFold:
         chances = self._design.chances.tolist()
         pools = list(zip(self._pools, self._design.draw_sizes.tolist(), chances, strict=True))
         scale = scales(self._design)
-        shares = np.array([self._shares(*pool) for pool in pools]) / scale[:, None]
+        found = [self._shares(*pool) for pool in pools]
+        shares = np.array([share for share, _ in found]) / scale[:, None]
+        skewness = np.array([skew for _, skew in found])
         if any(pool.games < self.n_games for pool in self._pools):
             shares[:, 2:] *= self._rescaled()
-        square, variance = np.array([self._square(*pool) for pool in pools]).T
-        square = square / scale
+        squares = [self._square(*pool) for pool in pools]
+        square, variance, of_games, of_records = (
+            np.array(part) for part in zip(*squares, strict=True)
+        )
         own, groups = shares[:, 0], shares[:, 2:]
         # A provider's own pool is not one of the other pools: subtract its share in its own group.
         rest = groups.sum(axis=0)[self._group] - groups[np.arange(len(own)), self._group]
@@ -163,7 +175,17 @@ class InfluenceFold:
         if len(own) <= _MANY:
             pairs = groups[:, self._group]
             np.fill_diagonal(pairs, own)
-        return Influence(own, rest, pairs, square, variance, len(own) / groups.shape[1])
+        return Influence(
+            own=own,
+            rest=rest,
+            pairs=pairs,
+            square=square / scale,
+            square_variance=variance,
+            games_skewness=of_games,
+            skewness=skewness,
+            square_skewness=of_records,
+            per_group=len(own) / groups.shape[1],
+        )
 
     def _rescaled(self) -> FloatArray:
         """Factors (n, groups) that convert shares of the variance to a scale common to all pools.
@@ -179,13 +201,13 @@ class InfluenceFold:
         common[np.arange(len(scale)), self._group] -= scale
         return _ratio(rate[:, None] ** 2 * variance[:, 2:], common)
 
-    def _shares(self, pool: _PoolSums, size: int, p: float) -> FloatArray:
-        """Shares of the variance of every column that are due to one pool."""
+    def _shares(self, pool: _PoolSums, size: int, p: float) -> tuple[FloatArray, float]:
+        """Shares of every column's variance that are due to one pool, and its records' skewness."""
         games, m = pool.games, len(pool.counts)
         pairs = self._pairs_of(pool)
         if pairs <= 0:
             # Too few games for an estimate: assume that only the provider's own pool matters.
-            return np.array([1.0, *np.zeros(pool.totals.shape[1] - 1)])
+            return np.array([1.0, *np.zeros(pool.totals.shape[1] - 1)]), 0.0
         factor = _factor(m, size, p, pairs)
         total, _, used, used_square, distinct = pool.totals[:5]
         mean = total / games
@@ -199,18 +221,26 @@ class InfluenceFold:
             square, _, counted, games_square = pool.over_shuffles()
             shuffles = square - 2 * mean * counted + mean**2 * games_square
             alone = size * (games - 1) * variance - size * p * shuffles
-        return _ratio((together - alone) * factor, variance)
+        skewness = record_skewness(deviations[:, 0], float(alone[0]))
+        return _ratio((together - alone) * factor, variance), skewness
 
-    def _square(self, pool: _PoolSums, size: int, p: float) -> tuple[float, float]:
-        """Share of the own pool in the variance of squared deviations, and that variance."""
+    def _square(self, pool: _PoolSums, size: int, p: float) -> tuple[float, float, float, float]:
+        """The influence on squared deviations.
+
+        These are the share of the own pool in their variance, this variance relative to the squared
+        variance, and their skewness over games and over records.
+        """
         games, m, pairs = pool.games, len(pool.counts), self._pairs_of(pool)
         if pairs <= 0:
-            return 1.0, 2.0  # the variance of squared deviations of normal values
+            return 1.0, 2.0, 0.0, 0.0  # the variance of squared deviations of normal values
         factor = _factor(m, size, p, pairs)
         one, two, three, four = pool.totals[[0, 1, 5, 6], 0] / games
         variance = max(two - one**2, 0.0)
-        spread = four - 4 * one * three + 6 * one**2 * two - 3 * one**4 - variance**2
-        spread = max(spread, 0.0) * games / (games - 1)
+        fourth = four - 4 * one * three + 6 * one**2 * two - 3 * one**4
+        plain = max(fourth - variance**2, 0.0)
+        third = _sixth_moment(pool.totals, games) - 3 * fourth * variance + 2 * variance**3
+        of_games = float(_ratio(third, plain**1.5))
+        spread = plain * games / (games - 1)
         sums = pool.sums[:, :2].astype(np.float64)
         centre = one**2 - variance
         deviations = sums[:, 1] - 2 * one * sums[:, 0] + centre * pool.counts
@@ -224,7 +254,13 @@ class InfluenceFold:
             shuffles += centre**2 * games_square[0]
             alone = size * (games - 1) * spread - size * p * shuffles
         influence = ((deviations**2).sum() - alone) * factor
-        return float(_ratio(influence, spread)), float(_ratio(spread, variance**2))
+        of_records = record_skewness(deviations, float(alone))
+        return (
+            float(_ratio(influence, spread)),
+            float(_ratio(spread, variance**2)),
+            of_games,
+            of_records,
+        )
 
 
 def _none(games: range) -> IntArray:
@@ -235,6 +271,32 @@ def _none(games: range) -> IntArray:
 def _factor(m: int, size: int, p: float, pairs: float) -> float:
     """The factor that turns a pool's sums into shares; 0 if every game uses the whole pool."""
     return 0.0 if p == 1 else (m - 1) / m / (1 - p) ** 2 / pairs / (size / m)
+
+
+def record_skewness(influence: FloatArray, noise: float) -> float:
+    """Skewness of the influences of a pool's records, shrunk towards 0 according to its noise.
+
+    Parameters
+    ----------
+    influence : (m,) sums over games of D y for every record
+    noise : what the noise of single games adds to their sum of squares
+    """
+    m = len(influence)
+    signal = max(float((influence**2).sum()) - noise, _LEAST_SIGNAL * noise)
+    if signal <= 0:
+        return 0.0
+    found = float(np.sqrt(m) * (influence / np.sqrt(signal)) @ (influence**2 / signal))
+    # The sixth moment of normal noise is 15 times the cube of its variance.
+    variance = 15 / m * (noise / signal) ** 3
+    return found * _SKEWNESS_SQUARE / (_SKEWNESS_SQUARE + variance)
+
+
+def _sixth_moment(totals: FloatArray, games: int) -> float:
+    """Sixth central moment of the provider's own value, from the sums of its powers."""
+    one, two, three, four, five = totals[[0, 1, 5, 6, 12], 0] / games
+    six = totals[5, 1] / games  # the cube of the square
+    higher = six - 6 * one * five + 15 * one**2 * four - 20 * one**3 * three
+    return float(higher + 15 * one**4 * two - 5 * one**6)
 
 
 def scales(design: Design) -> FloatArray:
@@ -271,7 +333,7 @@ class _PoolSums:
         self.seen = np.zeros(n_records, dtype=np.int32)
         self.counts = np.zeros(n_records, dtype=np.int32)
         self.sums = np.zeros((n_records, n_columns), dtype=np.float32)
-        self.totals = np.zeros((12, n_columns))
+        self.totals = np.zeros((13, n_columns))
         self.current = np.zeros(2, dtype=np.int64)
 
     def over_shuffles(self) -> FloatArray:
@@ -282,7 +344,7 @@ class _PoolSums:
         """
         s, c = self.totals[7], float(self.current[1])
         current = np.stack([s * s, s * np.roll(s, -1), c * s, np.full_like(s, c * c)])
-        return np.asarray(self.totals[8:] + current)
+        return np.asarray(self.totals[8:12] + current)
 
     def variance(self) -> FloatArray:
         """Variance of every column over the games: (n_columns,)."""

@@ -1,8 +1,9 @@
 """Confidence intervals of the expectations.
 
-Every expectation gets Student's interval, extended on the side of the longer tail if values are
-skewed. Values that take only two numbers get the interval of Clopper and Pearson (1934) instead.
-Causes of error that more games do not lower are added in quadrature, each with its own quantile.
+Every expectation gets Student's interval. Values that take only two numbers get the interval of
+Clopper and Pearson (1934) instead. Causes of error that more games do not lower are added in
+quadrature, each with its own quantile. The whole is extended on the side of the longer tail if
+values, or the influences of pooled records, are skewed (`skewness`).
 `variance` has the intervals of the variances.
 """
 
@@ -14,6 +15,7 @@ from shapband._typing import FloatArray
 from shapband.checks import upper_tail
 from shapband.estimate import variance
 from shapband.estimate.estimate import Estimate
+from shapband.estimate.skewness import error_skewness, lengthened
 
 
 def expectation_interval(estimate: Estimate, level: float) -> FloatArray:
@@ -25,10 +27,12 @@ def expectation_interval(estimate: Estimate, level: float) -> FloatArray:
 
     mean, errors, shape = estimate.expectation, estimate.errors, estimate.shape
     quantile: FloatArray = np.asarray(stdtrit(errors.drawn_freedom, upper_tail(level)))
-    down, up = _games_half_widths(estimate, quantile * np.sqrt(errors.shrinking), level)
+    halves = _games_half_widths(estimate, quantile * np.sqrt(errors.shrinking), level)
+    lasting = lasting_half_widths(estimate, level)
+    factors = lengthened(np.ones_like(mean), error_skewness(estimate), quantile)
     ends = []
-    for side, half in ((-1, down), (1, up)):
-        whole = np.hypot(half, lasting_half_widths(estimate, level))
+    for side, half, factor in zip((-1, 1), halves, factors, strict=True):
+        whole = np.hypot(half, lasting) * factor
         whole = np.where(shape.maybe_constant(level), np.inf, whole)
         ends.append(mean + side * np.maximum(whole, shape.rounding))
     return np.stack(ends, axis=1)
@@ -68,15 +72,8 @@ def _games_half_widths(
 ) -> tuple[FloatArray, FloatArray]:
     """Half widths below and above the mean due to the games, given Student's half width."""
     mean, shape = estimate.expectation, estimate.shape
-    # The first term of Cornish and Fisher's expansion of Student's ratio lengthens one side by the
-    # factor 1 + skewness * q / (3 sqrt(n)), with q the half width in standard errors; below,
-    # `errors` is q / sqrt(n). Samples show too little skewness, so the term is multiplied by 1.5.
-    # The other side is not shortened.
-    errors = half / np.where(shape.deviation > 0, shape.deviation, 1.0)
-    longer = shape.skewness * errors / 2
-    down, up = half * (1 + np.maximum(-longer, 0)), half * (1 + np.maximum(longer, 0))
     two = shape.two_values
     low, high = two.probability(shape.n_games, level)
     below = mean - (two.low + low * two.spread)
     above = two.low + high * two.spread - mean
-    return np.where(two.found, below, down), np.where(two.found, above, up)
+    return np.where(two.found, below, half), np.where(two.found, above, half)

@@ -29,14 +29,24 @@ from shapband.estimate.simulate import (
     student_errors,
     usable_freedom,
 )
+from shapband.estimate.skewness import difference_skewness, lengthened, shortened_statistic
 
 
 class Statistic(NamedTuple):
-    """A number computed from estimates, its standard error and the error's degrees of freedom."""
+    """A number computed from estimates, and what is known about its error.
+
+    Attributes
+    ----------
+    estimate : the number
+    standard_error : of its error
+    freedom : degrees of freedom of the standard error
+    skewness : of its error; 0 if it is not known
+    """
 
     estimate: FloatArray
     standard_error: FloatArray
     freedom: FloatArray
+    skewness: FloatArray | float = 0.0
 
 
 def difference(estimate: Estimate, a: int, b: int, games: FloatArray | None = None) -> Statistic:
@@ -47,18 +57,29 @@ def difference(estimate: Estimate, a: int, b: int, games: FloatArray | None = No
     """
     covariance, error = estimate.errors.covariance, estimate.standard_error
     freedom = usable_freedom(estimate.errors.freedom[[a, b]].min())
+    skewness: FloatArray | float = 0.0
     if a == b:
         apart = np.zeros_like(error[a])
     elif np.isnan(error[[a, b]]).any():
         apart = error[a] + error[b]
     elif covariance is not None:
-        apart = np.sqrt(difference_variances(covariance[np.ix_([a, b], [a, b])])[0, 1])
+        variances = difference_variances(covariance)
+        apart = np.sqrt(variances[a, b])
+        skewness = difference_skewness(estimate, variances)[a, b]
     elif (kept := kept_errors(estimate, games, np.array([a, b]))) is not None:
         apart = np.sqrt(kept.neighbour_variances()[0])
         freedom = np.minimum(freedom, kept.most_freedom)
     else:
         apart = error[a] + error[b]
-    return Statistic(estimate.expectation[a] - estimate.expectation[b], apart, freedom)
+    return Statistic(estimate.expectation[a] - estimate.expectation[b], apart, freedom, skewness)
+
+
+def student_interval(found: Statistic, level: float) -> tuple[FloatArray, FloatArray]:
+    """Student's interval, longer on the side of the longer tail if the error is skewed."""
+    quantile = student_quantile(found.freedom, level)
+    half = quantile * found.standard_error
+    down, up = lengthened(half, np.asarray(found.skewness), quantile)
+    return found.estimate - down, found.estimate + up
 
 
 def student_quantile(freedom: FloatArray, level: float) -> FloatArray:
@@ -69,7 +90,7 @@ def student_quantile(freedom: FloatArray, level: float) -> FloatArray:
 
 
 def two_sided_p(found: Statistic, scale: FloatArray) -> FloatArray:
-    """Two-sided p-value of Student's test for 0.
+    """Two-sided p-value of Student's test for 0, which agrees with `student_interval`.
 
     `scale` is the size of the numbers whose difference was taken: an error below its rounding is
     replaced by that rounding, so that equal constants do not differ.
@@ -77,7 +98,8 @@ def two_sided_p(found: Statistic, scale: FloatArray) -> FloatArray:
     from scipy.special import stdtr
 
     error = at_least_rounding(found.standard_error, scale)
-    return np.asarray(2 * stdtr(usable_freedom(found.freedom), -np.abs(found.estimate) / error))
+    statistic = shortened_statistic(found.estimate / error, np.asarray(found.skewness))
+    return np.asarray(2 * stdtr(usable_freedom(found.freedom), -np.abs(statistic)))
 
 
 def simultaneous_interval(estimate: Estimate, level: float) -> FloatArray:
@@ -252,11 +274,14 @@ def _covariance(estimate: Estimate, question: str) -> FloatArray | None:
 
 
 def _statistics(estimate: Estimate, covariance: FloatArray) -> FloatArray:
-    """Student's statistic of every row's expectation minus the column's: (n, n)."""
+    """Student's statistic of every row's expectation minus the column's: (n, n).
+
+    It is shortened if the error of the difference is skewed.
+    """
     apart = np.subtract.outer(estimate.expectation, estimate.expectation)
-    size = np.abs(estimate.expectation)
-    error = np.sqrt(difference_variances(covariance))
-    return np.asarray(apart / at_least_rounding(error, np.maximum.outer(size, size)))
+    size, variances = np.abs(estimate.expectation), difference_variances(covariance)
+    error = at_least_rounding(np.sqrt(variances), np.maximum.outer(size, size))
+    return shortened_statistic(apart / error, difference_skewness(estimate, variances))
 
 
 def _smallest_freedom(estimate: Estimate) -> float:

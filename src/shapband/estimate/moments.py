@@ -38,6 +38,9 @@ class Moments:
     noise_m2 : (n,) sum of (w - w̄)²
     cross_11, cross_21 : (n,) sums of (x - x̄)(w - w̄) and of (x - x̄)² (w - w̄)
     products : (n, n) sums of (x_i - x̄_i)(x_j - x̄_j), or None with more than 500 providers
+    m5, m6 : (n,) sums of (x - x̄)⁵ and (x - x̄)⁶, infinite or NaN if they overflow; None in older
+        results
+    products_21 : (n, n) sums of (x_i - x̄_i)² (x_j - x̄_j); None as `products`, or in older results
     shuffles : the means of games that were dealt from one shuffle of the pools, or None
     pools : what the choice of the pools adds to the errors, or None without pools
     presence : moments of the games in which each provider takes part; None if nobody is ever absent
@@ -56,6 +59,9 @@ class Moments:
     cross_11: FloatArray
     cross_21: FloatArray
     products: FloatArray | None = None
+    m5: FloatArray | None = None
+    m6: FloatArray | None = None
+    products_21: FloatArray | None = None
     shuffles: Shuffles | None = None
     pools: PoolErrors | None = None
     presence: PresenceMoments | None = None
@@ -70,8 +76,8 @@ class Moments:
     def empty(n_providers: int) -> Moments:
         """Moments of no games."""
         sums: Any = {name: np.zeros(n_providers) for name in ("mean", "noise", *_SUMS)}
-        products = np.zeros((n_providers, n_providers)) if n_providers <= MANY else None
-        return Moments(0, products=products, **sums)
+        pairs = np.zeros((n_providers, n_providers)) if n_providers <= MANY else None
+        return Moments(0, products=pairs, products_21=pairs, **sums)
 
     def merge(self, other: Moments) -> Moments:
         """Return the sums over both sets of games together."""
@@ -82,9 +88,7 @@ class Moments:
         mean = self.mean + (other.mean - self.mean) * share
         noise = self.noise + (other.noise - self.noise) * share
         one, two = _about(self, mean, noise), _about(other, mean, noise)
-        sums = {name: getattr(one, name) + getattr(two, name) for name in _SUMS}
-        if one.products is not None and two.products is not None:
-            sums["products"] = one.products + two.products
+        sums: Any = {name: _added(one[name], two[name]) for name in one}
         return Moments(n_games, mean=mean, noise=noise, **sums)
 
     @property
@@ -172,34 +176,63 @@ def block_moments(x: FloatArray, w: FloatArray, like: Moments) -> Moments:
     mean, noise = x.mean(axis=0), w.mean(axis=0)
     dx, dw = x - mean, w - noise
     square = dx * dx
+    cube = square * dx
+    with np.errstate(over="ignore", invalid="ignore"):
+        m5, m6 = (square * cube).sum(axis=0), (cube * cube).sum(axis=0)
     return Moments(
         n_games=len(x),
         mean=mean,
         m2=square.sum(axis=0),
-        m3=(square * dx).sum(axis=0),
+        m3=cube.sum(axis=0),
         m4=(square * square).sum(axis=0),
         noise=noise,
         noise_m2=(dw * dw).sum(axis=0),
         cross_11=(dx * dw).sum(axis=0),
         cross_21=(square * dw).sum(axis=0),
         products=None if like.products is None else dx.T @ dx,
+        m5=m5,
+        m6=m6,
+        products_21=None if like.products is None else square.T @ dx,
     )
 
 
-_SUMS = ("m2", "m3", "m4", "noise_m2", "cross_11", "cross_21")
+_SUMS = ("m2", "m3", "m4", "m5", "m6", "noise_m2", "cross_11", "cross_21")
+_Sums = dict[str, FloatArray | None]
 
 
-def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> Moments:
+def _added(one: FloatArray | None, two: FloatArray | None) -> FloatArray | None:
+    return None if one is None or two is None else one + two
+
+
+def _about(part: Moments, mean: FloatArray, noise: FloatArray) -> _Sums:
     """Shift the central sums of a part to another centre."""
     n, dx, dw = part.n_games, part.mean - mean, part.noise - noise
     square = dx * dx
-    return replace(
-        part,
-        m2=part.m2 + n * square,
-        m3=part.m3 + 3 * dx * part.m2 + n * square * dx,
-        m4=part.m4 + 4 * dx * part.m3 + 6 * square * part.m2 + n * square * square,
-        noise_m2=part.noise_m2 + n * dw * dw,
-        cross_11=part.cross_11 + n * dx * dw,
-        cross_21=part.cross_21 + dw * part.m2 + 2 * dx * part.cross_11 + n * square * dw,
-        products=None if part.products is None else part.products + n * np.outer(dx, dx),
-    )
+    return {
+        "m2": part.m2 + n * square,
+        "m3": part.m3 + 3 * dx * part.m2 + n * square * dx,
+        "m4": part.m4 + 4 * dx * part.m3 + 6 * square * part.m2 + n * square * square,
+        **_higher_about(part, dx, square),
+        "noise_m2": part.noise_m2 + n * dw * dw,
+        "cross_11": part.cross_11 + n * dx * dw,
+        "cross_21": part.cross_21 + dw * part.m2 + 2 * dx * part.cross_11 + n * square * dw,
+    }
+
+
+def _higher_about(part: Moments, dx: FloatArray, square: FloatArray) -> _Sums:
+    """Shift the sums of fifth and sixth powers, of products and of `products_21`."""
+    n, m2, m3, m4, m5, m6 = part.n_games, part.m2, part.m3, part.m4, part.m5, part.m6
+    found: _Sums = {"m5": None, "m6": None, "products": None, "products_21": None}
+    if m5 is not None and m6 is not None:
+        last = n * square
+        with np.errstate(over="ignore", invalid="ignore"):
+            found["m5"] = m5 + dx * (5 * m4 + dx * (10 * m3 + dx * (10 * m2 + last)))
+            found["m6"] = m6 + dx * (
+                6 * m5 + dx * (15 * m4 + dx * (20 * m3 + dx * (15 * m2 + last)))
+            )
+    if part.products is not None:
+        found["products"] = part.products + n * np.outer(dx, dx)
+        if part.products_21 is not None:
+            cross = (2 * dx)[:, None] * part.products
+            found["products_21"] = part.products_21 + cross + np.outer(m2 + n * square, dx)
+    return found

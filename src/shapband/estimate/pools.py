@@ -40,6 +40,8 @@ class PoolErrors:
     freedom : (n,) degrees of freedom of Student's quantile for the whole error
     hidden : (n,) part of the variance that games from one pool do not show
     square : (n,) relative variance of the variance across games over the choice of the pools
+    skewness : (n,) of the expectation over the choice of the pools, or None in older results
+    square_skewness : (n,) of the variance across games over the choice of the pools, or None
     """
 
     games: FloatArray
@@ -47,6 +49,8 @@ class PoolErrors:
     freedom: FloatArray
     hidden: FloatArray
     square: FloatArray
+    skewness: FloatArray | None = None
+    square_skewness: FloatArray | None = None
 
 
 class Spread(NamedTuple):
@@ -83,12 +87,9 @@ def pool_errors(spread: Spread, influence: Influence, design: Design) -> PoolErr
     # its variance is the variance within one pool plus the variance between pools, and the games
     # show only the first. A bootstrap has no such relation.
     shows_all = design.repeats
-    # Add one standard error: an interval that is too narrow is worse than one that is too wide.
-    found_square = influence.square.mean() + np.sqrt(sizes.noise.mean() / n)
-    square_share = np.clip(found_square / level.own, 0.0, sizes.top)
     pools, unseen = np.asarray(design.pool_sizes), np.asarray(design.unseen)
     # It is at least the relative variance that the sample variance of m normal records has, 2 / m.
-    square = np.maximum(square_share * reach * influence.square_variance.mean(), 2 * unseen / pools)
+    square = np.maximum(_square(influence, level, sizes, reach, spread.n_games), 2 * unseen / pools)
     freedom = np.where(unseen > 0, np.maximum(pools - 1.0, 1.0), FREEDOM)
     return PoolErrors(
         games=spread.of_mean,
@@ -96,7 +97,75 @@ def pool_errors(spread: Spread, influence: Influence, design: Design) -> PoolErr
         freedom=np.minimum(freedom, min(float(spread.freedom), FREEDOM)),
         hidden=np.zeros(n) if shows_all else between,
         square=square,
+        skewness=_of_pools(influence.skewness, design),
+        square_skewness=_square_skewness(influence, square, design, spread.n_games),
     )
+
+
+def _square(
+    influence: Influence, level: _Level, sizes: _Sizes, reach: FloatArray, n_games: float
+) -> FloatArray:
+    """Relative variance of the variance across games over the choice of the pools: (n,).
+
+    The share that all providers have in common is used for everybody, and a provider's own share,
+    shrunk to the mean according to its noise, if it gives more. One standard error is added to
+    both: an interval that is too narrow is worse than one that is too wide.
+    """
+    found, n = influence.square, len(influence.square)
+    common = found.mean() + np.sqrt(sizes.noise.mean() / n)
+    share = np.clip(common / level.own, 0.0, sizes.top)
+    noise = _own_noise(found, sizes, n_games)
+    own, error = _shrunk(found, noise, sizes.top**2)
+    own = np.clip(own + error, 0.0, sizes.top)
+    return np.asarray(
+        np.maximum(
+            share * reach * influence.square_variance.mean(),
+            own * sizes.reach * influence.square_variance,
+        )
+    )
+
+
+def _own_noise(found: FloatArray, sizes: _Sizes, n_games: float) -> FloatArray:
+    """Variance of the share of every provider's own pool: (n,)."""
+    return np.asarray(sizes.noise + 4 * np.clip(found, _NOISE_SHARE, sizes.top) / n_games)
+
+
+def _shrunk(found: FloatArray, noise: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
+    """Shares of single providers, shrunk to their mean, and the standard errors that are left.
+
+    Parameters
+    ----------
+    found, noise : (n,) estimated shares and their variances
+    most : largest variance that the shares themselves can have
+    """
+    n, deviation = len(found), found - found.mean()
+    spread = 0.0
+    if n > 1:
+        spread = float((deviation**2 - noise * (1 - 1 / n)).sum()) / (n - 1)
+    spread = float(np.clip(spread, 0.0, most))
+    weight = spread / (spread + noise)
+    return found.mean() + weight * deviation, np.sqrt(weight * noise)
+
+
+def _of_pools(of_records: FloatArray, design: Design) -> FloatArray:
+    """Skewness of a mean over pools, from the skewness over records: (n,).
+
+    A mean of m of N records, chosen without replacement, has (1 - 2m/N) / √(1 - m/N) times the
+    skewness that it has if N is endless; if that is negative, 0 is used.
+    """
+    m, unseen = np.asarray(design.pool_sizes), np.asarray(design.unseen)
+    finite = np.maximum(2 * unseen - 1, 0.0) / np.sqrt(np.where(unseen > 0, unseen, 1.0))
+    return np.asarray(finite * of_records / np.sqrt(m))
+
+
+def _square_skewness(
+    influence: Influence, square: FloatArray, design: Design, n_games: float
+) -> FloatArray:
+    """Skewness of the error of the variance, which is due to games and pools together: (n,)."""
+    games = influence.square_variance / n_games
+    third = games**1.5 * influence.games_skewness / np.sqrt(n_games)
+    third = third + square**1.5 * _of_pools(influence.square_skewness, design)
+    return np.asarray(third / np.maximum(games + square, 1e-12) ** 1.5)
 
 
 def bound_errors(spread: Spread, design: Design) -> PoolErrors:
@@ -165,19 +234,26 @@ def _pair_noise(pairs: FloatArray, sizes: _Sizes, n_games: float) -> FloatArray:
 
 
 def _shares(influence: Influence, level: _Level, sizes: _Sizes, n_games: float) -> FloatArray:
-    """Shares of single providers: the level, plus their shrunk deviations from it: (n,)."""
-    found = influence.own + influence.rest
-    n = len(found)
-    deviation = found - found.mean()
-    noise = sizes.noise.sum() + 4 * np.clip(found, _NOISE_SHARE, sizes.top) / n_games
-    weight = np.zeros(n)
-    if n > 1:
-        spread = ((deviation**2 - noise * (1 - 1 / n)).sum()) / (n - 1)
-        spread = np.clip(spread, 0.0, level.mean * (sizes.top - level.mean) / 3)
-        weight = spread / (spread + noise)
-    uncertain = np.sqrt(level.variance + weight**2 * noise)
-    share = np.clip(level.mean + weight * deviation, _LEAST_SHARE, sizes.top)
-    return np.asarray(np.minimum(share + uncertain / n, sizes.top))
+    """Shares of single providers: the level, plus their shrunk deviations from it: (n,).
+
+    The share of a provider's own pool has much less noise than the share of all others together,
+    so the two are shrunk one by one.
+    """
+    n, share = len(influence.own), np.full(len(influence.own), level.mean)
+    left = np.full(n, level.variance)
+    for found, pools in ((influence.own, sizes.noise), (influence.rest, _of_others(sizes.noise))):
+        noise = pools + 4 * np.clip(found, _NOISE_SHARE, sizes.top) / n_games
+        most = level.mean * (sizes.top - level.mean) / 3
+        own, error = _shrunk(found, noise, most)
+        share = share + own - found.mean()
+        left = left + error**2
+    share = np.clip(share, _LEAST_SHARE, sizes.top)
+    return np.asarray(np.minimum(share + np.sqrt(left) / n, sizes.top))
+
+
+def _of_others(noise: FloatArray) -> FloatArray:
+    """Noise of the share of all other pools together: (n,)."""
+    return np.asarray(noise.sum() - noise)
 
 
 class _Sizes(NamedTuple):
@@ -219,10 +295,12 @@ class _Level(NamedTuple):
 _TOTAL = ((np.arange(64) + 0.5) / 64)[:, None]
 _PART = (np.arange(16) + 0.5) / 16
 _OWN, _REST = (_TOTAL * _PART).ravel(), (_TOTAL * (1 - _PART)).ravel()
-# Prior of the total share: 0.6 Beta(61, 1) for values that are nearly sums over records, whose
-# share is near 1, plus 0.4 Beta(0.4, 1) for all others. Prior of the own pool's part: Beta(7, 1),
-# because most of the share is due to the own pool.
-_PRIOR = np.log((0.16 * _TOTAL**-0.6 + 36.6 * _TOTAL**60) * _PART**6).ravel()
+# Prior: with a probability of 0.6 values are nearly sums over the provider's own records, so the
+# total share has the distribution Beta(61, 1), near 1, and the own pool's part of it Beta(13, 1).
+# Else they are Beta(0.4, 1) and Beta(7, 1), because most of the share is due to the own pool.
+_PRIOR = np.log(
+    0.6 * 61 * _TOTAL**60 * 13 * _PART**12 + 0.4 * 0.4 * _TOTAL**-0.6 * 7 * _PART**6
+).ravel()
 
 
 def _level(influence: Influence, correlation: float, sizes: _Sizes, n_games: float) -> _Level:

@@ -20,7 +20,9 @@ providers. The last term is exact if the others are equally persistent and their
 up. Otherwise it is too large, because the covariances at longer distances decay faster.
 (`dependence` has the rule for negative persistence.)
 
-If presence was recorded (`Trace`), B is not random: Var(B̄) = 0, and games are independent.
+If presence was recorded (`Trace`), B is not random: Var(B̄) = 0, and games are independent. Only
+the data differ between games in which the same providers are present, so the error follows from the
+variance within such games (`recorded`).
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from shapband.estimate.dependence import (
     square_factor,
     variance_of_rate,
 )
+from shapband.estimate.recorded import RoundSums
 from shapband.sampling.design import Design
 from shapband.sampling.participation import Participation
 
@@ -123,7 +126,8 @@ class PresenceFold:
         self._follows = sometimes and bool(self._persistence.any())
         self._fixed = sometimes and participation.recorded
         self._centre = np.full(len(names), np.nan)
-        self._sums = _Sums(len(names), pairs=self._follows or self._fixed)
+        self._sums = _Sums(len(names), pairs=self._follows)
+        self._rounds = RoundSums(len(names)) if self._fixed else None
         self._last: tuple[FloatArray, FloatArray] | None = None  # presence and values, last game
         self._n_games = 0
 
@@ -140,17 +144,16 @@ class PresenceFold:
         sums.first += x.sum(axis=0)
         sums.second += (x * x).sum(axis=0)
         sums.noise += np.where(present, noise, 0.0).sum(axis=0)
-        if sums.pairs is not None:
-            sums.pairs.xx += x.T @ x
-            sums.pairs.bx += b.T @ x
-            sums.pairs.bb += b.T @ b
         if self._follows:
             self._add_pairs(b, x)
+        if self._rounds is not None:
+            self._rounds.add(present, x)
 
     def copy(self) -> PresenceFold:
         """Return a fold to which games can be added without changing this one."""
         twin = copy(self)
         twin._centre, twin._sums = self._centre.copy(), deepcopy(self._sums)
+        twin._rounds = deepcopy(self._rounds)
         return twin
 
     def moments(self, overall: Overall) -> PresenceMoments:
@@ -164,8 +167,8 @@ class PresenceFold:
             found = PresenceMoments(count, centre + shift, raw, noise, raw / count)
         if self._follows:
             return self._followed(found, shift, overall)
-        if self._fixed:
-            return self._of_recorded(found, shift, overall)
+        if self._rounds is not None:
+            return self._of_recorded(found, self._rounds, overall)
         return found
 
     def _set_centres(self, values: FloatArray, present: BoolArray) -> None:
@@ -184,22 +187,25 @@ class PresenceFold:
         sums.lag_x += (x[before] * x[after]).sum(axis=0)
         sums.lag_bx += (b[before] * x[after] + x[before] * b[after]).sum(axis=0)
         sums.lag_b += (b[before] * b[after]).sum(axis=0)
-        if sums.pairs is not None:
+        if sums.lag_pairs is not None:
             whole = x + b * np.nan_to_num(self._centre)  # the values themselves
-            sums.pairs.lag += whole[before].T @ whole[after]
+            sums.lag_pairs += whole[before].T @ whole[after]
 
     def _of_recorded(
-        self, found: PresenceMoments, shift: FloatArray, overall: Overall
+        self, found: PresenceMoments, rounds: RoundSums, overall: Overall
     ) -> PresenceMoments:
         """Add the errors of the moments, if presence was recorded and so is not random."""
-        rate = found.count / self._n_games
-        pairs = self._sums.pairs
-        own = rate * found.raw_variance / self._n_games
+        within = rounds.within()
+        known = (found.count > 1) & (within.freedom > 0)
+        of_sum = np.where(known, within.of_sum, found.count * found.raw_variance)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_present = of_sum / found.count**2
         return replace(
             found,
-            of_mean=np.where(found.count > 1, own, overall.of_mean),
-            freedom=np.maximum(found.count - 1, 1.0),
-            correlation=None if pairs is None else correlation_of(pairs.of_z(np.nan_to_num(shift))),
+            of_present=of_present,
+            of_mean=np.where(found.count > 1, of_sum / self._n_games**2, overall.of_mean),
+            freedom=np.maximum(np.where(known, within.freedom, found.count - 1), 1.0),
+            correlation=None if within.products is None else correlation_of(within.products),
         )
 
     def _followed(
@@ -235,11 +241,11 @@ class PresenceFold:
         As for one provider, covariances at longer distances are extrapolated from the covariance of
         consecutive games, here with the larger persistence of the two providers.
         """
-        if self._sums.pairs is None or overall.products is None:
+        if self._sums.lag_pairs is None or overall.products is None:
             return None
         games, mean = overall.n_games, overall.mean
         steps = max(games - 1, 1)
-        after = self._sums.pairs.lag / steps - np.outer(mean, mean)
+        after = self._sums.lag_pairs / steps - np.outer(mean, mean)
         decay = np.maximum.outer(self._persistence, self._persistence)
         return correlation_of(overall.products / steps + (after + after.T) / (1 - decay))
 
@@ -250,30 +256,18 @@ def _own_square(found: PresenceMoments, single: FloatArray, overall: Overall) ->
     return np.asarray(single * np.nan_to_num(if_present - overall.mean**2) ** 2)
 
 
-class _Pairs:
-    """Sums of products of two providers' numbers: (n, n) each.
-
-    x is the value minus its centre and b is 1 if the provider is present; both are 0 if it is
-    absent. `lag` holds products of a value with a value in the next game.
-    """
-
-    def __init__(self, n: int) -> None:
-        self.xx, self.bx, self.bb, self.lag = np.zeros((4, n, n))
-
-    def of_z(self, shift: FloatArray) -> FloatArray:
-        """Sums of z_i z_j, with z = x - shift b."""
-        cross = shift[:, None] * self.bx
-        return np.asarray(self.xx - cross - cross.T + np.outer(shift, shift) * self.bb)
-
-
 class _Sums:
-    """Sums over games for every provider: (n,) each, with x and b as in `_Pairs`.
+    """Sums over games for every provider: (n,) each.
+
+    Below, x is the value minus its centre and b is 1 if the provider is present; both are 0 if it
+    is absent.
 
     count, first, second, noise : sums of b, x, x² and of the solver's noise if present
     lag_x, lag_bx, lag_b : sums of products of consecutive games
+    lag_pairs : (n, n) products of a value with a value in the next game, or None if not needed
     """
 
     def __init__(self, n: int, *, pairs: bool) -> None:
         self.count, self.first, self.second, self.noise = np.zeros((4, n))
         self.lag_x, self.lag_bx, self.lag_b = np.zeros((3, n))
-        self.pairs = _Pairs(n) if pairs and n <= _MANY else None
+        self.lag_pairs = np.zeros((n, n)) if pairs and n <= _MANY else None

@@ -17,6 +17,7 @@ from shapband.estimate.moments import Moments
 
 _ULPS = 8  # assumed rounding of an expectation, in units in the last place of the sum of values
 _SAME = 1e-8  # values are two-valued if their kurtosis is 1 + skewness² to this relative error
+_EQUAL = 1e-6  # squared deviations are all equal if the kurtosis is 1 to this error
 _RARE = 0.1  # equal values count as constant if they exclude an event of this probability
 # Values are too skewed if skewness / √games is above the first limit and the skewness above the
 # second, which few samples of normal values reach by chance.
@@ -172,3 +173,20 @@ def two_values(moments: Moments) -> TwoValues:
 def _plain_skewness(moments: Moments) -> FloatArray:
     square = np.where(moments.m2 > 0, moments.m2, 1.0)
     return np.asarray(np.sqrt(moments.n_games) * moments.m3 / square**1.5)
+
+
+def skewness_of_squares(moments: Moments) -> FloatArray:
+    """Skewness over games of the squared deviations from the mean: (n,).
+
+    It is 0 in older results, and where the sixth powers are out of range.
+    """
+    if moments.m6 is None:
+        return np.zeros_like(moments.mean)
+    n = moments.n_games
+    square = np.where(moments.m2 > 0, moments.m2 / n, 1.0)
+    fourth = moments.m4 / n / square / square
+    sixth = moments.m6 / n / square / square / square
+    spread = np.maximum(fourth - 1, 0.0)
+    known = (moments.m2 > 0) & (spread > _EQUAL) & np.isfinite(sixth)
+    third = np.where(known, sixth, 0.0) - 3 * fourth + 2
+    return np.where(known, third / np.where(known, spread, 1.0) ** 1.5, 0.0)

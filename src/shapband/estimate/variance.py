@@ -19,7 +19,7 @@ from shapband.checks import upper_tail
 from shapband.estimate.averaged import Averaged, games_part, pools_part
 from shapband.estimate.errors import Errors
 from shapband.estimate.moments import Moments
-from shapband.estimate.shapes import Shape
+from shapband.estimate.shapes import Shape, skewness_of_squares
 
 
 def variance_standard_error(moments: Moments) -> FloatArray:
@@ -96,8 +96,11 @@ def _ends(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
     at_ends = ends * (1 - ends)
     most = np.where((ends[0] < 0.5) & (ends[1] > 0.5), 0.25, at_ends.max(axis=0))
     raw = moments.raw_variance  # n / (n - 1) times the variance of the two numbers
-    low = np.where(two.found, np.minimum(two.spread**2 * at_ends.min(axis=0), raw), low)
-    high = np.where(two.found, np.maximum(two.spread**2 * most, raw), high)
+    two_low = np.minimum(two.spread**2 * at_ends.min(axis=0), raw)
+    two_high = np.maximum(two.spread**2 * most, raw)
+    if moments.pools is not None:  # other pools may have other numbers, or more of them
+        two_low, two_high = np.minimum(two_low, low), np.maximum(two_high, high)
+    low, high = np.where(two.found, two_low, low), np.where(two.found, two_high, high)
     same = shape.never_changed
     rounding = shape.rounding**2
     high = np.where(same, rounding if moments.certain else np.maximum(high, rounding), high)
@@ -116,10 +119,13 @@ def _bonett(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
     c = n / (n - z)
     spread = np.maximum(kurtosis(moments) - (n - 3) / n, 0.0) * _slow(moments)
     error = c * np.sqrt(spread / (n - 1))
+    # The variance is a mean of squared deviations, so its upper end is too low if these are skewed,
+    # as the end of Student's interval is. Samples show too little of it: hence the exponential of
+    # the term by which an expectation's interval is lengthened.
+    longer = np.exp(np.maximum(skewness_of_squares(moments), 0.0) * z / (2 * np.sqrt(n)))
     # With few or heavy-tailed games this may overflow; the upper end is then infinite.
     with np.errstate(over="ignore"):
-        factor = np.exp(z * error)
-    return c * raw / factor, c * raw * factor
+        return c * raw * np.exp(-z * error), c * raw * np.exp(z * error * longer)
 
 
 def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]:
@@ -128,7 +134,7 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
     Its degrees of freedom follow from the kurtosis, and from how much the variance across games
     would differ with other pools. The estimate of the latter is doubled, because it is uncertain.
     """
-    from scipy.special import chdtri
+    from scipy.special import chdtri, ndtri
 
     pools, n = moments.pools, moments.n_games
     assert pools is not None  # noqa: S101  for the type checker
@@ -137,9 +143,12 @@ def _with_pools(moments: Moments, level: float) -> tuple[FloatArray, FloatArray]
     freedom = 2 / np.maximum(games + 2 * pools.square, 1e-12)
     whole = raw + pools.hidden
     tail = upper_tail(level)
+    skewness = np.zeros_like(raw) if pools.square_skewness is None else pools.square_skewness
+    longer = 1 + np.maximum(skewness, 0.0) * ndtri(tail) / 2
     # With degrees of freedom near 0 the quantile is 0 and the upper end is infinite.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return whole * freedom / chdtri(freedom, 1 - tail), whole * freedom / chdtri(freedom, tail)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        low, high = freedom / chdtri(freedom, 1 - tail), freedom / chdtri(freedom, tail)
+        return whole * low, whole * (1 + (high - 1) * longer)
 
 
 def kurtosis(moments: Moments) -> FloatArray:

@@ -50,8 +50,8 @@ def write(valuation: Valuation) -> str:
     groups = valuation.group_estimate
     document = _Document(
         design=valuation.design,
-        moments=valuation.estimate.moments,
-        group_moments=None if groups is None else groups.estimate.moments,
+        moments=_writable(valuation.estimate.moments),
+        group_moments=None if groups is None else _writable(groups.estimate.moments),
         games=valuation.games,
         access=valuation.access,
         evaluations=valuation.evaluations,
@@ -64,6 +64,16 @@ def write(valuation: Valuation) -> str:
         return json.dumps({"format": FORMAT, **encode(document)}, allow_nan=False)
     except ValueError as cause:
         raise InvalidInput(f"Valuation.to_json: {cause}") from cause
+
+
+def _writable(moments: Moments) -> Moments:
+    """Replace sums that overflowed, which JSON cannot hold, by NaN."""
+    sums = {name: getattr(moments, name) for name in ("m5", "m6")}
+    finite: Any = {
+        name: None if part is None else np.where(np.isinf(part), np.nan, part)
+        for name, part in sums.items()
+    }
+    return dataclasses.replace(moments, **finite)
 
 
 def read(text: str) -> Valuation:
@@ -221,7 +231,7 @@ def _checked_moments(moments: Moments, n: int) -> Moments:
 
 
 def _check_shapes(record: Any, n: int) -> None:
-    pairs = ("products", "correlation")
+    pairs = ("products", "products_21", "correlation")
     for one in dataclasses.fields(record):
         part = getattr(record, one.name)
         shape = (n, n) if one.name in pairs else (n,)

@@ -106,13 +106,13 @@ def difference(
     """Make the difference of two providers given by name, from the estimate and kept games."""
     one, other = _place(names, "a", a), _place(names, "b", b)
     found = joint.difference(estimate, one, other, games)
-    half = joint.student_quantile(found.freedom, level) * found.standard_error
+    low, high = joint.student_interval(found, level)
     scale = np.abs(estimate.expectation[[one, other]]).max()
     return Difference(
         float(found.estimate),
         float(found.standard_error),
-        float(found.estimate - half),
-        float(found.estimate + half),
+        float(low),
+        float(high),
         float(joint.two_sided_p(found, scale)),
     )
 

@@ -47,10 +47,10 @@ def add_games(
     seen : (n_records,) the last game that used a record, plus 1
     counts : (n_records,) games that used a record
     sums : (n_records, n_columns) sums of the values over the games that used a record
-    totals : (12, n_columns) sums over all games of v, v², u v, u v², u, v³ and v⁴, where v is the
+    totals : (13, n_columns) sums over all games of v, v², u v, u v², u, v³ and v⁴, where v is the
         value and u the number of distinct records in the game; then the sum s of v in the current
         shuffle, and the sums over all earlier shuffles of s², of s times the s of the next column,
-        of c s and of c², with c the number of games of the shuffle
+        of c s and of c², with c the number of games of the shuffle; then the sum of v⁵
     current : (2,) number of the current shuffle, and how many of its games were added
     """
     n_games, size = rows.shape
@@ -82,3 +82,4 @@ def add_games(
             totals[5, column] += value * value * value
             totals[6, column] += value * value * value * value
             totals[7, column] += value
+            totals[12, column] += value * value * value * value * value
