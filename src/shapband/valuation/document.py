@@ -69,7 +69,7 @@ def write(valuation: Valuation) -> str:
 def _writable(moments: Moments) -> Moments:
     """Replace sums that overflowed, which JSON cannot hold, by NaN."""
     sums = {name: getattr(moments, name) for name in ("m5", "m6")}
-    finite = {
+    finite: Any = {
         name: None if part is None else np.where(np.isinf(part), np.nan, part)
         for name, part in sums.items()
     }
