@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -100,10 +100,7 @@ def _rare() -> Task:
 
     X, y = draw(300, np.random.default_rng(505), 1.0)
     utility = sb.GaussianNBUtility(X, y, score="neg_brier_score")
-    sources = [
-        sb.FunctionSource(lambda size, rng, apart=apart: draw(size, rng, apart))
-        for apart in (1.2, 1.1, 1.0, 0.9, 0.8)
-    ]
+    sources = [sb.FunctionSource(partial(draw, apart=apart)) for apart in (1.2, 1.1, 1.0, 0.9, 0.8)]
     title = "naive Bayes, 5 % positives, Brier score"
     return Task("rare", title, _named(sources), utility, 200, 40, endless=True)
 
@@ -119,8 +116,7 @@ def _ridge() -> Task:
     X, y = draw(300, np.random.default_rng(808), 1.0)
     utility = sb.LinearUtility(X, y, score="r2", alpha=5.0)
     sources = [
-        sb.FunctionSource(lambda size, rng, noise=noise: draw(size, rng, noise))
-        for noise in (0.5, 1.0, 1.0, 1.5, 2.0, 2.5)
+        sb.FunctionSource(partial(draw, noise=noise)) for noise in (0.5, 1.0, 1.0, 1.5, 2.0, 2.5)
     ]
     title = "ridge, lognormal noise (0.8), R²"
     return Task("ridge", title, _named(sources), utility, 200, 40, endless=True)
