@@ -18,8 +18,6 @@ GAMES = (30, 200, 1000)
 SKEWED = ("skewed", "one-heavy", "ridge", "rare", "cancer")  # tasks with skewed values
 _LEAST_VARIANCE = 85.0  # level of the variance for the provider with the lowest
 HEAVY = ("skewed", "one-heavy", "ridge", "rare")  # tasks with heavy tails or rare events
-
-
 _FIRST_LOOK = 30  # fewest games at which the variance is judged
 
 
