@@ -26,7 +26,7 @@ from shapband.sources.base import FiniteSource
 GameSummaries: TypeAlias = Any
 # A class that changes one of these has other values than the class that it is derived from.
 _VALUES = {"summarise", "summarise_games", "evaluate", "evaluate_all", "evaluate_rows", "in_games"}
-_ROWS_AT_ONCE = 4096  # most arcs that are evaluated in one call, which bounds its memory
+ROWS_AT_ONCE = 4096  # most arcs that are evaluated in one call, which bounds its memory
 
 
 class CoalitionFailed(Exception):
@@ -284,7 +284,7 @@ class Utility(WithFacts, ABC):
         """
         n = circles.shape[2]
         values = np.empty((len(arcs), n))
-        at_once = max(1, _ROWS_AT_ONCE // n)
+        at_once = max(1, ROWS_AT_ONCE // n)
         for start in range(0, len(arcs), at_once):
             part = arcs[start : start + at_once]
             rows = arc_rows(circles[part[:, 0], part[:, 1]], part[:, 2]).reshape(-1, n)
