@@ -30,6 +30,7 @@ WORK = {
     "linear_sums.recentred": 11,
     "logistic._values": 160,
     "neighbor_lists._scan_spaces": 14,
+    "neighbor_scans.scan_points": 14,
     "neighbors._losses": 54,
     "network.loss_and_gradient": 31,
 }
