@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from tests.reference import arc_sums as plain_arcs
 from tests.reference import bayes as plain_bayes
 from tests.reference import discriminant as plain_discriminant
 
+from shapband.kernels.compiled import arc_sums as compiled_arcs
 from shapband.kernels.compiled import bayes as compiled_bayes
 from shapband.kernels.compiled import discriminant as compiled_discriminant
 
@@ -69,3 +71,33 @@ def test_linear_discriminants(features, classes, score):
     np.testing.assert_allclose(found, expected, rtol=1e-7)
     assert found[0] == 0
     assert len(np.unique(found[1:])) > 5
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 30])
+def test_sums_of_arcs(n):
+    rng = np.random.default_rng(n)
+    summaries = rng.uniform(0.5, 1.5, size=(2, n, 4, 6))
+    circles = np.argsort(rng.random((2, 3, n)), axis=2)
+    sizes = sorted({1, max(1, n // 2), max(1, n - 1), n})
+    arcs = np.array([(g, r, size) for g in range(2) for r in range(3) for size in sizes])
+    found = compiled_arcs.arc_sums(summaries, 3, 5, circles, arcs)
+    np.testing.assert_allclose(
+        found, plain_arcs.arc_sums(summaries, 3, 5, circles, arcs), rtol=1e-14
+    )
+
+
+def test_sums_that_have_lost_digits_are_left_open():
+    """A class of one record has no variance, so its sums cancel; others are scored."""
+    given, (_, _, columns, truth) = records(3, 3, 2)
+    summaries = summarised(compiled_bayes.class_moments, given, (2, 13))
+    alone = np.full(9, np.flatnonzero(given[1] == 1)[0])
+    given[2][:, 0] = alone
+    lone = summarised(compiled_bayes.class_moments, given, (2, 13))[0, 0]
+    sums = np.stack([summaries[0].sum(axis=0), lone])[:, :, :7].copy()
+    found = compiled_bayes.bayes_sums(sums, columns, truth, 1, np.ones(3), 1e-9)
+    everybody, first = np.ones((1, 4), np.uint8), np.zeros(1, np.int64)
+    expected = compiled_bayes.bayes_rows(
+        summaries, everybody, first, columns, truth, 1, np.ones(3), 1e-9
+    )
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+    assert np.isnan(found[1])

@@ -76,7 +76,7 @@ LINEAR = DRAWN | {"linear_sums.gram_summaries", "linear_sums.recentred", "linear
 TABLE, ARCS = {"shapley.weigh"}, {"arcs.solve_arcs"}
 LINEAR_ARCS = LINEAR | ARCS | {"linear.linear_rows", "linear_arcs.linear_arcs"}
 K = ", k=3, task='regression'"
-NEIGHBORS = DRAWN | {"neighbor_lists._scan_spaces"}
+NEIGHBORS = DRAWN | {"neighbor_scans.scan_points"}
 LOGISTIC = DRAWN | {"class_scores.score_of", "logistic._values"}
 BAYES = DRAWN | {"class_scores.score_of", "bayes.class_moments", "bayes._rows"}
 SLOW = ("numba.cpython.unicode", "numba.misc.quicksort")  # of error messages, and of np.sort
@@ -93,7 +93,7 @@ SLOW = ("numba.cpython.unicode", "numba.misc.quicksort")  # of error messages, a
                 ("NeighborUtility", K, 4, NEIGHBORS | TABLE | {"neighbors._losses"}),
                 ("NeighborUtility", K, 30, NEIGHBORS | ARCS | {"neighbors._losses"}),
                 ("GaussianNBUtility", "", 4, BAYES | TABLE),
-                ("GaussianNBUtility", "", 30, BAYES | ARCS),
+                ("GaussianNBUtility", "", 30, BAYES | ARCS | {"arc_sums.arc_sums"}),
                 ("LogisticUtility", "", 4, LOGISTIC | TABLE),
             )
         ),

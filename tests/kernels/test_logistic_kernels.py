@@ -67,7 +67,9 @@ def test_all_ways_to_ask_agree(classes, others, score):
         assert np.isnan(plain.logistic_scores(summary, *fixed, chosen)[0])
 
 
-@pytest.mark.parametrize(("features", "size"), [(1, 10), (7, 10), (8, 3), (20, 9), (45, 13)])
+@pytest.mark.parametrize(
+    ("features", "size"), [(1, 10), (7, 10), (8, 3), (20, 9), (45, 13), (30, 31), (9, 60)]
+)
 @pytest.mark.parametrize("products", [0, 10_000])
 @pytest.mark.parametrize("score", range(4), ids=SCORES)
 def test_many_features_agree(features, size, products, score, monkeypatch):
@@ -78,12 +80,12 @@ def test_many_features_agree(features, size, products, score, monkeypatch):
     inside, starts = starts_in_table(4)
     for summary in summaries:
         expected = plain.logistic_scores(summary, *fixed, inside)
-        found = logistic_wide.logistic_scores(summary, *fixed, inside, starts)
+        found = logistic_wide.logistic_scores(summary, *fixed, inside, starts, True)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
     chosen = np.array([[0, 0, 0, 0], [1, 0, 1, 1]], dtype=np.uint8)
-    found = logistic_wide.logistic_scores(summaries[0], *fixed, *starts_of_rows(chosen))[1:]
+    found = logistic_wide.logistic_scores(summaries[0], *fixed, *starts_of_rows(chosen), False)[1:]
     assert np.isnan(found[0])
-    alone = logistic_wide.logistic_scores(summaries[0], *fixed, *starts_of_rows(chosen[1:]))
+    alone = logistic_wide.logistic_scores(summaries[0], *fixed, *starts_of_rows(chosen[1:]), False)
     assert alone[1] == found[1]
 
 
@@ -93,7 +95,7 @@ def test_many_features_with_a_weak_penalty_are_left_open_or_right(weak):
     summaries, _, *fixed = games(0, 2, features=30, size=9)
     ridge = np.full(30, weak)
     inside, starts = starts_in_table(4)
-    found = logistic_wide.logistic_scores(summaries[0], ridge, *fixed, 1, inside, starts)
+    found = logistic_wide.logistic_scores(summaries[0], ridge, *fixed, 1, inside, starts, True)
     assert np.isnan(found).any() == (weak == 1e-9)
     sure = ~np.isnan(found)
     expected = plain.logistic_scores(summaries[0], ridge, *fixed, 1, inside[sure])

@@ -24,6 +24,11 @@ from shapband.kernels.walks import walk_of_orders, walk_of_rows, walk_of_table
 def room(lists, losses):
     """One way to compute lists, tables and prefixes, under one name."""
 
+    def summaries(X, y, rows, X_val, k):
+        found = np.full((len(rows), 2, k, len(X_val)), np.nan)
+        lists(X, y, rows, X_val, found)
+        return found
+
     def table(summaries, y_val, classify):
         n = summaries.shape[1]
         return np.stack(
@@ -38,12 +43,12 @@ def room(lists, losses):
         return np.take_along_axis(found, first, axis=1)
 
     return SimpleNamespace(
-        neighbor_summaries=lists, neighbor_table=table, neighbor_prefixes=prefixes
+        neighbor_summaries=summaries, neighbor_table=table, neighbor_prefixes=prefixes
     )
 
 
-compiled = room(compiled_lists.neighbor_lists, compiled_losses.neighbor_losses)
-plain = room(plain_lists.neighbor_lists, plain_losses.neighbor_losses)
+compiled = room(compiled_lists.fill_lists, compiled_losses.neighbor_losses)
+plain = room(plain_lists.fill_lists, plain_losses.neighbor_losses)
 MODULES = [compiled, plain]
 
 
@@ -320,3 +325,15 @@ def test_tables_from_two_halves_agree(n, k, ties):
         found, neighbours = compiled_halves.regression_table(summary, y_val)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
         np.testing.assert_array_equal(neighbours, expected_found)
+
+
+@pytest.mark.parametrize("k", [1, 4, 5, 6, 10, 13, 20, 21])
+@pytest.mark.parametrize("size", [1, 7, 40, 150])
+@pytest.mark.parametrize("ties", [False, True])
+def test_lists_of_several_features_have_the_bits_of_the_definition(k, size, ties):
+    """Lists beyond five records need several passes, and beyond twenty another loop."""
+    X, y, rows, X_val, _ = make_game(size, 2, size, 43, 3, ties=ties)
+    found = summarise(compiled, X, y, rows, X_val, k)
+    np.testing.assert_array_equal(found, summarise(plain, X, y, rows, X_val, k))
+    assert np.isinf(found[:, :, 0, size:]).all()
+    assert np.isfinite(found[:, :, 0, :size]).all()

@@ -67,6 +67,18 @@ def bayes_rows(
     return scores
 
 
+def bayes_sums(
+    sums: FloatArray,
+    columns: FloatArray,
+    codes: IntArray,
+    score: int,
+    units: FloatArray,
+    smoothing: float,
+) -> FloatArray:
+    """Scores (n_rows,) of coalitions given as sums: NaN, so that all are made from members."""
+    return np.full(len(sums), np.nan)
+
+
 def _logits(
     members: FloatArray, columns: FloatArray, units: FloatArray, smoothing: float, smooth: bool
 ) -> FloatArray | None:

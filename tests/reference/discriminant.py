@@ -53,6 +53,16 @@ def _factor(about: FloatArray) -> FloatArray:
     return np.asarray((upper * np.where(np.diag(upper) < 0, -1.0, 1.0)[:, None]).T)
 
 
+def discriminant_sums(
+    sums: FloatArray,
+    columns: FloatArray,
+    codes: IntArray,
+    score: int,
+) -> FloatArray:
+    """Scores (n_rows,) of coalitions given as sums: NaN, so that all are made from members."""
+    return np.full(len(sums), np.nan)
+
+
 def discriminant_rows(
     summaries: FloatArray,
     inside: MemberArray,

@@ -11,13 +11,12 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray
 
 
-def neighbor_lists(
-    X: FloatArray, y: FloatArray, rows: IntArray, X_val: FloatArray, k: int
-) -> FloatArray:
-    """Return the k nearest records of each draw, (g, 2, k, m)."""
+def fill_lists(
+    X: FloatArray, y: FloatArray, rows: IntArray, X_val: FloatArray, out: FloatArray
+) -> None:
+    """Write the k nearest records of each draw to out (g, 2, k, m)."""
     draws, size = rows.shape
-    m = X_val.shape[0]
-    out = np.empty((draws, 2, k, m))
+    k, m = out.shape[2:]
     out[:, 0] = np.inf
     out[:, 1] = 0.0
     for g in range(draws):
@@ -27,7 +26,6 @@ def neighbor_lists(
             distances += (records[:, f, None] - X_val[None, :, f]) ** 2
         labels = np.where(distances < np.inf, targets[:, None], 0.0)
         out[g, :, :size] = first_records(distances, labels, k)
-    return out
 
 
 def first_records(distances: FloatArray, labels: FloatArray, k: int) -> FloatArray:

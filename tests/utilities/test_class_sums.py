@@ -202,3 +202,42 @@ def test_valuations_do_not_depend_on_workers_or_chunks(kind, model):
     np.testing.assert_array_equal(one.games, other.games)
     walked = sb.value(providers, utility, solver=sb.Permutation(40), **arguments)
     np.testing.assert_allclose(walked.expectation, one.expectation, atol=0.05)
+
+
+@both
+@pytest.mark.parametrize("score", list(CLASS_SCORES))
+@pytest.mark.parametrize("draw", [0, 1, 2, 12])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_arcs_are_the_rows_of_their_members(kind, model, score, draw, offset):
+    """Draws of 0, 1 and 2 records, and features that are constant, duplicate or far from 0."""
+    rng = np.random.default_rng(draw)
+
+    def drawn(size):
+        batch = labelled(rng, size, classes=2)
+        X = np.column_stack([batch.X, batch.X[:, :1], np.ones(size)]) + offset
+        return Batch(X, batch.y)
+
+    validation = drawn(60)
+    utility = kind(validation.X, validation.y, score)
+    games = utility.summarise_games([Draws.whole(drawn(draw)) for _ in range(23)])
+    circles = np.argsort(rng.random((1, 2, 23)), axis=2)
+    arcs = np.array([(0, r, size) for r in range(2) for size in (1, 2, 3, 9, 22)])
+    found = utility.evaluate_arcs(games, circles, arcs)
+    expected = sb.Utility.evaluate_arcs(utility, games, circles, arcs)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    assert (len(np.unique(found)) == 1) == (draw == 0)
+
+
+@both
+def test_neither_chunks_nor_workers_change_a_bit_of_arcs(kind, model):
+    rng = np.random.default_rng(3)
+    validation = labelled(rng, 50)
+    batches = [labelled(rng, 40) for _ in range(25)]
+    providers = [
+        sb.Provider(f"p{i}", sb.ArraySource(batch.X, batch.y)) for i, batch in enumerate(batches)
+    ]
+    utility = kind(validation.X, validation.y, "neg_log_loss")
+    given = {"sampling": sb.Fresh(12), "solver": sb.Arcs(8), "n_games": 5, "seed": 4}
+    whole = sb.value(providers, utility, **given)
+    for other in ({"chunk_size": 2}, {"n_jobs": 2}):
+        assert np.array_equal(whole.games, sb.value(providers, utility, **given, **other).games)

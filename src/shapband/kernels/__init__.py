@@ -13,12 +13,13 @@ The other modules of `compiled` are helpers of the modules that are loaded:
   `least_norm` uses too);
 - for `exact_fits` and `exact_sums`: `double_double` (numbers of 32 digits), `exact_equations` and
   `exact_solutions`;
+- for `neighbor_lists`: `neighbor_scans` (short lists);
 - for `neighbors`, `neighbor_halves` and `neighbor_sets`: `neighbor_blocks` (blocks of validation
   points);
 - for `discriminant`: `discriminant_sums` (sums of a provider) and `triangles` (triangular factors);
 - for `logistic` and `logistic_wide`: `newton` and `logistic_derivatives`;
-- for `linear_wide` and `logistic_wide`: `strips` (factors of large matrices) and
-  `logistic_strips`;
+- for `linear_wide` and `logistic_wide`: `strips` (factors of large matrices);
+- for `logistic_wide`: `logistic_strips` (products) and `logistic_records` (fits of few records);
 - for `strata`, `curves` and `drift`: `listed` (coalitions as lists of members);
 - for several of them: `lanes` (vectors of numbers), `products` (products of columns) and `sorting`.
 """

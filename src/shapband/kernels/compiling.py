@@ -34,6 +34,7 @@ WORK = {
     "linear_sums.recentred": 10,
     "logistic._values": 80,
     "neighbor_lists._scan_spaces": 14,
+    "neighbor_scans.scan_points": 14,
     "neighbors._losses": 48,
     "network.loss_and_gradient": 31,
 }

@@ -29,7 +29,7 @@ _VALUES = {
     *("summarise", "summarise_games", "evaluate", "evaluate_all", "evaluate_rows", "in_games"),
     "score",
 }
-_ROWS_AT_ONCE = 4096  # largest number of arcs per call, which limits the memory of a call
+ROWS_AT_ONCE = 4096  # largest number of arcs per call, which limits the memory of a call
 
 
 class CoalitionFailed(Exception):
@@ -322,7 +322,7 @@ class Utility(WithFacts, ABC):
         """
         n = circles.shape[2]
         values = np.empty((len(arcs), n))
-        at_once = max(1, _ROWS_AT_ONCE // n)
+        at_once = max(1, ROWS_AT_ONCE // n)
         for start in range(0, len(arcs), at_once):
             part = arcs[start : start + at_once]
             rows = arc_rows(circles[part[:, 0], part[:, 1]], part[:, 2]).reshape(-1, n)

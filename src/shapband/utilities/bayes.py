@@ -78,18 +78,23 @@ class GaussianNBUtility(ClassSumsUtility):
     ) -> None:
         kernels.load("bayes").class_moments(X, codes, rows, *self._centre, summaries, place)
 
+    @property
+    def _added(self) -> tuple[int, int]:
+        return len(self._labels), 1 + 2 * len(self._scale)
+
     def _scores(self, games: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
-        scores: FloatArray = kernels.load("bayes").bayes_rows(
-            games,
-            inside,
-            of_game,
-            self._columns,
-            self._codes,
-            self._score,
-            self._units,
-            self._smoothing,
-        )
+        rows = kernels.load("bayes").bayes_rows
+        scores: FloatArray = rows(games, inside, of_game, *self._fixed)
         return scores
+
+    def _scores_of_sums(self, sums: FloatArray) -> FloatArray:
+        scores: FloatArray = kernels.load("bayes").bayes_sums(sums, *self._fixed)
+        return scores
+
+    @property
+    def _fixed(self) -> tuple[FloatArray, IntArray, int, FloatArray, float]:
+        """What does not depend on the game."""
+        return self._columns, self._codes, self._score, self._units, self._smoothing
 
 
 def _units(scale: FloatArray, deviation: FloatArray) -> FloatArray:

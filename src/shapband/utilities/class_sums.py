@@ -10,12 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shapband import kernels
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
-from shapband.coalitions import row_masks
+from shapband.coalitions import arc_members, row_masks
 from shapband.errors import InvalidInput
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
-from shapband.utilities.base import CoalitionFailed, GameSummaries, MergeableUtility, RowsUtility
+from shapband.utilities.base import (
+    ROWS_AT_ONCE,
+    CoalitionFailed,
+    GameSummaries,
+    MergeableUtility,
+    RowsUtility,
+)
 from shapband.utilities.classification import (
     CLASS_SCORES,
     baseline_score,
@@ -80,6 +87,15 @@ class ClassSumsUtility(RowsUtility, MergeableUtility):
         """Scores of coalitions given as rows of members; arbitrary for one without records."""
 
     @property
+    @abstractmethod
+    def _added(self) -> tuple[int, int]:
+        """How many of a summary's first rows and columns are added up in a coalition."""
+
+    @abstractmethod
+    def _scores_of_sums(self, sums: FloatArray) -> FloatArray:
+        """Scores of coalitions given as sums; NaN where their members are needed."""
+
+    @property
     def labels(self) -> list[Any]:
         labels: list[Any] = self._labels.tolist()
         return labels
@@ -130,6 +146,22 @@ class ClassSumsUtility(RowsUtility, MergeableUtility):
             failed = row_masks(inside[np.isnan(scores)][:1])[0]
             raise CoalitionFailed(failed, _TOO_FAR)
         return scores
+
+    def evaluate_arcs(self, games: GameSummaries, circles: IntArray, arcs: IntArray) -> FloatArray:
+        stacked, n = np.ascontiguousarray(games), circles.shape[2]
+        values = np.empty((len(arcs), n))
+        at_once = max(1, ROWS_AT_ONCE // n)
+        for start in range(0, len(arcs), at_once):
+            part = arcs[start : start + at_once]
+            sums = kernels.load("arc_sums").arc_sums(stacked, *self._added, circles, part)
+            scores = self._scores_of_sums(sums)
+            scores[sums[:, : len(self._labels), 0].sum(axis=1) == 0] = self.empty
+            left = np.flatnonzero(np.isnan(scores))
+            if len(left):
+                inside = arc_members(circles, part[left // n], left % n)
+                scores[left] = self.evaluate_rows(stacked, inside, part[left // n, 0])
+            values[start : start + at_once] = scores.reshape(-1, n)
+        return values
 
     def _known(self, y: AnyArray) -> IntArray:
         """Codes of the records' labels; InvalidInput for a label that does not occur in y_val."""

@@ -72,8 +72,16 @@ class LDAUtility(ClassSumsUtility):
     ) -> None:
         kernels.load("discriminant").class_scatter(X, codes, rows, *self._centre, summaries, place)
 
+    @property
+    def _added(self) -> tuple[int, int]:
+        return len(self._labels) + len(self._scale), 1 + len(self._scale)
+
     def _scores(self, games: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
-        scores: FloatArray = kernels.load("discriminant").discriminant_rows(
-            games, inside, of_game, self._columns, self._codes, self._score
-        )
+        rows = kernels.load("discriminant").discriminant_rows
+        scores: FloatArray = rows(games, inside, of_game, self._columns, self._codes, self._score)
+        return scores
+
+    def _scores_of_sums(self, sums: FloatArray) -> FloatArray:
+        rows = kernels.load("discriminant").discriminant_sums
+        scores: FloatArray = rows(sums, self._columns, self._codes, self._score)
         return scores

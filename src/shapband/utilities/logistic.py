@@ -181,7 +181,7 @@ class LogisticUtility(RowsUtility):
         inside, starts = starts_in_table(stacked.shape[1])
         table = np.full((len(stacked), len(inside) + 1), self.empty)
         for g, game in enumerate(stacked):
-            table[g, :0:-1] = self._values_of(game, inside, starts)
+            table[g, :0:-1] = self._values_of(game, inside, starts, in_table=True)
         return table
 
     def evaluate_prefixes(
@@ -202,20 +202,28 @@ class LogisticUtility(RowsUtility):
             values[rows] = self._values_of(stacked[g], *starts_of_rows(inside[rows]))[1:]
         return values
 
-    def _values_of(self, game: FloatArray, inside: MemberArray, starts: IntArray) -> FloatArray:
+    def _values_of(
+        self, game: FloatArray, inside: MemberArray, starts: IntArray, in_table: bool = False
+    ) -> FloatArray:
         """Values of coalitions of one game, fitted in this order; see `starts`.
 
+        `in_table` says whether they are all coalitions, in the order of `starts_in_table`.
         Fits that are uncertain are repeated by slower code that keeps more digits.
         """
         fixed = self._ridge, self._columns, self._y, len(self._labels), self._score
-        scores = kernels.load("logistic").logistic_scores
         values: FloatArray
         if len(self._ridge) >= WIDE and len(np.unique(game[:, 0][~np.isnan(game[:, 0])])) == 2:
-            values = kernels.load("logistic_wide").logistic_scores(game, *fixed, inside, starts)
+            values = kernels.load("logistic_wide").logistic_scores(
+                game, *fixed, inside, starts, in_table
+            )
             left = np.flatnonzero(np.isnan(values) & inside.any(axis=1))
-            values[left] = scores(game, *fixed, inside[left], np.full_like(starts[left], -1))
+            if len(left):
+                alone = np.full_like(starts[left], -1)
+                values[left] = kernels.load("logistic").logistic_scores(
+                    game, *fixed, inside[left], alone
+                )
         else:
-            values = scores(game, *fixed, inside, starts)
+            values = kernels.load("logistic").logistic_scores(game, *fixed, inside, starts)
         values[(inside.astype(bool) & _far(game)).any(axis=1)] = np.nan
         values[~inside.any(axis=1)] = self.empty
         left = np.flatnonzero(np.isnan(values))

@@ -169,8 +169,10 @@ class NeighborUtility(RowsUtility, MergeableUtility):
 
     def summarise(self, batch: Batch) -> FloatArray:
         """Return the k nearest records of every validation row: (2, k, n_rows)."""
-        summary: FloatArray = self._lists(Draws.whole(batch), self._k)[0]
-        return summary
+        summary = np.empty((1, 2, self._k, len(self._y)))
+        self._fill(Draws.whole(batch), summary)
+        lists: FloatArray = summary[0]
+        return lists
 
     def summary_floats(self, draw_size: int) -> int:
         """Return the number of distances and targets of k neighbours of all validation rows."""
@@ -184,14 +186,16 @@ class NeighborUtility(RowsUtility, MergeableUtility):
         """
         sizes = [drawn.choice.size for drawn in draws]
         k = min(self._k, max(sizes) if self._sets else sum(sizes))
-        return np.stack([self._lists(drawn, k) for drawn in draws], axis=1)
+        lists = np.empty((len(draws), draws[0].choice.n_games, 2, k, len(self._y)))
+        for drawn, own in zip(draws, lists, strict=True):
+            self._fill(drawn, own)
+        return np.ascontiguousarray(lists.swapaxes(0, 1))  # of one game, this copies nothing
 
-    def _lists(self, drawn: Draws, k: int) -> FloatArray:
-        """The k nearest records of one provider in every game: (n_games, 2, k, n_rows)."""
+    def _fill(self, drawn: Draws, lists: FloatArray) -> None:
+        """Write the k nearest records of one provider in every game: (n_games, 2, k, n_rows)."""
         X, y = drawn.batch.numeric() * self._unit, self._codes(drawn.batch.y)
-        nearest = kernels.load("neighbor_lists").neighbor_lists
-        lists: FloatArray = nearest(X, y, np.ascontiguousarray(drawn.rows), self._X, k)
-        return lists
+        fill = kernels.load("neighbor_lists").fill_lists
+        fill(X, y, np.ascontiguousarray(drawn.rows), self._X, lists)
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         stacked = np.ascontiguousarray(games)

@@ -89,34 +89,53 @@ def bayes_rows(summaries, inside, of_game, columns, codes, score, units, smoothi
     units : (d,) variance in a feature's own units = standardised variance * unit
     smoothing : part of the largest variance, in own units, that is added to all of them
     """
+    unknown = np.empty((0, summaries.shape[2], 1 + 2 * units.size))
     room = score_room(codes)
-    return _rows(summaries, inside, of_game, columns, codes, score, units, smoothing, room)
+    return _rows(summaries, inside, of_game, unknown, columns, codes, score, units, smoothing, room)
+
+
+def bayes_sums(sums, columns, codes, score, units, smoothing):
+    """Scores (n_rows,) of coalitions given as sums (n_rows, C, 1 + 2 d); 0 without any record.
+
+    A score is NaN if sums overflow or have lost digits.
+    """
+    nobody, of_game = np.zeros((1, 0), np.uint8), np.zeros(len(sums), np.int64)
+    nothing = np.empty((1, 0, sums.shape[1], 1 + 4 * units.size))
+    room = score_room(codes)
+    return _rows(nothing, nobody, of_game, sums, columns, codes, score, units, smoothing, room)
 
 
 @njit(**OPTIONS)
-def _rows(summaries, inside, of_game, columns, codes, score, units, smoothing, room):
+def _rows(summaries, inside, of_game, sums, columns, codes, score, units, smoothing, room):
+    """Scores of coalitions, from their sums, or from their members if there are no sums."""
     classes = summaries.shape[2]
+    listed = sums.shape[0] == 0
     total = np.empty((classes, 1 + 2 * units.size))
     centres, weights = np.zeros((classes, columns.shape[0])), np.zeros((classes, columns.shape[0]))
     constants, logits = np.empty(classes), np.empty((classes, columns.shape[1]))
-    scores = np.empty(inside.shape[0])
-    for r in range(inside.shape[0]):
+    scores = np.empty(of_game.size)
+    for r in range(of_game.size):
         total[:] = 0.0
-        for i in range(inside.shape[1]):
-            if inside[r, i]:
+        row = inside[r if listed else 0]
+        for i in range(row.size):
+            if row[i]:
                 total += summaries[of_game[r], i, :, : total.shape[1]]
+        if not listed:
+            total += sums[r]
         if total[:, 0].sum() == 0:
             scores[r] = 0.0
             continue
         scores[r] = np.nan
         if not np.isfinite(total).all():
             continue
-        members = summaries[of_game[r]], inside[r]
+        members = summaries[of_game[r]], row
         extra = smoothing * _largest_variance(total, units, members)
         if not np.isfinite(extra):
             continue
         for c in range(classes):
             constants[c] = _class_model(total[c], c, units, extra, members, centres[c], weights[c])
+        if not listed and np.isnan(constants).any():
+            continue
         _leave_out_common(constants, centres, weights)
         # Subtract the constant of the first class, so that the units of features change no logit.
         constants -= constants[np.argmax(constants > -np.inf)]
@@ -151,7 +170,8 @@ def _largest_variance(total, units, members):
 def _merged(members, first, last, f, d):
     """Mean and variance of a feature over the classes first .. last - 1.
 
-    They are merged from the providers' own means and from the squares about these.
+    They are merged from the providers' own means and from the squares about these; NaN without
+    members.
     """
     summaries, inside = members
     origin, count, shift = np.nan, 0.0, 0.0
@@ -178,7 +198,8 @@ def _merged(members, first, last, f, d):
 def _class_model(sums, c, units, extra, members, centre, weight):
     """Write the means and half inverse variances of class c; return the constant of its logit.
 
-    If all records of a coalition are equal, `extra` is 0 and the features get the weight 0.
+    If all records of a coalition are equal, `extra` is 0 and the features get the weight 0. The
+    constant is NaN if digits were lost and the members are not known.
     """
     d = units.size
     count = sums[0]
@@ -190,6 +211,8 @@ def _class_model(sums, c, units, extra, members, centre, weight):
         variance = square - mean * mean
         if not variance > LOST * square:
             mean, variance = _merged(members, c, c + 1, f, d)
+            if np.isnan(variance):
+                return np.nan
         variance += extra / units[f]
         centre[f], weight[f] = mean, 0.0
         # An infinite variance is the same in all classes, and makes every distance 0.

@@ -20,7 +20,7 @@ from shapband.kernels.compiled.discriminant_sums import class_scatter, merged_me
 from shapband.kernels.compiled.lanes import OPTIONS
 from shapband.kernels.compiled.triangles import cholesky, reduce_to_triangle, solve
 
-__all__ = ["class_scatter", "discriminant_rows"]
+__all__ = ["class_scatter", "discriminant_rows", "discriminant_sums"]
 
 SHARP = 1e-10  # sums are used if they leave errors of the logits below this
 OPERATIONS = 16.0  # assumed rounding error of an entry of the scatter, in units of EPS
@@ -41,12 +41,26 @@ def discriminant_rows(summaries, inside, of_game, columns, codes, score):
     codes : (n_val,) classes of the validation rows
     score : number of the score, see `class_scores`
     """
-    return _rows(summaries, inside, of_game, columns, codes, score, score_room(codes))
+    unknown = np.empty((0, 0, 0))
+    return _rows(summaries, inside, of_game, unknown, columns, codes, score, score_room(codes))
+
+
+def discriminant_sums(sums, columns, codes, score):
+    """Scores (n_rows,) of coalitions given as sums (n_rows, C + d, 1 + d); 0 without any record.
+
+    A score is NaN if sums overflow or have lost digits.
+    """
+    d = sums.shape[2] - 1
+    nobody, of_game = np.zeros((1, 0), np.uint8), np.zeros(len(sums), np.int64)
+    nothing = np.empty((1, 0, 3 * sums.shape[1] - d, 1 + d))
+    return _rows(nothing, nobody, of_game, sums, columns, codes, score, score_room(codes))
 
 
 @njit(**OPTIONS)
-def _rows(summaries, inside, of_game, columns, codes, score, room):
+def _rows(summaries, inside, of_game, sums, columns, codes, score, room):
+    """Scores of coalitions, from their sums, or from their members if there are no sums."""
     d = summaries.shape[3] - 1
+    listed = sums.shape[0] == 0
     classes = (summaries.shape[2] - 2 * d) // 3
     total = np.empty((classes + d, 1 + d))
     means, slopes = np.empty((classes, d)), np.zeros((classes, columns.shape[0]))
@@ -54,12 +68,15 @@ def _rows(summaries, inside, of_game, columns, codes, score, room):
     farthest = np.empty(d)
     for f in range(d):
         farthest[f] = np.abs(columns[f]).max()
-    scores = np.empty(inside.shape[0])
-    for r in range(inside.shape[0]):
+    scores = np.empty(of_game.size)
+    for r in range(of_game.size):
         total[:] = 0.0
-        for i in range(inside.shape[1]):
-            if inside[r, i]:
+        row = inside[r if listed else 0]
+        for i in range(row.size):
+            if row[i]:
                 total += summaries[of_game[r], i, : classes + d]
+        if not listed:
+            total += sums[r]
         counts = total[:classes, 0]
         if counts.sum() == 0:
             scores[r] = 0.0
@@ -69,8 +86,10 @@ def _rows(summaries, inside, of_game, columns, codes, score, room):
             continue
         if _from_sums(total, means, farthest, slopes):
             _write_logits(counts, means, columns, slopes, _first(counts), logits)
+        elif not listed:
+            continue
         else:
-            members = summaries[of_game[r]], inside[r]
+            members = summaries[of_game[r]], row
             smooth = score in (LOG_LOSS, BRIER)
             _from_factors(members, counts, means, columns, farthest, smooth, slopes, logits)
         scores[r] = score_of(logits, codes, classes, score, room)

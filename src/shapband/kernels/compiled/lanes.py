@@ -198,6 +198,18 @@ def where_less(typingctx, a, b, x, y):
 
 
 @intrinsic
+def any_less(typingctx, a, b):
+    """Return whether a < b in some lane."""
+
+    def codegen(context, builder, signature, args):
+        less = builder.fcmp_ordered("<", args[0], args[1])
+        bits = ir.IntType(LANES)
+        return builder.icmp_unsigned("!=", builder.bitcast(less, bits), ir.Constant(bits, 0))
+
+    return types.boolean(LANES_TYPE, LANES_TYPE), codegen
+
+
+@intrinsic
 def pivot_inverse(typingctx, pivot, diagonal):
     """1 / pivot in the lanes where pivot > PIVOT_TOL * diagonal, NaN in the others."""
 

@@ -43,30 +43,6 @@ def features_in_strips(summary, counts):
 
 
 @njit(**OPTIONS)
-def record_products(summary, counts, ridge):
-    """X R⁻¹ X' of all records of a game, without the intercept."""
-    n, p, _ = summary.shape
-    total = counts.sum()
-    columns = np.empty((p - 1, total))
-    filled = 0
-    for i in range(n):
-        for f in range(1, p):
-            for r in range(counts[i]):
-                columns[f - 1, filled + r] = summary[i, f, r]
-        filled += counts[i]
-    products = np.zeros((total, total))
-    for a in range(total):
-        for f in range(p - 1):
-            share = columns[f, a] / ridge[f]
-            for b in range(a + 1):
-                products[a, b] += share * columns[f, b]
-    for a in range(total):
-        for b in range(a):
-            products[b, a] = products[a, b]
-    return products
-
-
-@njit(**OPTIONS)
 def linear_forms(strips, most, count, p, beta, out):
     """Write X beta for each record to `out`; strips lie `most` records apart."""
     data, weights = pointer(strips, 0), pointer(beta, 0)
@@ -108,23 +84,30 @@ def sums_over_records(strips, most, count, p, numbers, out):
 
 
 @njit(**OPTIONS)
-def weigh(strips, most, count, p, weights, weighted):
-    """Write the features times the weights of their records."""
-    data, own, target = pointer(strips, 0), pointer(weights, 0), pointer(weighted, 0)
+def choose_records(strips, most, p, weights, chosen, count, picked, weighted):
+    """Write the features of the first `count` chosen records, and these times their weights."""
+    data, own = pointer(strips, 0), pointer(weights, 0)
+    copy, target = pointer(picked, 0), pointer(weighted, 0)
     for j in range(strips_of(p)):
-        for r in range(count):
-            at = (j * most + r) * LANES
-            store(target, at, multiply(broadcast(own, r), load(data, at)))
+        for k in range(count):
+            at, x = (j * most + k) * LANES, load(data, (j * most + chosen[k]) * LANES)
+            store(copy, at, x)
+            store(target, at, multiply(broadcast(own, k), x))
 
 
 @njit(**OPTIONS)
-def hessian_in_strips(strips, weighted, most, count, p, ridge, hessian):
-    """Write R + X'WX as strips; `weighted` is WX."""
-    out = pointer(hessian, 0)
-    blocks = strips_of(p)
+def write_penalties(p, ridge, hessian):
+    """Write R as strips."""
     hessian[:] = 0.0
     for f in range(1, p):
         hessian[entry_at(f, f)] = ridge[f - 1]
+
+
+@njit(**OPTIONS)
+def add_to_hessian(strips, weighted, most, count, p, hessian):
+    """Add X'WX to a matrix of strips; `weighted` is WX."""
+    out = pointer(hessian, 0)
+    blocks = strips_of(p)
     for first in range(0, count, CHUNK):
         here = min(CHUNK, count - first) * LANES
         for j in range(blocks):

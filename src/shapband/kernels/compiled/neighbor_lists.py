@@ -4,28 +4,32 @@ The list of a draw is an array (2, k, m) of squared distances and targets, neare
 with (inf, 0.0). Neighbours are ordered by (squared distance, target), so nothing depends on the
 order of records when distances tie. With one feature the draw is sorted (buckets, then Shell sort
 in each bucket) and walked outwards from every validation point; otherwise all distances of a
-validation point are computed at once and scanned.
+validation point are computed at once and scanned. Short lists are made by `neighbor_scans`.
 """
 
 import numpy as np
 from numba import njit
 
+from shapband.kernels.compiled.neighbor_scans import scan_points
+
+SHORT = 20  # lists of up to this length are found faster at several validation points at once
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
-def neighbor_lists(X, y, rows, X_val, k):
-    """Return the k nearest records of each draw, (g, 2, k, m)."""
-    out = np.empty((len(rows), 2, k, len(X_val)))
+def fill_lists(X, y, rows, X_val, out):
+    """Write the k nearest records of each draw to out (g, 2, k, m)."""
+    k = out.shape[2]
+    # Chosen outside the compiled functions, so that only the variant in use is compiled.
+    if X.shape[1] > 1 and k <= SHORT and rows.size:
+        by_target = np.take_along_axis(rows, np.argsort(y[rows], axis=1), axis=1)
+        scan_points(X, y, by_target, X_val, out)
+        return
     out[:, 0] = np.inf
     out[:, 1] = 0.0
-    if rows.shape[1] == 0:
-        return out
-    # Chosen outside the compiled functions, so that only the variant in use is compiled.
-    if X.shape[1] == 1:
+    if rows.size and X.shape[1] == 1:
         _walk_lines(X[:, 0].copy(), y, rows, X_val[:, 0].copy(), out)
-    else:
+    elif rows.size:
         _scan_spaces(X, y, rows, X_val, out)
-    return out
 
 
 @njit(**_OPTIONS)
