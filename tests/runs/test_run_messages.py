@@ -14,7 +14,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import shapband as sb
-from shapband.errors import InvalidInput, RunDamaged, RunError, RunExists
+from shapband.errors import InvalidInput, RunDamaged, RunError
 from shapband.records.batch import Batch
 from shapband.runs.batches import from_bytes, to_bytes
 from shapband.runs.older import check_same_bits
@@ -108,7 +108,7 @@ def test_errors_of_damaged_data_are_said_with_their_remedy():
         assert str(damaged.value) == (
             f"the page of the run my-run is damaged ({odd}): restore run.db from a copy"
         )
-    with pytest.raises(OSError, match="^odd$"), readable(Path("my-run"), "the page"):
+    with pytest.raises(OSError, match=r"^odd$"), readable(Path("my-run"), "the page"):
         raise OSError("odd")
 
 
