@@ -263,6 +263,12 @@ OUTLINES: dict[str, Callable[[], list[str]]] = {
     "page of equal values": lambda: page_outline(
         page_of(valuation_of(np.ones((6, 3)), names=NAMES))
     ),
+    "page of one game": lambda: page_outline(
+        page_of(valuation_of(np.array([LEVELS]), names=NAMES))
+    ),
+    "page of seven providers": lambda: page_outline(
+        page_of(valuation_of(games_of(range(1, 8), [0.0117] * 7), names=tuple("abcdefg")))
+    ),
     "waiting page": lambda: page_outline(waiting_page(1, 2000)),
     "plot of the forest": lambda: _plot("forest", plain()),
     "plot of ranks": lambda: _plot("ranks", plain()),
