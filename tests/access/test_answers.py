@@ -101,3 +101,26 @@ def test_frames_must_have_one_order_of_columns_also_where_validation_rows_are_an
     said = "'south': the source gave the columns b, a .* where the columns a, b"
     with pytest.raises(SourceError, match=said):
         sb.value(providers, utility, **options)
+
+
+def frame_source(*columns):
+    """A distant source of data frames, or of arrays without names."""
+
+    def draw(size, rng):
+        X = rng.normal(size=(size, 2))
+        return pd.DataFrame(X, columns=columns) if columns else X, rng.normal(size=size)
+
+    return sb.FunctionSource(draw)
+
+
+def test_names_of_columns_count_although_an_array_came_between():
+    providers = [
+        sb.Provider(f"p{at}", frame_source(*names))
+        for at, names in enumerate([("a", "b"), (), "cd"])
+    ]
+    with pytest.raises(SourceError) as refused:
+        sb.value(providers, sb.AdditiveUtility(), sampling=sb.Fresh(3), n_games=2, seed=0)
+    assert str(refused.value) == (
+        "provider 'p2': the source gave the columns c, d of a pandas frame where the columns a, b "
+        "of a pandas frame were expected"
+    )
