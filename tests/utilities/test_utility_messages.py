@@ -279,3 +279,12 @@ def test_a_coalition_that_cannot_be_evaluated_gets_this_reason(utility, rows, re
     with pytest.raises(CoalitionFailed) as failed:
         utility.evaluate([draw], [0b1])
     assert (failed.value.coalition, failed.value.reason) == (0b1, reason)
+
+
+def test_random_models_say_how_their_states_are_set():
+    forest = RandomForestRegressor()
+    assert sb.EstimatorUtility(forest, X, Y).training == (
+        "random_state of RandomForestRegressor was not set: it is set from the seed, anew in every "
+        "game, so the variance includes the randomness of training"
+    )
+    assert sb.EstimatorUtility(Ridge(), X, Y).training == ""
