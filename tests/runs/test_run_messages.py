@@ -21,6 +21,7 @@ from shapband.runs.older import check_same_bits
 from shapband.runs.plausible import check_choices, check_manifest, check_valuation, readable
 from shapband.runs.read import RunStatus, load
 from shapband.runs.run import stored_config
+from shapband.runs.store import discard_untouched
 from tests.report.made_up import made_up
 
 NEW = "use what the run was begun with, or begin a new run"
@@ -216,3 +217,18 @@ def test_a_run_without_a_result_says_why():
         "1,200 games are done; who takes part is decided by a class of your own, which is not "
         "imported here, so there is no result before the end"
     )
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_only_a_run_without_requests_and_games_is_discarded(run, tmp_path, keep):
+    discard_untouched(run, keep=keep)
+    assert load(run).valuation.n_games == 4
+    with closing(sqlite3.connect(run / "run.db")) as connection, connection:
+        connection.execute("DELETE FROM ledger")
+    discard_untouched(run, keep=keep)
+    assert (run / "run.db").exists()  # its games are still there
+    with closing(sqlite3.connect(run / "run.db")) as connection, connection:
+        connection.execute("DELETE FROM games")
+    discard_untouched(run, keep=keep)
+    assert run.exists() == keep
+    assert list(tmp_path.rglob("*")) == ([run] if keep else [])

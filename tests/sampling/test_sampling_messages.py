@@ -11,6 +11,7 @@ import pytest
 import shapband as sb
 from shapband.errors import InvalidInput
 from shapband.sampling.participation import who_is_present
+from shapband.sampling.participations import OwnClass, from_plain, to_plain
 from shapband.seeds import Seeds
 
 NAMES = ["north", "south"]
@@ -108,3 +109,43 @@ def test_what_is_just_accepted():
     assert sb.Cohort(2).simulate(NAMES, 1, seed=2**70).to_numpy().tolist() == [[True, True]]
     assert sb.Independent({"north": 1, "south": 1e-9}).check(NAMES) is None
     assert sb.MarkovChain(1, 0.01).check(NAMES) is None
+
+
+def test_a_participation_of_ones_own_is_known_by_its_name_only():
+    own = from_plain(to_plain(Shapeless(1)))
+    assert own == OwnClass("Shapeless")
+    assert to_plain(own) == {"kind": "own", "name": "Shapeless"}
+    assert np.isnan(own.rates(NAMES)).tolist() == [True, True]
+    assert own.estimand == "by providers that take part as Shapeless says"
+    for question in (
+        lambda: own.check(NAMES),
+        lambda: own.present(Seeds(0), NAMES, range(2)),
+        lambda: own.counts(NAMES),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            question()
+        assert str(refused.value) == (
+            "participation: Shapeless is a class of your own, which is not imported when a run is "
+            "read"
+        )
+
+
+def test_a_participation_is_shown_by_its_class():
+    class Always(sb.Participation):
+        def check(self, names):
+            """Accept all."""
+
+        def present(self, seeds, names, games):
+            return np.ones((len(games), len(names)), dtype=bool)
+
+        def counts(self, names):
+            return [len(names)]
+
+        def rates(self, names):
+            return np.ones(len(names))
+
+        @property
+        def estimand(self):
+            return "by all providers"
+
+    assert repr(Always()) == "Always()"

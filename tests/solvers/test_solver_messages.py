@@ -1,9 +1,11 @@
-"""What solvers say when they refuse something, word for word."""
+"""What solvers refuse, word for word, and how they adapt to fewer providers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import permutations
+from math import factorial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +15,8 @@ import pytest
 import shapband as sb
 from shapband.errors import ConformanceError, InvalidInput
 from shapband.solvers.base import check_solution
+from shapband.solvers.presence import values_of_all_sets
+from shapband.solvers.trial import Option, Trial
 
 LARGE = "Exact: 21 providers have 2,097,151 coalitions per game, too many to evaluate (the limit is"
 MESSAGES: dict[str, Callable[[], Any]] = {
@@ -108,3 +112,32 @@ def test_a_solution_that_conforms_has_plain_counts():
     assert (found.evaluations, type(found.evaluations), found.failures) == (28, int, 0)
     assert found.values is FINE.values
     assert found.noise is FINE.noise
+
+
+def test_solvers_for_games_in_which_some_take_part():
+    assert sb.BalancedPermutation(10).for_size(4) == sb.BalancedPermutation(12)
+    assert sb.BalancedPermutation(10).for_size(5) == sb.BalancedPermutation(10)
+    assert sb.BalancedPermutation(10).for_size(7) == sb.BalancedPermutation(14)
+    options = Option(sb.BalancedPermutation(10), 5.0, 1, 0.5), Option(sb.Exact(), 9.0)
+    trial = Trial((sb.BalancedPermutation(10), sb.Exact()), options)
+    assert trial.for_size(4) == Trial(
+        (sb.BalancedPermutation(12), sb.Exact()),
+        (Option(sb.BalancedPermutation(12), 5.0, 1, 0.5), Option(sb.Exact(), 9.0)),
+    )
+    assert sb.Permutation(3).for_size(4) == sb.Permutation(3)
+
+
+def test_values_among_every_set_of_those_present():
+    """Of each set, the Shapley values of its own game; 0 for those who are absent."""
+    rng = np.random.default_rng(0)
+    table = np.concatenate([[0.0], rng.normal(size=7)])
+    found = values_of_all_sets(table)
+    for present in range(8):
+        members = [i for i in range(3) if present >> i & 1]
+        expected = np.zeros(3)
+        for order in permutations(members):
+            before = 0
+            for i in order:
+                expected[i] += table[before | 1 << i] - table[before]
+                before |= 1 << i
+        np.testing.assert_allclose(found[present], expected / factorial(len(members)), atol=1e-12)
