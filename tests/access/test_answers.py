@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import shapband as sb
-from shapband.access import answers
+from shapband.access import access, answers
 from shapband.errors import SourceError
 from shapband.records.batch import take_in
 
@@ -123,4 +123,25 @@ def test_names_of_columns_count_although_an_array_came_between():
     assert str(refused.value) == (
         "provider 'p2': the source gave the columns c, d of a pandas frame where the columns a, b "
         "of a pandas frame were expected"
+    )
+
+
+def test_records_that_cannot_be_joined(monkeypatch):
+    """Libraries of data frames decide which types they join."""
+
+    def refuse(batches):
+        raise TypeError("strings and numbers")
+
+    monkeypatch.setattr(access, "concat", refuse)
+    with pytest.raises(SourceError) as refused:
+        sb.value(
+            [sb.Provider("p", frame_source("a", "b"))],
+            sb.AdditiveUtility(),
+            sampling=sb.Fresh(2),
+            n_games=2,
+            seed=0,
+        )
+    assert str(refused.value) == (
+        "provider 'p': the source gave records of different types in different requests, which "
+        "cannot be joined (TypeError: strings and numbers)"
     )
