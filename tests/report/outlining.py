@@ -188,6 +188,8 @@ def _artist(one: Artist) -> str:
         place = f"{_numbers(one.get_position())} {one.get_horizontalalignment()}"
         if isinstance(one, Annotation):
             place += f" {_numbers(one.xy)} {one.xycoords} {one.anncoords}"
+        elif one.axes is not None and one.get_transform() == one.axes.transAxes:
+            place += " of the axes"
         return f"{words} {to_hex(one.get_color())} {size} at {place}: {one.get_text()}"
     return words
 
@@ -273,6 +275,9 @@ OUTLINES: dict[str, Callable[[], list[str]]] = {
     "plot of the forest": lambda: _plot("forest", plain()),
     "plot of ranks": lambda: _plot("ranks", plain()),
     "plot of convergence": lambda: _plot("convergence", plain()),
+    "plot of no convergence": lambda: _plot(
+        "convergence", valuation_of(np.ones((6, 3)), names=NAMES)
+    ),
     "plot of the distribution": lambda: _plot("distribution", plain()),
     "plot of variance sources": lambda: _plot("variance_sources", pooled()),
     "bands": lambda: _bands({"first": plain(), "second": pooled()}),
