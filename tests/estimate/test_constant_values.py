@@ -1,9 +1,14 @@
 """A provider whose value never varies, among others, in every design of games."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from tests.conftest import with_pools
 
 import shapband as sb
+from shapband.estimate.estimate import Estimate
+from shapband.estimate.variance import variance_interval
 
 DESIGNS = {
     "fresh": {"sampling": sb.Fresh(5)},
@@ -65,3 +70,11 @@ def test_the_variance_of_a_constant_value_is_due_to_presence_alone(participation
     assert part["expectation_present"][1] == pytest.approx(3.0)
     assert part["variance_present"][1] == pytest.approx(0.0, abs=1e-9)
     assert valuation.estimate.raw_variance[1] == pytest.approx(9 * rate * (1 - rate) * 400 / 399)
+
+
+def test_a_constant_value_from_pools_that_differ_without_bound_gives_no_warning():
+    """The degrees of freedom are then near 0, and so is their quantile."""
+    estimate = with_pools(Estimate.of(np.full((20, 1), 3.0)), 0.1, 9.0)
+    pools = replace(estimate.moments.pools, square=np.array([1e12]))
+    (interval,) = variance_interval(replace(estimate.moments, pools=pools), 0.95)
+    assert (interval[0], interval[1] >= 0) == (0.0, True)
