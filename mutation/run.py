@@ -185,9 +185,10 @@ def tried(reasons: dict[Change, str]) -> Iterator[Mutant]:
 
 
 def is_sql_case(change: Change) -> bool:
-    """Whether only the case of SQL changed, without strings in it, whose case matters."""
+    """Whether only the case of SQL changed, and not of strings in it, whose case matters."""
     sql = re.search(r'"(SELECT|INSERT|WHERE|AND|PRAGMA|BEGIN|COMMIT|ROLLBACK)\b', change.was)
-    return bool(sql) and "'" not in change.was and change.was.lower() == change.now.lower()
+    was, now = (re.findall("'[^']*'", text) for text in (change.was, change.now))
+    return bool(sql) and was == now and change.was.lower() == change.now.lower()
 
 
 def changes_in(functions: set[str]) -> Iterator[Change]:
