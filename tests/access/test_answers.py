@@ -145,3 +145,10 @@ def test_records_that_cannot_be_joined(monkeypatch):
         "provider 'p': the source gave records of different types in different requests, which "
         "cannot be joined (TypeError: strings and numbers)"
     )
+
+
+def test_a_refusal_has_the_reason_and_the_number_of_records():
+    kept = answers.Refusal.of((X, Y), 5, ValueError("odd"))
+    assert (kept.reason, kept.records, len(kept.batch.X)) == ("ValueError: odd", 3, 3)
+    unknown = answers.Refusal.of(None, 5, SourceError("the source gave nothing"))
+    assert (unknown.reason, unknown.records, unknown.batch) == ("the source gave nothing", 5, None)
