@@ -3,7 +3,8 @@
 mutmut makes the changes and runs the tests; what it changes and which tests it runs is set under
 ``[tool.mutmut]`` in pyproject.toml. A mutant that no test notices survives. `survivors.toml` gives
 the reason for each survivor that is left. A reason that begins with "equivalent" says that no test
-can notice the change; such mutants are not counted.
+can notice the change; such mutants are not counted. SQL in capitals or in small letters is
+equivalent too.
 
 All mutants take hours, so ``--sample`` tries some of each package, chosen at random with a fixed
 seed: the same code and seed give the same sample. Mutants are chosen from the names that mutmut
@@ -16,6 +17,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -178,8 +180,15 @@ def tried(reasons: dict[Change, str]) -> Iterator[Mutant]:
                 yield Mutant(package, "killed", None)
             elif status not in NOT_TRIED:
                 change = change_of(name, Path(data.path))
-                equivalent = reasons.get(change, "").startswith("equivalent")
+                equivalent = is_sql_case(change) or reasons.get(change, "").startswith("equivalent")
                 yield Mutant(package, "equivalent" if equivalent else "survived", change)
+
+
+def is_sql_case(change: Change) -> bool:
+    """Whether only the case of SQL changed, and not of strings in it, whose case matters."""
+    sql = re.search(r'"(SELECT|INSERT|WHERE|AND|PRAGMA|BEGIN|COMMIT|ROLLBACK)\b', change.was)
+    was, now = (re.findall("'[^']*'", text) for text in (change.was, change.now))
+    return bool(sql) and was == now and change.was.lower() == change.now.lower()
 
 
 def changes_in(functions: set[str]) -> Iterator[Change]:

@@ -30,62 +30,68 @@ class Lost(sb.FiniteSource):
 
 
 @pytest.mark.parametrize(
-    ("thing", "text"),
+    ("make", "text"),
     [
-        (sb.ArraySource(X, Y), "ArraySource(6 records, 2 features)"),
-        (sb.ArraySource(X, Y, replace=True), "ArraySource(6 records, 2 features, replace=True)"),
-        (sb.FrameSource(FRAME, "y"), "FrameSource(6 records, 2 features)"),
-        (sb.FunctionSource(coin), "FunctionSource(coin)"),
-        (sb.FunctionSource(coin, waits=True), "FunctionSource(coin, waits=True)"),
-        (sb.DistributionSource(norm()), "DistributionSource(norm)"),
+        (lambda: sb.ArraySource(X, Y), "ArraySource(6 records, 2 features)"),
         (
-            sb.DistributionSource(multivariate_normal([0.0, 1.0]), label=np.sum),
+            lambda: sb.ArraySource(X, Y, replace=True),
+            "ArraySource(6 records, 2 features, replace=True)",
+        ),
+        (lambda: sb.FrameSource(FRAME, "y"), "FrameSource(6 records, 2 features)"),
+        (lambda: sb.FunctionSource(coin), "FunctionSource(coin)"),
+        (lambda: sb.FunctionSource(coin, waits=True), "FunctionSource(coin, waits=True)"),
+        (lambda: sb.DistributionSource(norm()), "DistributionSource(norm)"),
+        (
+            lambda: sb.DistributionSource(multivariate_normal([0.0, 1.0]), label=np.sum),
             "DistributionSource(multivariate_normal_frozen, label='sum')",
         ),
         (
-            sb.with_delay(sb.ArraySource(X, Y), 0.5),
+            lambda: sb.with_delay(sb.ArraySource(X, Y), 0.5),
             "with_delay(ArraySource(6 records, 2 features), seconds=0.5)",
         ),
         (
-            sb.with_delay(sb.FunctionSource(coin), 0.5),
+            lambda: sb.with_delay(sb.FunctionSource(coin), 0.5),
             "with_delay(FunctionSource(coin), seconds=0.5)",
         ),
-        (Lost(), "Lost(replace=True)"),
-        (sb.AdditiveUtility(), "AdditiveUtility()"),
-        (sb.AdditiveUtility([1.0, 2.0], empty=0.5), "AdditiveUtility(2 weights, empty=0.5)"),
-        (sb.TableUtility([0.0, 1.0]), "TableUtility(2 values)"),
+        (lambda: Lost(), "Lost(replace=True)"),
+        (lambda: sb.AdditiveUtility(), "AdditiveUtility()"),
         (
-            sb.LinearUtility(X, Y),
+            lambda: sb.AdditiveUtility([1.0, 2.0], empty=0.5),
+            "AdditiveUtility(2 weights, empty=0.5)",
+        ),
+        (lambda: sb.TableUtility([0.0, 1.0]), "TableUtility(2 values)"),
+        (
+            lambda: sb.LinearUtility(X, Y),
             "LinearUtility(6 validation rows, 2 features, score='inverse_mse')",
         ),
         (
-            sb.NeighborUtility(X, Y, k=3, task="regression", score="r2", empty=-1.0),
+            lambda: sb.NeighborUtility(X, Y, k=3, task="regression", score="r2", empty=-1.0),
             "NeighborUtility(6 validation rows, 2 features, k=3, score='r2', empty=-1)",
         ),
         (
-            sb.NeighborUtility(X, Y, task="classification"),
+            lambda: sb.NeighborUtility(X, Y, task="classification"),
             "NeighborUtility(6 validation rows, 2 features, k=1, task='classification', "
             "empty=0.166667)",
         ),
         (
-            sb.LogisticUtility(X, ["a", "b", "b"] * 2, C=0.5),
+            lambda: sb.LogisticUtility(X, ["a", "b", "b"] * 2, C=0.5),
             "LogisticUtility(6 validation rows, 2 features, C=0.5, score='accuracy', "
             "empty=0.666667)",
         ),
         (
-            sb.NetworkUtility(X, Y, (8, 4), seed=2),
+            lambda: sb.NetworkUtility(X, Y, (8, 4), seed=2),
             "NetworkUtility(6 validation rows, 2 features, hidden=(8, 4), alpha=0.0001, "
             "max_iter=200, seed=2, empty=0.166667)",
         ),
         (
-            sb.EstimatorUtility(Ridge(), X, Y, "r2"),
+            lambda: sb.EstimatorUtility(Ridge(), X, Y, "r2"),
             "EstimatorUtility(Ridge(), 6 validation rows, 2 features, score='r2')",
         ),
-        (sb.FunctionUtility(len, empty=2), "FunctionUtility(len, empty=2)"),
+        (lambda: sb.FunctionUtility(len, empty=2), "FunctionUtility(len, empty=2)"),
     ],
 )
-def test_sources_and_utilities_say_what_they_are(thing, text):
-    assert repr(thing) == text
+def test_sources_and_utilities_say_what_they_are(make, text):
+    assert repr(make()) == text
 
 
 def test_a_pipeline_stays_on_one_line():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import shapband as sb
-from shapband.access import answers
+from shapband.access import access, answers
 from shapband.errors import SourceError
 from shapband.records.batch import take_in
 
@@ -101,3 +101,54 @@ def test_frames_must_have_one_order_of_columns_also_where_validation_rows_are_an
     said = "'south': the source gave the columns b, a .* where the columns a, b"
     with pytest.raises(SourceError, match=said):
         sb.value(providers, utility, **options)
+
+
+def frame_source(*columns):
+    """A distant source of data frames, or of arrays without names."""
+
+    def draw(size, rng):
+        X = rng.normal(size=(size, 2))
+        return pd.DataFrame(X, columns=columns) if columns else X, rng.normal(size=size)
+
+    return sb.FunctionSource(draw)
+
+
+def test_names_of_columns_count_although_an_array_came_between():
+    providers = [
+        sb.Provider(f"p{at}", frame_source(*names))
+        for at, names in enumerate([("a", "b"), (), "cd"])
+    ]
+    with pytest.raises(SourceError) as refused:
+        sb.value(providers, sb.AdditiveUtility(), sampling=sb.Fresh(3), n_games=2, seed=0)
+    assert str(refused.value) == (
+        "provider 'p2': the source gave the columns c, d of a pandas frame where the columns a, b "
+        "of a pandas frame were expected"
+    )
+
+
+def test_records_that_cannot_be_joined(monkeypatch):
+    """Libraries of data frames decide which types they join."""
+
+    def refuse(batches):
+        raise TypeError("strings and numbers")
+
+    monkeypatch.setattr(access, "concat", refuse)
+    with pytest.raises(SourceError) as refused:
+        sb.value(
+            [sb.Provider("p", frame_source("a", "b"))],
+            sb.AdditiveUtility(),
+            sampling=sb.Fresh(2),
+            n_games=2,
+            seed=0,
+        )
+    assert str(refused.value) == (
+        "provider 'p': the source gave records of different types in different requests, which "
+        "cannot be joined (TypeError: strings and numbers)"
+    )
+
+
+def test_a_refusal_has_the_reason_and_the_number_of_records():
+    kept = answers.Refusal.of((X, Y), 5, ValueError("odd"))
+    assert (kept.reason, kept.records, len(kept.batch.X)) == ("ValueError: odd", 3, 3)
+    unknown = answers.Refusal.of(None, 5, SourceError("the source gave nothing"))
+    assert (unknown.reason, unknown.records, unknown.batch) == ("the source gave nothing", 5, None)

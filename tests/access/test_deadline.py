@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from tests.conftest import PATIENCE
 
 import shapband as sb
 from shapband.access.access import Access
-from shapband.access.exchange import OutOfTime
+from shapband.access.exchange import Exchange, OutOfTime
 from shapband.access.journal import Asked, Failed, NullPurchases, Received
 from shapband.errors import SourceError
 from shapband.seeds import Seeds
@@ -223,3 +224,20 @@ def test_a_rule_that_the_pools_keep_out_of_reach_ends_the_valuation(source, fact
     assert found.stopped.startswith("Unreachable() cannot be met by more games")
     assert found.stopped.endswith(said)
     assert sb.Valuation.from_json(found.to_json()).stopped_code == "pools"
+
+
+@pytest.mark.parametrize(
+    ("timeout", "until", "seconds"),
+    [
+        (0.4, np.inf, 0.1),  # a quarter of the time that a request may take
+        (100.0, np.inf, 1.0),  # at most a second
+        (0.001, np.inf, 0.01),  # no busy loop
+        (100.0, 0.5, 0.5),  # until the deadline
+        (100.0, -0.4, 0.6),  # until requests under way are given up, a second later
+        (100.0, -2.0, 1.0),
+    ],
+)
+def test_time_limits_are_checked_often_enough(monkeypatch, timeout, until, seconds):
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
+    exchange = SimpleNamespace(_timeout=timeout, _deadline=1000.0 + until)
+    assert Exchange._patience(exchange) == pytest.approx(seconds)

@@ -203,3 +203,22 @@ def test_of_many_providers_some_are_named(ax):
     ]
     assert ax.get_ylabel() == "120 providers, one of 3 named"
     assert ax.patches[0].get_height() == 1.0  # no gaps between thin rows
+
+
+def test_thin_rows_have_no_gaps_in_any_picture():
+    """From 101 rows on; a hundred rows still have gaps."""
+    quantiles = {f"quantile_{p}": p for p in (0.05, 0.25, 0.5, 0.75, 0.95)}
+    columns = forest().iloc[0].to_dict() | quantiles | {"lowest": 0.0, "highest": 1.0}
+    columns |= {"games": 0.5, "solver": 0.3, "pools": 0.2}
+    pictures = (
+        lambda ax, frame: draw_forest(ax, frame, 0.95, "x"),
+        lambda ax, frame: draw_distribution(ax, frame, "x"),
+        draw_variance_sources,
+    )
+    for draw in pictures:
+        heights = []
+        for n in (100, 101):
+            ax = Figure(layout="constrained").subplots()
+            draw(ax, pd.DataFrame([columns] * n, index=[f"p{i}" for i in range(n)]))
+            heights.append({one.get_height() for one in ax.patches})
+        assert heights == [{0.62}, {1.0}]

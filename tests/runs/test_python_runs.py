@@ -5,6 +5,7 @@ import pytest
 
 import shapband as sb
 from shapband.errors import RunError, SourceError
+from shapband.runs.ledger import Ledger
 from tests.conftest import linear_providers
 from tests.runs.small import assert_same
 
@@ -153,3 +154,28 @@ def test_a_damaged_run_does_not_verify(tmp_path):
     connection.close()
     with pytest.raises(sb.errors.RunDamaged, match="entry 1"):
         sb.load(tmp_path / "run").verify()
+
+
+def test_answers_are_written_to_the_disk_at_once_and_requests_alone_are_not(tmp_path, monkeypatch):
+    """A power failure loses no record that was paid for; waiting for the disk takes long."""
+    entered = []
+    enter = Ledger.enter
+
+    def spy(self, requests=(), also=None, *, durable=True):
+        entered.append(({one.outcome for one in requests}, durable))
+        enter(self, requests, also, durable=durable)
+
+    monkeypatch.setattr(Ledger, "enter", spy)
+    far = sb.FunctionSource(lambda size, rng: (rng.normal(size=(size, 1)), rng.normal(size=size)))
+    sb.value(
+        [sb.Provider("far", far)],
+        sb.AdditiveUtility(),
+        sampling=sb.Fresh(3),
+        n_games=4,
+        seed=0,
+        run=tmp_path / "run",
+    )
+    assert ({"asked"}, False) in entered
+    assert any("received" in outcomes for outcomes, _ in entered)
+    assert all(durable for outcomes, durable in entered if "received" in outcomes)
+    assert not any(durable for outcomes, durable in entered if outcomes == {"asked"})

@@ -7,6 +7,7 @@ import shapband as sb
 from shapband.app.cli.views import shown
 from shapband.errors import ConformanceError, InvalidInput, RunError
 from shapband.runs.fingerprints import fingerprint
+from shapband.runs.versions import changes
 
 
 class Remote(sb.GenerativeSource):
@@ -110,3 +111,10 @@ def test_a_version_is_a_string(tmp_path, version):
         value(Remote(version), tmp_path / "run")
     with pytest.raises(ConformanceError, match="version must be a string"):
         sb.testing.check_source(Remote(version))
+
+
+def test_all_versions_that_changed_are_listed():
+    before = {"python": "3.11", "numpy": "2.0", "scipy": "1.14"}
+    after = {"python": "3.12", "numpy": "2.0", "scipy": "1.15"}
+    assert changes(before, after) == "python from 3.11 to 3.12, scipy from 1.14 to 1.15"
+    assert changes(before, before) == ""

@@ -12,6 +12,7 @@ from tests.sampling.markets import ATTACKS, HONEST, TABLES, batches, dishonest, 
 
 import shapband as sb
 from shapband.records.batch import Batch
+from shapband.sampling.coincidences import Kinds, lonely_repeaters
 from shapband.sampling.shared import Shared, format_shared, shared_records
 
 
@@ -246,3 +247,28 @@ def test_names_and_columns_are_printed_on_one_line():
     assert "\n" not in line
     assert line.endswith("rounded to about 0.01 standard deviations), and 2 more pairs")
     assert len(re.findall("3 of 4", line)) == 3
+
+
+def test_an_owner_of_many_repeats_is_found_among_owners_who_repeat_seldom():
+    """More than a third of its records must repeat others of its own that nobody else has."""
+    kinds = Kinds(
+        group=np.array([0, 1, 2, 2]),
+        owner=np.array([0, 1, 1, 2]),
+        times=np.array([36, 33, 50, 2]),
+        sizes=np.array([100, 100, 100]),
+    )
+    seldom = kinds._replace(sizes=np.array([100, 100, 1000]))
+    assert lonely_repeaters(seldom._replace(times=np.array([36, 10, 2, 2])), 1e-6).tolist() == [
+        True,
+        False,
+        False,
+    ]
+    assert lonely_repeaters(seldom._replace(times=np.array([34, 10, 2, 2])), 1e-6).tolist() == [
+        False,
+        False,
+        False,
+    ]
+    # If most owners repeat many records, or there are fewer than three, nobody is named.
+    assert not lonely_repeaters(kinds, 1e-6).any()
+    two = Kinds(np.array([0]), np.array([0]), np.array([50]), np.array([100, 100]))
+    assert not lonely_repeaters(two, 1e-6).any()

@@ -210,3 +210,10 @@ def test_a_coalition_that_fails_is_named():
     failing = Games(Fails(SHAPES["root"]), games.summaries, games.names, games.indices, Seeds(0))
     with pytest.raises(sb.errors.EvaluationError, match=r"\{'p1', 'p2'\}"):
         sb.Arcs(8).solve(failing)
+
+
+def test_sizes_are_drawn_at_every_whole_step_from_the_start():
+    """With four providers both sizes are certain, and a third mark is beyond them."""
+    sizes = _Sizes.of(4, sb.Shapley())
+    assert sizes.chances.tolist() == [0.0, 1.0, 1.0, 0.0]
+    assert sizes.drawn(np.array([0.0, 0.5])).tolist() == [[1, 2, 0], [1, 2, 0]]

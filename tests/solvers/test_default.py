@@ -10,7 +10,7 @@ from tests.conftest import linear_providers
 
 import shapband as sb
 from shapband.errors import InvalidInput
-from shapband.solvers.default import default_solver
+from shapband.solvers.default import default_group_solver, default_solver
 from shapband.solvers.trial import Trial
 
 X, Y = np.arange(8.0).reshape(4, 2), np.arange(4.0)
@@ -217,3 +217,21 @@ def test_the_room_of_a_game_is_the_table_or_the_walks():
         # Orders and values, at the least, and in proportion to both sizes.
         assert solver.floats_per_game(5) >= 2 * 50 * 5
         assert solver.floats_per_game(10) == 2 * solver.floats_per_game(5)
+
+
+def test_reasons_in_words():
+    """Of the solvers that are chosen without a trial, and of a trial."""
+    enumerated = "enumerating all coalitions costs no more than sampling"
+    assert default_solver(3, sb.AdditiveUtility()) == (sb.Exact(), enumerated)
+    assert default_solver(99, sb.AdditiveUtility()) == (
+        sb.Known(),
+        "the utility knows its Shapley values",
+    )
+    assert default_solver(99, sb.AdditiveUtility(), index=sb.Banzhaf())[1] == (
+        "the first 8 games show which takes the least work for the same error"
+    )
+    assert default_group_solver([3, 3, 1]) == (sb.Exact(), enumerated)
+    assert default_group_solver([30, 30]) == (
+        sb.Permutation(200),
+        "groups have too many coalitions to enumerate all of them",
+    )

@@ -114,3 +114,13 @@ def test_additive_games_of_few_evaluations_keep_their_learning_curve():
     names = tuple(f"p{i:02}" for i in range(30))
     chunk = Games(sb.AdditiveUtility(empty=0.3), worth, names, range(5), Seeds(0))
     np.testing.assert_allclose(sb.Strata(150).solve(chunk).values, worth, atol=1e-5)
+
+
+def test_blocks_of_sizes_grow_with_the_size_up_to_a_limit():
+    """A block that begins at s has s // 8 sizes, and n // 64 at most: 3 of 200 providers."""
+    found = drift_blocks(200).of_size
+    firsts = np.flatnonzero(np.diff(found, prepend=-1))
+    lengths = np.diff([*firsts, 201])
+    expected = np.clip(firsts // 8, 1, 3)
+    assert lengths[:-1].tolist() == expected[:-1].tolist()
+    assert lengths[-1] <= expected[-1]

@@ -9,6 +9,7 @@ from shapband.coalitions import members
 from shapband.kernels.walks import first_occurrences
 from shapband.records.batch import Batch, concat
 from shapband.records.draws import Draws, FixedRows
+from shapband.utilities.gram import gram_games
 from shapband.utilities.linear import WIDE
 
 
@@ -338,3 +339,14 @@ def test_many_features_have_the_same_bits_for_any_workers_and_chunks():
     whole = sb.value(providers, utility, **given)
     for other in ({"chunk_size": 1}, {"chunk_size": 2, "n_jobs": 2}):
         assert np.array_equal(whole.games, sb.value(providers, utility, **given, **other).games)
+
+
+def test_two_records_are_fitted_in_many_digits_and_one_is_not():
+    X, y = np.array([[0.0], [1.0], [3.0]]), np.array([1.0, 3.0, 6.0])
+    utility = sb.LinearUtility(X, y, "neg_mse")
+    parts = slice(0, 2), slice(2, 3)
+    draws = [Draws.whole(Batch(X[part], y[part])) for part in parts]
+    games = gram_games(draws, [X[part] for part in parts], utility._centre)
+    found = utility._answer(games, 0, np.array([[1, 0], [0, 1]], dtype=np.uint8))
+    # The line through two records, 1 + 2 x, misses the third target by 1.
+    assert found == pytest.approx([-1 / 3, utility.empty])

@@ -1,5 +1,7 @@
 """Details of utilities that a wrong constant or a missing copy would change."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -12,6 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 import shapband as sb
 from shapband.kernels.careful import logistic as careful
+from shapband.records.batch import Batch
+from shapband.records.draws import Draws
 from shapband.utilities.networks.training import first_weights
 
 
@@ -138,3 +142,27 @@ def test_weakly_penalised_fits_along_orders_are_those_of_the_joined_records(monk
             model = LogisticRegression(C=1e6, solver="newton-cholesky", tol=1e-10, max_iter=1000)
             chances = model.fit(X[rows], y[rows]).predict_proba(X)
             assert value == pytest.approx(-log_loss(y, chances), rel=1e-3)
+
+
+def test_a_table_of_those_who_take_part_keeps_their_coalitions():
+    table = sb.TableUtility(np.arange(8.0) ** 2)
+    assert table.evaluate([None] * 3, [0, 5, 7]).tolist() == [0.0, 25.0, 49.0]
+    assert table.restricted([2, 0]).values.tolist() == [0.0, 16.0, 1.0, 25.0]
+    assert table.restricted([1]).values.tolist() == [0.0, 4.0]
+
+
+def test_a_utility_that_does_not_know_its_values_says_so():
+    with pytest.raises(NotImplementedError) as refused:
+        sb.TableUtility([0.0, 1.0]).exact_values([[None]])
+    assert str(refused.value) == "TableUtility does not know its Shapley values"
+
+
+def test_copies_of_summaries_and_reports_hold_the_same():
+    X, y = np.arange(40.0).reshape(20, 2) ** 1.5, np.arange(20.0)
+    utility = sb.LinearUtility(X, y)
+    games = utility.summarise_games([Draws.whole(Batch(X, y))] * 2)
+    again = copy(games)  # as pickling does
+    assert isinstance(again, np.ndarray)
+    np.testing.assert_array_equal(utility.evaluate_all(again), utility.evaluate_all(games))
+    report = sb.AccessReport({"a": sb.extend.Usage(1, 20, 0.5)})
+    assert copy(report) == report

@@ -351,3 +351,8 @@ def test_a_pipeline_of_one_model_is_that_model_and_frozen_steps_help_no_other_mo
     found = match(make_pipeline(scaler, StandardScaler(), Ridge()), None)
     assert found == "StandardScaler is fitted to every coalition"
     assert match(Pipeline([("only", "passthrough")]), None) == "the pipeline has no model"
+
+
+def test_a_score_of_ones_own_has_no_compiled_form():
+    utility = sb.utility_for(LinearRegression(), *linear_providers()[1], lambda model, X, y: 1.0)
+    assert utility.chosen == "a score of one's own has no compiled form"

@@ -168,7 +168,7 @@ class ClassSumsUtility(RowsUtility, MergeableUtility):
         codes = label_codes(y, self._labels)
         if (codes < 0).any():
             raise InvalidInput(
-                f"the label {np.asarray(y)[codes.argmin()].item()!r} does not occur in y_val: "
+                f"the label {y.tolist()[codes.argmin()]!r} does not occur in y_val: "
                 "validate on all labels"
             )
         return codes.astype(np.int64)
