@@ -8,6 +8,7 @@ from shapband.indices import SHAPLEY, Index
 from shapband.sampling.base import Sampling
 from shapband.sampling.fresh import Fresh
 from shapband.solvers.arcs import Arcs
+from shapband.solvers.balanced import BalancedPermutation
 from shapband.solvers.base import Solver
 from shapband.solvers.exact import Exact
 from shapband.solvers.known import Known
@@ -18,15 +19,22 @@ from shapband.solvers.trial import GAMES, Option, Trial
 from shapband.utilities.base import Utility
 
 # Arithmetic operations, from measured times at 0.25 ns each: of drawing, summarising and folding
-# one provider's records, and of the solvers themselves for each evaluation.
-_DRAWN, _OF_ARCS, _OF_STRATA = 50_000, 100, 80_000
+# one provider's records (2 to 3 µs with least squares and 12 to 300 providers), and of the solvers
+# themselves for each evaluation. Permutations count none: merging along them saves as much.
+_DRAWN, _OF_ARCS, _OF_STRATA = 12_000, 200, 80_000
 # At equal evaluations `Arcs` had 2.5 times the noise of `Strata` (the median of ten kinds of games
 # and of least squares with 30 and 100 providers; between 1.1 and 38 times).
 _ADVANTAGE = 2.5
-_CIRCLES = (8, 12, 16, 20, 40, 80)
+_CIRCLES = (8, 10, 12, 14, 16, 20, 28, 40, 56, 80)
 _EVALUATIONS = (5, 10, 20)  # of `Strata`, for each provider
 _TABLE_UP_TO = 16  # providers whose coalitions may all be evaluated, if noise costs more
 _TRIED = 8  # circles in the first games
+# Beside circles, balanced permutations are tried if a game of them has at most this many times the
+# evaluations of the circles that are tried, so that the first games do not take long; else plain
+# permutations, which need fewer evaluations than any other solver.
+_LONGER = 2
+_BLOCKS = (2, 4, 8)  # of `BalancedPermutation`, in each of which every provider comes first once
+_ORDERS, _TRIED_ORDERS = (4, 8, 16, 32, 64), 8  # of `Permutation`
 _PERMUTATIONS = 200  # per game, for groups that have too many coalitions for `Exact`
 _ALL = "enumerating all coalitions costs no more than sampling"
 
@@ -63,6 +71,14 @@ def default_solver(
 
 
 def _trial_of_arcs(n: int, each: float) -> Trial:
+    """Try circles and permutations, whose noise is inversely proportional to their number."""
+    beside: list[BalancedPermutation] | list[Permutation]
+    if _BLOCKS[0] * n * n <= _LONGER * Arcs(_TRIED).most_evaluations(n):
+        tried: BalancedPermutation | Permutation = BalancedPermutation(_BLOCKS[0] * n)
+        beside = [BalancedPermutation(blocks * n) for blocks in _BLOCKS]
+    else:
+        tried = Permutation(_TRIED_ORDERS)
+        beside = [Permutation(orders) for orders in _ORDERS]
     options = [
         Option(
             solver,
@@ -71,10 +87,19 @@ def _trial_of_arcs(n: int, each: float) -> Trial:
         )
         for solver in map(Arcs, _CIRCLES)
     ]
+    options += [
+        Option(
+            solver,
+            n * _DRAWN + solver.n_iter * n * each,
+            tried=1,
+            noise=tried.n_iter / solver.n_iter,
+        )
+        for solver in beside
+    ]
     if n <= _TABLE_UP_TO:
         # In a table of all coalitions each costs about a quarter of what a chosen one does.
         options.append(Option(Exact(), n * _DRAWN + 2**n * each / 4, noise=0.0))
-    return Trial((Arcs(_TRIED),), tuple(options))
+    return Trial((Arcs(_TRIED), tried), tuple(options))
 
 
 def _trial_of_strata(n: int, each: float, *, fresh: bool) -> Trial:

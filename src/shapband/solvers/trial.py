@@ -15,9 +15,9 @@ from shapband.solvers.base import Solution, Solver
 
 GAMES = 8  # games that decide
 # Among the options that take at most this many times the least work, the cheapest one whose noise
-# is at most this part of the variance of the values is chosen: less noise shows the values of
-# single games, and serves those who pay for records.
-_WORK, _NOISE = 1.4, 0.1
+# is at most this part of the variance of the values is chosen, if there is one: less noise shows
+# the values of single games, and serves those who pay for records.
+_WORK, _NOISE = 1.45, 0.1
 
 
 class Option(NamedTuple):
@@ -63,11 +63,14 @@ class Trial(Solver):
         candidates = tuple(solver.for_size(n_providers) for solver in self.candidates)
         return Trial(candidates, tuple(options))
 
+    def at(self, game: int) -> Solver:
+        """Return the candidate whose turn it is."""
+        turn = int(np.searchsorted(self._edges, game, side="right")) - 1
+        return self.candidates[min(turn, len(self.candidates) - 1)]
+
     def solve(self, games: Games) -> Solution:
         """Solve games of one candidate; `parts` separates them."""
-        edges = self._edges
-        turn = int(np.searchsorted(edges, games.indices.start, side="right")) - 1
-        return self.candidates[min(turn, len(self.candidates) - 1)].solve(games)
+        return self.at(games.indices.start).solve(games)
 
     def floats_per_game(self, n_providers: int) -> int:
         return max(solver.floats_per_game(n_providers) for solver in self._solvers)
@@ -105,23 +108,33 @@ class Trial(Solver):
         values, noise : (8, n) of the first games
         """
         measured = [float(noise[start:stop].mean()) for start, stop in pairwise(self._edges)]
-        spread = float(values.var(axis=0, ddof=1).mean()) - float(noise.mean())
-        variance = max(spread, 0.0)
+        variance = self._variance(values, noise, measured)
         noises = [measured[one.tried] * one.noise for one in self.options]
         work = [
             (variance + own) * one.operations for own, one in zip(noises, self.options, strict=True)
         ]
         near = [at for at, own in enumerate(work) if own <= _WORK * min(work)]
         quiet = [at for at in near if noises[at] <= _NOISE * variance]
-        if quiet:
-            best = min(quiet, key=lambda at: work[at])
-        else:
-            best = min(near, key=lambda at: noises[at])
+        best = min(quiet or near, key=lambda at: work[at])
         solver = self.options[best].solver
         return solver, (
             f"among {len(work)} choices it takes the least work for the same error, or little more "
             f"with less noise, judged by the first {GAMES} games"
         )
+
+    def _variance(self, values: FloatArray, noise: FloatArray, measured: Sequence[float]) -> float:
+        """Mean variance of the values without noise, at least 0.
+
+        Candidates whose noise alone exceeds the whole variance in the games of the quietest one
+        are left out: they would hide what the others show.
+        """
+        parts = [slice(*pair) for pair in pairwise(self._edges)]
+        quietest = int(np.argmin(measured))
+        seen = float(values[parts[quietest]].var(axis=0, ddof=1).mean())
+        clear = [part for at, part in enumerate(parts) if at == quietest or measured[at] <= seen]
+        used = np.concatenate([np.arange(GAMES)[part] for part in clear])
+        spread = float(values[used].var(axis=0, ddof=1).mean()) - float(noise[used].mean())
+        return max(spread, 0.0)
 
     def __repr__(self) -> str:
         return f"Trial({', '.join(map(repr, self.candidates))})"

@@ -35,6 +35,9 @@ class Pid:
     def packed(self, task):
         return task
 
+    def rehearse(self, task):
+        pass
+
     def set_up_worker(self):
         pass
 
