@@ -55,7 +55,7 @@ def test_cheap_utilities_are_solved_by_arcs_and_expensive_ones_by_strata(n):
 def test_balanced_permutations_are_tried_while_they_are_few():
     assert candidates(12, LINEAR) == (sb.Arcs(8), sb.BalancedPermutation(24))
     assert candidates(50, LINEAR) == (sb.Arcs(8), sb.BalancedPermutation(100))
-    assert candidates(51, LINEAR) == (sb.Arcs(8), sb.Permutation(8))
+    assert candidates(51, LINEAR) == (sb.Arcs(8),)
 
 
 def test_all_coalitions_are_tried_if_they_are_not_many():
@@ -93,17 +93,17 @@ def test_a_trial_takes_arcs_or_balanced_permutations_by_their_noise():
 def test_a_trial_of_arcs_takes_more_circles_for_more_noise():
     trial = default_solver(60, LINEAR, POOLED)[0]
     noises = (0.01, 0.05, 1.0, 10.0, 1e4)
-    circles = [decided(trial, [noise, 1e9]).n_circles for noise in noises]
+    circles = [decided(trial, [noise]).n_circles for noise in noises]
     assert circles[0] == 8
     assert circles == sorted(circles)
     assert circles[-1] == 80
-    assert decided(trial, [0.0, 0.0], variance=0.0).n_circles == 8
-    quiet = decided(trial, [0.12, 1e9])
+    assert decided(trial, [0.0], variance=0.0).n_circles == 8
+    quiet = decided(trial, [0.12])
     assert 0.12 * 8 / quiet.n_circles <= 0.1
 
 
 def test_a_candidate_that_is_all_noise_does_not_hide_the_variance():
-    trial = default_solver(60, LINEAR, POOLED)[0]
+    trial = default_solver(30, LINEAR, POOLED)[0]
     rng = np.random.default_rng(0)
     noise = np.repeat([0.5, 1e6], 4)[:, None] * np.ones(60)
     values = rng.normal(size=(8, 60)) * np.sqrt(1 + noise)

@@ -4,7 +4,7 @@ Threads wait for sources, and copy and check each answer before the source is as
 a source may reuse its buffers. The thread that runs the exchange records everything: it takes the
 answers that have arrived, writes them and the requests that follow them in one transaction, and
 only then allows these requests. So it waits for the disk once per group of answers, however many
-sources are asked at the same time. Each source is allowed twice as many requests as it can answer at
+sources are asked at the same time. Each source is allowed twice the requests that it can answer at
 once, so that it need not wait for the disk either. A source answers up to `concurrent` requests at
 once, so answers may arrive in any order.
 """

@@ -210,6 +210,7 @@ from shapband.engine.workers.local import ProcessWorkers
 
 class Mine:
     packed = staticmethod(lambda task: task)
+    rehearse = staticmethod(lambda task: None)
     set_up_worker = staticmethod(lambda: None)
     def __call__(self, task):
         return os.environ["OPENBLAS_NUM_THREADS"], os.getpid()
