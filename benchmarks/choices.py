@@ -25,7 +25,7 @@ SIZES = (6, 12, 30, 100, 300, 1000)
 MOST_TIMES = 1.5
 FIXED, TRIED = 2, 8  # games whose time is taken off; games of the trial
 SHOWN = 16  # games that show the variance, and the noise of the solvers that are near the best
-NEAR = 3.0  # a solver whose work is over 3 times the least in a first look is not timed again
+NEAR = 3.0  # solvers whose work is over 3 times that of the best other one are not timed again
 ROUNDS = 3
 LOOK, LONG = 0.01, 0.1  # seconds that the timed games should take, in a first look and later
 
@@ -120,7 +120,9 @@ def cell(name: str, n: int) -> Cell:
     quietest = min(rivals.values(), key=lambda one: (one.noise, one.seconds))
     quietest.look(SHOWN)
     variance = quietest.spread
-    least = min((variance + one.noise) * one.seconds for one in rivals.values())
+    least = min(
+        (variance + one.noise) * one.seconds for key, one in rivals.items() if key != chosen
+    )
     near = {
         key: one
         for key, one in rivals.items()
@@ -133,7 +135,7 @@ def cell(name: str, n: int) -> Cell:
         for key in near if round_ % 2 == 0 else reversed(near):
             times[key].append(near[key].timed(LONG))
     work = {key: (variance + one.noise) * min(times[key]) for key, one in near.items()}
-    best = min((key for key in work if key != chosen), key=lambda key: work[key], default=chosen)
+    best = min((key for key in work if key != chosen), key=lambda key: work[key])
     trial = min(clock(value, TRIED) for _ in range(3)) / TRIED
     return Cell(work[chosen] / work[best], chosen, best, trial / min(times[chosen]))
 

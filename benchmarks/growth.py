@@ -122,7 +122,9 @@ def table() -> Table:
         "Processor time per game of least squares (11 features, draws of 60): the default in "
         "`value()` with drawing, fixed costs and the first 8 games, and a loop in NumPy without "
         f"drawing: up to {ALL_UP_TO} providers all coalitions on merged Gram matrices, then "
-        f"{ORDERS} permutations per game on cumulative sums, in proportion to the same error.",
+        f"{ORDERS} plain permutations per game on cumulative sums, in proportion to equal error. "
+        "Most of their noise comes from who is first, because nobody is worth 0; a loop that "
+        "balances the positions would have less.",
         ("providers", "default", "NumPy loop", "loop / default"),
         tuple(lines),
     )

@@ -25,7 +25,7 @@ _DRAWN, _OF_ARCS, _OF_STRATA = 12_000, 200, 80_000
 # At equal evaluations `Arcs` had 2.5 times the noise of `Strata` (the median of ten kinds of games
 # and of least squares with 30 and 100 providers; between 1.1 and 38 times).
 _ADVANTAGE = 2.5
-_CIRCLES = (8, 10, 12, 14, 16, 20, 28, 40, 56, 80)
+_CIRCLES = (*range(8, 15), 16, 18, 20, 24, 28, 40, 56, 80)
 _EVALUATIONS = (5, 10, 20)  # of `Strata`, for each provider
 _TABLE_UP_TO = 16  # providers whose coalitions may all be evaluated, if noise costs more
 _TRIED = 8  # circles in the first games

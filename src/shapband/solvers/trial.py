@@ -17,7 +17,7 @@ GAMES = 8  # games that decide
 # Among the options that take at most this many times the least work, the cheapest one whose noise
 # is at most this part of the variance of the values is chosen, if there is one: less noise shows
 # the values of single games, and serves those who pay for records.
-_WORK, _NOISE = 1.45, 0.1
+_WORK, _NOISE = 1.5, 0.1
 
 
 class Option(NamedTuple):
