@@ -39,7 +39,9 @@ def providers(n: int) -> list[sb.Provider]:
     ]
 
 
-def measure(sampling: sb.Pooled | sb.Fresh, patience: float) -> dict[int, Spread]:
+def measure(
+    sampling: sb.Pooled | sb.Fresh, patience: float, solver: sb.Solver | None
+) -> dict[int, Spread]:
     """Time growing numbers of providers until the next one would take too long."""
     taken: dict[int, Spread] = {}
     for n in COUNTS:
@@ -48,7 +50,7 @@ def measure(sampling: sb.Pooled | sb.Fresh, patience: float) -> dict[int, Spread
             providers(n),
             sb.AdditiveUtility(),
             sampling=sampling,
-            solver=sb.Permutation(N_ITER),
+            solver=solver,
             n_games=N_GAMES,
             seed=SEED,
         )
@@ -72,7 +74,9 @@ def _expected(taken: dict[int, Spread], n: int) -> float:
 
 
 def rows() -> list[Row]:
-    pooled = measure(sb.Pooled(512, 128), PATIENCE["pooled"])
+    permutations = sb.Permutation(N_ITER)
+    pooled = measure(sb.Pooled(512, 128), PATIENCE["pooled"], permutations)
+    default = measure(sb.Pooled(512, 128), PATIENCE["pooled"], None)
     slope = _slope(pooled)
     skipped = [n for n in COUNTS if n not in pooled]
     listed = "; ".join(f"{n:,}: {times.show('s')}" for n, times in pooled.items())
@@ -84,7 +88,7 @@ def rows() -> list[Row]:
     )
     work = f"additive game, {N_GAMES} games × {N_ITER} permutations, draws of 128 from pools of 512"
     thousand = pooled.get(1000)
-    fresh = measure(sb.Fresh(128), PATIENCE["fresh"])
+    fresh = measure(sb.Fresh(128), PATIENCE["fresh"], permutations)
     return [
         Row(
             f"{work}, n = {COUNTS[0]} to {COUNTS[-1]:,} providers",
@@ -97,14 +101,21 @@ def rows() -> list[Row]:
         ),
         Row(
             f"{work}, n = 1,000",
-            "as above",
+            f"as above, `Permutation({N_ITER})`; without `solver=`, which is exact here, "
+            f"{default[1000].show('s')}",
             thousand.show("s") if thousand else "not run",
             "under 1 s",
             thousand is not None and thousand.median < 1,
             "see the slope.",
         ),
         Row(
-            f"the same with fresh draws of 128 from functions, called {N_GAMES} × n times",
+            f"additive game without `solver=`, {N_GAMES} games, draws of 128 from pools of 512",
+            "; ".join(f"{n:,}: {times.show('s')}" for n, times in default.items()),
+            f"slope {number(_slope(default))}; exact, where `Permutation({N_ITER})` has noise",
+        ),
+        Row(
+            f"the same with `Permutation({N_ITER})` and fresh draws of 128 from functions, called "
+            f"{N_GAMES} × n times",
             "; ".join(f"{n:,}: {times.show('s')}" for n, times in fresh.items()),
             f"slope {number(_slope(fresh))}",
         ),

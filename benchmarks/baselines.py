@@ -32,6 +32,24 @@ def from_grams(records: Sequence[Records], X_val: np.ndarray, y_val: np.ndarray)
     return shapley(table)
 
 
+def from_orders(
+    records: Sequence[Records], X_val: np.ndarray, y_val: np.ndarray, orders: np.ndarray
+) -> np.ndarray:
+    """Mean marginal contributions along permutations, on cumulative sums of Gram matrices."""
+    designs = [_design(X) for X, _ in records]
+    grams = np.stack([Z.T @ Z for Z in designs])
+    products = np.stack([Z.T @ y for Z, (_, y) in zip(designs, records, strict=True)])
+    Z_val = _design(X_val)
+    A, b, c = Z_val.T @ Z_val / len(y_val), Z_val.T @ y_val / len(y_val), np.mean(y_val**2)
+    total = np.zeros(len(records))
+    for order in orders:
+        gram, product = grams[order].cumsum(axis=0), products[order].cumsum(axis=0)
+        beta = np.linalg.solve(gram, product[:, :, None])[:, :, 0]
+        mse = ((beta @ A) * beta).sum(axis=1) - 2 * beta @ b + c
+        total[order] += np.diff(1 / (1 + mse), prepend=0.0)
+    return total / len(orders)
+
+
 def from_lstsq(records: Sequence[Records], X_val: np.ndarray, y_val: np.ndarray) -> np.ndarray:
     """A loop over all coalitions that joins their records and calls `np.linalg.lstsq`."""
     n = len(records)

@@ -93,13 +93,19 @@ class Table:
     lines: tuple[tuple[str, ...], ...]
 
 
-def seconds(function: Callable[[], object]) -> float:
-    started = time.perf_counter()
+def seconds(
+    function: Callable[[], object], clock: Callable[[], float] = time.perf_counter
+) -> float:
+    started = clock()
     function()
-    return time.perf_counter() - started
+    return clock() - started
 
 
-def interleave(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Spread]:
+def interleave(
+    cases: Mapping[str, Callable[[], object]],
+    repeats: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, Spread]:
     """Time every case once per round, so that a slow period of the machine affects all cases.
 
     Every second round runs in reverse order, so that no case always follows the same one. Before
@@ -112,7 +118,7 @@ def interleave(cases: Mapping[str, Callable[[], object]], repeats: int) -> dict[
     for round_ in range(repeats):
         names = list(cases) if round_ % 2 == 0 else list(reversed(cases))
         for name in names:
-            taken[name].append(seconds(cases[name]))
+            taken[name].append(seconds(cases[name], clock))
     return {name: Spread(tuple(times)) for name, times in taken.items()}
 
 

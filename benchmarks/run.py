@@ -29,6 +29,8 @@ GROUPS = (
     "neighbors",
     "additive",
     "defaults",
+    "choices",
+    "growth",
     "workers",
     "processes",
     "distant",

@@ -184,6 +184,9 @@ class Workers:
             def packed(self, task):
                 return task
 
+            def rehearse(self, task):
+                pass
+
             def set_up_worker(self):
                 pass
 

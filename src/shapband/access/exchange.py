@@ -4,9 +4,9 @@ Threads wait for sources, and copy and check each answer before the source is as
 a source may reuse its buffers. The thread that runs the exchange records everything: it takes the
 answers that have arrived, writes them and the requests that follow them in one transaction, and
 only then allows these requests. So it waits for the disk once per group of answers, however many
-sources are asked at the same time. Each source is allowed one request more than it is answering, so
-that it need not wait for the disk either. A source answers up to `concurrent` requests at once, so
-answers may arrive in any order.
+sources are asked at the same time. Each source is allowed twice the requests that it can answer at
+once, so that it need not wait for the disk either. A source answers up to `concurrent` requests at
+once, so answers may arrive in any order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from shapband.errors import RunError, ShapbandError, SourceError
 from shapband.records.batch import Batch, Schema
 from shapband.sources.base import UnusableAnswer
 
-_AHEAD = 1  # requests allowed for a source beyond those that it can answer at once
+_AHEAD = 1  # requests allowed ahead for each one that a source can answer at once
 _NOT_MADE = "the request was not made, because the valuation was stopped"
 _TIME_IS_UP = "the time limit of the stopping rule was reached"
 _LONGEST_WAIT = 1.0  # longest time, in seconds, between two checks for overdue requests
@@ -153,7 +153,7 @@ class Exchange:
             if is_ahead and self._ready:
                 continue  # sources that wait for a free slot go first
             chosen.append((delivery, self._asked(delivery)))
-            if len(delivery.asked) < delivery.at_once + _AHEAD:
+            if len(delivery.asked) < (1 + _AHEAD) * delivery.at_once:
                 turns.append(delivery)
         here = False
         while self._ready_here and not here and self._slots < self._concurrency:

@@ -85,6 +85,10 @@ class _Checked(WeakSet[Batch]):
         return _Checked, ()
 
 
+# Kinds of utilities and solvers with which this process has solved a game for its workers.
+_rehearsed: set[tuple[type[Utility], type[Solver]]] = set()
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """The function that a worker applies to a chunk.
@@ -137,6 +141,23 @@ class Job:
         if isinstance(task, MixedChunk):
             return MixedChunk(tuple(self._packed(part) for part in task.parts))
         return self._packed(task)
+
+    def rehearse(self, task: Chunk | MixedChunk) -> None:
+        """Solve the first game of a task in this process, so that its kernels are compiled here.
+
+        Worker processes with the same cache directory then find the machine code, where otherwise
+        every one of them would compile it, and nobody would say why the first task takes long. This
+        is done once for a kind of utility and solver; black boxes have no kernels to compile.
+        """
+        first = task if isinstance(task, Chunk) else task.parts[0]
+        if not self.utility.mergeable or not first.draws:
+            return
+        kind = type(self.utility), type(self.solver.at(first.indices.start))
+        if kind not in _rehearsed:
+            draws = [drawn.part(slice(0, 1)) for drawn in first.draws]
+            alone = replace(first, indices=first.indices[:1], draws=draws)
+            self(alone if isinstance(task, Chunk) else MixedChunk((alone,)))
+            _rehearsed.add(kind)
 
     def _packed(self, chunk: Chunk) -> Chunk:
         if self.summaries_travel or chunk.draws is None:

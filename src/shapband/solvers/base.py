@@ -101,6 +101,10 @@ class Solver(ABC):
         """Return the solver for games in which this many of the providers take part."""
         return self
 
+    def at(self, game: int) -> Solver:  # noqa: ARG002
+        """Return the solver of one game; only in a trial do games differ in it."""
+        return self
+
     @abstractmethod
     def solve(self, games: Games) -> Solution:
         """Solve every game of the chunk. Shapley values sum to v(N) − v(∅) in each of them."""

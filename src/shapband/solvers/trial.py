@@ -65,13 +65,14 @@ class Trial(Solver):
 
     def solve(self, games: Games) -> Solution:
         """Solve games of one candidate; `parts` separates them."""
-        return self._candidate(games).solve(games)
+        return self.at(games.indices.start).solve(games)
 
     def solve_like(self, games: Games, pattern: Games) -> Solution:
-        return self._candidate(games).solve_like(games, pattern)
+        return self.at(games.indices.start).solve_like(games, pattern)
 
-    def _candidate(self, games: Games) -> Solver:
-        turn = int(np.searchsorted(self._edges, games.indices.start, side="right")) - 1
+    def at(self, game: int) -> Solver:
+        """Return the candidate whose turn it is."""
+        turn = int(np.searchsorted(self._edges, game, side="right")) - 1
         return self.candidates[min(turn, len(self.candidates) - 1)]
 
     def floats_per_game(self, n_providers: int) -> int:

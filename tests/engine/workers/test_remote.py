@@ -62,6 +62,9 @@ class Failing:
     def __call__(self, task):
         raise Locked("no way out")
 
+    def rehearse(self, task):
+        pass
+
     def set_up_worker(self):
         pass
 

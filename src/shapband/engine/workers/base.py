@@ -20,6 +20,9 @@ class Job(Protocol[Made]):
     def packed(self, task: Any) -> Any:
         """Reduce a task to the parts that another process needs."""
 
+    def rehearse(self, task: Any) -> None:
+        """Do a small part of a task in this process, so that what it needs is compiled once."""
+
     def set_up_worker(self) -> None:
         """Prepare a worker process for this job."""
 

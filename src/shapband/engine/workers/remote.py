@@ -71,7 +71,7 @@ class RemoteWorkers(Workers):
             lambda task: self.submit(shipped, seal(job.packed(task), "a draw")),
             lambda handle: cast(Answer, opened_result(self.result(handle))),
             self.cancel,
-            tasks,
+            _rehearsed(job, tasks),
             2 * self.n_jobs,
         )
 
@@ -80,6 +80,14 @@ class RemoteWorkers(Workers):
         if self._shipped_job is None or self._shipped_job.job is not job:
             self._shipped_job = ShippedJob(job, uuid4().hex, self.ship(job))
         return self._shipped_job
+
+
+def _rehearsed(job: Job[Any], tasks: Iterator[Any]) -> Iterator[Any]:
+    """Rehearse the first task before it is sent."""
+    for count, task in enumerate(tasks):
+        if not count:
+            job.rehearse(task)
+        yield task
 
 
 def seal(
