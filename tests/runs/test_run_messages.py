@@ -20,7 +20,7 @@ from shapband.runs.batches import from_bytes, to_bytes
 from shapband.runs.older import check_same_bits
 from shapband.runs.plausible import check_choices, check_manifest, check_valuation, readable
 from shapband.runs.read import RunStatus, load
-from shapband.runs.run import stored_config
+from shapband.runs.run import _UTILITY, _changed, stored_config
 from shapband.runs.store import discard_untouched
 from tests.report.made_up import made_up
 
@@ -232,3 +232,18 @@ def test_only_a_run_without_requests_and_games_is_discarded(run, tmp_path, keep)
     discard_untouched(run, keep=keep)
     assert run.exists() == keep
     assert list(tmp_path.rglob("*")) == ([run] if keep else [])
+
+
+def test_a_utility_that_an_older_version_described_differently():
+    store = SimpleNamespace(manifest={"versions": {"shapband": "0.1.0"}}, run=Path("my-run"))
+    began = "changed since the run my-run began"
+    assert str(_changed(store, _UTILITY, "sha256:1", "sha256:2")) == (
+        f"the {_UTILITY} {began}: {NEW}. If only their description changed since version 0.1.0, "
+        "which cannot be detected, load('my-run') reads a finished run, and version 0.1.0 resumes "
+        "this one"
+    )
+    assert str(_changed(store, "solver", "Exact()", "Known()")) == (
+        f"the solver {began}, from Exact() to Known(): {NEW}"
+    )
+    store.manifest["versions"]["shapband"] = sb.__version__
+    assert str(_changed(store, _UTILITY, "sha256:1", "new")) == f"the {_UTILITY} {began}: {NEW}"

@@ -12,7 +12,7 @@ from tests.sampling.markets import ATTACKS, HONEST, TABLES, batches, dishonest, 
 
 import shapband as sb
 from shapband.records.batch import Batch
-from shapband.sampling.coincidences import Kinds, lonely_repeaters
+from shapband.sampling.coincidences import Kinds, lonely_repeaters, padded_owners
 from shapband.sampling.shared import Shared, format_shared, shared_records
 
 
@@ -272,3 +272,10 @@ def test_an_owner_of_many_repeats_is_found_among_owners_who_repeat_seldom():
     assert not lonely_repeaters(kinds, 1e-6).any()
     two = Kinds(np.array([0]), np.array([0]), np.array([50]), np.array([100, 100]))
     assert not lonely_repeaters(two, 1e-6).any()
+
+
+def test_an_owner_without_records_repeats_none():
+    none = np.zeros(0, dtype=np.int64)
+    kinds = Kinds(none, none, none, np.array([0, 100, 100]))
+    assert padded_owners(kinds, 1e-6).tolist() == [False, False, False]
+    assert lonely_repeaters(kinds, 1e-6).tolist() == [False, False, False]

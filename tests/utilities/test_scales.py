@@ -9,6 +9,7 @@ from shapband.coalitions import members
 from shapband.errors import InvalidInput, SourceError
 from shapband.records.batch import Batch, concat
 from shapband.utilities.base import CoalitionFailed
+from shapband.utilities.neighbors import _common_unit
 
 COLUMNS = {
     "1e12 apart": ([1.0, 1e12, 1.0], [0.0, 0.0, 0.0]),
@@ -186,3 +187,8 @@ def test_targets_whose_squares_overflow_are_refused():
     X = np.arange(6.0)[:, None]
     with pytest.raises(InvalidInput, match=r"y_val hold 1e\+160"):
         sb.LinearUtility(X, np.array([0.5, 1, 2, 3, 4, 1e160]))
+
+
+def test_the_unit_of_distances_brings_the_largest_feature_between_a_half_and_one():
+    for largest, unit in {3.0: 0.25, 0.75: 1.0, 1e-3: 2.0**9, 0.0: 1.0}.items():
+        assert _common_unit(np.array([[largest, -largest / 2]])) == unit

@@ -10,6 +10,7 @@ import pytest
 
 import shapband as sb
 from shapband.market.planning.requests import RequestTimes
+from shapband.market.planning.search import Limits, Search
 from shapband.market.planning.seconds import TimeModel
 from shapband.market.planning.solvers import FAMILIES
 from shapband.market.planning.ways import MOST_GAMES, Way, methods_for
@@ -177,3 +178,26 @@ def test_no_time_is_no_game_and_no_work_is_all_games():
     assert model().games_within(way(POOLED, 40), 4.0) == 0
     free = model(probes=(probe(STRATA, 20.0, 0.0),), fold_seconds=0.0, pool_fold_seconds=0.0)
     assert free.games_within(way(POOLED, 40), 10.0) == MOST_GAMES
+
+
+def games_of(method, pools, most, error=None):
+    """Games that a search plays if games and pools add these variances."""
+    made = SimpleNamespace(
+        pools_variance=lambda way: np.full(2, pools), games_variance=lambda way: np.ones(2)
+    )
+    clock = SimpleNamespace(games_within=lambda way, seconds: most)
+    limits = Limits(sb.Budget(), None, None, 1.0, error)
+    search = Search(SimpleNamespace(stocks=STOCKS), made, clock, limits)
+    return search._games(way(method, 80)), list(search.failures)
+
+
+def test_games_are_played_until_the_pools_cause_nearly_all_of_the_error():
+    """Up to 2 % of the pools' variance: 100 games if both variances are 1 and 0.5."""
+    assert games_of(POOLED, 0.5, most=10**6) == (101, [])
+    assert games_of(POOLED, 0.5, most=90) == (90, [])
+    assert games_of(POOLED, 1e6, most=10**6) == (2, [])  # two games at least
+    assert games_of(POOLED, 0.5, most=1) == (0, ["no more than 1 games fit in 1 min"])
+    # Whole shuffles of eight games, and four of them at least.
+    assert games_of(BLOCKS, 0.5, most=10**6) == (96, [])
+    assert games_of(BLOCKS, 1e6, most=10**6) == (32, [])
+    assert games_of(BLOCKS, 1e6, most=31) == (0, ["no more than 31 games fit in 1 min"])
