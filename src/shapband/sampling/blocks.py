@@ -15,6 +15,7 @@ from shapband.sampling.base import (
     Realisation,
     Sampling,
     buy_pools,
+    further_from_pools,
     pool_purchases,
     pool_size,
     sizes_of,
@@ -75,6 +76,10 @@ class Blocks(Sampling):
 
     def purchases(self, providers: Sequence[Provider]) -> Purchases:
         return pool_purchases(providers, self.n_pool)
+
+    def further_purchases(self, providers: Sequence[Provider]) -> tuple[int, ...]:
+        sizes = draw_sizes("Blocks", "n_sample", self.n_sample, providers)
+        return further_from_pools("Blocks", "n_sample", sizes, providers, self.n_pool)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""
