@@ -15,6 +15,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
+from shapband.access.journal import PurchaseJournal
 from shapband.access.meter import AccessReport
 from shapband.engine.arguments import Arguments
 from shapband.engine.chunks import Chunk, Job, chunk_size, fetched_ahead
@@ -81,8 +82,13 @@ class Gains:
     failures: int
 
 
-def play_gains(given: Arguments, workers: Workers, watch: Watch) -> Gains:
-    """Play the games of a valuation with further draws, and estimate the gains."""
+def play_gains(
+    given: Arguments, workers: Workers, watch: Watch, purchases: PurchaseJournal | None = None
+) -> Gains:
+    """Play the games of a valuation with further draws, and estimate the gains.
+
+    `purchases` are records that were bought before.
+    """
     further = given.sampling.further_purchases(given.providers) or ()
     with (
         Access(
@@ -90,7 +96,7 @@ def play_gains(given: Arguments, workers: Workers, watch: Watch) -> Gains:
             given.seeds,
             given.budget,
             given.utility.schema,
-            None,
+            purchases,
             given.concurrency,
             given.timeout,
         ) as access,
@@ -100,7 +106,7 @@ def play_gains(given: Arguments, workers: Workers, watch: Watch) -> Gains:
         design = given.completed(realisation.design)
         cost = realisation.cost + Cost(sum(size > 0 for size in further), sum(further))
         n_games = affordable_games(access, design, cost, given)
-        estimator = Estimator(design if design.pool_sizes is None else TwoDraws.of(design))
+        estimator = Estimator(design if design.pool_sizes is None else TwoDraws.after(design))
         progress = Progress(n_games, estimator, access)
         total = np.zeros(3)  # sum of v(N), evaluations and failures
         with closing(_solutions(given, realisation, design, access, workers, n_games)) as found:

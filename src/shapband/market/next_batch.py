@@ -1,10 +1,10 @@
-"""next_batch(): what one more draw of each provider would bring, and whether it is worth its price."""
+"""next_batch(): what one more draw of each provider would bring, and what it costs."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,11 @@ import numpy as np
 from shapband._typing import FloatArray, IntArray
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget, Cost
+from shapband.access.journal import PurchaseJournal
 from shapband.access.meter import AccessReport
 from shapband.checks import check_kind, printable
 from shapband.engine.arguments import Arguments, check_arguments
+from shapband.engine.play import Watch
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import InvalidInput
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from shapband.valuation.text import Table
+
+# Games that are solved again without folds of the validation rows. The effect of a fold on a gain
+# varies between games several times as much as between folds, so values, with 12, need fewer.
+_FOLD_GAMES = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,6 +207,11 @@ class NextBatch:
                 f"{self.failures:,} of {self.evaluations:,} coalitions could not be evaluated and "
                 "count with the value given by failed="
             )
+        if np.isinf(self.interval()).any():
+            notes.append(
+                "unbounded: a gain was the same in all games, which are too few to call it "
+                "constant; play more games"
+            )
         if self.estimate.errors.lasting and (causes := error_causes(self.estimate)):
             notes.append(f"error:   {causes} (shares of the squared error)")
         rows = self.design.validation
@@ -289,14 +300,25 @@ def next_batch(
     known = "DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on this machine"
     check_kind("workers", workers, Workers | None, known)
     chosen = workers or LocalWorkers(n_jobs, threads=utility.threaded)
-    started = time.perf_counter()
     with progress_display(progress) as watch, chosen:
-        found = play_gains(given, chosen, watch)
+        return find_gains(given, charged, chosen, watch)
+
+
+def find_gains(
+    given: Arguments,
+    prices: Prices | None,
+    workers: Workers,
+    watch: Watch,
+    purchases: PurchaseJournal | None = None,
+) -> NextBatch:
+    """Play the games of arguments that `with_further` returned."""
+    started = time.perf_counter()
+    found = play_gains(given, workers, watch, purchases)
     return NextBatch(
         design=found.design,
         estimate=found.estimate,
         now=found.now,
-        prices=charged,
+        prices=prices,
         access=found.access,
         evaluations=found.evaluations,
         failures=found.failures,
@@ -315,6 +337,12 @@ def check_further(
             "next_batch: groups do not change what one more draw adds: pass their providers alone"
         )
     given = check_arguments(checked, utility, sampling=sampling, solver=WithOneMore(), **others)
+    return with_further(given)
+
+
+def with_further(given: Arguments) -> Arguments:
+    """Check that games can have further draws, and complete the arguments for them."""
+    utility, sampling, checked = given.utility, given.sampling, given.providers
     owner = type(utility).__name__
     if not utility.uses_records:
         raise InvalidInput(
@@ -332,4 +360,7 @@ def check_further(
             f"next_batch: {type(sampling).__name__} has no further draws: use Fresh, Pooled or "
             "Stratified, or give it the methods `further_purchases` and `Realisation.further`"
         )
-    return given
+    rows = given.validation
+    if rows is not None and rows.folds > 0:
+        rows = rows._replace(games=_FOLD_GAMES)
+    return replace(given, solver=WithOneMore(), validation=rows)

@@ -184,7 +184,6 @@ class PoolGames(Realisation):
         choices = self.design.choices(games)
         return [Draws(pool, choice) for pool, choice in zip(self.pools, choices, strict=True)]
 
-
     def further(self, games: range) -> list[Draws]:
         """Choose other rows of every pool, or any rows if games draw with replacement."""
         choices = further_choices(self.design, games)

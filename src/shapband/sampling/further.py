@@ -61,10 +61,10 @@ class TwoDraws(Design):
     """The design of games from pools that use a further draw of every provider, too.
 
     The influence of a pool on what a further draw adds is found from the records of both draws
-    together: what record j adds on average over both is the same as its mean effect in the first
-    and in the second draw, and another pool changes both. The games count as independent given the
-    pools. Games of one shuffle are not, but its further draws are chosen anew in every game, so
-    that the variance of a mean over games is at most a little smaller than stated.
+    together, because another pool would change both: a record has one effect in the first draw, and
+    another one in the further draw, and the influence of the two draws together is the sum. The
+    games count as independent given the pools. Games of one shuffle are not, and the mean over them
+    varies less; its stated error is then somewhat too large.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class TwoDraws(Design):
     first: Design
 
     @staticmethod
-    def of(design: Design) -> TwoDraws:
+    def after(design: Design) -> TwoDraws:
         """Make the design of the same games with further draws."""
         known: dict[str, Any] = {one.name: getattr(design, one.name) for one in fields(design)}
         doubled = TwoDraws(**known, first=design)
