@@ -95,6 +95,7 @@ def test_chunks_order_and_workers_do_not_matter(sampling):
         two = sb.next_batch(providers, utility, **arguments, chunk_size=chunk_size, n_jobs=n_jobs)
         assert (one.gain == two.gain).all()
         assert (one.interval() == two.interval()).all()
+        assert one.now == two.now
     back = sb.next_batch(providers[::-1], utility, **arguments)
     assert back.gain[::-1] == pytest.approx(one.gain, abs=1e-12)
     assert back.standard_error[::-1] == pytest.approx(one.standard_error, rel=1e-6)

@@ -106,23 +106,23 @@ def play_gains(
         design = given.completed(realisation.design)
         cost = realisation.cost + Cost(sum(size > 0 for size in further), sum(further))
         n_games = affordable_games(access, design, cost, given)
-        estimator = Estimator(design if design.pool_sizes is None else TwoDraws.after(design))
+        estimator = Estimator(design if design.unseen is None else TwoDraws.after(design))
         progress = Progress(n_games, estimator, access)
-        total = np.zeros(3)  # sum of v(N), evaluations and failures
+        now, evaluations, failures = [np.empty(0)], 0, 0
         with closing(_solutions(given, realisation, design, access, workers, n_games)) as found:
             for solution in found:
                 estimator.add(_gains(solution))
-                first = solution.values[:, 0].sum()
-                total += first, solution.evaluations, solution.failures
+                now.append(solution.values[:, 0])
+                evaluations += solution.evaluations
+                failures += solution.failures
                 watch(progress)
-    evaluations, failures = int(total[1]), int(total[2])
     if failures == evaluations:
         raise EvaluationError(
             f"all {evaluations:,} coalitions could not be evaluated: leave out failed= to see the "
             "cause"
         )
-    now = float(total[0] / n_games)
-    return Gains(design, estimator.estimate(), now, access.report, evaluations, failures)
+    mean = float(np.concatenate(now).mean())
+    return Gains(design, estimator.estimate(), mean, access.report, evaluations, failures)
 
 
 def _solutions(

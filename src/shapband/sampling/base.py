@@ -109,7 +109,11 @@ class Realisation(ABC):
         """Return every provider's draws for these consecutive games."""
 
     def further(self, games: range) -> list[Draws]:
-        """Return a further draw of every provider, of the same size, for each of these games."""
+        """Return a further draw of every provider, of the same size, for each of these games.
+
+        If the design knows how games choose records from pools (`unseen`), the rows must be those
+        of `sampling.further.further_choices`, from which errors due to the pools are computed.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no further draws")
 
 
