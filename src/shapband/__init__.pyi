@@ -13,6 +13,7 @@ from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
 from .games import Games
 from .indices import Banzhaf, Beta, Index, Shapley
 from .market.bill import Bill, bill
+from .market.next_batch import NextBatch, next_batch
 from .market.payouts import Payouts, payouts
 from .market.plan import plan
 from .market.planning.proposals import Proposal, Proposals
@@ -107,6 +108,7 @@ __all__ = [
     "MarkovChain",
     "NeighborUtility",
     "NetworkUtility",
+    "NextBatch",
     "Participation",
     "Payouts",
     "Permutation",
@@ -145,6 +147,7 @@ __all__ = [
     "errors",
     "extend",
     "load",
+    "next_batch",
     "payouts",
     "plan",
     "providers_from_frame",

@@ -320,7 +320,7 @@ def test_differences_of_many_providers_keep_their_level():
 def test_kept_games_must_not_count_as_all_games(monkeypatch):
     def as_if_all(estimate, games, places=slice(None)):
         found = kept.kept_errors(estimate, games, places)
-        return kept.KeptErrors(found.unit, found.deviations, found.own, np.inf)
+        return kept.KeptErrors(found.unit, found.deviations, found.own, found.effects, np.inf)
 
     monkeypatch.setattr(many, "kept_errors", as_if_all)
     assert coverage(unrelated, n_games=60, n_kept=6) < 0.95 - 5 * ERROR

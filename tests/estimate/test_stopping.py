@@ -20,7 +20,8 @@ from shapband.estimate.stopping import StoppingRule
 
 def run(**arguments):
     providers, validation = linear_providers()
-    arguments = {"sampling": sb.Fresh(12), "n_games": 2000, "seed": 0} | arguments
+    given = {"sampling": sb.Fresh(12), "n_games": 2000, "seed": 0, "fixed_validation": True}
+    arguments = given | arguments
     return sb.value(providers, sb.LinearUtility(*validation), **arguments)
 
 

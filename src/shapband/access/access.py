@@ -148,7 +148,9 @@ class Access:
         """Number of games, in their order, that the budget covers; None if there is no limit."""
         return self.budget.games_of(self._pools + self._refused, costs)
 
-    def fetch(self, purpose: str, games: range, sizes: Sequence[int], what: str) -> list[Draws]:
+    def fetch(
+        self, purpose: str, games: range, sizes: Sequence[int], what: str, besides: str = ""
+    ) -> list[Draws]:
         """Fetch every provider's draws for some games: one request per provider and game.
 
         A provider is not asked for games in which it does not take part. Its draws still have rows
@@ -160,8 +162,11 @@ class Access:
         games : the numbers of the games
         sizes : records in a draw of each provider
         what : name of the fetched records in error messages
+        besides : purpose of earlier draws of these sizes. Records that an earlier draw took from a
+            finite source are not drawn again in the same game, unless the source draws with
+            replacement
         """
-        orders = self._orders(purpose, games, sizes)
+        orders = self._orders(purpose, games, sizes, besides)
         draws = self._fill(orders, what)
         if purpose == "pool":
             self._pools += Cost(len(orders) * len(games), sum(sizes) * len(games))
@@ -207,7 +212,9 @@ class Access:
         self._spent += Cost(requests, records)
         return [draws for draws, _ in answers]
 
-    def _orders(self, purpose: str, games: range, sizes: Sequence[int]) -> list[Order]:
+    def _orders(
+        self, purpose: str, games: range, sizes: Sequence[int], besides: str
+    ) -> list[Order]:
         """Make the orders for the draws of the providers that take part."""
         unpaid = self._journal.unpaid([p.name for p in self.providers], purpose, games)
         due: list[GameNumbers] = [games for _ in sizes]
@@ -216,7 +223,7 @@ class Access:
             unpaid = [_common(one, other) for one, other in zip(unpaid, due, strict=True)]
         parts = zip(self.providers, due, unpaid, sizes, strict=True)
         return [
-            Order(provider, purpose, games, wanted, left, size, self.seeds)
+            Order(provider, purpose, games, wanted, left, size, self.seeds, besides=besides)
             for provider, wanted, left, size in parts
         ]
 

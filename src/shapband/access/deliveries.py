@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -15,7 +15,7 @@ from shapband.access.meter import Usage
 from shapband.errors import SourceError
 from shapband.providers import Provider
 from shapband.records.batch import Batch
-from shapband.records.draws import Choice, FixedRows, RandomRows, Stream
+from shapband.records.draws import Choice, FixedRows, OtherRows, RandomRows, Stream
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 
@@ -33,6 +33,8 @@ class Order:
     size : records in a draw
     seeds : the random streams
     before : records in the parts of a pool before this one
+    besides : purpose of earlier draws of the same size whose rows are not drawn again; empty if any
+        rows may be drawn
     """
 
     provider: Provider
@@ -43,13 +45,14 @@ class Order:
     size: int
     seeds: Seeds
     before: int = 0
+    besides: str = ""
 
     def choice(self, source: FiniteSource) -> Choice:
         """Return the rows of a finite source that the games use.
 
         The rows of a pool are the first rows of one shuffle, so a part continues the part before.
         """
-        asked = self.before + self.size
+        asked = self.before + self.size * (2 if self.besides else 1)
         if asked > source.size and not source.replace:
             # The kernel that chooses rows does not check their number: it would read past the end.
             raise SourceError(
@@ -61,6 +64,10 @@ class Order:
             whole = RandomRows(stream, self.before + self.size, source.size, source.replace)
             return FixedRows(whole.rows()[:, self.before :])
         stream = Stream(self.seeds, self.purpose, self.provider.name, self.games)
+        if self.besides and not source.replace:
+            earlier = replace(stream, purpose=self.besides)
+            taken = RandomRows(earlier, self.size, source.size, replace=False)
+            return OtherRows(stream, self.size, source.size, taken)
         return RandomRows(stream, self.size, source.size, source.replace)
 
 

@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shapband._typing import BoolArray, IntArray
 from shapband.access.budget import Budget, Cost
-from shapband.checks import printable
+from shapband.checks import check_kind, printable
 from shapband.engine.arguments import Arguments, check_arguments
 from shapband.errors import BudgetExceeded, InvalidInput
+from shapband.market.gains import WithOneMore
+from shapband.market.next_batch import check_further
 from shapband.market.planning.solvers import count_evaluations
 from shapband.market.prices import Prices, check_prices
 from shapband.providers import Provider
@@ -109,6 +111,7 @@ def bill(
     seed: int | None = None,
     budget: Budget | None = None,
     prices: Prices | None = None,
+    next_batch: bool = False,
 ) -> Bill:
     """Count the requests, records and evaluations of a valuation, without asking a source.
 
@@ -116,6 +119,8 @@ def bill(
     ----------
     providers, utility, sampling, solver, n_games, seed, budget : as in `value`
     prices : what the sources charge
+    next_batch : count what `next_batch` takes with these arguments, further draws included, instead
+        of what `value` takes; it has no solver
 
     Examples
     --------
@@ -124,15 +129,14 @@ def bill(
     >>> sb.bill(task.providers, task.utility, sampling=sb.Fresh(60), n_games=200)
     <Bill: 120,000 records in 2,000 requests>
     """
-    given = check_arguments(
-        providers,
-        utility,
-        sampling=sampling,
-        solver=solver,
-        n_games=n_games,
-        seed=seed,
-        budget=budget,
-    )
+    check_kind("next_batch", next_batch, bool, "True or False")
+    known: dict[str, Any] = {"n_games": n_games, "seed": seed, "budget": budget}
+    if not next_batch:
+        given = check_arguments(providers, utility, sampling=sampling, solver=solver, **known)
+    elif solver is None:
+        given = check_further(providers, utility, sampling=sampling, **known)
+    else:
+        raise InvalidInput(f"solver: next_batch has none; received {solver!r}: leave it out")
     return foresee(given, check_prices(prices))
 
 
@@ -145,17 +149,20 @@ def foresee(given: Arguments, prices: Prices | None = None) -> Bill:
             "`purchases`"
         )
     once, per_game = (np.array(part, dtype=np.int64) for part in asked)
+    further = np.zeros_like(per_game)
+    if isinstance(given.solver, WithOneMore):
+        further += np.array(given.sampling.further_purchases(given.providers), dtype=np.int64)
     if given.draws_presence:
         present = _attended_games(given, once, per_game)
         n_games, attended = len(present), present.sum(axis=0)
         sizes: Mapping[int, int] = Counter(present.sum(axis=1).tolist())
     else:
-        n_games = _everybodys_games(given, once, per_game)
+        n_games = _everybodys_games(given, _cost(once), _cost(per_game) + _cost(further))
         attended = np.full(len(given.names), n_games)
         sizes = {len(given.names): n_games}
     evaluations, exactly = _evaluations(given, sizes)
-    requests = (once > 0) + (per_game > 0) * attended
-    records = once + per_game * attended
+    requests = (once > 0) + (1 * (per_game > 0) + (further > 0)) * attended
+    records = once + (per_game + further) * attended
     cost = Cost(int(requests.sum()), int(records.sum()))
     return Bill(
         names=given.names,
@@ -168,12 +175,12 @@ def foresee(given: Arguments, prices: Prices | None = None) -> Bill:
     )
 
 
-def _everybodys_games(given: Arguments, once: IntArray, per_game: IntArray) -> int:
+def _everybodys_games(given: Arguments, once: Cost, per_game: Cost) -> int:
     """Games that the budget pays for, if everybody takes part in all of them."""
-    limit = given.budget.games_within(_cost(once), _cost(per_game))
+    limit = given.budget.games_within(once, per_game)
     games = given.n_games if limit is None else min(given.n_games, limit)
-    if games < 2 or not given.budget.allows(Cost(), _cost(once)):
-        raise _too_dear(given, _cost(once) + _cost(per_game) + _cost(per_game))
+    if games < 2 or not given.budget.allows(Cost(), once):
+        raise _too_dear(given, once + per_game + per_game)
     return games
 
 
@@ -207,6 +214,8 @@ def _evaluations(given: Arguments, sizes: Mapping[int, int]) -> tuple[int, bool]
     sizes : number of games by the number of providers in them. How many coalitions a solver
         evaluates depends only on the number of providers, not on which providers they are
     """
+    if isinstance(given.solver, WithOneMore):
+        return sum((size + 1) * games for size, games in sizes.items()), True
     nested = given.grouping if given.grouping is not None and given.grouping.nested else None
     total, exactly = 0, True
     for size, games in sizes.items():

@@ -118,6 +118,36 @@ class DealtRows(_Streamed):
         return dealt[skipped : skipped + len(games)]
 
 
+@dataclass(frozen=True)
+class OtherRows(_Streamed):
+    """`size` random rows of `population` for every game, none of which `taken` has chosen."""
+
+    taken: Choice
+
+    def part(self, games: slice) -> Choice:
+        stream = replace(self.stream, games=self.stream.games[games])
+        return replace(self, stream=stream, taken=self.taken.part(games))
+
+    def rows(self) -> IntArray:
+        left = self.population - self.taken.size
+        words = self._words(self.stream.games, self.size)
+        return _places_left(row_choice.without_replacement(words, left), self.taken.rows(), left)
+
+
+def _places_left(chosen: IntArray, taken: IntArray, left: int) -> IntArray:
+    """Convert places among the rows that are left to row numbers, for each game.
+
+    The row at place p is row p plus the number of taken rows before it. If the taken rows are
+    t_0 < t_1 < ..., then t_k is before it if t_k - k is at most p.
+    """
+    n_games, count = taken.shape
+    # Games are set apart by more than the largest place, so that one search serves all of them.
+    apart = np.arange(n_games, dtype=np.int64)[:, None] * (left + 1)
+    before = np.sort(taken, axis=1) - np.arange(count) + apart
+    found = np.searchsorted(before.ravel(), (chosen + apart).ravel(), side="right")
+    return np.asarray(chosen + found.reshape(chosen.shape) - count * np.arange(n_games)[:, None])
+
+
 @dataclass(frozen=True, eq=False)
 class Draws:
     """One provider's draws for consecutive games: game g uses ``batch`` at ``rows[g]``.

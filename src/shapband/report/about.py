@@ -12,12 +12,14 @@ from markupsafe import Markup
 from shapband.indices import SHAPLEY
 from shapband.report.names import named, shown
 from shapband.report.payments import payouts_section
+from shapband.report.purchases import next_batch_section
 from shapband.report.section import Section, sentence
 from shapband.report.tables import Table, names_of, numbers
 from shapband.sampling.shared import compared
 from shapband.valuation.text import caveats, some_names
 
 if TYPE_CHECKING:
+    from shapband.market.next_batch import NextBatch
     from shapband.market.payouts import Payouts
     from shapband.runs.read import RunStatus
     from shapband.valuation.valuation import Valuation
@@ -45,11 +47,18 @@ _ASKED = {"budget": "Budget", "stop": "Stopping rule", "keep_games": "Games to k
 _DATA = "data of provider "
 
 
-def about(valuation: Valuation, payouts: Payouts | None, status: RunStatus | None) -> list[Section]:
+def about(
+    valuation: Valuation,
+    payouts: Payouts | None,
+    status: RunStatus | None,
+    next_batch: NextBatch | None = None,
+) -> list[Section]:
     """Make all sections about the valuation, in the order of the page."""
     sections = [alerts_section(valuation, status), access_section(valuation)]
     if payouts is not None:
         sections.append(payouts_section(valuation, payouts))
+    if next_batch is not None:
+        sections.append(next_batch_section(valuation, next_batch))
     return [*sections, method_section(valuation), origin_section(valuation, status)]
 
 

@@ -28,6 +28,7 @@ from shapband.report.worth import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shapband.market.next_batch import NextBatch
     from shapband.market.payouts import Payouts
     from shapband.runs.read import RunStatus
     from shapband.valuation.valuation import Valuation
@@ -41,11 +42,13 @@ def write_page(
     *,
     payouts: Payouts | None = None,
     status: RunStatus | None = None,
+    next_batch: NextBatch | None = None,
 ) -> None:
     """Write the report of a valuation to a file; `status` describes its run, if it has one."""
     if not isinstance(path, str | os.PathLike):
         raise InvalidInput(f"report: path must be the name of a file; received {written(path)}")
-    content = page_of(valuation, payouts=payouts, status=status).encode()
+    found = page_of(valuation, payouts=payouts, status=status, next_batch=next_batch)
+    content = found.encode()
     try:
         Path(path).write_bytes(content)
     except (OSError, ValueError) as cause:  # a name with a null character is a ValueError
@@ -54,11 +57,15 @@ def write_page(
 
 
 def page_of(
-    valuation: Valuation, *, payouts: Payouts | None = None, status: RunStatus | None = None
+    valuation: Valuation,
+    *,
+    payouts: Payouts | None = None,
+    status: RunStatus | None = None,
+    next_batch: NextBatch | None = None,
 ) -> str:
     """Make the text of the report. The same arguments give the same text."""
     chances = attempt(lambda: valuation.top(1))  # simulated, so asked for only once
-    sections = [*_results(valuation, chances), *about(valuation, payouts, status)]
+    sections = [*_results(valuation, chances), *about(valuation, payouts, status, next_batch)]
     return _render(
         "page.html.jinja",
         answer=answer(valuation, chances),

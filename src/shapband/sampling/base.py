@@ -13,11 +13,13 @@ import numpy as np
 from shapband._typing import IntArray
 from shapband.access.access import Access
 from shapband.access.budget import Cost
+from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records.batch import Batch
 from shapband.records.draws import Draws
 from shapband.sampling.design import Design
 from shapband.sampling.distinct import count_distinct
+from shapband.sampling.further import further_choices
 from shapband.sampling.sizes import stock_of
 
 
@@ -64,6 +66,15 @@ class Sampling(ABC):
         """Whether every game has all records of every provider, each of them once."""
         return False
 
+    def further_purchases(self, providers: Sequence[Provider]) -> tuple[int, ...] | None:  # noqa: ARG002
+        """Number of records that a further draw of each provider takes from its source.
+
+        In every game each provider is asked for them in one request; 0 means no request. None means
+        that this sampling has no further draws (`Realisation.further`). InvalidInput is raised if
+        providers have too few records.
+        """
+        return None
+
     @abstractmethod
     def prepare(self, access: Access) -> Realisation:
         """Buy the records that all games share, and return the realisation."""
@@ -97,6 +108,14 @@ class Realisation(ABC):
     def draws(self, games: range) -> list[Draws]:
         """Return every provider's draws for these consecutive games."""
 
+    def further(self, games: range) -> list[Draws]:
+        """Return a further draw of every provider, of the same size, for each of these games.
+
+        If the design knows how games choose records from pools (`unseen`), the rows must be those
+        of `sampling.further.further_choices`, from which errors due to the pools are computed.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no further draws")
+
 
 def buy_pools(access: Access, n_pool: int) -> list[Batch]:
     """Buy the pools, one request per provider; a provider with fewer records gives all of them."""
@@ -108,6 +127,26 @@ def pool_purchases(providers: Sequence[Provider], n_pool: int) -> Purchases:
     """The purchases that pools of `n_pool` records take."""
     sizes = tuple(pool_size(provider, n_pool) for provider in providers)
     return Purchases(sizes, (0,) * len(sizes))
+
+
+def further_from_pools(
+    owner: str, argument: str, sizes: IntArray, providers: Sequence[Provider], n_pool: int
+) -> tuple[int, ...]:
+    """Check that pools without replacement hold four draws; further draws take no new records.
+
+    A game uses two draws. If these are more than half of a pool, games overlap too much to show how
+    other pools would differ. A pool that is the whole stock has no such error.
+    """
+    for provider, size in zip(providers, sizes.tolist(), strict=True):
+        pool, stock = pool_size(provider, n_pool), stock_of(provider)
+        if pool < 4 * size and pool != stock:
+            enough = 4 * size if stock is None else min(4 * size, stock)
+            raise InvalidInput(
+                f"{owner}: with a further draw a game uses two draws of {argument}={size} of "
+                f"provider {provider.name!r}, and its pool of {pool} must hold four to show how "
+                f"other pools would differ: raise n_pool to {enough}, or lower {argument}"
+            )
+    return (0,) * len(providers)
 
 
 def pool_size(provider: Provider, n_pool: int) -> int:
@@ -147,6 +186,11 @@ class PoolGames(Realisation):
     def draws(self, games: range) -> list[Draws]:
         """Choose rows of every pool."""
         choices = self.design.choices(games)
+        return [Draws(pool, choice) for pool, choice in zip(self.pools, choices, strict=True)]
+
+    def further(self, games: range) -> list[Draws]:
+        """Choose other rows of every pool, or any rows if games draw with replacement."""
+        choices = further_choices(self.design, games)
         return [Draws(pool, choice) for pool, choice in zip(self.pools, choices, strict=True)]
 
 

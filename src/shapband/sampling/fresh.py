@@ -15,6 +15,7 @@ from shapband.records.draws import Draws
 from shapband.sampling.base import Purchases, Realisation, Sampling
 from shapband.sampling.design import Design
 from shapband.sampling.distinct import expected_distinct
+from shapband.sampling.further import FURTHER
 from shapband.sampling.sizes import (
     DrawSize,
     check_draw_size,
@@ -63,6 +64,10 @@ class Fresh(Sampling):
         sizes = draw_sizes("Fresh", "n_sample", self.n_sample, providers)
         return Purchases((0,) * len(providers), tuple(sizes.tolist()))
 
+    def further_purchases(self, providers: Sequence[Provider]) -> tuple[int, ...]:
+        sizes = check_stocks("Fresh", "n_sample", self.n_sample, providers, draws=2)
+        return tuple(sizes.tolist())
+
     def prepare(self, access: Access) -> Realisation:
         """Return the realisation; no records are bought in advance."""
         sizes = draw_sizes("Fresh", "n_sample", self.n_sample, access.providers)
@@ -92,3 +97,7 @@ class _FreshGames(Realisation):
 
     def draws(self, games: range) -> list[Draws]:
         return self.access.fetch("draw", games, self.design.draw_sizes.tolist(), "the draws")
+
+    def further(self, games: range) -> list[Draws]:
+        sizes = self.design.draw_sizes.tolist()
+        return self.access.fetch(FURTHER, games, sizes, "the further draws", besides="draw")

@@ -15,6 +15,7 @@ from shapband.sampling.base import (
     Realisation,
     Sampling,
     buy_pools,
+    further_from_pools,
     per_shuffle,
     pool_purchases,
     sizes_of,
@@ -92,6 +93,12 @@ class Pooled(Sampling):
 
     def purchases(self, providers: Sequence[Provider]) -> Purchases:
         return pool_purchases(providers, self.n_pool)
+
+    def further_purchases(self, providers: Sequence[Provider]) -> tuple[int, ...]:
+        sizes = draw_sizes("Pooled", "n_boot", self.n_boot, providers)
+        if self.replace:
+            return (0,) * len(providers)
+        return further_from_pools("Pooled", "n_boot", sizes, providers, self.n_pool)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""

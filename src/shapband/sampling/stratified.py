@@ -60,6 +60,9 @@ class Stratified(Sampling):
     def purchases(self, providers: Sequence[Provider]) -> Purchases:
         return pool_purchases(providers, self.n_pool)
 
+    def further_purchases(self, providers: Sequence[Provider]) -> tuple[int, ...]:
+        return (0,) * len(providers)
+
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools and allocate the draw sizes."""
         pools = buy_pools(access, self.n_pool)

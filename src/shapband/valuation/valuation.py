@@ -27,6 +27,7 @@ from shapband.valuation.text import valuation_html, valuation_text
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shapband.market.next_batch import NextBatch
     from shapband.market.payouts import Payouts
     from shapband.report.plots import Plots
 
@@ -369,16 +370,21 @@ class Valuation(OldNames):
 
         return read(text)
 
-    def report(self, path: str | os.PathLike[str], *, payouts: Payouts | None = None) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        payouts: Payouts | None = None,
+        next_batch: NextBatch | None = None,
+    ) -> None:
         """Write a report to one HTML file, which needs no connection and holds no script.
 
-        It has the answer in one sentence, charts with their numbers in tables, points to check,
-        cost, method and digests; with `payouts`, which `sb.payouts` makes from this valuation,
-        also the amounts. The same valuation gives the same file.
+        It has the answer in one sentence, charts with tables, points to check, cost and method, and
+        what `sb.payouts` made of this valuation and `sb.next_batch` of its sampling, if given.
         """
         from shapband.report.page import write_page
 
-        write_page(path, self, payouts=payouts)
+        write_page(path, self, payouts=payouts, next_batch=next_batch)
 
     def __str__(self) -> str:
         return valuation_text(self)

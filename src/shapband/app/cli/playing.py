@@ -1,4 +1,4 @@
-"""The commands that ask sources and play games: init, run, plan and resume."""
+"""The commands that ask sources and play games: init, run, plan, next-batch and resume."""
 
 from __future__ import annotations
 
@@ -161,6 +161,42 @@ def plan(
             return begin(out, built.arguments, built.workers, watch, stored, found.pilot.purchases)
 
         _play(out, play, quiet=quiet, json=False)
+
+
+def next_batch(
+    config: ConfigFile, quiet: Quiet = False, json: Json = False, debug: Debug = False
+) -> None:
+    """Estimate what one more draw of each provider adds.
+
+    The games are the games of `run` with this configuration. For every provider, the table has what
+    the value of all providers together gains from one more draw of it, and with the [prices] of the
+    file also the gain per price. Fresh draws, and pools, are bought from the sources within the
+    budget of the file. Nothing is kept.
+    """
+    from shapband.app.cli.views import next_batch_json
+    from shapband.app.config.config import Config
+    from shapband.app.config.written import check_everybody
+    from shapband.market.next_batch import next_batch as find_gains
+
+    described = Config.read(config)
+    built = described.build(config.parent)
+    given = built.arguments
+    check_everybody(given)
+    found = find_gains(
+        given.providers,
+        given.utility,
+        sampling=given.sampling,
+        n_games=given.n_games,
+        seed=described.seed,
+        prices=None if described.prices is None else described.prices.prices,
+        budget=given.budget,
+        workers=built.workers,
+        fixed_validation=described.fixed_validation,
+        concurrency=given.concurrency,
+        timeout=given.timeout,
+        progress=False if quiet else None,
+    )
+    typer.echo(next_batch_json(found) if json else found)
 
 
 def resume(

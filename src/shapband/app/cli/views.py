@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from shapband.market.bill import Bill
+    from shapband.market.next_batch import NextBatch
     from shapband.market.payouts import Payouts
     from shapband.market.planning.proposals import Proposals
     from shapband.runs.read import Run, RunStatus
@@ -222,6 +223,22 @@ def proposals_json(found: Proposals) -> str:
         "out_of_reach": [asdict(one) for one in found.out_of_reach],
         "pilot": {**asdict(pilot.cost), "n_games": pilot.n_games, "seconds": pilot.seconds},
         "seed": found.recommended.seed,
+    }
+    return json_text(document)
+
+
+def next_batch_json(found: NextBatch) -> str:
+    """Show what one more draw of each provider adds, as JSON."""
+    document = {
+        "n_games": found.n_games,
+        "now": found.now,
+        "providers": rows_of(found.to_frame().reset_index()),
+        "requests": found.access.requests,
+        "records": found.access.records,
+        "evaluations": found.evaluations,
+        "failures": found.failures,
+        "estimand": found.design.estimand,
+        "seed": found.design.seed,
     }
     return json_text(document)
 

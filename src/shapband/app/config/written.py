@@ -73,6 +73,16 @@ def check_plannable(plan: Arguments) -> None:
         )
 
 
+def check_everybody(given: Arguments) -> None:
+    """Refuse settings in which a further draw of a single provider is not defined."""
+    for key, part in (("participation", given.participation), ("group", given.grouping)):
+        if part is not None:
+            raise InvalidInput(
+                f"{key}: next-batch is for single providers that take part in every game: use a "
+                "file without it"
+            )
+
+
 def local_workers(config: Config) -> int:
     """Number of workers of this machine, whose speed the pilot measures."""
     if not isinstance(config.workers, int):

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from shapband._typing import FloatArray
 from shapband.access.budget import Budget
-from shapband.checks import printable
+from shapband.checks import check_whole, one_line, printable
 from shapband.engine.play import play
 from shapband.engine.workers.local import LocalWorkers
+from shapband.errors import InvalidInput
 from shapband.market.planning.pilot import Pilot
 from shapband.market.planning.search import Limits
 from shapband.progress import duration, progress_display
@@ -24,6 +25,7 @@ from shapband.valuation.text import Table, html_table, table_lines
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shapband.market.next_batch import NextBatch
     from shapband.valuation.valuation import Valuation
 
 _MARK = "→ "
@@ -164,6 +166,29 @@ class Proposals:
                 return value_in_run(Path(run), given, workers, watch, seed_given=True, held=held)
             with workers:
                 return play(given, workers, watch, held)
+
+    def next_batch(self, n_games: int = 400, *, progress: bool | None = None) -> NextBatch:
+        """Estimate what one more draw of each provider adds, from the records of the pilot.
+
+        Nothing is bought. The pilot's pools must hold four draws; if they hold fewer, an error says
+        how to buy larger ones.
+        """
+        from shapband.market.next_batch import find_gains, with_further
+
+        check_whole("n_games", n_games, 2, " (a variance needs two games)")
+        given, pools = self.pilot.arguments, self.pilot.pool_sizes
+        try:
+            if pools is None:
+                raise InvalidInput("the pilot has fresh draws")
+            given = replace(with_further(given), n_games=int(n_games))
+        except InvalidInput as cause:
+            raise InvalidInput(
+                f"next_batch: the records of the pilot do not serve ({one_line(cause)}): call "
+                "sb.next_batch, which buys the records that it needs"
+            ) from cause
+        workers = LocalWorkers(self.n_jobs, threads=given.utility.threaded)
+        with progress_display(progress) as watch, workers:
+            return find_gains(given, self.limits.prices, workers, watch, self.pilot.purchases)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one line per row, with the worst and the mean error."""
