@@ -88,7 +88,7 @@ def test_pools_lack_a_label_as_often_as_reported():
     error = math.sqrt(rare.probability * (1 - rare.probability) / 1000)
     assert abs(lack / 1000 - rare.probability) < 3 * error
     assert abs(lack / 1000 - 0.99**200) > 3 * error  # a pool drawn with replacement
-    assert rare.probability == pytest.approx(hypergeom.pmf(0, 400, 4, 100))
+    assert rare.probability == pytest.approx(hypergeom.pmf(0, 400, 4, 200))
 
 
 def test_only_labels_that_a_provider_has_and_may_miss_are_named():

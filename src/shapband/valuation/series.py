@@ -174,10 +174,7 @@ def compare_series(
     check_valuations("compare_series", series)
     if len(series) < 2:
         raise InvalidInput(f"compare_series: pass two valuations or more; received {len(series)}")
-    if since not in get_args(Since):
-        raise InvalidInput(
-            f'compare_series: since must be "first" or "previous"; received {since!r}'
-        )
+    check_since(since)
     check_level(level)
     names = common_names(series)
     starts = series[:1] * (len(series) - 1) if since == "first" else series[:-1]
@@ -199,6 +196,15 @@ def compare_series(
         beyond_chance=(np.abs(change) > half) & comparable[:, None],
         notes=_notes(labels, series, names, reasons),
     )
+
+
+def check_since(since: str) -> Since:
+    """Check what changes are counted from."""
+    for known in get_args(Since):
+        if since == known:
+            found: Since = known
+            return found
+    raise InvalidInput(f'since must be "first" or "previous"; received {since!r}')
 
 
 def _half_widths(changes: Sequence[Change], level: float) -> FloatArray:

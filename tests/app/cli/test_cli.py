@@ -308,9 +308,8 @@ def test_compare_says_what_differs(runs):
         [row["difference"] for row in rows], two.expectation - one.expectation, rtol=1e-12
     )
     np.testing.assert_allclose(
-        [row["standard_error"] for row in rows],
-        np.hypot(one.standard_error, two.standard_error), rtol=1e-12,
-    )  # fmt: skip
+        [row["standard_error"] for row in rows], sb.compare(one, two).standard_error, rtol=1e-12
+    )
     assert document["paired_games"] == 0
     assert all(0 <= row["p_value"] <= row["adjusted_p_value"] <= 1 for row in rows)
     assert [row["beyond_chance"] for row in rows] == [
@@ -323,6 +322,22 @@ def test_compare_prints_a_table(runs):
     assert sum(line.startswith("alcohol") for line in printed.splitlines()) == 10
     assert "of 10 differ beyond chance" in printed
     assert "p  p (Holm)  beyond chance" in printed
+
+
+def test_compare_takes_a_series_of_runs(runs, tmp_path):
+    shutil.copytree(runs / "one", tmp_path / "three")
+    series = (runs / "one", runs / "two", tmp_path / "three")
+    document = json.loads(called("compare", *series, "--json", "--since", "previous").stdout)
+    one, two = by_hand(0), by_hand(1)
+    np.testing.assert_allclose(
+        [row["change"] for row in document["changes"]],
+        np.concatenate([two.expectation - one.expectation, one.expectation - two.expectation]),
+    )
+    printed = called("compare", *series).stdout
+    assert "change from the first valuation; all intervals hold together at 95 %" in printed
+    assert sum(line.startswith("alcohol") for line in printed.splitlines()) == 10
+    assert "named twice" in refused("compare", runs / "one", runs / "two", runs / "one")
+    assert 'since must be "first"' in refused("compare", *series, "--since", "May")
 
 
 @pytest.mark.parametrize("unanswered", [0, 2])
