@@ -13,6 +13,7 @@ from shapband._typing import FloatArray
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.joint import Statistic
 from shapband.estimate.simulate import usable_freedom
+from shapband.estimate.validation import effective_freedom
 
 Rows = tuple[Sequence[int], Sequence[int]]
 
@@ -79,6 +80,10 @@ def _with_rows(found: Statistic, first: Estimate, second: Estimate, rows: Rows) 
     If both valuations leave out equally many folds, the effects of a fold are subtracted. Effects
     of the same rows cancel; effects of different rows are independent, and the squares of their
     differences are on average the sums of their squares.
+
+    With the degrees of freedom of normal effects, 6.0 % of equal wine providers and 7.4 % of pairs
+    of valuations with 200 different validation rows each were flagged at 5 %; with
+    `effective_freedom` 5.5 and 5.6 %.
     """
     both = [one.moments.validation for one in (first, second)]
     effects = [
@@ -89,7 +94,7 @@ def _with_rows(found: Statistic, first: Estimate, second: Estimate, rows: Rows) 
     if len(effects) == 2 and len(effects[0]) == len(effects[1]):
         effects = [effects[1] - effects[0]]
     variance = np.sum([(one**2).sum(axis=0) for one in effects], axis=0)
-    freedom = np.full_like(variance, min(len(one) for one in effects) - 1.0)
+    freedom = np.full_like(variance, min(effective_freedom(one) for one in effects))
     error = np.sqrt(variance)
     whole = welch_freedom(found.standard_error, error, usable_freedom(found.freedom), freedom)
     return Statistic(found.estimate, np.hypot(found.standard_error, error), whole)
