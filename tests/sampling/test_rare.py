@@ -126,6 +126,8 @@ def test_fresh_draws_are_counted_over_all_games():
     assert said in str(few)
     assert said in page_of(few)
     assert "rare labels" not in str(many)
+    absent = valued(providers, sb.Fresh(20), n_games=10, participation=sb.Independent(0.5))
+    assert absent.rare_labels == ()  # the number of draws is random
 
 
 def test_pools_are_reported_in_text_report_and_documents():

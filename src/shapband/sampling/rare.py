@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from shapband.checks import printable
@@ -99,6 +100,7 @@ class LabelCounts(NamedTuple):
         return missed_without_replacement(int(self.stock), round(share * self.stock), size)
 
 
+@lru_cache(maxsize=4096)  # many providers have stocks of one size and similar counts
 def missed_without_replacement(stock: int, count: int, size: int) -> float:
     """Probability that a draw of `size` from `stock` records holds none of `count` of them.
 
