@@ -178,7 +178,8 @@ def several_tables(store: Store, tables: Tables) -> Iterator[str]:
     yield (
         "Two valuations of wine from the stock with independent seeds, 200 games each: percent of\n"
         "providers that `compare` flags one by one, and of pairs of valuations in which it flags\n"
-        "any of ten after Holm's adjustment. Target: at most 6 each.\n"
+        "any of ten after Holm's adjustment. The second valuation of `Stratified` draws as many\n"
+        "records as the first. Target: at most 6 each.\n"
     )
     yield from _compare_rows(records, titles, lacks=lacks["compare"])
     yield "\n## Several providers at once\n"

@@ -44,7 +44,8 @@ def play_pair(setting: Setting, pool: int) -> Record:
     """Value the same providers twice, with independent seeds, and keep what is stated."""
     lacks = missing()
     # Other seeds than those of the plays from which the truth is computed.
-    first, second = (_value(setting, 2**19 + 2 * pool + one) for one in (0, 1))
+    first = _value(setting, 2**19 + 2 * pool)
+    second = _value(setting, 2**19 + 2 * pool + 1, first)
     record: Record = {"group": None, "at": {}}
     if not lacks["compare"]:
         compared: Any = sb.compare(first, second)
@@ -60,12 +61,16 @@ def play_pair(setting: Setting, pool: int) -> Record:
     return record
 
 
-def _value(setting: Setting, number: int) -> Any:
+def _value(setting: Setting, number: int, first: Any = None) -> Any:
+    """Value the providers; a second stratified valuation has the draw sizes of the first."""
     played = task(setting.task)
+    drawn = sampling(setting.sampling, played)
+    if isinstance(drawn, sb.Stratified) and first is not None:
+        drawn = sb.Pooled(drawn.n_pool, first.sizes_by_name)
     return sb.value(
         played.providers,
         played.utility,
-        sampling=sampling(setting.sampling, played),
+        sampling=drawn,
         n_games=setting.games[-1],
         seed=setting.seed(number),
         keep_games=0,

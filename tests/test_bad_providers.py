@@ -75,7 +75,9 @@ def test_too_few_records_for_the_draws_are_refused(setup, size, data):
     sampling = data.draw(st.sampled_from([sb.Fresh(8), sb.Pooled(8, 4, replace=False)]))
     small = counted(*setup.records(size))
     setup.sources.append(small)
-    refused_unasked(setup, repr(setup.providers[-1].name), "n_sample", str(size), sampling=sampling)
+    argument = "n_sample" if isinstance(sampling, sb.Fresh) else "n_boot"
+    name = repr(setup.providers[-1].name)
+    refused_unasked(setup, name, argument, str(size), sampling=sampling)
 
 
 @few

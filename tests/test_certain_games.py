@@ -17,7 +17,8 @@ TABLE = sb.TableUtility([0.0, 1.0, 2.0, 5.0])
 def whole_stocks(n_games, utility=None, **arguments):
     providers, validation = linear_providers(n=3, records=20)
     made = sb.LinearUtility(*validation) if utility is None else utility(*validation)
-    arguments = {"sampling": sb.Fresh(20), "seed": 0, **arguments}
+    given = {"sampling": sb.Fresh(20), "seed": 0, "fixed_validation": True}
+    arguments = {**given, **arguments}
     return sb.value(providers, made, n_games=n_games, **arguments)
 
 

@@ -20,8 +20,10 @@ from shapband.estimate.moments import Moments, moments_of_games
 from shapband.estimate.pools import PoolErrors
 from shapband.estimate.presence import PresenceMoments
 from shapband.grouping import Grouping
+from shapband.sampling.rare import RareLabel
 from shapband.sampling.shared import Shared
 from shapband.sampling.targets import OddLabel
+from shapband.sampling.validation import Validation
 
 Floats = FloatArray  # the same type by another name
 
@@ -153,6 +155,9 @@ def test_a_design_with_all_parts_is_the_same():
         shared_records=(Shared("north", "süd\n", 3, 4, ("column 'x'",), 0.01, 2.0),),
         one_label=("north",),
         odd_labels=(OddLabel("east", "-1", "0"),),
+        rare_labels=(RareLabel("north", "1", 0, 50, 50, float("nan"), 0),),
+        unseen_labels=(RareLabel("north", "1", 5, 50, 9, 0.25),),
+        validation=Validation(40, 10, 12, "none"),
     )
     assert {field.name for field in fields(design)} - {"participation"} == {
         field.name

@@ -164,16 +164,56 @@ def test_nothing_in_common_is_refused():
         compare(valued(0), valued(1, names=("x", "y", "z")))
 
 
-def test_other_targets_are_warned_of():
-    notes = compare(valued(0), valued(1, sampling=sb.Fresh(6))).notes
-    assert notes[0].startswith("warning: the runs estimate different things")
-    assert not any(note.startswith("warning") for note in compare(valued(0), valued(1)).notes)
+def test_other_estimands_are_never_flagged():
+    other = valued(1, means=(0.0, 1.0, 9.0), sampling=sb.Fresh(6))
+    found = compare(valued(0), other)
+    assert found.adjusted_p_value[2] < 1e-6
+    assert not found.beyond_chance.any()
+    assert found.notes[0].startswith("warning: no provider is flagged, because the valuations draw")
+    assert "(5 and 6)" in found.notes[0]
+    assert "first.sizes_by_name" in found.notes[0]
+    same = compare(valued(0), valued(1, means=(0.0, 1.0, 9.0)))
+    assert same.beyond_chance.tolist() == [False, False, True]
+    assert not any(note.startswith("warning") for note in same.notes)
 
 
-def test_other_draw_sizes_are_warned_of():
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        (sb.Fresh(5), sb.Pooled(20, 5, replace=False), None),  # draws from the sources, both
+        (sb.Fresh(5), sb.Blocks(20, 5), None),
+        (sb.Fresh(5), sb.Pooled(20, 5), "estimate different things"),
+        (sb.Pooled(20, 5), sb.Pooled(40, 5), "pools of different sizes"),
+        (sb.Pooled(60, 5), sb.Pooled(62, 5), None),  # 0.1 % fewer different records
+        (sb.Pooled(20, 5, replace=False), sb.Pooled(40, 5, replace=False), None),
+    ],
+)
+def test_which_samplings_estimate_the_same(one, other, reason):
+    found = compare(valued(0, sampling=one), valued(1, sampling=other, means=(0.0, 1.0, 9.0)))
+    warned = [note for note in found.notes if note.startswith("warning")]
+    assert [reason in note for note in warned] == ([] if reason is None else [True])
+    assert found.beyond_chance[2] == (reason is None)
+
+
+def test_other_indices_groups_and_participations_are_never_flagged():
     one = valued(0)
-    other = redesigned(one, draw_sizes=one.draw_sizes + 1)
-    assert compare(one, other).notes[0].startswith("warning: the runs draw different numbers")
+    shifted = replace(synthetic(one.games + 5, 1, None, one), design=one.design)
+    assert compare(one, shifted).beyond_chance.all()
+    for changed in ({"index": "Banzhaf()"}, {"participation": "Independent(0.5)"}):
+        other = redesigned(shifted, setup={**one.setup, **changed})
+        found = compare(one, other)
+        assert not found.beyond_chance.any()
+        assert found.notes[0].startswith("warning: no provider is flagged")
+
+
+def test_the_sizes_of_a_stratified_valuation_are_played_again():
+    options = {"means": (0.0, 1.0, 2.0), "sampling": sb.Stratified(20, 5, 0.8)}
+    first = redesigned(valued(0, **options), draw_sizes=np.array([3, 5, 7]))
+    assert first.sizes_by_name == dict(zip(first.names, (3, 5, 7), strict=True))
+    sampling = sb.Pooled(20, first.sizes_by_name)
+    assert compare(first, valued(1, sampling=sampling)).notes[0].startswith("note: the sampling")
+    assert compare(first, valued(0, sampling=sampling)).paired_games == 40
+    assert compare(first, valued(0, sampling=sb.Pooled(24, first.sizes_by_name))).paired_games == 0
 
 
 def test_shared_seeds_and_unknown_errors_of_pools_are_told():

@@ -59,6 +59,7 @@ from .utilities.recognise import utility_for
 from .utilities.table import TableUtility
 from .valuation.compare import Comparison, compare
 from .valuation.groups import Groups
+from .valuation.series import SeriesComparison, compare_series
 from .valuation.several import Difference, Ranks
 from .valuation.spread import Correlation, Distribution
 from .valuation.valuation import Valuation
@@ -128,6 +129,7 @@ __all__ = [
     "Sampling",
     "Schema",
     "Seconds",
+    "SeriesComparison",
     "Shapley",
     "Solution",
     "Solver",
@@ -143,6 +145,7 @@ __all__ = [
     "Workers",
     "bill",
     "compare",
+    "compare_series",
     "datasets",
     "errors",
     "extend",

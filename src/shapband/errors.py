@@ -19,6 +19,7 @@
     RepeatedRecords (UserWarning)        a provider's draws hold many records more than once
     SlowSource (RuntimeWarning)          a source has not answered in time, and is waited for
     LoneLabels (UserWarning)             nobody else has any of a provider's labels
+    UnseenLabels (UserWarning)           draws lack a label, which the log loss makes expensive
 """
 
 
@@ -84,3 +85,7 @@ class SlowSource(RuntimeWarning):
 
 class LoneLabels(UserWarning):
     """Neither the other providers nor the validation rows have any of a provider's labels."""
+
+
+class UnseenLabels(UserWarning):
+    """Draws may lack a label of the validation rows, and the log loss makes this expensive."""

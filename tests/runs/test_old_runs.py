@@ -115,7 +115,7 @@ def test_the_result_so_far_of_an_unfinished_run_of_0_1_0_is_that_of_its_games(tm
     for part in ("draw_sizes", "pool_sizes", "distinct_records"):
         np.testing.assert_array_equal(getattr(so_far, part), getattr(whole, part))
     with RunStore.open(run) as store:
-        games, _ = store.games.read(range(4))
+        games, *_ = store.games.read(range(4))
     np.testing.assert_allclose(so_far.expectation, games.mean(axis=0), rtol=1e-9)
     assert (so_far.error["pools"] > 0).any() == (so_far.pool_sizes is not None)
 
@@ -126,7 +126,8 @@ def test_a_run_with_independent_draws_is_finished_with_independent_draws(argumen
     finished = sb.load(old_run(tmp_path, "subsets-finished")).valuation
     np.testing.assert_allclose(resumed.games, finished.games, rtol=1e-12, atol=0)
     assert resumed.design.per_shuffle is None
-    np.testing.assert_allclose(resumed.standard_error, finished.standard_error, rtol=1e-6)
+    np.testing.assert_allclose(resumed.standard_error, finished.standard_error, rtol=1e-3)
+    assert "begun with shapband 0.2.0" in str(resumed)
     dealt = sb.value(**arguments["subsets"])
     assert dealt.design.per_shuffle == 3
     assert not np.allclose(resumed.games[4:], dealt.games[4:])
@@ -138,7 +139,7 @@ def test_a_run_with_blocks_goes_on_with_the_draws_of_pooled(arguments, tmp_path,
     before = sb.load(run).valuation
     assert before.n_games == (4 if state == "unfinished" else 8)
     resumed = sb.value(**arguments["blocks"], run=run)
-    plain = sb.value(**arguments["blocks"])
+    plain = sb.value(**arguments["blocks"], fixed_validation=True)
     np.testing.assert_allclose(resumed.games, plain.games, rtol=1e-12, atol=0)
     np.testing.assert_array_equal(before.games, resumed.games[: len(before.games)])
     if state == "unfinished":

@@ -316,7 +316,7 @@ def test_other_sizes_are_told_when_valuations_are_compared():
     one, two = valued(sb.Fresh(NAMED)), valued(sb.Fresh(other), seed=6)
     assert one.estimand == two.estimand
     (warning, note) = sb.compare(one, two).notes
-    assert warning.startswith("warning: the runs draw different numbers of records")
+    assert warning.startswith("warning: no provider is flagged, because the valuations draw")
     assert note.startswith("note: the sampling differs")
     assert "draw different" not in " ".join(sb.compare(one, valued(sb.Fresh(NAMED), seed=6)).notes)
 

@@ -29,7 +29,14 @@ def test_dealt_draws_save_what_the_page_says(task: DealtTask) -> None:
 def repeated(task: DealtTask, n_games: int, repeats: int) -> list[sb.Valuation]:
     sampling = sb.Pooled(6 * task.n_boot, task.n_boot, replace=False)
     return [
-        sb.value(task.providers, task.utility, sampling=sampling, n_games=n_games, seed=seed)
+        sb.value(
+            task.providers,
+            task.utility,
+            sampling=sampling,
+            n_games=n_games,
+            seed=seed,
+            fixed_validation=True,
+        )
         for seed in range(repeats)
     ]
 

@@ -198,6 +198,7 @@ def test_one_record_and_one_feature(n):
             assert table[coalition] == 0.5
 
 
+@pytest.mark.filterwarnings("ignore::shapband.errors.UnseenLabels")
 def test_same_bits_for_any_workers_and_chunks():
     rng = np.random.default_rng(4)
     sources = [sb.ArraySource(*_pair(labelled(rng, 60, 3, 3))) for _ in range(4)]

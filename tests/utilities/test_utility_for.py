@@ -75,6 +75,7 @@ CLASSIFIERS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::shapband.errors.UnseenLabels")
 @pytest.mark.parametrize("words", [False, True])
 @pytest.mark.parametrize(("model", "name", "score"), CLASSIFIERS, ids=plain_id)
 def test_valuations_of_classifiers_are_those_of_the_estimator(model, name, score, words):
@@ -111,6 +112,7 @@ def separable_providers(offset=0.0):
     return providers, records(200)
 
 
+@pytest.mark.filterwarnings("ignore::shapband.errors.UnseenLabels")
 @pytest.mark.parametrize("score", ["accuracy", "neg_log_loss"])
 def test_the_default_logistic_regression_is_compiled_and_its_difference_is_told(score):
     providers, rows = separable_providers()
@@ -149,6 +151,7 @@ def test_a_logistic_regression_that_stops_far_from_its_optimum_is_fitted_as_give
     assert "an average of 0.001 is allowed" in utility.chosen
 
 
+@pytest.mark.filterwarnings("ignore::shapband.errors.UnseenLabels")
 def test_the_difference_of_a_compiled_utility_is_printed_with_the_result():
     providers, rows = labelled_providers()
     utility = sb.utility_for(LogisticRegression(), *rows, "neg_log_loss")

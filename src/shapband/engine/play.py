@@ -22,9 +22,10 @@ from shapband.engine.copies import find_copies, known_stocks
 from shapband.engine.ending import affordable_games, what_would_help
 from shapband.engine.faults import FaultFinder
 from shapband.engine.journal import GameJournal, NullGames
+from shapband.engine.rare import find_lacking
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers, single_threaded_blas
-from shapband.errors import EvaluationError, RepeatedRecords, SourceError
+from shapband.errors import EvaluationError, RepeatedRecords, SourceError, UnseenLabels
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.estimator import Estimator
 from shapband.estimate.stopping import StoppingRule
@@ -33,6 +34,7 @@ from shapband.records.batch import Batch
 from shapband.sampling.base import Realisation
 from shapband.sampling.design import Design
 from shapband.sampling.distinct import REMEDY, format_repeats
+from shapband.sampling.rare import LOG_LOSS_REMEDY, RareLabel, format_unseen
 from shapband.sampling.targets import odd_labels, one_label
 from shapband.solvers.base import Solution
 from shapband.solvers.trial import GAMES, Trial
@@ -111,11 +113,15 @@ def play(
         _warn_of_repeats(realisation.design)
         stocks = known_stocks(given, realisation)
         shared = find_copies(given, realisation.design, stocks)
+        lacking = find_lacking(given, realisation, stocks)
+        _warn_of_unseen(lacking.unseen)
         design = given.completed(
             realisation.design,
             shared_records=shared,
             one_label=one_label(given.names, stocks),
             odd_labels=odd_labels(given.names, stocks, given.utility.labels),
+            rare_labels=lacking.rare,
+            unseen_labels=lacking.unseen,
         )
         if isinstance(workers, LocalWorkers) and journal.solved() < given.n_games:
             _compile_kernels(given, design)
@@ -161,6 +167,11 @@ def _warn_of_repeats(design: Design) -> None:
     repeats = format_repeats(design.names, design.distinct_records, *sizes)
     if repeats:
         warnings.warn(f"{repeats}; {REMEDY}", RepeatedRecords, stacklevel=4)
+
+
+def _warn_of_unseen(unseen: Sequence[RareLabel]) -> None:
+    if unseen:
+        warnings.warn(f"{format_unseen(unseen)}; {LOG_LOSS_REMEDY}", UnseenLabels, stacklevel=4)
 
 
 class _Session:

@@ -22,6 +22,35 @@ from shapband.codec import lock_arrays
 
 # At least this part of the sum is kept, because the part that is subtracted is uncertain.
 _LEAST_KEPT = 0.25
+_LEAST_FOLDS = 6  # the kurtosis of fewer effects has a small upper bound and says little
+
+
+def effective_freedom(effects: FloatArray) -> float:
+    """Degrees of freedom of the sum of the squares of some effects of K folds: (K, n).
+
+    They are K - 1 for normal effects, and fewer if a few rows decide:
+
+        2 K / (κ - (K - 3) / (K - 1))
+
+    with the kurtosis κ, from the variance of a sample variance. The kurtosis of few effects is
+    uncertain, so its mean over all providers is used; the factor (K + 1) / (K - 1) removes its bias
+    for normal effects.
+
+    Examples
+    --------
+    >>> equal, one_decides = np.array([1.0, -1.0] * 5), np.array([9.0] + [-1.0] * 9)
+    >>> effective_freedom(equal[:, None]), round(effective_freedom(one_decides[:, None]), 1)
+    (9.0, 2.2)
+    """
+    n_folds = len(effects)
+    square = (effects**2).mean(axis=0)
+    known = square > 0
+    if n_folds < _LEAST_FOLDS or not known.any():
+        return n_folds - 1.0
+    kurtosis = float(((effects[:, known] ** 4).mean(axis=0) / square[known] ** 2).mean())
+    kurtosis *= (n_folds + 1) / (n_folds - 1)
+    beyond = kurtosis - (n_folds - 3) / (n_folds - 1)
+    return float(np.clip(2 * n_folds / beyond, 1.0, n_folds - 1.0)) if beyond > 0 else n_folds - 1.0
 
 
 @dataclass(frozen=True, eq=False)

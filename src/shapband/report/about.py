@@ -75,7 +75,7 @@ def alerts_section(valuation: Valuation, status: RunStatus | None) -> Section:
         alerts.insert(0, sentence(f"the stopping rule was not met: {valuation.stopped}"))
     nothing = (
         "Nothing was found: no failed evaluation, no repeated records, no provider of one class "
-        "or with labels of its own, "
+        "or with labels of its own, no label that a pool or draw may lack, "
         "no skewed or constant values, no variance that is not known."
     )
     tables = [*_repeats(valuation), *_copies(valuation)]

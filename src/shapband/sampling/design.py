@@ -19,6 +19,7 @@ from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY
 from shapband.records.draws import Choice, DealtRows, RandomRows, Stream
 from shapband.sampling.participation import Participation, who_is_present
+from shapband.sampling.rare import RareLabel
 from shapband.sampling.shared import Shared
 from shapband.sampling.targets import OddLabel
 from shapband.sampling.validation import Validation
@@ -57,6 +58,9 @@ class Design:
     one_label : providers whose records all have the same target, such as one class, unless all
         records have it
     odd_labels : providers with a label of their own instead of one that all others have
+    rare_labels : labels that pools, or without pools draws, may lack by chance
+    unseen_labels : the label that draws of a provider lack most often, if models are scored by the
+        log loss
     validation : the validation rows, and whether the errors cover their choice; None if the utility
         has no such rows
 
@@ -86,6 +90,8 @@ class Design:
     shared_records: tuple[Shared, ...] = ()
     one_label: tuple[str, ...] = ()
     odd_labels: tuple[OddLabel, ...] = ()
+    rare_labels: tuple[RareLabel, ...] = ()
+    unseen_labels: tuple[RareLabel, ...] = ()
     validation: Validation | None = None
 
     def __post_init__(self) -> None:

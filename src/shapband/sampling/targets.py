@@ -85,13 +85,13 @@ def odd_labels(
     usual = set(validated)
     found = []
     for name, mine in known.items():
-        for own in sorted(mine - usual, key=_order):
+        for own in sorted(mine - usual, key=label_order):
             # `own` replaces a label that all providers without `own` have, and no other has.
             without = [labels for labels in known.values() if own not in labels]
             holders = [labels for labels in known.values() if own in labels]
             replaced = usual.intersection(*without).difference(*holders)
             if without and replaced:
-                found.append(OddLabel(name, _spelled(own), _spelled(min(replaced, key=_order))))
+                found.append(OddLabel(name, spelled(own), spelled(min(replaced, key=label_order))))
                 break
     return tuple(found)
 
@@ -102,10 +102,11 @@ def format_odd_labels(odd: Sequence[OddLabel]) -> str:
     return f"labels: {', '.join(told)}" if told else ""
 
 
-def _order(label: Any) -> tuple[bool, Any]:
+def label_order(label: Any) -> tuple[bool, Any]:
+    """Sort key of labels: numbers before strings."""
     return isinstance(label, str), label
 
 
-def _spelled(label: Any) -> str:
+def spelled(label: Any) -> str:
     """A label as a string; integers without a decimal point."""
     return written(int(label) if isinstance(label, float) and label.is_integer() else label)

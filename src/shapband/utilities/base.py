@@ -70,9 +70,9 @@ class Utility(WithFacts, ABC):
     uses_records : whether a coalition's value depends on the records of its members
     any_order : whether the same records in another order have the same value, up to rounding.
         If so, games whose draws are whole stocks are equal, and one game is enough
-    failures : coalitions whose evaluation failed and that were given a fixed value. A utility that
-        gives such values adds 1 for each. Every thread has a count of its own, so that a chunk of
-        games counts its own failures
+    scored_by_log_loss : whether a label that a coalition lacks costs 36 per validation row
+    failures : coalitions that failed and were given a fixed value. A utility that gives such values
+        adds 1 for each. Every thread has its own count, so that a chunk counts its own failures
     chosen : why `utility_for` chose this utility; empty if the user did
     remedy : advice that ends the error message of a coalition that by chance cannot be evaluated
     training : what is random in the fit of a model, as a sentence; empty if nothing is
@@ -98,6 +98,7 @@ class Utility(WithFacts, ABC):
     summaries_travel: bool = False
     uses_records: bool = True
     any_order: bool = False
+    scored_by_log_loss: bool = False
     chosen: str = ""
     remedy: str = ""
     training: str = ""

@@ -164,6 +164,13 @@ class EstimatorUtility(RecordsUtility):
 
         return list(set(self._validation.y.tolist())) if is_classifier(self.estimator) else None
 
+    @property
+    def scored_by_log_loss(self) -> bool:  # type: ignore[override]
+        from sklearn.metrics import log_loss
+
+        own = type(self).score is not EstimatorUtility.score
+        return not own and getattr(self._score, "_score_func", None) is log_loss
+
     def check_batch(self, batch: Batch) -> None:
         self._check_library(batch.schema)
         check_kinds(batch, self._validation, columns=self._takes_all_columns)

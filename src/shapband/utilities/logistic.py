@@ -126,6 +126,10 @@ class LogisticUtility(RowsUtility):
         return labels
 
     @property
+    def scored_by_log_loss(self) -> bool:  # type: ignore[override]
+        return CLASS_SCORES[self._score] == "neg_log_loss"
+
+    @property
     def validation_rows(self) -> int:
         return len(self._y)
 

@@ -1,22 +1,27 @@
-"""A test of whether two valuations differ by more than chance."""
+"""A test of whether two valuations differ by more than chance.
+
+Only valuations with the same estimand are tested: with other draws, an equal provider has another
+value (`valuation.estimands`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from shapband._typing import AnyArray, FloatArray
 from shapband.errors import InvalidInput
 from shapband.estimate.differences import (
-    Rows,
     independent_difference,
     may_be_paired,
     paired_difference,
     without_pools_error,
 )
 from shapband.estimate.joint import Statistic, two_sided_p
+from shapband.valuation.estimands import different_estimands, same_draws
 from shapband.valuation.text import REASONS
 from shapband.valuation.valuation import Valuation
 
@@ -37,7 +42,8 @@ class Comparison:
     p_value : (n,) of a two-sided test for each provider alone
     adjusted_p_value : (n,) adjusted by Holm's method for the number of providers
     beyond_chance : (n,) whether the adjusted p-value is below 0.05; if no true
-        expectation differs, at most 5 % of comparisons flag any provider
+        expectation differs, at most 5 % of comparisons flag any provider. False for all providers
+        if the valuations estimate different things
     paired_games : games that were compared one by one, or 0 for independent valuations
     notes : warnings about the comparison, such as different targets or settings
 
@@ -69,7 +75,12 @@ def compare(first: Valuation, second: Valuation) -> Comparison:
     games as the shorter one has: both chose the same rows, so that much of the random error is
     common to both and cancels. Other valuations, and valuations that did not keep the values of
     these games, are assumed to be independent and compared by Welch's test. The standard errors
-    include the error that is due to the choice of the pools.
+    include the errors that are due to the choice of the pools and of the validation rows; if both
+    valuations have the same validation rows, in the same order, their effects cancel.
+
+    Valuations that estimate different things, such as draws of different sizes, are not tested: no
+    provider is flagged, and a note says why. `Stratified` chooses other draw sizes for other pools;
+    play the second valuation with ``sb.Pooled(n_pool, first.sizes_by_name)`` instead.
 
     Examples
     --------
@@ -80,38 +91,76 @@ def compare(first: Valuation, second: Valuation) -> Comparison:
     >>> sb.compare(early, late).beyond_chance.any()
     np.False_
     """
-    for one in (first, second):
-        if not isinstance(one, Valuation):
-            raise InvalidInput(f"compare: pass two valuations; received {type(one).__name__}")
-    known = set(second.names)
-    names = tuple(name for name in first.names if name in known)
-    if not names:
-        raise InvalidInput("the valuations have no provider in common: nothing can be compared")
-    rows = _rows(first, names), _rows(second, names)
-    paired = _paired_games(first, second)
-    if paired:
-        means = (
-            first.games[:paired, rows[0]].mean(axis=0),
-            second.games[:paired, rows[1]].mean(axis=0),
-        )
-        found = _paired(first, second, rows, paired)
-    else:
-        means = first.expectation[rows[0]], second.expectation[rows[1]]
-        found = independent_difference(first.estimate, second.estimate, rows)
-    p_value = two_sided_p(found, np.maximum(*np.abs(means)))
+    check_valuations("compare", [first, second])
+    names = common_names([first, second])
+    change = change_between(first, second, names)
+    p_value = two_sided_p(change.found, change.scale)
     adjusted = holm(p_value)
+    reasons = different_estimands(first, second, names)
     return Comparison(
         names=names,
-        first=means[0],
-        second=means[1],
-        difference=found.estimate,
-        standard_error=found.standard_error,
+        first=change.first,
+        second=change.second,
+        difference=change.found.estimate,
+        standard_error=change.found.standard_error,
         p_value=p_value,
         adjusted_p_value=adjusted,
-        beyond_chance=adjusted < 1 - LEVEL,
-        paired_games=paired,
-        notes=tuple(_notes(first, second, names, paired)),
+        beyond_chance=(adjusted < 1 - LEVEL) & (not reasons),
+        paired_games=change.paired_games,
+        notes=(
+            *(f"warning: no provider is flagged, because {reason}" for reason in reasons),
+            *_notes(first, second, names, change.paired_games),
+        ),
     )
+
+
+class Change(NamedTuple):
+    """The expectations of two valuations, and their difference.
+
+    Attributes
+    ----------
+    first, second : (n,) expectations; over the paired games if there are any
+    found : the difference with its error
+    paired_games : games that were compared one by one, or 0
+    """
+
+    first: FloatArray
+    second: FloatArray
+    found: Statistic
+    paired_games: int
+
+    @property
+    def scale(self) -> FloatArray:
+        """(n,) size of the numbers whose difference was taken."""
+        return np.maximum(np.abs(self.first), np.abs(self.second))
+
+
+def check_valuations(owner: str, valuations: Sequence[object]) -> None:
+    """Raise InvalidInput unless all of them are valuations."""
+    for one in valuations:
+        if not isinstance(one, Valuation):
+            raise InvalidInput(f"{owner}: pass valuations; received {type(one).__name__}")
+
+
+def common_names(valuations: Sequence[Valuation]) -> tuple[str, ...]:
+    """The providers that all valuations have, in the order of the first."""
+    known = set(valuations[0].names).intersection(*(one.names for one in valuations))
+    names = tuple(name for name in valuations[0].names if name in known)
+    if not names:
+        raise InvalidInput("the valuations have no provider in common: nothing can be compared")
+    return names
+
+
+def change_between(first: Valuation, second: Valuation, names: tuple[str, ...]) -> Change:
+    """Difference of the expectations of some providers, game by game if games share draws."""
+    rows = _rows(first, names), _rows(second, names)
+    paired = _paired_games(first, second)
+    if not paired:
+        found = independent_difference(first.estimate, second.estimate, rows)
+        return Change(first.expectation[rows[0]], second.expectation[rows[1]], found, 0)
+    games = first.games[:paired, rows[0]], second.games[:paired, rows[1]]
+    found = paired_difference(games[1] - games[0], first.estimate, second.estimate, rows)
+    return Change(games[0].mean(axis=0), games[1].mean(axis=0), found, paired)
 
 
 def holm(p_values: FloatArray) -> FloatArray:
@@ -137,19 +186,9 @@ def _paired_games(first: Valuation, second: Valuation) -> int:
     It is 0 if the games do not share their draws, if nothing in them is random, or if the values of
     some of them were not kept.
     """
-    same = (
-        first.seed == second.seed
-        and first.setup.get("sampling") == second.setup.get("sampling")
-        and may_be_paired(first.estimate, second.estimate)
-    )
+    same = same_draws(first, second) and may_be_paired(first.estimate, second.estimate)
     both = min(first.n_games, second.n_games)
     return both if same and min(len(first.games), len(second.games)) >= both else 0
-
-
-def _paired(first: Valuation, second: Valuation, rows: Rows, n_games: int) -> Statistic:
-    """Mean of the differences game by game."""
-    apart = second.games[:n_games, rows[1]] - first.games[:n_games, rows[0]]
-    return paired_difference(apart, first.estimate, second.estimate, rows)
 
 
 def _rows(valuation: Valuation, names: tuple[str, ...]) -> list[int]:
@@ -157,33 +196,7 @@ def _rows(valuation: Valuation, names: tuple[str, ...]) -> list[int]:
     return [place[name] for name in names]
 
 
-def _groups_of(valuation: Valuation) -> set[frozenset[str]]:
-    """The members of every group of two or more; a group of one does not change the values."""
-    groups = {} if valuation.groups is None else valuation.groups.members
-    return {frozenset(members) for members in groups.values() if len(members) > 1}
-
-
 def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int) -> Iterator[str]:
-    if one.index != other.index:
-        yield (
-            f"warning: the runs compute different indices: {one.index} and {other.index}. A "
-            "difference need not mean that a provider's worth differs"
-        )
-    if one.estimand != other.estimand:
-        yield (
-            f"warning: the runs estimate different things: {one.estimand}; and {other.estimand}. "
-            "A difference need not mean that a provider's worth differs"
-        )
-    elif (one.draw_sizes[_rows(one, names)] != other.draw_sizes[_rows(other, names)]).any():
-        yield (
-            "warning: the runs draw different numbers of records, which changes the values: a "
-            "difference need not mean that a provider's worth differs"
-        )
-    if _groups_of(one) != _groups_of(other):
-        yield (
-            "warning: the runs put the providers into different groups, which changes the values: "
-            "a difference need not mean that a provider's worth differs"
-        )
     for word, setting in one.setup.items():
         if word not in ("index", *REASONS) and other.setup.get(word, setting) != setting:
             yield f"note: the {word} differs: {setting} and {other.setup[word]}"

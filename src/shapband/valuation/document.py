@@ -197,6 +197,12 @@ def check_design(design: Design) -> None:
         raise ValueError("one_label names an unknown provider")
     if not all(one.name in names for one in design.odd_labels):
         raise ValueError("odd_labels name an unknown provider")
+    for rare in (*design.rare_labels, *design.unseen_labels):
+        if rare.name not in names:
+            raise ValueError("rare_labels or unseen_labels name an unknown provider")
+        _check_bounds([rare.records, rare.known - 1, rare.size - 1, rare.held or 0], "a count")
+        if rare.probability > 1 or rare.probability < 0:
+            raise ValueError("a probability is not between 0 and 1")
     for pair in design.shared_records:
         if pair.one not in names or pair.other not in names:
             raise ValueError("shared_records name an unknown provider")

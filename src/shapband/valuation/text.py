@@ -18,6 +18,7 @@ from shapband.estimate.joint import total_half_width
 from shapband.estimate.shapes import Shape, games_to_be_constant
 from shapband.indices import SHAPLEY
 from shapband.sampling.distinct import REMEDY, format_repeats
+from shapband.sampling.rare import label_caveats
 from shapband.sampling.shared import format_shared
 from shapband.sampling.targets import format_odd_labels
 
@@ -260,6 +261,8 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
     odd = format_odd_labels(valuation.odd_labels)
     if odd:
         found.append((odd, "a model treats them as a separate class: use the same labels"))
+    draws = valuation.n_games if valuation.pool_sizes is None else None
+    found.extend(label_caveats(valuation.rare_labels, valuation.unseen_labels, draws))
     found.extend((line,) for line in _shape_caveats(valuation))
     variance = valuation.variance
     if valuation.groups is not None:

@@ -18,9 +18,9 @@ from shapband.estimate.grouped import GroupEstimate
 from shapband.sampling.design import Design
 from shapband.sampling.distinct import repeated
 from shapband.sampling.shared import Shared
-from shapband.sampling.targets import OddLabel
 from shapband.valuation import several, spread
 from shapband.valuation.groups import Groups, moment_columns
+from shapband.valuation.labels import LabelFacts
 from shapband.valuation.old_names import OldNames
 from shapband.valuation.text import valuation_html, valuation_text
 
@@ -42,7 +42,7 @@ class Stopped(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Valuation(OldNames):
+class Valuation(LabelFacts, OldNames):
     """The moments of every provider's value, and how they were obtained.
 
     With groups of providers the values are Owen values, which add up to the values of the groups.
@@ -132,6 +132,15 @@ class Valuation(OldNames):
         return self.design.draw_sizes
 
     @property
+    def sizes_by_name(self) -> dict[str, int]:
+        """Records of each provider in a game, by name, as `Fresh`, `Pooled` and `Blocks` take them.
+
+        ``sb.Pooled(250, first.sizes_by_name)`` draws as many records as a stratified `first`, so
+        that `compare` compares equal draws.
+        """
+        return dict(zip(self.names, self.draw_sizes.tolist(), strict=True))
+
+    @property
     def pool_sizes(self) -> IntArray | None:
         """(n,) records in each provider's pool, or None without pools."""
         return self.design.pool_sizes
@@ -153,20 +162,6 @@ class Valuation(OldNames):
         memory or in pools; columns such as an identifier, and last digits, may differ.
         """
         return self.design.shared_records
-
-    @property
-    def one_label(self) -> tuple[str, ...]:
-        """Providers whose records all have the same target, unless all records have it."""
-        return self.design.one_label
-
-    @property
-    def odd_labels(self) -> tuple[OddLabel, ...]:
-        """Providers that use their own label instead of one that all others use, with both labels.
-
-        They are found in stocks in memory and in pools, for classifiers whose utility knows the
-        labels of the validation rows.
-        """
-        return self.design.odd_labels
 
     @property
     def groups(self) -> Groups | None:

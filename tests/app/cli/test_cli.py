@@ -323,6 +323,22 @@ def test_compare_prints_a_table(runs):
     assert "p  p (Holm)  beyond chance" in printed
 
 
+def test_compare_takes_a_series_of_runs(runs, tmp_path):
+    shutil.copytree(runs / "one", tmp_path / "three")
+    series = (runs / "one", runs / "two", tmp_path / "three")
+    document = json.loads(called("compare", *series, "--json", "--since", "previous").stdout)
+    one, two = by_hand(0), by_hand(1)
+    np.testing.assert_allclose(
+        [row["change"] for row in document["changes"]],
+        np.concatenate([two.expectation - one.expectation, one.expectation - two.expectation]),
+    )
+    printed = called("compare", *series).stdout
+    assert "change from the first valuation; all intervals hold together at 95 %" in printed
+    assert sum(line.startswith("alcohol") for line in printed.splitlines()) == 10
+    assert "named twice" in refused("compare", runs / "one", runs / "two", runs / "one")
+    assert 'since must be "first"' in refused("compare", *series, "--since", "May")
+
+
 @pytest.mark.parametrize("unanswered", [0, 2])
 @pytest.mark.parametrize("state", ["running", "interrupted", "finished"])
 def test_show_says_what_is_open_and_how_to_go_on(state, unanswered):

@@ -199,6 +199,7 @@ def test_every_utility(folder, utility, kind):
     ],
     ids=["naive_bayes", "lda"],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore::shapband.errors.UnseenLabels")
 def test_utilities_of_labels(folder, utility, expected):
     for name, separator in (("all.csv", ","), ("validation.csv", ";")):
         frame = pd.read_csv(folder / name, sep=separator)

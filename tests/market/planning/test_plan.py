@@ -144,15 +144,22 @@ def test_money_limits_and_is_exact():
 
 def test_what_an_error_costs():
     providers, utility = small()
-    found = sb.plan(providers, utility, n_sample=15, error=0.05, seed=0)
+    given = {"n_sample": 15, "seed": 0, "fixed_validation": True}
+    found = sb.plan(providers, utility, error=0.05, **given)
     for row in found.rows:
         assert row.half_width.max() <= 0.05 * (1 + 1e-9)
     fewest = min(row.records for row in found.rows if not getattr(row.sampling, "replace", False))
     assert found.recommended.records == fewest
     assert found.reason == "it reaches ±0.05 for the least records"
-    smaller = sb.plan(providers, utility, n_sample=15, error=0.01, seed=0)
+    smaller = sb.plan(providers, utility, error=0.01, **given)
     assert smaller.recommended.records >= found.recommended.records
     assert smaller.recommended.n_games > found.recommended.n_games
+
+
+def test_an_error_below_what_the_validation_rows_leave_is_out_of_reach():
+    providers, utility = small()
+    with pytest.raises(BudgetExceeded, match="choice of the validation rows alone leaves ±0"):
+        sb.plan(providers, utility, n_sample=15, error=0.01, seed=0)
 
 
 def test_what_is_out_of_reach_says_why():

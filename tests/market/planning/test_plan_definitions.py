@@ -16,6 +16,7 @@ from tests.counted import Counted, CountedDraws
 
 import shapband as sb
 from shapband.engine.arguments import check_arguments
+from shapband.estimate.validation import ValidationErrors
 from shapband.market.bill import foresee
 from shapband.market.planning.errors import ErrorModel
 from shapband.market.planning.probes import Bench, Probe, probe
@@ -70,7 +71,8 @@ def test_a_second_pilot_never_has_smaller_pools_than_the_first(n_sample: int) ->
 def test_half_widths_are_students_quantile_times_the_standard_error() -> None:
     providers, (X, y) = linear_providers(n=3, records=200)
     budget = sb.Budget(records=240)
-    found = sb.plan(providers, sb.LinearUtility(X, y), n_sample=10, budget=budget, **QUICK)
+    given = {"budget": budget, "fixed_validation": True, **QUICK}
+    found = sb.plan(providers, sb.LinearUtility(X, y), n_sample=10, **given)
     fresh = [row for row in found.rows if isinstance(row.sampling, sb.Fresh)]
     assert fresh
     for row in fresh:
@@ -154,6 +156,7 @@ def by_hand(stocks: list[float], n_sample: int) -> ErrorModel:
         saved=np.zeros(n),
         kurtosis=kurtosis,
         square=square,
+        rows=None,
         noise={"Permutation": (np.array([4.0]), np.full((1, n), 0.8))},
     )
 
@@ -323,3 +326,21 @@ def test_the_printed_plan_and_its_frame_show_the_numbers_of_the_rows() -> None:
     ) in notes
     html = found._repr_html_()
     assert all(f"{title}</th>" in html for title in titles)
+
+
+def test_the_choice_of_the_validation_rows_is_added_to_the_errors_of_every_method() -> None:
+    plain = by_hand([1000.0, 1000.0], 20)
+    effects = np.arange(20.0).reshape(10, 2) / 50
+    rows = ValidationErrors(effects)
+    model = replace(plain, rows=rows)
+    permutations = next(one for one in FAMILIES if one.name == "Permutation")
+    for method in methods_for(20):
+        way = Way(method, 100, permutations, 8, model.stocks)
+        before, after = plain.errors(way, 60), model.errors(way, 60)
+        variance = (effects**2).sum(axis=0)
+        np.testing.assert_allclose(after.standard_error**2, before.standard_error**2 + variance)
+        half = stats.t.ppf(0.975, 9) * np.sqrt(variance)
+        np.testing.assert_allclose(after.half_width, np.hypot(before.half_width, half))
+        share = variance.sum() / (after.standard_error**2).sum()
+        assert after.validation == pytest.approx(share)
+        assert before.validation == 0

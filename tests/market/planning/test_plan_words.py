@@ -37,6 +37,7 @@ def proposal(sampling: sb.Sampling, money: Decimal | None = None) -> Proposal:
         variance_standard_error=np.array([0.01, 0.03]),
         variance_half_width=np.array([0.02, 0.06]),
         pools=0.5,
+        validation=0.25,
         records=2400,
         requests=1300,
         money=money,
@@ -250,18 +251,16 @@ def test_bills_and_the_order_of_the_table() -> None:
 
 def test_methods_their_samplings_and_least_pools() -> None:
     assert methods_for(10) == [
-        Method("Fresh", 10, pooled=False, replace=False, shuffles=False),
-        Method("Pooled, without replacement", 10, pooled=True, replace=False, shuffles=False),
-        Method("Blocks", 10, pooled=True, replace=False, shuffles=True),
-        Method("Pooled, with replacement", 10, pooled=True, replace=True, shuffles=False),
+        Method("Fresh", 10, pooled=False, replace=False),
+        Method("Pooled, without replacement", 10, pooled=True, replace=False),
+        Method("Pooled, with replacement", 10, pooled=True, replace=True),
     ]
     assert [repr(one.make(50)) for one in methods_for(10)] == [
         "Fresh(n_sample=10)",
         "Pooled(n_pool=50, n_boot=10, replace=False)",
-        "Blocks(n_pool=50, n_sample=10)",
         "Pooled(n_pool=50, n_boot=10)",
     ]
-    assert [one.least_pool for one in methods_for(10)] == [20, 20, 20, 2]
+    assert [one.least_pool for one in methods_for(10)] == [20, 20, 2]
 
 
 def test_a_stock_below_two_draws_makes_methods_impossible() -> None:
@@ -269,7 +268,7 @@ def test_a_stock_below_two_draws_makes_methods_impossible() -> None:
     stocks = np.array([1e6, 1999.0, 2000.0])
     reason = "provider 'p1' has 1,999 records, fewer than two draws of 1,000"
     found = [one.impossible(providers, stocks) for one in methods_for(1000)]
-    assert found == [None, reason, reason, None]
+    assert found == [None, reason, None]
     assert not any(one.impossible(providers, stocks + 1) for one in methods_for(1000))
 
 

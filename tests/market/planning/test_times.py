@@ -16,7 +16,7 @@ from shapband.market.planning.solvers import FAMILIES
 from shapband.market.planning.ways import MOST_GAMES, Way, methods_for
 
 EXACT, ARCS, STRATA, PERMUTATION, BALANCED = FAMILIES
-FRESH, POOLED, BLOCKS, BOOTSTRAP = methods_for(10)
+FRESH, POOLED, BOOTSTRAP = methods_for(10)
 STOCKS = np.array([100.0, 1000.0])
 
 
@@ -102,9 +102,7 @@ def test_slower_quick_probes_give_no_negative_slope():
 def test_the_time_to_add_a_game_to_the_sums():
     times = model()
     assert times.per_game(way(POOLED, 80)) == pytest.approx(0.3 + 0.03)
-    # Eight games per shuffle are added four times as often as 32.
-    assert times.per_game(way(BLOCKS, 80)) == pytest.approx(0.3 + 0.03 + 0.01 * 3)
-    assert Way(BLOCKS, 80, STRATA, 20, STOCKS).per_shuffle == 8
+    assert Way(POOLED, 80, STRATA, 20, STOCKS).per_shuffle == 8
 
 
 def test_evaluations_are_counted_once_for_a_solver():
@@ -183,7 +181,8 @@ def test_no_time_is_no_game_and_no_work_is_all_games():
 def games_of(method, pools, most, error=None):
     """Games that a search plays if games and pools add these variances."""
     made = SimpleNamespace(
-        pools_variance=lambda way: np.full(2, pools), games_variance=lambda way: np.ones(2)
+        pools_variance=lambda way: np.full(2, pools),
+        games_variance=lambda way, n_games: np.ones(2),
     )
     clock = SimpleNamespace(games_within=lambda way, seconds: most)
     limits = Limits(sb.Budget(), None, None, 1.0, error)
@@ -197,7 +196,3 @@ def test_games_are_played_until_the_pools_cause_nearly_all_of_the_error():
     assert games_of(POOLED, 0.5, most=90) == (90, [])
     assert games_of(POOLED, 1e6, most=10**6) == (2, [])  # two games at least
     assert games_of(POOLED, 0.5, most=1) == (0, ["no more than 1 games fit in 1 min"])
-    # Whole shuffles of eight games, and four of them at least.
-    assert games_of(BLOCKS, 0.5, most=10**6) == (96, [])
-    assert games_of(BLOCKS, 1e6, most=10**6) == (32, [])
-    assert games_of(BLOCKS, 1e6, most=31) == (0, ["no more than 31 games fit in 1 min"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shapband.app.cli.options import Debug, Json, Run
+from shapband.errors import InvalidInput
 
 if TYPE_CHECKING:
     from shapband.market.payouts import Payouts
@@ -69,19 +70,41 @@ def verify(run: Run, debug: Debug = False) -> None:
 def compare(
     first: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")],
     second: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of another.")],
+    more: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN", help="Further runs of a series.")
+    ] = None,
+    since: Annotated[
+        str,
+        typer.Option(
+            metavar="first|previous", help="With three runs or more: what changes are counted from."
+        ),
+    ] = "first",
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Compare the expectations of two runs.
+    """Compare the expectations of two runs, or of a series of runs.
 
     For every provider: both expectations, their difference, its standard error, the p-value of
     a two-sided test, the same adjusted for the number of providers by Holm's method, and whether
     the difference is beyond chance: the adjusted p-value is below 0.05. Runs with the same seed
     and sampling are compared game by game.
-    """
-    from shapband.app.cli.views import comparison_json, format_comparison
-    from shapband.valuation.compare import compare as compare_valuations
 
+    For three runs or more: the change of every provider from the first run, or from the run
+    before, with intervals that hold for all providers and runs together at 95 %.
+    """
+    from shapband.app.cli.views import comparison_json, format_comparison, series_json
+    from shapband.valuation.compare import compare as compare_valuations
+    from shapband.valuation.series import check_since, compare_series
+
+    direction = check_since(since)
+    if more:
+        runs = [first, second, *more]
+        if len(set(runs)) < len(runs):
+            raise InvalidInput("compare: a run is named twice: name every run of a series once")
+        series = {str(run): _valuation(run) for run in runs}
+        found = compare_series(series, since=direction)
+        typer.echo(series_json(found) if json else str(found))
+        return
     comparison = compare_valuations(_valuation(first), _valuation(second))
     view = comparison_json if json else format_comparison
     typer.echo(view(first, second, comparison))
@@ -159,8 +182,6 @@ def report(
     )
     paid = None if amount is None else _payouts(valuation, amount, options)
     if paid is None and options:
-        from shapband.errors import InvalidInput
-
         name = next(iter(options)).replace("_", "-")
         raise InvalidInput(f"report: --{name} is for payouts: give their --amount too")
     write_page(out, valuation, payouts=paid, status=status)
@@ -248,8 +269,6 @@ def _valuation(run: Path) -> Valuation:
 
 
 def _known(run: Path, status: RunStatus) -> Valuation:
-    from shapband.errors import InvalidInput
-
     if status.valuation is None:
         raise InvalidInput(f"{run}: {status.no_result}")
     return status.valuation

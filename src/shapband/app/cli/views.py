@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shapband.market.planning.proposals import Proposals
     from shapband.runs.read import Run, RunStatus
     from shapband.valuation.compare import Comparison
+    from shapband.valuation.series import SeriesComparison
     from shapband.valuation.valuation import Valuation
 
 _WIDTH = 80  # lines of prose are wrapped at this many characters
@@ -212,6 +213,17 @@ def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
     notes = list(comparison.notes)
     document = {"first": str(one), "second": str(other), "providers": rows}
     return json_text(document | {"paired_games": comparison.paired_games, "notes": notes})
+
+
+def series_json(found: SeriesComparison) -> str:
+    """Show the changes over a series of runs, as JSON."""
+    document = {
+        "since": found.since,
+        "level": found.level,
+        "changes": rows_of(found.to_frame().reset_index()),
+        "notes": list(found.notes),
+    }
+    return json_text(document)
 
 
 def proposals_json(found: Proposals) -> str:

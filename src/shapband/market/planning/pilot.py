@@ -21,6 +21,7 @@ from shapband.access.held import HeldPurchases
 from shapband.engine.arguments import Arguments
 from shapband.engine.copies import find_copies, known_stocks
 from shapband.engine.play import Watch
+from shapband.engine.rare import count_labels, find_lacking
 from shapband.engine.workers.local import single_threaded_blas
 from shapband.errors import BudgetExceeded
 from shapband.estimate.estimate import Estimate
@@ -33,6 +34,7 @@ from shapband.sampling.base import Sampling, pool_size
 from shapband.sampling.design import Design
 from shapband.sampling.fresh import Fresh
 from shapband.sampling.pooled import Pooled
+from shapband.sampling.rare import LabelCounts, RareLabel
 from shapband.sampling.shared import Shared
 from shapband.sampling.sizes import stock_of
 from shapband.solvers.base import Solution
@@ -61,6 +63,8 @@ class Pilot:
     fold_seconds, pool_fold_seconds : time to add a game to the sums, without and with pools
     requests : how long the sources take to answer
     shared : copies among the records that were bought or are in memory
+    labels : labels of the providers whose records were bought or are in memory
+    unseen_labels : as in `Design`, for draws from the sources
     purchases : the records that were bought
     cost : requests and records in total
     seconds : wall time of the pilot
@@ -75,6 +79,8 @@ class Pilot:
     pool_fold_seconds: float
     requests: RequestTimes
     shared: tuple[Shared, ...]
+    labels: tuple[LabelCounts, ...]
+    unseen_labels: tuple[RareLabel, ...]
     purchases: HeldPurchases
     cost: Cost
     seconds: float
@@ -176,7 +182,9 @@ def run_pilot(
     ):
         times = _buy(given, access) if before is None else before.requests
         realisation = given.sampling.prepare(access)
-        shared = find_copies(given, realisation.design, known_stocks(given, realisation))
+        known = known_stocks(given, realisation)
+        shared = find_copies(given, realisation.design, known)
+        lacking = find_lacking(given, realisation, known, from_sources=True)
         bench = Bench(given, realisation, access)
         probes = probe(bench, families, limit / 2)
         chosen = main_solver(bench, families, probes)
@@ -197,6 +205,8 @@ def run_pilot(
         pool_fold_seconds=pool_fold_seconds,
         requests=replace(times, handling=handling),
         shared=shared,
+        labels=tuple(count_labels(given, known)),
+        unseen_labels=lacking.unseen,
         purchases=held,
         cost=Cost(access.report.requests, access.report.records),
         seconds=time.perf_counter() - began + (0.0 if before is None else before.seconds),

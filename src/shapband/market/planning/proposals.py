@@ -18,6 +18,7 @@ from shapband.market.planning.pilot import Pilot
 from shapband.market.planning.search import Limits
 from shapband.progress import duration, progress_display
 from shapband.sampling.base import Sampling
+from shapband.sampling.rare import label_caveats, rare_labels
 from shapband.sampling.shared import format_shared
 from shapband.solvers.base import Solver
 from shapband.valuation.text import Table, html_table, table_lines
@@ -226,10 +227,28 @@ class Proposals:
             *(f"out of reach: {printable(one.method)}: {printable(one.reason)}"
               for one in self.out_of_reach),
             *([f"{shared}: a copy takes value from what it was copied from"] if shared else []),
+            *("; ".join(caveat) for caveat in self._label_caveats()),
             f"pilot:   {pilot.cost.records:,} records in {pilot.cost.requests:,} requests, "
             f"{pilot.n_games:,} games, {pilot.seconds:.2f} s; included in every row",
             "± 95 %:  half width of the widest interval of an expectation, and the mean of all",
         ]  # fmt: skip
+
+    def _label_caveats(self) -> list[tuple[str, str]]:
+        """Labels that pools and draws of the recommended row may lack."""
+        pilot, row = self.pilot, self.recommended
+        bought = row.sampling.purchases(pilot.arguments.providers)
+        if bought is None:
+            return label_caveats((), pilot.unseen_labels, None)
+        pooled = any(bought.once)
+        sizes = dict(zip(self.names, bought.once if pooled else bought.per_game, strict=True))
+        rare = rare_labels(
+            pilot.labels,
+            pilot.arguments.utility.labels,
+            [sizes[one.name] for one in pilot.labels],
+        )
+        # The pools of the pilot are smaller, so what they lack says little about larger ones.
+        known = [one for one in rare if one.records > 0]
+        return label_caveats(known, pilot.unseen_labels, None if pooled else row.n_games)
 
 
 def _cells(row: Proposal, recommended: bool) -> tuple[str, ...]:
