@@ -124,3 +124,16 @@ def _check_groups(groups: Any, rows: int | None) -> AnyArray | None:
             f"received {written(groups) if count == 0 else f'{count:,} labels'}"
         )
     return own_targets(groups, rows, "value", "validation_groups")
+
+
+def cut_at(games: range, edge: int) -> list[range]:
+    """Cut consecutive games in two where one of them is the edge.
+
+    Examples
+    --------
+    >>> cut_at(range(8, 20), 12), cut_at(range(12, 20), 12)
+    ([range(8, 12), range(12, 20)], [range(12, 20)])
+    """
+    if not games.start < edge < games.stop:
+        return [games]
+    return [range(games.start, edge), range(edge, games.stop)]

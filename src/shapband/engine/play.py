@@ -21,6 +21,7 @@ from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size, fetched_a
 from shapband.engine.copies import find_copies, known_stocks
 from shapband.engine.ending import affordable_games, what_would_help
 from shapband.engine.faults import FaultFinder
+from shapband.engine.folds import cut_at
 from shapband.engine.journal import GameJournal, NullGames
 from shapband.engine.rare import find_lacking
 from shapband.engine.workers.base import Workers
@@ -146,8 +147,7 @@ def play(
 
 def _compile_kernels(given: Arguments, design: Design) -> None:
     """Compile the kernels that the games will need, as far as they are known."""
-    solver = given.solver.candidates[0] if isinstance(given.solver, Trial) else given.solver
-    name = type(solver).__name__
+    name = type(given.solver.at(0)).__name__
     needed = given.utility.kernels_ahead(name, int(design.draw_sizes.min()))
     if needed:
         compile_ahead(("shuffle.first_of_shuffle", *needed, *SOLVED.get(name, ())))
@@ -266,7 +266,7 @@ class _Session:
         new = range(stored.stop, games.stop)
         parts = [new] if self._trial is None else self._trial.parts(new)
         edge = self._given.fold_games
-        for cut in [cut for part in parts for cut in _cut(part, edge)]:
+        for cut in [cut for part in parts for cut in cut_at(part, edge)]:
             if self._late is None:
                 yield from self._solve(cut)
 
@@ -378,13 +378,6 @@ class _Session:
                 f"all {self.evaluations:,} coalitions so far could not be evaluated: leave out "
                 "failed= to see the cause"
             )
-
-
-def _cut(games: range, edge: int) -> list[range]:
-    """Cut consecutive games in two where one of them is the edge."""
-    if not games.start < edge < games.stop:
-        return [games]
-    return [range(games.start, edge), range(edge, games.stop)]
 
 
 class _KeptGames:
