@@ -151,9 +151,12 @@ def test_shared_prefixes_count_once_with_many_providers():
 
 
 def test_exact_fits_every_coalition_once_a_game(counter):
-    valuation = play(sb.EstimatorUtility(counter(), *validation()), solver=sb.Exact())
+    utility = sb.EstimatorUtility(counter(), *validation())
+    valuation = play(utility, solver=sb.Exact(), fixed_validation=True)
     assert len(counter.fits) == len(counter.scores) == valuation.evaluations == GAMES * (2**N - 1)
     assert len(set(counter.fits)) == len(counter.fits)
+    play(utility, solver=sb.Exact())
+    assert len(counter.fits) == 2 * valuation.evaluations  # the folds need no further fits
 
 
 @pytest.mark.parametrize("solver", [sb.Permutation(3), sb.Permutation(30)], ids=repr)
@@ -166,7 +169,8 @@ def test_permutations_fit_every_distinct_prefix_once_a_game(counter, solver, mon
         return solve_with(self, games, orders, first)
 
     monkeypatch.setattr(sb.EstimatorUtility, "evaluate_prefixes", note)
-    valuation = play(sb.EstimatorUtility(counter(), *validation()), solver=solver)
+    utility = sb.EstimatorUtility(counter(), *validation())
+    valuation = play(utility, solver=solver, fixed_validation=True)
     assert len(seen) == GAMES
     assert len(counter.fits) == valuation.evaluations == sum(seen)
     assert len(set(counter.fits)) == len(counter.fits)
@@ -314,9 +318,11 @@ def test_a_job_is_sent_to_other_processes_without_the_batches_that_it_checked():
         providers, sb.LinearUtility(*rows), sampling=sb.Fresh(DRAW), n_games=GAMES, seed=0
     )
     realisation = plan.sampling.prepare(Access(providers, plan.seeds, plan.budget))
+    games = Chunk(range(GAMES), realisation.draws(range(GAMES)))
+    Job.of(plan, plan.completed(realisation.design))(games)  # the utility keeps what it computes
     job = Job.of(plan, plan.completed(realisation.design))
     before = cloudpickle.dumps(job)
-    job(Chunk(range(GAMES), realisation.draws(range(GAMES))))
+    job(games)
     assert len(job.checked) == N
     assert cloudpickle.dumps(job) == before
 

@@ -283,7 +283,8 @@ def test_errors_are_split_by_cause(pooled):
             assert abs(float(column[name].split()[0]) - share) <= 0.5
     assert "part2" in page_of(pooled)
     assert "records were bought before the first game" in page.text
-    assert "left by the pools" in page.text
+    assert "left by any number of games" in page.text
+    assert "the errors cover their choice" in page.text
 
 
 def test_records_are_an_axis_if_they_are_bought_game_by_game(valuation, pooled):

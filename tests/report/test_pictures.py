@@ -173,7 +173,8 @@ def test_labels_on_a_logarithmic_axis_begin_with_1_2_or_5(ax):
 
 def test_causes_are_stacked_and_those_that_add_nothing_are_left_out(ax):
     frame = pd.DataFrame(
-        {"games": [0.6, 0.2], "solver": [0.0, 0.004], "pools": [0.4, 0.796]}, index=NAMES[:2]
+        {"games": [0.6, 0.2], "solver": [0.0, 0.004], "pools": [0.4, 0.796], "validation": 0.0},
+        index=NAMES[:2],
     )
     draw_variance_sources(ax, frame)
     expected = [(0.0, 0.6), (0.0, 0.2), (0.6, 1.0), (0.2, 0.996)]
@@ -209,7 +210,7 @@ def test_thin_rows_have_no_gaps_in_any_picture():
     """From 101 rows on; a hundred rows still have gaps."""
     quantiles = {f"quantile_{p}": p for p in (0.05, 0.25, 0.5, 0.75, 0.95)}
     columns = forest().iloc[0].to_dict() | quantiles | {"lowest": 0.0, "highest": 1.0}
-    columns |= {"games": 0.5, "solver": 0.3, "pools": 0.2}
+    columns |= {"games": 0.4, "solver": 0.3, "pools": 0.2, "validation": 0.1}
     pictures = (
         lambda ax, frame: draw_forest(ax, frame, 0.95, "x"),
         lambda ax, frame: draw_distribution(ax, frame, "x"),

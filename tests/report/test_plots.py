@@ -98,7 +98,9 @@ def test_with_fresh_draws_records_grow_with_the_games(valuations):
 
 def test_the_parts_of_the_error_add_up(wine):
     frame = wine.plot.frame("variance_sources")
-    assert frame[["games", "solver", "pools"]].sum(axis=1).to_numpy() == pytest.approx(1.0)
+    assert frame[["games", "solver", "pools", "validation"]].sum(
+        axis=1
+    ).to_numpy() == pytest.approx(1.0)
     assert frame["pools"].min() > 0
 
 

@@ -70,7 +70,7 @@ def test_the_shares_of_causes_are_parts_of_the_squared_error(wine):
         solver=sb.Permutation(4),
     )  # fmt: skip
     frame = valuation.plot.frame("variance_sources")
-    causes = frame[["games", "solver", "pools"]]
+    causes = frame[["games", "solver", "pools", "validation"]]
     np.testing.assert_allclose(causes.sum(axis=1), 1.0)
     error = valuation.error.loc[frame.index]
     for cause in causes:

@@ -236,7 +236,7 @@ def test_neither_chunks_nor_workers_change_a_bit_of_arcs(kind, model):
     providers = [
         sb.Provider(f"p{i}", sb.ArraySource(batch.X, batch.y)) for i, batch in enumerate(batches)
     ]
-    utility = kind(validation.X, validation.y, "neg_log_loss")
+    utility = kind(validation.X, validation.y, "neg_brier_score")
     given = {"sampling": sb.Fresh(12), "solver": sb.Arcs(8), "n_games": 5, "seed": 4}
     whole = sb.value(providers, utility, **given)
     for other in ({"chunk_size": 2}, {"n_jobs": 2}):

@@ -155,7 +155,7 @@ def load(run: str | os.PathLike[str]) -> Run:
     ...     run = sb.load(f"{folder}/my-run")
     ...     run.verify()
     ...     run.status.state, run.valuation.n_games, len(run.ledger)
-    ('finished', 20, 5)
+    ('finished', 20, 6)
     """
     return Run(Path(run))
 

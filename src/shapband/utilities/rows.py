@@ -52,7 +52,7 @@ def rows_kept(n_rows: int, groups: AnyArray | None = None) -> tuple[IntArray, ..
     Examples
     --------
     >>> [rows.tolist() for rows in rows_kept(3)]
-    [[0, 2], [1, 2], [0, 1]]
+    [[0, 1], [0, 2], [1, 2]]
     """
     labels = np.arange(n_rows) if groups is None else np.unique(groups, return_inverse=True)[1]
     sizes = np.bincount(labels)

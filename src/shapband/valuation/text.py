@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+_WIDE = 60  # characters after which a line of causes is broken
 # Entries of a valuation's `setup` that give reasons for choices of the library, and their labels.
 REASONS = {
     "presence": "presence: ",
@@ -308,10 +309,12 @@ def _on_pools(valuation: Valuation) -> list[str]:
     if not valuation.estimate.errors.lasting:
         return []
     causes, best = error_causes(valuation.estimate), best_of_more_games(valuation.estimate)
-    said = f"error:   {causes} (shares of the squared error)"
+    shares = "(shares of the squared error)"
+    gap = " " if len(causes) < _WIDE else "\n         "
+    said = f"error:   {causes}{gap}{shares}"
     lines = []
     if causes:
-        lines = [f"{said};", f"         {best}"] if best else [said]
+        lines = [*f"{said};".splitlines(), f"         {best}"] if best else said.splitlines()
     if valuation.estimand_code == "pools":
         lines.append(
             "sd:      for draws with replacement; use replace=False for the sd of draws from the "

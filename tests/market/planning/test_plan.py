@@ -320,7 +320,8 @@ def test_draws_dealt_from_whole_stocks_are_promised_no_more_than_they_reach():
         for name, part in (("a", slice(6)), ("b", slice(6, 12)))
     ]
     utility = sb.LinearUtility(X_val, X_val @ [1.0, 2.0])
-    found = sb.plan(providers, utility, n_sample=3, minutes=0.02, seed=0)
+    given = {"n_sample": 3, "minutes": 0.02, "fixed_validation": True}
+    found = sb.plan(providers, utility, seed=0, **given)
     row = next(one for one in found.rows if "replace=False" in repr(one.sampling))
     promised = row.standard_error * np.sqrt(row.n_games / 200)
     values = [

@@ -49,8 +49,14 @@ def proposal(sampling: sb.Sampling, money: Decimal | None = None) -> Proposal:
 
 def proposals(names: tuple[str, ...] = ("a", "b"), **parts: Any) -> Proposals:
     pilot = SimpleNamespace(
-        arguments=SimpleNamespace(names=names),
+        arguments=SimpleNamespace(
+            names=names,
+            providers=one_record_providers(len(names)),
+            utility=sb.AdditiveUtility(),
+        ),
         shared=parts.pop("shared", ()),
+        labels=(),
+        unseen_labels=(),
         cost=Cost(requests=1234, records=5678),
         n_games=2048,
         seconds=1.234,
@@ -60,7 +66,7 @@ def proposals(names: tuple[str, ...] = ("a", "b"), **parts: Any) -> Proposals:
         "rows": rows,
         "recommended": rows[1],
         "reason": "it is the best",
-        "out_of_reach": (OutOfReach("Blocks with Exact", "it takes long"),),
+        "out_of_reach": (OutOfReach("Fresh with Exact", "it takes long"),),
         "limits": limits(),
         "pilot": pilot,
         "n_jobs": 1,
@@ -80,7 +86,7 @@ def test_the_printed_plan() -> None:
         f"→ Pooled(n_pool=200, n_boot=20, replace=False) {row}",
         "",
         "→ it is the best",
-        "out of reach: Blocks with Exact: it takes long",
+        "out of reach: Fresh with Exact: it takes long",
         "pilot: 5,678 records in 1,234 requests, 2,048 games, 1.23 s; included in every row",
         "± 95 %: half width of the widest interval of an expectation, and the mean of all",
     ]

@@ -182,7 +182,7 @@ def games_of(method, pools, most, error=None):
     """Games that a search plays if games and pools add these variances."""
     made = SimpleNamespace(
         pools_variance=lambda way: np.full(2, pools),
-        games_variance=lambda way, n_games: np.ones(2),
+        games_variance=lambda way, n_games=None: np.ones(2),
     )
     clock = SimpleNamespace(games_within=lambda way, seconds: most)
     limits = Limits(sb.Budget(), None, None, 1.0, error)
@@ -192,7 +192,9 @@ def games_of(method, pools, most, error=None):
 
 def test_games_are_played_until_the_pools_cause_nearly_all_of_the_error():
     """Up to 2 % of the pools' variance: 100 games if both variances are 1 and 0.5."""
-    assert games_of(POOLED, 0.5, most=10**6) == (101, [])
-    assert games_of(POOLED, 0.5, most=90) == (90, [])
-    assert games_of(POOLED, 1e6, most=10**6) == (2, [])  # two games at least
-    assert games_of(POOLED, 0.5, most=1) == (0, ["no more than 1 games fit in 1 min"])
+    assert games_of(BOOTSTRAP, 0.5, most=10**6) == (101, [])
+    assert games_of(BOOTSTRAP, 0.5, most=90) == (90, [])
+    assert games_of(BOOTSTRAP, 1e6, most=10**6) == (2, [])  # two games at least
+    assert games_of(BOOTSTRAP, 0.5, most=1) == (0, ["no more than 1 games fit in 1 min"])
+    assert games_of(POOLED, 0.5, most=10**6) == (96, [])  # whole shuffles of eight games
+    assert games_of(POOLED, 0.5, most=90) == (88, [])

@@ -49,7 +49,7 @@ class Workers(ABC):
     >>> valuation = sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=20,
     ...                      seed=0, chunk_size=5, workers=workers)
     >>> workers.done
-    4
+    5
     """
 
     n_jobs: int
