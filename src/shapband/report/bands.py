@@ -175,7 +175,7 @@ def _draw_legends(ax: Axes, bands: Bands) -> None:
         band: "band: expectation ± one standard deviation of the value across data draws;\n"
         "it belongs to the data, and more games do not narrow it",
         bar: f"point and bar: estimate of the expectation and its {100 * bands.level:g} % interval;"
-        "\nit is the error of the estimate, and more games or larger pools narrow it",
+        "\nmore games, larger pools or more validation rows narrow it",
     }
     if np.isnan(bands.spread).any():
         meanings[Line2D([], [], linestyle="none")] = "no band: not known yet, play more games"

@@ -51,8 +51,8 @@ def values_section(valuation: Valuation) -> Section:
         lines=[
             "Two uncertainties are kept apart. The pale band shows how much the value changes from "
             "one draw of the data to the next: it is real, and more work does not narrow it. The "
-            "point and the dark bar are the estimate of the average and its error: more games, or "
-            "larger pools, narrow the bar."
+            "point and the dark bar are the estimate of the average and its error: more games, "
+            "larger pools or more validation rows narrow the bar."
         ],
         legend=_forest_legend(frame),
         chart=forest_chart(frame, words, f"expected {kind}"),
