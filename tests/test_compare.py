@@ -181,7 +181,6 @@ def test_other_estimands_are_never_flagged():
     ("one", "other", "reason"),
     [
         (sb.Fresh(5), sb.Pooled(20, 5, replace=False), None),  # draws from the sources, both
-        (sb.Fresh(5), sb.Blocks(20, 5), None),
         (sb.Fresh(5), sb.Pooled(20, 5), "estimate different things"),
         (sb.Pooled(20, 5), sb.Pooled(40, 5), "pools of different sizes"),
         (sb.Pooled(60, 5), sb.Pooled(62, 5), None),  # 0.1 % fewer different records

@@ -14,7 +14,7 @@ DESIGNS = {
     "fresh": {"sampling": sb.Fresh(5)},
     "pools": {"sampling": sb.Pooled(20, 5)},
     "pools without replacement": {"sampling": sb.Pooled(20, 5, replace=False)},
-    "shuffles": {"sampling": sb.Blocks(20, 5)},
+    "shuffles": {"sampling": sb.Pooled(20, 5, replace=False)},
     "presence": {"sampling": sb.Fresh(5), "participation": sb.Independent(0.7)},
     "presence in pools": {"sampling": sb.Pooled(20, 5), "participation": sb.Independent(0.7)},
     "chains": {"sampling": sb.Fresh(5), "participation": sb.MarkovChain(0.4, 0.8)},

@@ -17,7 +17,7 @@ from shapband.sampling.further import TwoDraws
 from shapband.seeds import Seeds
 
 SAMPLINGS = [
-    sb.Fresh(7), sb.Pooled(30, 7), sb.Pooled(30, 7, replace=False), sb.Blocks(30, 7),
+    sb.Fresh(7), sb.Pooled(30, 7), sb.Pooled(30, 7, replace=False),
     sb.Stratified(30, 7, 0.5),
 ]  # fmt: skip
 
@@ -77,7 +77,7 @@ def test_gains_are_differences_of_fits_to_the_rows_of_both_draws(sampling):
             assert len(more) == found.draw_sizes[i]
             both = np.concatenate([X, more.X]), np.concatenate([y, more.y])
             gains[g, i] = fitted(*both, X_val, y_val) - now[g]
-            if sampling not in (SAMPLINGS[1], SAMPLINGS[4]):  # these draw with replacement
+            if sampling not in (SAMPLINGS[1], SAMPLINGS[3]):  # these draw with replacement
                 assert not {*map(tuple, more.X)} & {*map(tuple, main[i].X)}
     assert found.gain == pytest.approx(gains.mean(axis=0), abs=1e-12)
     assert found.now == pytest.approx(now.mean(), abs=1e-12)
@@ -242,7 +242,7 @@ def test_a_pool_of_a_whole_stock_adds_no_error():
 
 def test_errors_of_pools_use_the_rows_of_both_draws():
     providers, _ = a_task()
-    for sampling in (SAMPLINGS[1], SAMPLINGS[2], SAMPLINGS[3]):
+    for sampling in (SAMPLINGS[1], SAMPLINGS[2]):
         first = sampling.prepare(sb.Access(providers, Seeds(3), sb.Budget()))
         both = TwoDraws.after(first.design)
         draws, further = first.draws(range(4)), first.further(range(4))
@@ -271,7 +271,6 @@ class Strange(sb.Sampling):
         ({"sampling": sb.Fresh(26)}, "has 50 records, fewer than 2 draws of n_sample=26"),
         ({"sampling": sb.Pooled(40, 11, replace=False)}, "raise n_pool to 44, or lower n_boot"),
         ({"sampling": sb.Pooled(49, 20, replace=False)}, "raise n_pool to 50, or lower n_boot"),
-        ({"sampling": sb.Blocks(40, 11)}, "raise n_pool to 44, or lower n_sample"),
         ({"prices": 3}, "prices must be Prices"),
         ({"n_games": 1}, "a variance needs two games"),
         ({"workers": 3}, "use n_jobs for workers on this machine"),
