@@ -168,7 +168,8 @@ def check_arguments(
     if chosen is None:
         averages = choose_averaging(participation, sampling, Exact(), weighing, names).averages
         if averages and len(names) <= _AVERAGED_UP_TO and utility.mergeable:
-            chosen, reason = Exact(), "all coalitions give averages over who is present"
+            chosen = Exact()
+            reason = "the values of all coalitions give the average over who is present"
         elif max(players) > 1:
             chosen, reason = default_group_solver(players)
         else:

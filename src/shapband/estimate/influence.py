@@ -202,7 +202,7 @@ class InfluenceFold:
         return _ratio(rate[:, None] ** 2 * variance[:, 2:], common)
 
     def _shares(self, pool: _PoolSums, size: int, p: float) -> tuple[FloatArray, float]:
-        """Shares of every column's variance that are due to one pool, and its records' skewness."""
+        """Return each column's share of variance due to one pool, and its records' skewness."""
         games, m = pool.games, len(pool.counts)
         pairs = self._pairs_of(pool)
         if pairs <= 0:

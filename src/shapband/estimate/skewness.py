@@ -120,7 +120,7 @@ def _thirds(
     """Third central moments of errors, from sums of cubes and of squares over the games."""
     variance = squares / (n_games - 1)
     skewness = standardised(sums * n_games / (n_games - 1) / (n_games - 2), variance)
-    # No sample is more skewed than √n; where values cancel, rounding may look so.
+    # No sample has a skewness above √n; rounding of values that cancel may give more.
     most = np.sqrt(n_games)
     deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
     return np.asarray(np.clip(skewness, -most, most) * shrinking / deviation * shrinking)
