@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shapband.checks import nearest, printable
+from shapband.checks import printable
 from shapband.errors import InvalidInput
 from shapband.records.batch import Schema
 
@@ -19,16 +19,20 @@ def check_columns(whose: str, found: Schema, other: str, expected: Schema) -> No
         return
     missing = [name for name in expected.columns if name not in found.columns]
     added = [name for name in found.columns if name not in expected.columns]
-    if missing:
-        hint = f"; it has {_list(added)}: {nearest(missing[0], added)}" if added else ""
+    if missing and added:
         raise InvalidInput(
-            f"{whose} must have the columns of {other}, and lacks {_list(missing)}{hint or ''}"
-            f"{' Rename' if added else ': add'} the column, or leave it out everywhere"
+            f"{whose} must have the columns of {other}, and lacks {_list(missing)}; received "
+            f"{_list(added)} instead: rename them if they mean the same"
+        )
+    if missing:
+        raise InvalidInput(
+            f"{whose} must have the columns of {other}, and lacks {_list(missing)}; received "
+            f"{_list(found.columns)}: add the missing ones, or leave them out everywhere"
         )
     if added:
         raise InvalidInput(
             f"{whose} must have the columns of {other} only; received {_list(added)} besides: "
-            "leave the column out, or add it everywhere"
+            "leave them out, or add them everywhere"
         )
     if found.columns != expected.columns:
         raise InvalidInput(

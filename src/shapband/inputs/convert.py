@@ -99,10 +99,12 @@ def _check_target_used(target: Any, named: Named, validation: Any, utility: Any)
     """Refuse a target that no table needs, because the user expects that it has an effect."""
     if target is None or named.tables or has_target_column(validation):
         return
-    held = f" and {type(utility).__name__}" if isinstance(utility, Utility) else ""
+    holders = "tuples (X, y) and sources"
+    if isinstance(utility, Utility):
+        holders = f"tuples (X, y), sources and {type(utility).__name__}"
     raise InvalidInput(
-        f"target must be left out, because it names a column of tables, and tuples (X, y), "
-        f"sources{held} hold their targets already; received {target!r}: leave it out, or pass "
+        f"target must be left out, because it names a column of tables, and {holders} hold "
+        f"their targets already; received {target!r}: leave it out, or pass "
         "data frames"
     )
 

@@ -35,17 +35,23 @@ def is_fraction(validation: Any) -> bool:
 def given_rows(validation: Any, target: str | int | None, named: Named) -> Batch:
     """Read validation rows that are a data frame, a tuple (X, y) or a file."""
     if validation is None or isinstance(validation, bool | Source | dict):
-        raise InvalidInput(f"validation must be {KNOWN}; received {_type(validation)}: pass it")
+        raise InvalidInput(
+            f"validation must be {KNOWN}; received {_type(validation)}: pass rows or a fraction"
+        )
     rows = memory_source(validation, target, "validation").records
     for name, thing in named.data.items():
         if thing is validation:
             raise _trained_on(name)
     for player in named.players:
         for one in player.providers if isinstance(player, Group) else (player,):
-            alike = isinstance(one.source, MemorySource) and one.source.size == len(rows)
-            if alike and digest_of(one.source.records) == digest_of(rows):
+            if isinstance(one.source, MemorySource) and _are_same(one.source.records, rows):
                 raise _trained_on(one.name)
     return rows
+
+
+def _are_same(records: Batch, rows: Batch) -> bool:
+    """Whether two batches are equal; the lengths are compared first, because digests take time."""
+    return len(records) == len(rows) and digest_of(records) == digest_of(rows)
 
 
 def hold_out(

@@ -61,19 +61,20 @@ def unknown_score(score: object) -> InvalidInput:
     if found is None and isinstance(score, str):
         found = next((name for name in known if name.replace("_", "") == word), None)
     if found is not None:
-        remedy = f"use {found!r}{negated if found.startswith(_ERRORS) else ''}"
+        remedy = f"use {found!r}{negated if found.startswith(_ERRORS) else ''};"
     elif isinstance(score, str):
-        remedy = nearest(score, known)
+        hint = nearest(score, known)
+        remedy = hint if hint.endswith("?") else f"{hint};"
     else:
-        remedy = "use a name such as 'roc_auc' or 'r2', a function score(fitted, X, y), or None"
+        remedy = "use a name such as 'roc_auc', a function score(fitted, X, y), or None;"
     return InvalidInput(
-        f"score={written(score)} is not the name of a scikit-learn scorer: {remedy}; "
+        f"score={written(score)} is not the name of a scikit-learn scorer: {remedy} "
         "sklearn.metrics.get_scorer_names() lists all names"
     )
 
 
 def check_score(score: Any, model: Any) -> None:
-    """Refuse metrics in place of scorers, and scores of labels for a regressor."""
+    """Refuse unknown names, metrics in place of scorers, and scores of labels for a regressor."""
     from sklearn.base import is_regressor
     from sklearn.metrics import get_scorer_names
 
@@ -89,8 +90,11 @@ def check_score(score: Any, model: Any) -> None:
             f"score must be the name of a scorer or a function score(fitted, X, y); received "
             f"the metric {name}(y_true, y_pred): {use}"
         )
-    first = isinstance(score, str) and score.startswith(_OF_LABELS)
-    if first and score in get_scorer_names() and is_regressor(model):
+    if score is None or callable(score):
+        return
+    if not isinstance(score, str) or score not in get_scorer_names():
+        raise unknown_score(score)
+    if score.startswith(_OF_LABELS) and is_regressor(model):
         raise InvalidInput(
             f"score={score!r} is for classifiers, and {type(model).__name__} is a regressor: use "
             "'r2' or 'neg_root_mean_squared_error', or pass a classifier"
