@@ -119,6 +119,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "a metric": ({"score": roc_auc_score}, "score", "the metric roc_auc_score", "score='roc_auc'"),
     "another metric": ({"score": accuracy_score}, "score", "the metric accuracy_score", "score='accuracy'"),
     "a regressor's accuracy": ({"utility": LinearRegression(), "score": "accuracy"}, "score=", "LinearRegression is a regressor", "pass a classifier"),
+    "probabilities of a model without them": ({"utility": SVC(), "score": "neg_log_loss"}, "utility: SVC", "predict_proba", "pass another score"),
     # validation
     "no validation": ({"validation": LEFT_OUT}, "validation", "received None", "such as 0.3"),
     "30 per cent": ({"validation": 30}, "validation", "received 30", "use 0.3 for 30 %"),

@@ -90,7 +90,7 @@ def _check_fit(utility: EstimatorUtility, rows: Batch) -> None:
             f"fitted ({error_line(cause)}): fit it first, or use it without FrozenEstimator"
         ) from cause
     except Exception as cause:  # a model may raise anything
-        remedy = _remedy(rows)
+        remedy = _remedy(rows, cause)
         if remedy:
             raise InvalidInput(
                 f"utility: {type(utility.estimator).__name__} cannot be fitted to records like the "
@@ -98,8 +98,10 @@ def _check_fit(utility: EstimatorUtility, rows: Batch) -> None:
             ) from cause
 
 
-def _remedy(rows: Batch) -> str:
-    """What to do about strings and missing values that a model does not take."""
+def _remedy(rows: Batch, cause: Exception) -> str:
+    """What to do about a score, strings or missing values that a model does not take."""
+    if "predict_proba" in str(cause):
+        return "its score needs probabilities: pass another score, or CalibratedClassifierCV(model)"
     texts = not_numbers(rows)
     if texts:
         return f"{texts}: pass a pipeline that encodes them, such as one with a OneHotEncoder"

@@ -108,7 +108,7 @@ class EstimatorUtility(RecordsUtility):
     """
 
     schema: Schema
-    remedy = "; pass failed= to give such coalitions a value"
+    remedy = "; pass failed= to EstimatorUtility, to give such coalitions a value"
     _counters = (*RecordsUtility._counters, "_parameters_checked")
     _refitted = ("estimator",)
     _parameters_checked = False
