@@ -131,6 +131,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "validation without the target": ({"validation": ROWS.drop(columns="readmitted")}, "validation: target=", "'readmitted'", "known are age, dose"),
     "validation in another order": ({"validation": ROWS[["dose", "age", "readmitted"]]}, "validation", "'dose', 'age'", "reordered"),
     "a fraction of distant records": (alone([sb.Provider("north", Counted(sb.ArraySource(*ARRAYS["north"])))], SVC(), validation=0.3, sampling=sb.Fresh(10)), "validation=0.3", "Counted of 60 records", "validation rows of your own"),
+    "labels of rows that are held out": ({"validation": 0.3, "validation_groups": list(range(30))}, "validation_groups", "received list", "validation rows of your own"),
     # beside a utility
     "validation beside a utility": (alone(FRAMES, validation=ROWS), "validation", "DataFrame", "leave it out"),
     "a score beside a utility": (alone(FRAMES, score="roc_auc"), "score", "'roc_auc'", "leave it out"),

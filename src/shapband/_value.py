@@ -18,7 +18,7 @@ from shapband.engine.workers.local import LocalWorkers
 from shapband.estimate.stopping import StoppingRule
 from shapband.indices import Index
 from shapband.inputs.convert import convert
-from shapband.inputs.validation import is_fraction
+from shapband.inputs.validation import check_groups, is_fraction
 from shapband.progress import progress_display
 from shapband.providers import Group, Provider
 from shapband.sampling.base import Sampling
@@ -139,6 +139,7 @@ def value(
     >>> valuation.expectation.round(2).tolist()
     [0.31, 0.31]
     """
+    check_groups(validation, validation_groups)
     rows_seed = _rows_seed(validation, seed, run)
     inputs = convert(
         providers,

@@ -71,6 +71,19 @@ def test_frames_of_all_libraries_have_the_same_values(form):
     check_same(found, expected())
 
 
+def test_a_lazy_frame_is_collected_once():
+    collected = []
+    lazy = {
+        name: pl.LazyFrame(frame).map_batches(lambda batch: collected.append(1) or batch)
+        for name, frame in {"north": NORTH, "south": SOUTH}.items()
+    }
+    found = sb.value(
+        lazy, LinearRegression(), target="stay", validation=pl.from_pandas(ROWS), n_games=6, seed=0
+    )
+    check_same(found, expected())
+    assert len(collected) == 2
+
+
 def test_tuples_have_the_values_of_arrays():
     data = {"north": arrays(NORTH), "south": arrays(SOUTH)}
     found = sb.value(data, LinearRegression(), validation=arrays(ROWS), n_games=6, seed=0)

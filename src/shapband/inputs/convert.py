@@ -12,7 +12,7 @@ from shapband.inputs.columns import check_columns
 from shapband.inputs.draws import default_sampling
 from shapband.inputs.models import check_model, model_utility
 from shapband.inputs.named import Named, named_providers
-from shapband.inputs.tables import has_target_column
+from shapband.inputs.tables import is_table
 from shapband.inputs.validation import given_rows, hold_out, is_fraction
 from shapband.providers import Group, Provider
 from shapband.records.batch import Batch, Schema
@@ -97,7 +97,7 @@ def _check_target(target: Any) -> None:
 
 def _check_target_used(target: Any, named: Named, validation: Any, utility: Any) -> None:
     """Refuse a target that no table needs, because the user expects that it has an effect."""
-    if target is None or named.tables or has_target_column(validation):
+    if target is None or named.tables or is_table(validation):
         return
     holders = "tuples (X, y) and sources"
     if isinstance(utility, Utility):

@@ -8,7 +8,7 @@ from typing import Any
 
 from shapband.checks import described, printable, written
 from shapband.errors import InvalidInput
-from shapband.inputs.tables import KNOWN, frame_of, has_target_column, is_path, source_of
+from shapband.inputs.tables import KNOWN, is_table, source_of
 from shapband.providers import Group, Provider
 from shapband.records.batch import Schema
 from shapband.sources.base import Source
@@ -58,7 +58,7 @@ def named_providers(given: Any, target: str | int | None) -> Named:
         source = source_of(thing, target, where)
         players.append(Provider(name, source))
         data[name] = thing
-        if source.schema is not None and has_target_column(thing):
+        if source.schema is not None and is_table(thing):
             tables[name] = source.schema
     return Named(players, tables, data)
 
@@ -66,7 +66,7 @@ def named_providers(given: Any, target: str | int | None) -> Named:
 def _check_single(given: Any) -> None:
     """Refuse one table instead of several: its providers must be told apart by a column."""
     grouped = type(given).__name__ in ("DataFrameGroupBy", "GroupBy", "DynamicGroupBy")
-    if grouped or is_path(given) or frame_of(given, "providers") is not None:
+    if grouped or is_table(given):
         raise InvalidInput(
             f"{_WANTED}; received one {type(given).__name__}: pass "
             "sb.providers_from_frame(frame, by=..., target=...), where by= names the column that "

@@ -45,9 +45,17 @@ def memory_source(thing: Any, target: Any, where: str) -> MemorySource:
     return _of_frame(frame, target, where)
 
 
-def has_target_column(thing: Any) -> bool:
-    """Whether a thing holds its targets in a column, which `target` must name."""
-    return is_path(thing) or (not isinstance(thing, tuple) and frame_of(thing, "") is not None)
+def is_table(thing: Any) -> bool:
+    """Whether a thing is a path or a data frame, so that `target` must name a column of it."""
+    import narwhals as nw
+
+    if is_path(thing):
+        return True
+    try:  # without collecting a lazy frame
+        table: Any = nw.from_native(thing, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        return True
+    return isinstance(table, nw.DataFrame | nw.LazyFrame)
 
 
 def is_path(thing: Any) -> bool:
@@ -83,7 +91,7 @@ def _of_tuple(pair: tuple[Any, ...], target: Any, where: str) -> MemorySource:
     if len(pair) != 2:
         raise InvalidInput(f"{where} must be a tuple (X, y) of two; received {described(pair)}")
     X, y = pair
-    if isinstance(y, str | int) and frame_of(X, where) is not None:
+    if isinstance(y, str | int) and is_table(X):
         raise InvalidInput(
             f"{where}: y must be the targets; received {written(y)}: pass the frame alone, and "
             f"target={written(y)}"

@@ -32,6 +32,16 @@ def is_fraction(validation: Any) -> bool:
     return isinstance(validation, Real) and not isinstance(validation, bool)
 
 
+def check_groups(validation: Any, validation_groups: Any) -> None:
+    """Refuse labels of validation rows that the caller cannot know."""
+    if validation_groups is not None and is_fraction(validation):
+        raise InvalidInput(
+            f"validation_groups must be left out, because validation={written(validation)} chooses "
+            f"the rows; received {type(validation_groups).__name__}: leave it out, or pass "
+            "validation rows of your own"
+        )
+
+
 def given_rows(validation: Any, target: str | int | None, named: Named) -> Batch:
     """Read validation rows that are a data frame, a tuple (X, y) or a file."""
     if validation is None or isinstance(validation, bool | Source | dict):
