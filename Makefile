@@ -24,7 +24,7 @@ export OPENBLAS_NUM_THREADS := 1
 	&& touch $@ \
 	|| echo "*** NO RAY for $$($(BIN)/python --version): its tests will be SKIPPED ***" >&2
 
-demo: .venv/library  ## value the ten wine providers with the three methods, save demo.png and demo.html
+demo: .venv/library  ## value the ten wine providers, compare three methods, save demo.png and demo.html
 	$(BIN)/python examples/demo.py
 
 # Two processes, because the suite is made for two cores.

@@ -1,9 +1,10 @@
-"""Value ten wine providers with three methods, and show the errors of each.
+"""Value ten wine providers, and compare the three methods of the paper.
 
 Ten providers own data on white wines of different alcohol content. A model predicts the quality
 of a wine. Every game draws a new random sample of each provider's wines, so the value of a
-provider is random. The tables and the picture show its expectation, its standard deviation, and
-the errors of three methods that estimate them. The report of `Pooled` is written beside it.
+provider is random. The first table, the picture and the report show its expectation and its
+standard deviation, with the errors of both, by the method that the documentation recommends. Then
+the paper's three methods value the same providers; a second picture compares them.
 
     python examples/demo.py [picture.png] [games]
 """
@@ -20,17 +21,21 @@ from rich.table import Table
 
 import shapband as sb
 
-SAMPLINGS = {
+RECOMMENDED = sb.Pooled(n_pool=250, n_boot=60, replace=False)
+OF_THE_PAPER = {
     "Fresh": sb.Fresh(n_sample=60),
     "Pooled": sb.Pooled(n_pool=250, n_boot=60),
     "Stratified": sb.Stratified(n_pool=250, n_boot=60, alpha=0.5),
 }
+X_LABEL = "Shapley value: share of the score 1 / (1 + MSE)"
 
 
 def main(picture: Path = Path("demo.png"), n_games: int = 200) -> None:
+    console = Console(width=100, highlight=False)  # width of the tables, also in a file
     task = sb.datasets.wine()
-    valuations = {
-        name: sb.value(
+
+    def value(sampling: sb.Sampling) -> sb.Valuation:
+        return sb.value(
             task.providers,
             task.utility,
             sampling=sampling,
@@ -38,23 +43,28 @@ def main(picture: Path = Path("demo.png"), n_games: int = 200) -> None:
             n_games=n_games,
             seed=0,
         )
-        for name, sampling in SAMPLINGS.items()
-    }
 
-    console = Console(width=100, highlight=False)  # width of the tables, also in a file
+    first = value(RECOMMENDED)
+    console.print("Shapley values of ten wine providers\n")
+    console.print(str(first), soft_wrap=True)
+    save_picture(first, picture)
+    report = picture.with_suffix(".html")
+    first.report(report)
+    console.print(f"\nPicture: {picture.resolve()}", soft_wrap=True)
+    console.print(f"Report:  {report.resolve()}", soft_wrap=True)
+
+    valuations = {name: value(sampling) for name, sampling in OF_THE_PAPER.items()}
     console.print(provider_table(valuations, n_games))
     console.print(method_table(valuations))
     console.print(how_to_read(valuations))
-    save_picture(valuations, picture)
-    console.print(f"\nPicture: {picture.resolve()}", soft_wrap=True)
-    report = picture.with_suffix(".html")
-    valuations["Pooled"].report(report)
-    console.print(f"Report:  {report.resolve()}", soft_wrap=True)
+    compared = picture.with_name(f"{picture.stem}-methods{picture.suffix}")
+    save_comparison(valuations, compared)
+    console.print(f"\nPicture of the three: {compared.resolve()}", soft_wrap=True)
 
 
 def provider_table(valuations: Mapping[str, sb.Valuation], n_games: int) -> Table:
     """One row per provider; for each method the expectation and standard deviation of its value."""
-    table = plain_table(f"Shapley values of ten wine providers, {n_games:,} games")
+    table = plain_table(f"\nThe same by the three methods of the paper, {n_games:,} games each")
     table.add_column("provider", no_wrap=True, vertical="bottom")
     columns = []
     for name, valuation in valuations.items():
@@ -106,14 +116,22 @@ def how_to_read(valuations: Mapping[str, sb.Valuation]) -> str:
     )
 
 
-def save_picture(valuations: Mapping[str, sb.Valuation], path: Path) -> None:
-    figure = Figure(figsize=(9.1, 6.4), layout="constrained")
+def save_picture(valuation: sb.Valuation, path: Path) -> None:
+    """One method, with the providers sorted by value."""
+    figure = Figure(figsize=(9.1, 5.2), layout="constrained")
     figure.suptitle("What ten wine providers are worth, and how sure we are", x=0.0, ha="left")
+    valuation.plot.forest(figure.subplots()).set_xlabel(X_LABEL)
+    figure.savefig(path, dpi=150, bbox_inches="tight", pad_inches=0.15)
+
+
+def save_comparison(valuations: Mapping[str, sb.Valuation], path: Path) -> None:
+    """The methods beside each other."""
+    figure = Figure(figsize=(9.1, 6.4), layout="constrained")
+    figure.suptitle("Three methods of the paper, for the same providers", x=0.0, ha="left")
     labelled = {f"{name}: {one.access.records:,} records": one for name, one in valuations.items()}
     label = next(iter(labelled))
     first = labelled.pop(label)
-    ax = first.plot.beside(label, labelled, figure.subplots())
-    ax.set_xlabel("Shapley value: share of the score 1 / (1 + MSE)")
+    first.plot.beside(label, labelled, figure.subplots()).set_xlabel(X_LABEL)
     figure.savefig(path, dpi=150, bbox_inches="tight", pad_inches=0.15)
 
 

@@ -289,7 +289,7 @@ def test_5_a_provider_with_one_class_is_told_the_remedy(task):
     X, _ = providers[0].source.records.X, None
     one_class = [sb.Provider("one class", sb.ArraySource(X, np.ones(len(X)))), *providers[1:]]
     utility = sb.EstimatorUtility(LogisticRegression(), X_val, y_val.astype(float))
-    with pytest.raises(EvaluationError, match=r"\{'one class'\}.*pass failed= to give"):
+    with pytest.raises(EvaluationError, match=r"\{'one class'\}.*pass failed= to EstimatorUtility"):
         value(one_class, utility)
 
 

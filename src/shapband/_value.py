@@ -4,33 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_kind
-from shapband.engine.arguments import check_arguments
+from shapband.engine.arguments import check_arguments, seeds_of
 from shapband.engine.play import play
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
 from shapband.estimate.stopping import StoppingRule
 from shapband.indices import Index
+from shapband.inputs.convert import convert
+from shapband.inputs.validation import check_groups, is_fraction
 from shapband.progress import progress_display
 from shapband.providers import Group, Provider
 from shapband.sampling.base import Sampling
 from shapband.sampling.participation import Participation
 from shapband.solvers.base import Solver
-from shapband.utilities.base import Utility
 from shapband.valuation.valuation import Valuation
 
 
 def value(
-    providers: Sequence[Provider | Group],
-    utility: Utility,
+    providers: Mapping[str, Any] | Iterable[Provider | Group | tuple[str, Any]],
+    utility: Any,
     *,
-    sampling: Sampling,
+    target: str | int | None = None,
+    validation: Any = None,
+    score: Any = None,
+    sampling: Sampling | None = None,
     solver: Solver | None = None,
     index: Index | None = None,
     n_games: int = 100,
@@ -54,10 +58,22 @@ def value(
 
     Parameters
     ----------
-    providers : who is valued; names must differ. A `Group` takes part as one player, and its
-        members share its value
-    utility : what a coalition of their draws is worth
-    sampling : how games are realised: `Fresh`, `Pooled` or `Stratified`
+    providers : who is valued: a mapping of names to data, or pairs of them. Data are a data frame
+        (pandas, polars, or another that narwhals reads), a tuple ``(X, y)``, the path of a .csv or
+        .parquet file, or a source. Or a list of `Provider` and `Group`; a `Group` takes part as one
+        player, and its members share its value
+    utility : what a coalition of their draws is worth: the score of a scikit-learn model or
+        pipeline on `validation`, as in `utility_for`, or a utility
+    target : the column of outcomes in data frames and files
+    validation : rows to score a model on: a data frame, a tuple ``(X, y)``, a path, or a fraction
+        such as 0.3. A fraction of every provider's records, at least one, is held out at random
+        by the seed and the provider's name, and belongs to no stock
+    score : for a model: the name of a scikit-learn scorer, a function
+        ``score(fitted, X_val, y_val)``, or None for the model's own `score`
+    sampling : how games are realised: `Fresh`, `Pooled` or `Stratified`. For records in memory,
+        None is ``Pooled(replace=False)`` with whole stocks as pools; every provider gives a quarter
+        of the smallest stock to a game, at least 10 and at most 500 records, and never more than
+        half of the smallest stock. Other sources need a sampling, because requests may cost money
     solver : how a game is solved: `Exact`, `Known`, `Arcs`, `Strata`, `Permutation` or
         `BalancedPermutation`, with groups `Exact` or `Permutation`; None picks the one with the
         least work for the same error, and the valuation says which and why
@@ -106,8 +122,16 @@ def value(
     Examples
     --------
     >>> import numpy as np, shapband as sb
+    >>> from sklearn.linear_model import Ridge
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 2)); y = X @ [1.0, -1.0] + rng.normal(size=300)
+    >>> data = {"north": (X[:100], y[:100]), "south": (X[100:200], y[100:200])}
+    >>> valuation = sb.value(data, Ridge(), validation=(X[200:], y[200:]), seed=0)
+    >>> valuation.setup["sampling"]
+    'Pooled(n_pool=100, n_boot=25, replace=False)'
+
+    The same providers, with a utility and a sampling:
+
     >>> providers = [sb.Provider("north", sb.ArraySource(X[:100], y[:100])),
     ...              sb.Provider("south", sb.ArraySource(X[100:200], y[100:200]))]
     >>> utility = sb.LinearUtility(X[200:], y[200:])
@@ -115,14 +139,26 @@ def value(
     >>> valuation.expectation.round(2).tolist()
     [0.31, 0.31]
     """
-    given = check_arguments(
+    check_groups(validation, validation_groups)
+    rows_seed = _rows_seed(validation, seed, run)
+    inputs = convert(
         providers,
         utility,
+        target=target,
+        validation=validation,
+        score=score,
         sampling=sampling,
+        seed=rows_seed,
+    )
+    given = check_arguments(
+        inputs.providers,
+        inputs.utility,
+        sampling=inputs.sampling,
+        sampling_reason=inputs.sampling_reason,
         solver=solver,
         index=index,
         n_games=n_games,
-        seed=seed,
+        seed=rows_seed if seed is None else seed,
         budget=budget,
         stop=stop,
         chunk_size=chunk_size,
@@ -135,7 +171,7 @@ def value(
     )
     known = "DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on this machine"
     check_kind("workers", workers, Workers | None, known)
-    chosen = workers or LocalWorkers(n_jobs, threads=utility.threaded)
+    chosen = workers or LocalWorkers(n_jobs, threads=given.utility.threaded)
     with progress_display(progress) as watch:
         if run is not None:
             from shapband.runs.run import value_in_run
@@ -145,6 +181,19 @@ def value(
             )
         with chosen:
             return play(given, chosen, watch, keep_interrupted=_interactive())
+
+
+def _rows_seed(validation: Any, seed: int | None, run: str | os.PathLike[str] | None) -> int | None:
+    """The seed by which validation rows are held out, or None if they are given.
+
+    A run holds out the same rows when it is resumed, so the seed of an existing run is used.
+    """
+    if not is_fraction(validation):
+        return None
+    from shapband.runs.run import stored_seed
+
+    stored = None if run is None else stored_seed(Path(run))
+    return seeds_of(seed).seed if stored is None else stored
 
 
 def _interactive() -> bool:

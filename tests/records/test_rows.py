@@ -14,10 +14,10 @@ from sklearn.linear_model import Ridge
 
 import shapband as sb
 from shapband.app.config.config import Config
-from shapband.app.config.sources import _read_csv
 from shapband.engine.play import play
 from shapband.errors import InvalidInput, ShapbandError, SourceError
 from shapband.records.batch import Batch, take_in
+from shapband.sources.files import read_csv
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(40, 2))
@@ -81,7 +81,7 @@ def test_a_number_of_a_csv_target_that_is_missing_but_for_spaces_is_refused(tmp_
 def test_a_spaced_missing_label_of_a_csv_is_no_class(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("x,y\n1.5, NaN\n2.5,yes\n NA,no\n")
-    frame = _read_csv(path, ",", (), "key")
+    frame = read_csv(path, ",", "key.path")
     assert frame["y"].isna().tolist() == [True, False, False]
     np.testing.assert_array_equal(frame["x"], [1.5, 2.5, np.nan])
     assert frame["x"].dtype == float

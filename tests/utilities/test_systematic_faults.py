@@ -163,7 +163,9 @@ def test_failures_by_the_chance_of_a_draw_still_name_the_remedy_and_get_their_va
     providers, _ = task(drop=["ward"])
     rows = providers[0].source.records
     small = {"sampling": sb.Fresh(2), "n_games": 6, "seed": 0}
-    with pytest.raises(EvaluationError, match="pass failed= to give such coalitions a value"):
+    with pytest.raises(
+        EvaluationError, match="pass failed= to EstimatorUtility, to give such coalitions a value"
+    ):
         sb.value(providers, sb.EstimatorUtility(LogisticRegression(), rows.X, rows.y), **small)
     patient = sb.EstimatorUtility(LogisticRegression(), rows.X, rows.y, failed=0.5)
     assert 0 < sb.value(providers, patient, **small).failures < 42

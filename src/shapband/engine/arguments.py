@@ -12,6 +12,7 @@ from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget, check_budget
 from shapband.checks import check_kind, check_number, check_whole, error_line, steady_repr, written
 from shapband.engine.folds import choose_folds
+from shapband.engine.kinds import check_kinds
 from shapband.engine.shortcuts import EVERYBODY, Averaging, choose_averaging, why_certain
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.estimate.stopping import StoppingRule
@@ -53,6 +54,7 @@ class Arguments:
     timeout: float = TIMEOUT
     index: Index = SHAPLEY
     reason: str = ""  # why the library chose the solver; empty if the user named one
+    sampling_reason: str = ""  # why the library chose the sampling, likewise
     certain: str = ""  # why all games are equal; empty if anything in them is random
     grouping: Grouping | None = None
     participation: Participation | None = None
@@ -93,8 +95,8 @@ class Arguments:
 
         "presence" says whether presence was averaged over or drawn, and why. "chosen" is the
         reason why the library chose the solver, if the user named none. "utility_chosen" is the
-        reason for the utility, if `utility_for` chose it. "training" says what is random in the
-        fit of a model.
+        reason for the utility, if `utility_for` chose it, and "sampling_chosen" the reason for the
+        sampling, if the user named none. "training" says what is random in the fit of a model.
         """
         source = " (a dummy model)" if self.utility.baseline else ""
         setup = {
@@ -108,6 +110,7 @@ class Arguments:
         reasons = {
             "training": self.utility.training,
             "utility_chosen": self.utility.chosen,
+            "sampling_chosen": self.sampling_reason,
             "chosen": self.reason,
             "certain": self.certain,
         }
@@ -148,11 +151,13 @@ def check_arguments(
     participation: Participation | None = None,
     fixed_validation: bool = False,
     validation_groups: Any = None,
+    sampling_reason: str = "",
     locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Arguments:
     """Check all arguments of a valuation before any source is asked, and fill in the defaults.
 
-    The arguments are the same as in `value`; `locate` returns a context that adds the position
+    The arguments are the same as in `value`; `sampling_reason` says why the library chose the
+    sampling, and `locate` returns a context that adds the position
     of an argument, such as the key in a configuration file, to its errors.
     """
     with locate("providers"):
@@ -160,7 +165,7 @@ def check_arguments(
     names = [provider.name for provider in checked]
     with locate("participation"):
         present = _present_counts(participation, names)
-    _check_kinds(utility, sampling, solver, stop)
+    check_kinds(utility, sampling, solver, stop)
     weighing = check_index(SHAPLEY if index is None else index, len(checked))
     players = _player_sizes(names, grouping)
     _check_grouped(grouping, players, weighing, participation)
@@ -208,7 +213,7 @@ def check_arguments(
         sampling=sampling,
         solver=chosen,
         n_games=int(n_games),
-        seeds=_seeds(seed),
+        seeds=seeds_of(seed),
         budget=check_budget(budget),
         stop=stop,
         chunk_size=chunk_size,
@@ -217,6 +222,7 @@ def check_arguments(
         timeout=_check_timeout(timeout),
         index=weighing,
         reason=reason,
+        sampling_reason=sampling_reason,
         certain=certain,
         grouping=grouping,
         participation=participation,
@@ -275,19 +281,6 @@ def _present_counts(participation: Participation | None, names: Sequence[str]) -
     return participation.counts(names)
 
 
-def _check_kinds(
-    utility: Utility, sampling: Sampling, solver: Solver | None, stop: StoppingRule | None
-) -> None:
-    for name, thing, kind in (
-        ("utility", utility, Utility),
-        ("sampling", sampling, Sampling),
-        ("solver", solver, Solver | None),
-    ):
-        check_kind(name, thing, kind, f"a shapband {name}")
-    rule = "a stopping rule, such as Precision(absolute=0.01), or None"
-    check_kind("stop", stop, StoppingRule | None, rule)
-
-
 def _check_any_index(solver: Solver, index: Index) -> None:
     if index != SHAPLEY and not solver.any_index:
         owner = type(solver).__name__
@@ -325,7 +318,8 @@ def _check_timeout(timeout: float) -> float:
     return float(timeout)
 
 
-def _seeds(seed: int | None) -> Seeds:
+def seeds_of(seed: int | None) -> Seeds:
+    """The streams of a seed; None takes a seed from the operating system."""
     if seed is None:
         return Seeds.fresh()
     return Seeds(

@@ -130,6 +130,8 @@ def method_section(valuation: Valuation) -> Section:
     ]  # fmt: skip
     if "training" in setup:
         facts.append(("Training", sentence(setup["training"])))
+    if "sampling_chosen" in setup:
+        facts.append(("Why this sampling", sentence(setup["sampling_chosen"])))
     if "chosen" in setup:
         facts.append(("Why this solver", sentence(setup["chosen"])))
     if "participation" in setup:

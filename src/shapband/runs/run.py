@@ -133,6 +133,14 @@ def value_in_run(
     return begin(run, given, workers, watch, held=held)
 
 
+def stored_seed(run: Path) -> int | None:
+    """The seed of a run, or None if the directory holds no run yet."""
+    if not (run / database.NAME).exists():
+        return None
+    with RunStore.open(run) as store:
+        return int(store.manifest["seed"])
+
+
 def stored_config(run: Path) -> StoredConfig:
     """The configuration of a run, checked against its hash."""
     with RunStore.open(run) as store:

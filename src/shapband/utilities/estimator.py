@@ -26,6 +26,7 @@ from shapband.utilities.models import is_plain, names_columns, takes_all_columns
 from shapband.utilities.randomness import check_states, unset_states, with_states
 from shapband.utilities.rescoring import Scorer, scores_on_parts
 from shapband.utilities.rows import Folded, validation_facts
+from shapband.utilities.score_names import unknown_score
 
 _OUTSIDE = Seeds(0)  # random streams for models that are fitted outside of a valuation
 _LAST = -1  # instead of a coalition: the scores of the last fit
@@ -107,7 +108,7 @@ class EstimatorUtility(RecordsUtility):
     """
 
     schema: Schema
-    remedy = "; pass failed= to give such coalitions a value"
+    remedy = "; pass failed= to EstimatorUtility, to give such coalitions a value"
     _counters = (*RecordsUtility._counters, "_parameters_checked")
     _refitted = ("estimator",)
     _parameters_checked = False
@@ -368,10 +369,7 @@ def _scorer(estimator: Any, score: str | Scorer | None) -> Scorer:
     try:
         found: Scorer = get_scorer(score)
     except (ValueError, KeyError) as cause:
-        raise InvalidInput(
-            f"EstimatorUtility: score={score!r} is not the name of a scikit-learn scorer; "
-            "sklearn.metrics.get_scorer_names() lists them"
-        ) from cause
+        raise InvalidInput(f"EstimatorUtility: {unknown_score(score)}") from cause
     return found
 
 

@@ -32,6 +32,7 @@ REASONS = {
     "presence": "presence: ",
     "training": "training: ",
     "utility_chosen": "utility: chosen because ",
+    "sampling_chosen": "sampling: ",
     "chosen": "solver:  ",
     "certain": "games:   all are equal, because ",
 }
@@ -212,11 +213,14 @@ def _method(valuation: Valuation) -> str:
 
 
 def _reasons(valuation: Valuation) -> list[str]:
-    """How presence was treated, and why the library chose this utility and this solver."""
+    """How presence was treated, and why the library chose utility, sampling and solver."""
     reasons = dict(valuation.setup)
     if "chosen" in reasons:
         solver = reasons.get("solver", "").removesuffix("()")
         reasons["chosen"] = f"{solver}, because {reasons['chosen']}"
+    if "sampling_chosen" in reasons:
+        sampling = reasons.get("sampling", "").partition("(")[0]
+        reasons["sampling_chosen"] = f"{sampling}, because {reasons['sampling_chosen']}"
     return [
         f"{label}{printable(reasons[word])}" for word, label in REASONS.items() if word in reasons
     ]

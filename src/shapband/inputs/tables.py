@@ -1,0 +1,178 @@
+"""Data frames, tuples (X, y) and files, made into sources in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shapband.checks import concerning, described, nearest, printable, written
+from shapband.errors import InvalidInput
+from shapband.records.batch import take_in
+from shapband.records.columns import library_of
+from shapband.records.frames import NUMBERS, as_frame, is_frame
+from shapband.sources.base import MemorySource, Source
+from shapband.sources.files import read_csv, read_parquet, reading
+
+_PARQUET = (".parquet", ".pq")
+KNOWN = "a data frame, a tuple (X, y), the path of a .csv or .parquet file, or a source"
+
+
+def source_of(thing: Any, target: Any, where: str) -> Source:
+    """Make a source of one provider's data; a source is returned as it is.
+
+    Parameters
+    ----------
+    thing : a data frame that narwhals reads, a tuple (X, y), a path or a source
+    target : the column with the targets of a data frame or a file
+    where : names the data in errors, such as "providers['north']"
+    """
+    return thing if isinstance(thing, Source) else memory_source(thing, target, where)
+
+
+def memory_source(thing: Any, target: Any, where: str) -> MemorySource:
+    """Make a source of a data frame, a tuple (X, y) or a path."""
+    if isinstance(thing, tuple):
+        return _of_tuple(thing, target, where)
+    if is_path(thing):
+        return _of_frame(_read(Path(thing), target, where), target, where)
+    frame = frame_of(thing, where)
+    if frame is None:
+        raise InvalidInput(f"{where} must be {KNOWN}; {_instead(thing)}")
+    return _of_frame(frame, target, where)
+
+
+def is_table(thing: Any) -> bool:
+    """Whether a thing is a path or a data frame, so that `target` must name a column of it."""
+    import narwhals as nw
+
+    if is_path(thing):
+        return True
+    try:  # without collecting a lazy frame
+        table: Any = nw.from_native(thing, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        return True
+    return isinstance(table, nw.DataFrame | nw.LazyFrame)
+
+
+def is_path(thing: Any) -> bool:
+    """Whether a thing is the path of a file."""
+    return isinstance(thing, str | os.PathLike)
+
+
+def frame_of(thing: Any, where: str) -> Any:
+    """The pandas or polars frame of anything that narwhals reads; None if it is no frame."""
+    import narwhals as nw
+
+    try:
+        table: Any = nw.from_native(thing, pass_through=True)
+        if isinstance(table, nw.LazyFrame):
+            table = table.collect()
+    except nw.exceptions.DuplicateError:
+        return thing  # `as_frame` names the duplicate
+    if not isinstance(table, nw.DataFrame):
+        return None
+    native = table.to_native()
+    if library_of(native) in NUMBERS:
+        return native
+    try:
+        return table.to_pandas()
+    except ImportError as cause:
+        raise InvalidInput(
+            f"{where}: a frame of {library_of(native)} cannot be converted to pandas ({cause}): "
+            "pass a pandas or polars frame"
+        ) from cause
+
+
+def _of_tuple(pair: tuple[Any, ...], target: Any, where: str) -> MemorySource:
+    if len(pair) != 2:
+        raise InvalidInput(f"{where} must be a tuple (X, y) of two; received {described(pair)}")
+    X, y = pair
+    if isinstance(y, str | int) and is_table(X):
+        raise InvalidInput(
+            f"{where}: y must be the targets; received {written(y)}: pass the frame alone, and "
+            f"target={written(y)}"
+        )
+    if target is not None and is_frame(X) and target in X.columns:
+        raise InvalidInput(
+            f"{where}: the targets are passed twice, as y and as the column {target!r} of X, "
+            "where a model would see them: drop the column, or pass the frame alone instead of "
+            "(X, y)"
+        )
+    return MemorySource(take_in(X, y, where), replace=False)
+
+
+def _of_frame(frame: Any, target: Any, where: str) -> MemorySource:
+    with concerning(where):
+        table = as_frame(frame)
+    names = [str(name) for name in table.columns]
+    if target is None:
+        raise InvalidInput(
+            f"{where} is a table, and target= must name its column of outcomes; received None: "
+            f"pass one of {printable(', '.join(names[-5:]))}, such as target={names[-1]!r}"
+            if names
+            else f"{where} must have columns; received an empty table"
+        )
+    if target not in table.columns:
+        raise InvalidInput(
+            f"{where}: target={target!r} is not a column; {nearest(str(target), names)}"
+        )
+    if not len(table):
+        raise InvalidInput(
+            f"{where} must have records; received a table of {len(names)} columns without rows: "
+            "leave it out"
+        )
+    features = table.drop(target)
+    if not features.columns:
+        raise InvalidInput(
+            f"{where} must have a column besides the target {target!r}; received no other: add "
+            "the features"
+        )
+    column = table.get_column(target).to_native()
+    outcomes = f"the target column {target!r}"
+    return MemorySource(
+        take_in(features.to_native(), column, where, targets=outcomes), replace=False
+    )
+
+
+def _read(path: Path, target: Any, where: str) -> Any:
+    suffix = path.suffix.lower()
+    with reading(path, where):
+        if suffix in _PARQUET:
+            return read_parquet(path, where)
+        if suffix != ".csv":
+            raise InvalidInput(
+                f"{where} must be a .csv or .parquet file; received {path}: read it with pandas "
+                "or polars, and pass the frame"
+            )
+        frame = read_csv(path, ",", where)
+    only = str(frame.columns[0]) if len(frame.columns) == 1 else ""
+    other = next((mark for mark in ";\t|" if mark in only), "")
+    if other and target != only:
+        raise InvalidInput(
+            f"{where}: the columns of {path} must be separated by commas; received {other!r}: "
+            f"pass pandas.read_csv({path.name!r}, sep={other!r})"
+        )
+    return frame
+
+
+def _instead(thing: Any) -> str:
+    """Say what was received, and what to write instead."""
+    if isinstance(thing, Mapping):
+        return (
+            f"received a dict of {', '.join(map(repr, list(thing)[:3]))}: pass "
+            "pandas.DataFrame(...) of a dict of columns, or sb.Group(name, providers) if several "
+            "providers take part as one"
+        )
+    if isinstance(thing, np.ndarray):
+        return f"received {described(thing)}: pass (X, y), with the targets as y"
+    if isinstance(thing, list):
+        return f"received a list of {len(thing)}: pass a tuple (X, y)"
+    if isinstance(thing, type):
+        return f"received the class {thing.__name__}: pass an object"
+    if library_of(thing) in NUMBERS and hasattr(thing, "dtype"):
+        return f"received a {type(thing).__name__}: pass the frame with all columns"
+    return f"received {type(thing).__name__}: pass one of these"

@@ -1,0 +1,153 @@
+"""The validation rows: given, or held out of every provider's stock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from shapband._typing import IntArray
+from shapband.checks import written
+from shapband.errors import InvalidInput
+from shapband.inputs.named import Named
+from shapband.inputs.tables import memory_source
+from shapband.providers import Group, Provider, check_providers
+from shapband.records.batch import Batch, concat
+from shapband.seeds import Seeds
+from shapband.sources.base import FiniteSource, MemorySource, Source
+from shapband.sources.digests import digest_of
+
+_PURPOSE = "hold out"
+KNOWN = (
+    "a data frame, a tuple (X, y), the path of a .csv or .parquet file, or a fraction to hold out "
+    "of every provider's records, such as 0.3"
+)
+
+
+def is_fraction(validation: Any) -> bool:
+    """Whether the validation rows are to be held out, so that they depend on the seed."""
+    return isinstance(validation, Real) and not isinstance(validation, bool)
+
+
+def check_groups(validation: Any, validation_groups: Any) -> None:
+    """Refuse labels of validation rows that the caller cannot know."""
+    if validation_groups is not None and is_fraction(validation):
+        raise InvalidInput(
+            f"validation_groups must be left out, because validation={written(validation)} chooses "
+            f"the rows; received {type(validation_groups).__name__}: leave it out, or pass "
+            "validation rows of your own"
+        )
+
+
+def given_rows(validation: Any, target: str | int | None, named: Named) -> Batch:
+    """Read validation rows that are a data frame, a tuple (X, y) or a file."""
+    if validation is None or isinstance(validation, bool | Source | dict):
+        raise InvalidInput(
+            f"validation must be {KNOWN}; received {_type(validation)}: pass rows or a fraction"
+        )
+    rows = memory_source(validation, target, "validation").records
+    for name, thing in named.data.items():
+        if thing is validation:
+            raise _trained_on(name)
+    for player in named.players:
+        for one in player.providers if isinstance(player, Group) else (player,):
+            if isinstance(one.source, MemorySource) and _are_same(one.source.records, rows):
+                raise _trained_on(one.name)
+    return rows
+
+
+def _are_same(records: Batch, rows: Batch) -> bool:
+    """Whether two batches are equal; the lengths are compared first, because digests take time."""
+    return len(records) == len(rows) and digest_of(records) == digest_of(rows)
+
+
+def hold_out(
+    players: Sequence[Provider | Group], fraction: float, seed: int
+) -> tuple[list[Provider | Group], Batch]:
+    """Take validation rows out of every provider's records.
+
+    The rows of a provider depend on the seed and on its name only. They are joined in the order of
+    the names, so that the validation rows do not depend on the order of the providers.
+
+    Returns
+    -------
+    The providers and groups without the rows, and the rows.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> north = sb.Provider("north", sb.ArraySource([[1.0], [2.0], [3.0], [4.0]], [1, 2, 3, 4]))
+    >>> (left,), rows = hold_out([north], 0.5, seed=0)
+    >>> sorted([*left.source.records.y.tolist(), *rows.y.tolist()])
+    [1.0, 2.0, 3.0, 4.0]
+    """
+    if not 0 < fraction < 1:
+        percent = 1 < fraction < 100
+        remedy = f"use {fraction / 100:g} for {fraction:g} %" if percent else "use 0.3 for 30 %"
+        raise InvalidInput(
+            f"validation must be {KNOWN}, strictly between 0 and 1; received {written(fraction)}: "
+            f"{remedy}"
+        )
+    checked, _ = check_providers(players)
+    stocks = {one.name: _stock(one, fraction) for one in checked}
+    held = {
+        name: _rows(len(source.records), fraction, Seeds(seed), name)
+        for name, source in stocks.items()
+    }
+    rows = concat([stocks[name].records.take(held[name]) for name in sorted(stocks)])
+
+    def without(provider: Provider) -> Provider:
+        source = stocks[provider.name]
+        kept = np.setdiff1d(np.arange(source.size), held[provider.name])
+        left = MemorySource(source.records.take(kept), replace=source.replace)
+        return Provider(provider.name, left)
+
+    left: list[Provider | Group] = [
+        Group(one.name, [without(member) for member in one.providers])
+        if isinstance(one, Group)
+        else without(one)
+        for one in players
+    ]
+    return left, rows
+
+
+def _rows(n_records: int, fraction: float, seeds: Seeds, name: str) -> IntArray:
+    """Rows to hold out, in increasing order: the fraction rounded down, and at least one."""
+    count = max(1, math.floor(round(fraction * n_records, 6)))
+    order = np.argsort(seeds.words(_PURPOSE, name, range(1), n_records)[0], kind="stable")
+    rows: IntArray = np.sort(order[:count])
+    return rows
+
+
+def _stock(provider: Provider, fraction: float) -> MemorySource:
+    """The records of a provider; an error if they are not in memory, or just one."""
+    source = provider.source
+    if not isinstance(source, MemorySource):
+        size = f" of {source.size} records" if isinstance(source, FiniteSource) else ""
+        raise InvalidInput(
+            f"validation={fraction} must hold out records in memory, and provider "
+            f"{provider.name!r} has a {type(source).__name__}{size}, which would have to be "
+            "asked: pass validation rows of your own"
+        )
+    if source.size < 2:
+        raise InvalidInput(
+            f"validation={fraction} must leave records to every provider, and provider "
+            f"{provider.name!r} has only {source.size}: leave it out, or pass validation rows of "
+            "your own"
+        )
+    return source
+
+
+def _trained_on(name: str) -> InvalidInput:
+    return InvalidInput(
+        f"validation must hold rows that no provider has; received the records of provider "
+        f"{name!r}, which models would be fitted to and scored on: pass other rows, or "
+        "validation=0.3 to hold out 30 % of every provider's records"
+    )
+
+
+def _type(validation: Any) -> str:
+    return "None" if validation is None else type(validation).__name__
