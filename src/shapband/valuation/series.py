@@ -222,7 +222,8 @@ def _half_widths(changes: Sequence[Change], level: float) -> FloatArray:
 def _labelled(
     valuations: Sequence[Valuation] | Mapping[str, Valuation],
 ) -> tuple[tuple[str, ...], list[Valuation]]:
-    if isinstance(valuations, Valuation):
+    given: object = valuations  # a valuation is neither of the two, which mypy knows
+    if isinstance(given, Valuation):
         raise InvalidInput("compare_series: pass a list of valuations; received one valuation")
     if isinstance(valuations, Mapping):
         return tuple(map(str, valuations)), list(valuations.values())

@@ -92,7 +92,7 @@ def compare(
     For three runs or more: the change of every provider from the first run, or from the run
     before, with intervals that hold for all providers and runs together at 95 %.
     """
-    from shapband.app.cli.views import comparison_json, format_comparison, series_json
+    from shapband.app.cli.views import comparison_json, series_json
     from shapband.valuation.compare import compare as compare_valuations
     from shapband.valuation.series import check_since, compare_series
 
@@ -105,9 +105,9 @@ def compare(
         found = compare_series(series, since=direction)
         typer.echo(series_json(found) if json else str(found))
         return
-    comparison = compare_valuations(_valuation(first), _valuation(second))
-    view = comparison_json if json else format_comparison
-    typer.echo(view(first, second, comparison))
+    labels = (str(first), str(second))
+    comparison = compare_valuations(_valuation(first), _valuation(second), labels=labels)
+    typer.echo(comparison_json(comparison) if json else str(comparison))
 
 
 def export(
