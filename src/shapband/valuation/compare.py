@@ -6,6 +6,7 @@ value (`valuation.estimands`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,6 +30,8 @@ from shapband.valuation.valuation import Valuation
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from shapband.report.change_plots import ComparisonPlots
 
 LABELS = ("first", "second")
 LEVEL = 0.95  # a difference is beyond chance if its adjusted p-value is below 1 - LEVEL
@@ -54,6 +57,7 @@ class Comparison(PrintsTable):
     paired_games : games that were compared one by one, or 0 for independent valuations
     notes : warnings about the comparison, such as different targets or settings
     labels : names of the two valuations
+    tested : whether they estimate the same thing; if not, no provider is flagged
 
     Examples
     --------
@@ -76,6 +80,7 @@ class Comparison(PrintsTable):
     paired_games: int
     notes: tuple[str, ...]
     labels: tuple[str, str] = LABELS
+    tested: bool = True
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per provider."""
@@ -95,6 +100,24 @@ class Comparison(PrintsTable):
         }
         return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
 
+    @property
+    def plot(self) -> ComparisonPlots:
+        """Pictures of the comparison, drawn with matplotlib.
+
+        ``comparison.plot()`` draws the changes with their intervals; ``.expectations`` draws both
+        expectations, and ``.frame()`` has the numbers behind.
+        """
+        from shapband.report.change_plots import ComparisonPlots
+
+        return ComparisonPlots(self)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a report to one HTML file, which needs no connection and holds no script."""
+        from shapband.report.changes import comparison_page
+        from shapband.report.rendering import write_html
+
+        write_html(path, lambda: comparison_page(self))
+
     def _printed(self) -> Printed:
         half = np.diff(self.interval, axis=1)[:, 0] / 2
         signs = ["+" if change >= 0 else "" for change in self.difference]
@@ -107,7 +130,7 @@ class Comparison(PrintsTable):
             with_digits(half, half),
             [p_text(p) for p in self.p_value],
             [p_text(p) for p in self.adjusted_p_value],
-            ["yes" if flag else "no" for flag in self.beyond_chance],
+            chance_words(self.beyond_chance, tested=self.tested),
         ]
         header = (
             "provider", "first", "second", "difference", "± 95 %", "p", "p (Holm)", "beyond chance",
@@ -124,6 +147,8 @@ class Comparison(PrintsTable):
     def summary(self) -> str:
         """How many providers differ beyond chance, and what this means."""
         count, n = int(self.beyond_chance.sum()), len(self.names)
+        if not self.tested:
+            return "no difference was tested, because the valuations estimate different things"
         return (
             f"{count} of {n} differ beyond chance: p (Holm) is below 0.05, so where nothing "
             "differs, any would in at most 5 % of comparisons"
@@ -187,6 +212,7 @@ def compare(first: Valuation, second: Valuation, *, labels: tuple[str, str] = LA
             *_notes(first, second, names, change.paired_games),
         ),
         labels=labels,
+        tested=not reasons,
     )
 
 
@@ -216,6 +242,11 @@ def check_valuations(owner: str, valuations: Sequence[object]) -> None:
     for one in valuations:
         if not isinstance(one, Valuation):
             raise InvalidInput(f"{owner}: pass valuations; received {type(one).__name__}")
+
+
+def chance_words(beyond_chance: AnyArray, *, tested: bool) -> list[str]:
+    """Write the cells of the column "beyond chance"."""
+    return [("yes" if flag else "no") if tested else "not tested" for flag in beyond_chance]
 
 
 def _check_labels(labels: object) -> None:
