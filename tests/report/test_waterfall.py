@@ -75,11 +75,13 @@ def test_a_waterfall_draws_its_frame_with_signs():
     steps = frame["step"].iloc[1:-1]
     bars = {round(bar.get_y() + bar.get_height() / 2): bar for bar in ax.patches}
     for row, (start, step) in enumerate(zip(frame["start"].iloc[1:-1], steps, strict=True), 1):
-        assert bars[row].get_x() == pytest.approx(min(start, start + step))
-        assert bars[row].get_width() == pytest.approx(abs(step))
+        assert bars[row].get_x() == pytest.approx(start)
+        assert bars[row].get_width() == pytest.approx(step)
     colours = {bars[row].get_facecolor() for row in bars if steps.iloc[row - 1] < 0}
     assert len(colours) == 1
-    assert colours.isdisjoint({bars[row].get_facecolor() for row in bars if steps.iloc[row - 1] > 0})
+    assert colours.isdisjoint(
+        {bars[row].get_facecolor() for row in bars if steps.iloc[row - 1] > 0}
+    )
     texts = [text.get_text() for text in ax.texts][: len(frame)]
     assert [text[0] for text in texts[1:-1]] == ["+" if step >= 0 else "−" for step in steps]
 

@@ -65,7 +65,8 @@ def honest_axis(ax: Axes, values: FloatArray) -> None:
     """Let the horizontal axis show zero, or mark that it does not."""
     low, high = ends_of_axis(values)
     room = 0.04 * ((high - low) or abs(high) or 1.0)
-    ax.set_xlim(low - room * (low != 0), high + room * (high != 0))
+    only = low == high == 0  # an axis of zeros needs room on both sides
+    ax.set_xlim(low - room * (low != 0 or only), high + room * (high != 0 or only))
     if low <= 0 <= high:
         ax.axvline(0.0, color=TEXT, linewidth=0.8, zorder=0.5)
     else:
