@@ -282,7 +282,8 @@ class Valuation(DesignFacts, LabelFacts, OldNames):
         """Pictures of the valuation, drawn with matplotlib.
 
         ``valuation.plot()`` draws the forest plot; there are also ``.ranks``, ``.convergence``,
-        ``.distribution`` and ``.variance_sources``, and ``.frame(name)`` for the numbers behind.
+        ``.distribution``, ``.variance_sources``, ``.waterfall`` and ``.beeswarm``, and
+        ``.frame(name)`` for the numbers behind.
         """
         from shapband.report.plots import Plots  # matplotlib is loaded when a picture is drawn
 
