@@ -136,3 +136,21 @@ def test_nothing_is_printed_unless_a_program_asks_for_it():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout == done.stderr == ""
+
+
+def test_requests_that_are_made_again_are_logged(caplog, tmp_path):
+    answers = iter([([[1.0]], [np.nan])])  # the first answer cannot be used
+
+    def source(size, rng):
+        return next(answers, (np.ones((size, 1)), rng.normal(size=size)))
+
+    def play(**options):
+        providers = [sb.Provider("north", sb.FunctionSource(source))]
+        options = {"sampling": sb.Fresh(1), "n_games": 2, "seed": 0} | options
+        return sb.value(providers, sb.AdditiveUtility(), run=tmp_path / "run", **options)
+
+    with pytest.raises(sb.errors.SourceError):
+        play()
+    with caplog.at_level(logging.INFO, "shapband"):
+        play(ask_again=True)
+    assert "requests made again, because their answers could not be used: 1" in messages(caplog)

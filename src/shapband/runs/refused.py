@@ -99,7 +99,7 @@ def log_refused(ledger: Ledger) -> None:
     """Log how many requests are made again, because their answers were refused."""
     left = sum(not answer.asked_again for answer in refused_answers(ledger))
     if left:
-        info(f"{left:,} requests are made again, because their answers could not be used")
+        info(f"requests made again, because their answers could not be used: {left:,}")
 
 
 def note_of(reason: str, blob: bytes | None) -> str:
