@@ -18,6 +18,7 @@ from .market.payouts import Payouts, payouts
 from .market.plan import plan
 from .market.planning.proposals import Proposal, Proposals
 from .market.prices import Prices
+from .progress import GamesSoFar
 from .providers import Group, Provider, providers_from_frame
 from .records.batch import Batch, Schema
 from .runs.read import Run, RunStatus, load
@@ -59,6 +60,7 @@ from .utilities.recognise import utility_for
 from .utilities.table import TableUtility
 from .valuation.compare import Comparison, compare
 from .valuation.groups import Groups
+from .valuation.provider import ProviderValue
 from .valuation.series import SeriesComparison, compare_series
 from .valuation.several import Difference, Ranks
 from .valuation.spread import Correlation, Distribution
@@ -96,6 +98,7 @@ __all__ = [
     "FunctionSource",
     "FunctionUtility",
     "Games",
+    "GamesSoFar",
     "GaussianNBUtility",
     "GenerativeSource",
     "Group",
@@ -119,6 +122,7 @@ __all__ = [
     "Proposal",
     "Proposals",
     "Provider",
+    "ProviderValue",
     "Purchases",
     "Ranks",
     "RayWorkers",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from shapband.estimate.stopping import StoppingRule
 from shapband.indices import Index
 from shapband.inputs.convert import convert
 from shapband.inputs.validation import check_groups, is_fraction
-from shapband.progress import progress_display
+from shapband.progress import GamesSoFar, progress_display, with_callback
 from shapband.providers import Group, Provider
 from shapband.sampling.base import Sampling
 from shapband.sampling.participation import Participation
@@ -51,6 +51,7 @@ def value(
     concurrency: int = CONCURRENCY,
     timeout: float = TIMEOUT,
     progress: bool | None = None,
+    callback: Callable[[GamesSoFar], object] | None = None,
     run: str | os.PathLike[str] | None = None,
     ask_again: bool = False,
 ) -> Valuation:
@@ -108,6 +109,10 @@ def value(
         source cannot be given up, so a warning names it
     progress : True shows a progress bar on a terminal or in a notebook and plain lines elsewhere,
         False nothing; None shows a bar when the work takes long
+    callback : called with a `GamesSoFar` after every chunk of games, in this process. What it
+        returns is ignored; use `stop` to end a valuation early. An exception that it raises ends
+        the valuation; with `run`, the games of this chunk are stored before, and the next call
+        resumes after them. In a resumed run it is called for the stored games too
     run : a directory that keeps everything that is bought and solved. Called again with the same
         arguments, `value` resumes an interrupted run and returns the result of a finished one; if
         an argument differs, an error names it. `load` and the command line read the directory
@@ -172,7 +177,8 @@ def value(
     known = "DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on this machine"
     check_kind("workers", workers, Workers | None, known)
     chosen = workers or LocalWorkers(n_jobs, threads=given.utility.threaded)
-    with progress_display(progress) as watch:
+    with progress_display(progress) as display:
+        watch = with_callback(display, callback, given.names)
         if run is not None:
             from shapband.runs.run import value_in_run
 

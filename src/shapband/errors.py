@@ -4,6 +4,7 @@
 
     ShapbandError
     ├── InvalidInput (also ValueError)   an argument breaks a rule; no source was asked
+    │   └── UnknownProvider (also KeyError)  a valuation has no provider of this name
     ├── BudgetExceeded                   the budget does not pay for two games
     ├── SourceError                      a source failed, or gave what it should not
     ├── EvaluationError                  a coalition could not be evaluated
@@ -29,6 +30,12 @@ class ShapbandError(Exception):
 
 class InvalidInput(ShapbandError, ValueError):
     """An argument breaks a rule. The message names it, the rule and the remedy."""
+
+
+class UnknownProvider(InvalidInput, KeyError):
+    """A valuation was asked for a provider that it does not have."""
+
+    __str__ = Exception.__str__  # KeyError would print the message in quotes
 
 
 class BudgetExceeded(ShapbandError):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
 from shapband.access.budget import Budget
 from shapband.access.meter import AccessReport
+from shapband.checks import written
 from shapband.engine.play import Progress, Watch
+from shapband.errors import InvalidInput
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.intervals import expectation_interval
 
@@ -24,6 +28,63 @@ _LINES = 5.0  # seconds between two plain lines
 _FRAMES = 0.2  # seconds between two updates of the bar
 _CELLS = 30  # length of the bar in a notebook, in characters
 _LEVEL = 0.95
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GamesSoFar:
+    """What `value` passes to its `callback` after every chunk of games; it may be kept.
+
+    Attributes
+    ----------
+    names : the providers, in the order of all arrays
+    done : games played so far, of `n_games`
+    n_games : games to play, as far as the budget allows
+    estimate : both moments over the games so far, with their errors
+    access : requests, records and seconds so far
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> task = sb.datasets.wine()
+    >>> seen = []
+    >>> valuation = sb.value(task.providers, task.utility, sampling=sb.Fresh(60), n_games=40,
+    ...                      seed=0, chunk_size=20, callback=seen.append)
+    >>> seen[-1]
+    <GamesSoFar: 40 of 40, ± 95 % at most 0.0091>
+    >>> seen[-1].estimate.expectation.shape
+    (10,)
+    """
+
+    names: tuple[str, ...]
+    done: int
+    n_games: int
+    estimate: Estimate
+    access: AccessReport
+
+    def __repr__(self) -> str:
+        half = widest(self.estimate)
+        error = "not known yet" if np.isnan(half) else f"{half:.2g}"
+        return f"<GamesSoFar: {self.done:,} of {self.n_games:,}, ± 95 % at most {error}>"
+
+
+def with_callback(
+    watch: Watch, callback: Callable[[GamesSoFar], object] | None, names: tuple[str, ...]
+) -> Watch:
+    """Call the user's function after the display; its errors end the valuation."""
+    if callback is None:
+        return watch
+    if not callable(callback):
+        raise InvalidInput(
+            f"callback must be a function of one argument, or None; received {written(callback)}"
+        )
+
+    def both(progress: Progress) -> None:
+        watch(progress)
+        callback(
+            GamesSoFar(names, progress.done, progress.n_games, progress.estimate, progress.report)
+        )
+
+    return both
 
 
 def progress_display(wanted: bool | None) -> AbstractContextManager[Watch]:

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 import shapband as sb
 from shapband.app.cli.app import app
 from shapband.errors import InvalidInput
-from shapband.report.page import _TEMPLATES, page_of
+from shapband.report.page import page_of
+from shapband.report.rendering import _TEMPLATES
 from shapband.report.svg import count_axis, linear_axis, log_axis
 from tests.conftest import redesigned, with_moments, with_pools
 from tests.report.made_up import EVIL, made_up, unfinished, valuation_of

@@ -45,7 +45,8 @@ def test_every_picture_can_be_drawn_and_written(valuations, picture, n, tmp_path
     valuation, out = valuations[n], tmp_path / f"{picture}.png"
     valuation.plot.save(out, picture)
     assert out.read_bytes().startswith(b"\x89PNG")
-    assert len(valuation.plot.frame(picture)) >= n
+    least = min(n, 23) if picture == "waterfall" else n  # of many providers, 20 have own steps
+    assert len(valuation.plot.frame(picture)) >= least
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".pdf"])

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import shapband as sb
-from shapband.report.page import _TEMPLATES, page_of
+from shapband.report.page import page_of
+from shapband.report.rendering import _TEMPLATES
 from tests.conftest import redesigned
 from tests.report.made_up import made_up, unfinished
 from tests.report.reading import Page

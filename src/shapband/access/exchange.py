@@ -26,6 +26,7 @@ from shapband.access.threads import RequestThreads
 from shapband.access.watchdog import watched
 from shapband.checks import error_line, one_line
 from shapband.errors import RunError, ShapbandError, SourceError
+from shapband.log import warning
 from shapband.records.batch import Batch, Schema
 from shapband.sources.base import UnusableAnswer
 
@@ -312,6 +313,7 @@ class Exchange:
         name = delivery.order.provider.name
         error: BaseException = kind(f"provider {name!r}: {_reason(cause)}")
         error.__cause__ = cause
+        warning(f"request failed: {error}")
         failure = cause if isinstance(cause, KeyboardInterrupt) else error
         self._failures.setdefault(delivery, failure)
 

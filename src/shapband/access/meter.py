@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from shapband.checks import printable
+from shapband.printing import Printed, PrintsTable
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -30,8 +33,8 @@ class Usage:
         )
 
 
-@dataclass(frozen=True)
-class AccessReport:
+@dataclass(frozen=True, repr=False)
+class AccessReport(PrintsTable):
     """The requests, records and waiting time of a valuation.
 
     Examples
@@ -69,3 +72,19 @@ class AccessReport:
     def seconds(self) -> float:
         """Total request time; it exceeds the wall time if requests are made in parallel."""
         return self.total.seconds
+
+    def _printed(self) -> Printed:
+        used = {printable(name): usage for name, usage in self.by_provider.items()}
+        rows = [_row(name, usage) for name, usage in used.items()]
+        header = ("provider", "requests", "records", "seconds")
+        return Printed((), (header, [*rows, _row("total", self.total)]))
+
+    def __repr__(self) -> str:
+        return (
+            f"<AccessReport: {self.records:,} records in {self.requests:,} requests to "
+            f"{len(self.by_provider):,} providers>"
+        )
+
+
+def _row(name: str, used: Usage) -> tuple[str, ...]:
+    return name, f"{used.requests:,}", f"{used.records:,}", f"{used.seconds:.2f}"

@@ -23,6 +23,7 @@ from shapband.engine.ending import affordable_games, what_would_help
 from shapband.engine.faults import FaultFinder
 from shapband.engine.folds import cut_at
 from shapband.engine.journal import GameJournal, NullGames
+from shapband.engine.logs import log_end, logged
 from shapband.engine.rare import find_lacking
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers, single_threaded_blas
@@ -44,7 +45,6 @@ from shapband.valuation.valuation import Stopped, Valuation
 _KEPT_VALUES = 5_000_000  # values of games that are kept by default: 40 MB
 _LOOK = 32  # a stopping rule is checked after every 32 games
 _CHUNK_SECONDS = 0.25  # with a time limit, a chunk should take at most this many seconds
-_COUNTED = 1024  # games whose cost is counted at once, to limit the size of the array
 _ALL_FAILED = 100  # a valuation ends if all of its first 100 or more evaluations have failed
 
 
@@ -95,6 +95,7 @@ def play(
     keep_interrupted : whether Ctrl-C ends the valuation with the games so far
     """
     journal = games or NullGames()
+    watch = logged(watch, given, journal.solved())
     before = journal.seconds(journal.solved())
     started = time.perf_counter() - before
     limit = float("inf") if given.stop is None else given.stop.time_limit
@@ -131,7 +132,7 @@ def play(
         journal.begin(session.design)
         with single_threaded_blas(mergeable=given.utility.mergeable):
             stopped = _played(session, watch, keep_interrupted=keep_interrupted)
-    return Valuation(
+    valuation = Valuation(
         design=session.design,
         estimate=session.estimator.estimate(),
         games=session.kept.values(),
@@ -143,6 +144,7 @@ def play(
         seconds=time.perf_counter() - started,
         group_estimate=session.estimator.group_estimate(),
     )
+    return log_end(valuation)
 
 
 def _compile_kernels(given: Arguments, design: Design) -> None:

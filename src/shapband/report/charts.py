@@ -85,6 +85,25 @@ def rank_chart(frame: pd.DataFrame, words: str) -> Markup:
     return row_chart(words, list(frame.index), axis, draw)
 
 
+def change_chart(frame: pd.DataFrame, words: str, label: str) -> Markup:
+    """Draw every change with its interval; changes within chance are pale."""
+    axis = linear_axis([0.0, *_all_numbers(frame[["change", "low", "high"]])], label)
+    tested = bool(frame["tested"].all())
+    rows = frame[["change", "low", "high", "beyond_chance"]].to_numpy(dtype=float).tolist()
+
+    def draw(group: Element, row: int, middle: float, pitch: float) -> str:
+        change, low, high, beyond = rows[row]
+        kind = "" if beyond else " faint"
+        _line(group, axis.scale, low, high, middle, f"bar{kind}")
+        x = percent(axis.scale.at(change))
+        element(group, "circle", cx=x, cy=middle, r=4 if pitch > 20 else 3, class_=f"dot{kind}")
+        value, start, end = _digits([change, low, high], (high - low) / 2)
+        said = "beyond chance" if beyond else "within chance" if tested else "not tested"
+        return f"{frame.index[row]}: {value}, interval {start} to {end}, {said}"
+
+    return row_chart(words, list(frame.index), axis, draw, zero=True)
+
+
 def paid_chart(frame: pd.DataFrame, amounts: Sequence[str], words: str, label: str) -> Markup:
     """Draw every payout as a bar, its share of the whole, with a line for its standard error."""
     shares, errors = frame["share"].tolist(), frame["share_error"].fillna(0.0).tolist()

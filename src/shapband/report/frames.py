@@ -13,12 +13,15 @@ from shapband.valuation.spread import check_single_games
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shapband.valuation.compare import Comparison
     from shapband.valuation.groups import Groups
+    from shapband.valuation.series import SeriesComparison
     from shapband.valuation.valuation import Valuation
 
 _LOOKS = 40  # convergence is shown after at most this many different numbers of games
 _LEAST_GAMES = 4  # with fewer games, there is nothing to draw over games
 _NEAR = 0.55  # an axis begins at 0 if the smallest value is below this share of the largest
+_TOP = 20  # providers with rows of their own where the others share one
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -44,7 +47,7 @@ def ranks_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame:
 def distribution_frame(valuation: Valuation) -> pd.DataFrame:
     """Quantiles and extremes of the values in single games, and the share of negative values."""
     check_single_games(valuation.estimate, "distribution")
-    games = _kept(valuation, "distribution")
+    games = games_kept(valuation, "distribution")
     quantiles = np.quantile(games, QUANTILES, axis=0)
     columns = {f"quantile_{p:g}": row for p, row in zip(QUANTILES, quantiles, strict=True)}
     columns |= {"lowest": games.min(axis=0), "highest": games.max(axis=0)}
@@ -60,7 +63,7 @@ def convergence_frame(valuation: Valuation, level: float = 0.95) -> pd.DataFrame
     """
     import pandas as pd
 
-    games = _kept(valuation, "convergence")
+    games = games_kept(valuation, "convergence")
     looks = _looks(len(games))
     means = np.cumsum(games, axis=0)[looks - 1] / looks[:, None]
     half = _half_widths(valuation, games, looks, level)
@@ -86,6 +89,23 @@ def errors_frame(valuation: Valuation) -> pd.DataFrame:
     for cause, part in errors.by_cause.items():
         columns[cause] = np.where(errors.total > 0, part / safe, 0.0)
     return _by_value(valuation, columns)
+
+
+def top_rows(expectation: FloatArray) -> tuple[IntArray, IntArray]:
+    """Providers with rows of their own, sorted by value, and the others, which share a row.
+
+    Examples
+    --------
+    >>> shown, others = top_rows(np.arange(-30.0, 10.0))
+    >>> len(shown), len(others), float(np.arange(-30.0, 10.0)[shown[-1]])
+    (20, 20, -30.0)
+    """
+    n = len(expectation)
+    most = n if n <= _TOP + 1 else _TOP  # a row for the other one would save nothing
+    largest = np.argsort(-np.abs(expectation), kind="stable")
+    shown = largest[:most]
+    shown = shown[np.argsort(-expectation[shown], kind="stable")]
+    return shown, np.sort(largest[most:])
 
 
 def ends_of_axis(values: FloatArray) -> tuple[float, float]:
@@ -126,7 +146,8 @@ def _half_widths(
         return np.asarray(multiple * np.sqrt(square))
 
 
-def _kept(valuation: Valuation, picture: str) -> FloatArray:
+def games_kept(valuation: Valuation, picture: str) -> FloatArray:
+    """The values of single games, if there are enough of them to draw."""
     if len(valuation.games) < _LEAST_GAMES:
         raise InvalidInput(
             f"{picture}: this needs the values of at least {_LEAST_GAMES} games; the valuation "
@@ -146,3 +167,32 @@ def _by_value(
 
     frame = pd.DataFrame(columns, index=pd.Index(valuation.names, name="provider"))
     return frame.iloc[_order(valuation)]
+
+
+def change_frame(found: Comparison) -> pd.DataFrame:
+    """Change of every provider with its interval, the largest increase first."""
+    frame = found.to_frame().rename(columns={"difference": "change"})
+    frame["tested"] = found.tested
+    return frame.sort_values("change", ascending=False, kind="stable")
+
+
+def series_frames(found: SeriesComparison) -> list[tuple[str, str, pd.DataFrame]]:
+    """The labels before and after every change of a series, and the changes as a frame."""
+    import pandas as pd
+
+    steps = []
+    for at, after in enumerate(found.labels[1:]):
+        base = 0 if found.since == "first" else at
+        columns = {
+            "first": found.expectation[base],
+            "second": found.expectation[at + 1],
+            "change": found.change[at],
+            "low": found.interval[at, :, 0],
+            "high": found.interval[at, :, 1],
+            "beyond_chance": found.beyond_chance[at],
+            "tested": found.tested[at],
+        }
+        frame = pd.DataFrame(columns, index=pd.Index(found.names, name="provider"))
+        frame = frame.sort_values("change", ascending=False, kind="stable")
+        steps.append((found.labels[base], after, frame))
+    return steps

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from pathlib import Path
+import sys
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from shapband.checks import nearest
-from shapband.errors import InvalidInput
 from shapband.report import frames, pictures
 from shapband.report.bands import bands_of, draw_bands
+from shapband.report.beeswarm import beeswarm_frame, draw_beeswarm
+from shapband.report.figures import FLAT, axes_or_new, check_picture, save_picture
 from shapband.report.rows import figure_size
+from shapband.report.waterfall import draw_waterfall, waterfall_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,9 +20,20 @@ if TYPE_CHECKING:
 
     from shapband.valuation.valuation import Valuation
 
-PICTURES = ("forest", "ranks", "convergence", "distribution", "variance_sources")
-FORMATS = (".png", ".svg", ".pdf")
-_FLAT = (9.0, 5.0)  # width and height, in inches, of a picture without rows
+PICTURES = (
+    *("forest", "ranks", "convergence", "distribution", "variance_sources"),
+    *("waterfall", "beeswarm"),
+)
+_FRAMES: Mapping[str, Callable[..., pd.DataFrame]] = {
+    "forest": frames.forest_frame,
+    "ranks": frames.ranks_frame,
+    "convergence": frames.convergence_frame,
+    "distribution": frames.distribution_frame,
+    "variance_sources": frames.errors_frame,
+    "waterfall": waterfall_frame,
+    "beeswarm": beeswarm_frame,
+}
+_MOST_ROWS = {"waterfall": 23, "beeswarm": 21}  # for the size of a picture in a file
 
 
 class Plots:
@@ -65,7 +77,7 @@ class Plots:
     def convergence(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
         """Draw how the intervals became narrower over the games."""
         frame = frames.convergence_frame(self._valuation, level)
-        ax = _axes(ax, _FLAT)
+        ax = axes_or_new(ax, FLAT)
         pictures.draw_convergence(ax, frame, level)
         return ax
 
@@ -81,6 +93,28 @@ class Plots:
         ax = self._rows(ax)
         frame = self._sorted(frames.errors_frame(self._valuation), sort=sort)
         pictures.draw_variance_sources(ax, frame)
+        return ax
+
+    def waterfall(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+        """Draw the steps from v(∅) to v(N), one for each provider, with their errors.
+
+        Beyond 21 providers, 20 have steps of their own and the others one together. Only Shapley
+        values, and Owen values of groups, sum to v(N) − v(∅).
+        """
+        frame = waterfall_frame(self._valuation, level)
+        ax = axes_or_new(ax, figure_size(len(frame)))
+        draw_waterfall(ax, frame, level)
+        return ax
+
+    def beeswarm(self, ax: Axes | None = None) -> Axes:
+        """Draw the value of each provider in every game as a point.
+
+        Beyond 21 providers, 20 have rows of their own, and the values of all others share one.
+        """
+        frame = beeswarm_frame(self._valuation)
+        ax = axes_or_new(ax, figure_size(int(frame["row"].max()) + 1))
+        games = len(self._valuation.games)
+        draw_beeswarm(ax, frame, games, f"{self._value_label} in single games")
         return ax
 
     def beside(
@@ -99,32 +133,15 @@ class Plots:
 
     def frame(self, picture: str) -> pd.DataFrame:
         """Return the numbers behind a picture, given by its name."""
-        _check_name(picture)
-        if picture == "variance_sources":
-            return frames.errors_frame(self._valuation)
-        found: pd.DataFrame = getattr(frames, f"{picture}_frame")(self._valuation)
-        return found
+        check_picture(picture, PICTURES)
+        return _FRAMES[picture](self._valuation)
 
     def save(self, path: str | os.PathLike[str], picture: str = "forest") -> None:
         """Write a picture to a file; its name ends in .png, .svg or .pdf."""
-        from matplotlib.figure import Figure
-
-        path = Path(path)
-        _check_name(picture)
-        if path.suffix.lower() not in FORMATS:
-            raise InvalidInput(
-                f"plot: the file must end in {', '.join(FORMATS)}; received {path.name!r}"
-            )
-        flat = picture == "convergence"
-        figure = Figure(
-            figsize=_FLAT if flat else figure_size(len(self._valuation.names)),
-            layout="constrained",
-        )
-        getattr(self, picture)(figure.subplots())
-        try:
-            figure.savefig(path, dpi=150, metadata=_without_date(path))
-        except OSError as cause:
-            raise InvalidInput(f"plot: {path} cannot be written ({cause.strerror})") from cause
+        check_picture(picture, PICTURES)
+        rows = min(len(self._valuation.names), _MOST_ROWS.get(picture, sys.maxsize))
+        size = FLAT if picture == "convergence" else figure_size(rows)
+        save_picture(path, size, getattr(self, picture))
 
     @property
     def _value_label(self) -> str:
@@ -132,27 +149,7 @@ class Plots:
         return "Shapley value" if index == "Shapley()" else f"{index} value"
 
     def _rows(self, ax: Axes | None) -> Axes:
-        return _axes(ax, figure_size(len(self._valuation.names)))
+        return axes_or_new(ax, figure_size(len(self._valuation.names)))
 
     def _sorted(self, frame: pd.DataFrame, *, sort: bool) -> pd.DataFrame:
         return frame if sort else frame.loc[list(self._valuation.names)]
-
-
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=size, layout="constrained")[1]
-
-
-def _check_name(picture: str) -> None:
-    if picture not in PICTURES:
-        raise InvalidInput(f"plot: {picture!r} is not a picture: {nearest(str(picture), PICTURES)}")
-
-
-def _without_date(path: Path) -> dict[str, None]:
-    """Metadata without dates, so that the same picture gives the same bytes."""
-    dates = {".svg": "Date", ".pdf": "CreationDate"}
-    key = dates.get(path.suffix.lower())
-    return {} if key is None else {key: None}

@@ -46,7 +46,7 @@ def draw_rows(ax: Axes, names: Sequence[str], x_label: str) -> None:
     n = len(names)
     step = -(-n // _NAMED)
     ticks = range(0, n, step)
-    ax.set_yticks(list(ticks), [_short(names[at]) for at in ticks])
+    ax.set_yticks(list(ticks), [short_name(names[at]) for at in ticks])
     ax.set_ylim(n - 0.5, -0.5)
     if step > 1:
         ax.set_ylabel(f"{n:,} providers, one of {step} named", color=TEXT)
@@ -65,7 +65,8 @@ def honest_axis(ax: Axes, values: FloatArray) -> None:
     """Let the horizontal axis show zero, or mark that it does not."""
     low, high = ends_of_axis(values)
     room = 0.04 * ((high - low) or abs(high) or 1.0)
-    ax.set_xlim(low - room * (low != 0), high + room * (high != 0))
+    only = low == high == 0  # an axis of zeros needs room on both sides
+    ax.set_xlim(low - room * (low != 0 or only), high + room * (high != 0 or only))
     if low <= 0 <= high:
         ax.axvline(0.0, color=TEXT, linewidth=0.8, zorder=0.5)
     else:
@@ -123,7 +124,7 @@ def _mark_break(ax: Axes) -> None:
     )
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
     """A name without characters that matplotlib reads as mathematics, cut if it is long."""
     safe = printable(name).replace("$", r"\$")
     return safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"

@@ -13,6 +13,7 @@ from pathlib import Path
 from shapband.access.budget import Cost
 from shapband.checks import printable
 from shapband.errors import RunError
+from shapband.log import info
 from shapband.runs.ledger import Ledger, hash_of
 
 _NOT_STORED = "not stored"
@@ -92,6 +93,13 @@ def check_refused(ledger: Ledger, run: Path) -> None:
             "with --ask-again, or from Python with value(..., ask_again=True)"
         )
     )
+
+
+def log_refused(ledger: Ledger) -> None:
+    """Log how many requests are made again, because their answers were refused."""
+    left = sum(not answer.asked_again for answer in refused_answers(ledger))
+    if left:
+        info(f"requests made again, because their answers could not be used: {left:,}")
 
 
 def note_of(reason: str, blob: bytes | None) -> str:

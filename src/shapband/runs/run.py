@@ -26,7 +26,7 @@ from shapband.runs.older import (
     with_stored_draws,
     with_stored_rules,
 )
-from shapband.runs.refused import check_refused
+from shapband.runs.refused import check_refused, log_refused
 from shapband.runs.store import RunStore, discard_untouched
 from shapband.runs.trust import remember
 from shapband.runs.versions import changes, versions
@@ -110,7 +110,9 @@ def resume(
         return finished
     with RunStore.open(run, write=True) as store, store.lock():
         store.verify()
-        if not ask_again:
+        if ask_again:
+            log_refused(store.ledger)
+        else:
             check_refused(store.ledger, run)
         store.mark_format()
         _check_versions(store, warn or _warn)

@@ -6,13 +6,15 @@ value (`valuation.estimands`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from shapband._typing import AnyArray, FloatArray
+from shapband.checks import printable, written
 from shapband.errors import InvalidInput
 from shapband.estimate.differences import (
     independent_difference,
@@ -20,16 +22,23 @@ from shapband.estimate.differences import (
     paired_difference,
     without_pools_error,
 )
-from shapband.estimate.joint import Statistic, two_sided_p
+from shapband.estimate.joint import Statistic, student_interval, two_sided_p
+from shapband.printing import Printed, PrintsTable, p_text, with_digits
 from shapband.valuation.estimands import different_estimands, same_draws
 from shapband.valuation.text import REASONS
 from shapband.valuation.valuation import Valuation
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shapband.report.change_plots import ComparisonPlots
+
+LABELS = ("first", "second")
 LEVEL = 0.95  # a difference is beyond chance if its adjusted p-value is below 1 - LEVEL
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(PrintsTable):
     """Two valuations, provider by provider.
 
     Attributes
@@ -39,6 +48,7 @@ class Comparison:
         games if there are any
     difference : (n,) second - first
     standard_error : (n,) of the difference
+    interval : (n, 2) 95 % interval of the difference of each provider alone
     p_value : (n,) of a two-sided test for each provider alone
     adjusted_p_value : (n,) adjusted by Holm's method for the number of providers
     beyond_chance : (n,) whether the adjusted p-value is below 0.05; if no true
@@ -46,6 +56,8 @@ class Comparison:
         if the valuations estimate different things
     paired_games : games that were compared one by one, or 0 for independent valuations
     notes : warnings about the comparison, such as different targets or settings
+    labels : names of the two valuations
+    tested : whether they estimate the same thing; if not, no provider is flagged
 
     Examples
     --------
@@ -61,14 +73,95 @@ class Comparison:
     second: FloatArray
     difference: FloatArray
     standard_error: FloatArray
+    interval: FloatArray
     p_value: FloatArray
     adjusted_p_value: FloatArray
     beyond_chance: AnyArray
     paired_games: int
     notes: tuple[str, ...]
+    labels: tuple[str, str] = LABELS
+    tested: bool = True
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a data frame with one row per provider."""
+        import pandas as pd
+
+        low, high = self.interval.T
+        columns = {
+            "first": self.first,
+            "second": self.second,
+            "difference": self.difference,
+            "standard_error": self.standard_error,
+            "low": low,
+            "high": high,
+            "p_value": self.p_value,
+            "adjusted_p_value": self.adjusted_p_value,
+            "beyond_chance": self.beyond_chance,
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
+
+    @property
+    def plot(self) -> ComparisonPlots:
+        """Pictures of the comparison, drawn with matplotlib.
+
+        ``comparison.plot()`` draws the changes with their intervals; ``.expectations`` draws both
+        expectations, and ``.frame()`` has the numbers behind.
+        """
+        from shapband.report.change_plots import ComparisonPlots
+
+        return ComparisonPlots(self)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a report to one HTML file, which needs no connection and holds no script."""
+        from shapband.report.changes import comparison_page
+        from shapband.report.rendering import write_html
+
+        write_html(path, lambda: comparison_page(self))
+
+    def _printed(self) -> Printed:
+        half = np.diff(self.interval, axis=1)[:, 0] / 2
+        signs = ["+" if change >= 0 else "" for change in self.difference]
+        changes = zip(signs, with_digits(self.difference, half), strict=True)
+        columns = [
+            [printable(name) for name in self.names],
+            with_digits(self.first, half),
+            with_digits(self.second, half),
+            [f"{sign}{change}" for sign, change in changes],
+            with_digits(half, half),
+            [p_text(p) for p in self.p_value],
+            [p_text(p) for p in self.adjusted_p_value],
+            chance_words(self.beyond_chance, tested=self.tested),
+        ]
+        header = (
+            "provider", "first", "second", "difference", "± 95 %", "p", "p (Holm)", "beyond chance",
+        )  # fmt: skip
+        headline = [
+            f"{word + ':':<8}{printable(label)}"
+            for word, label in zip(LABELS, self.labels, strict=True)
+            if self.labels != LABELS
+        ]
+        rows = list(zip(*columns, strict=True))
+        return Printed(headline, (header, rows), [self.summary, *map(printable, self.notes)])
+
+    @property
+    def summary(self) -> str:
+        """How many providers differ beyond chance, and what this means."""
+        count, n = int(self.beyond_chance.sum()), len(self.names)
+        if not self.tested:
+            return "no difference was tested, because the valuations estimate different things"
+        return (
+            f"{count} of {n} differ beyond chance: p (Holm) is below 0.05, so where nothing "
+            "differs, any would in at most 5 % of comparisons"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<Comparison of {len(self.names)} providers, {int(self.beyond_chance.sum())} "
+            "differences beyond chance>"
+        )
 
 
-def compare(first: Valuation, second: Valuation) -> Comparison:
+def compare(first: Valuation, second: Valuation, *, labels: tuple[str, str] = LABELS) -> Comparison:
     """Compare the expectations of the providers that both valuations have.
 
     Valuations with the same seed and the same sampling are compared game by game, over as many
@@ -82,6 +175,11 @@ def compare(first: Valuation, second: Valuation) -> Comparison:
     provider is flagged, and a note says why. `Stratified` chooses other draw sizes for other pools;
     play the second valuation with ``sb.Pooled(n_pool, first.sizes_by_name)`` instead.
 
+    Parameters
+    ----------
+    first, second : the valuations
+    labels : their names in tables, pictures and the report, such as ``("May", "June")``
+
     Examples
     --------
     >>> import shapband as sb
@@ -92,6 +190,7 @@ def compare(first: Valuation, second: Valuation) -> Comparison:
     np.False_
     """
     check_valuations("compare", [first, second])
+    _check_labels(labels)
     names = common_names([first, second])
     change = change_between(first, second, names)
     p_value = two_sided_p(change.found, change.scale)
@@ -103,6 +202,7 @@ def compare(first: Valuation, second: Valuation) -> Comparison:
         second=change.second,
         difference=change.found.estimate,
         standard_error=change.found.standard_error,
+        interval=np.stack(student_interval(change.found, LEVEL), axis=1),
         p_value=p_value,
         adjusted_p_value=adjusted,
         beyond_chance=(adjusted < 1 - LEVEL) & (not reasons),
@@ -111,6 +211,8 @@ def compare(first: Valuation, second: Valuation) -> Comparison:
             *(f"warning: no provider is flagged, because {reason}" for reason in reasons),
             *_notes(first, second, names, change.paired_games),
         ),
+        labels=labels,
+        tested=not reasons,
     )
 
 
@@ -140,6 +242,20 @@ def check_valuations(owner: str, valuations: Sequence[object]) -> None:
     for one in valuations:
         if not isinstance(one, Valuation):
             raise InvalidInput(f"{owner}: pass valuations; received {type(one).__name__}")
+
+
+def chance_words(beyond_chance: AnyArray, *, tested: bool) -> list[str]:
+    """Write the cells of the column "beyond chance"."""
+    return [("yes" if flag else "no") if tested else "not tested" for flag in beyond_chance]
+
+
+def _check_labels(labels: object) -> None:
+    pair = labels if isinstance(labels, tuple) and len(labels) == 2 else ()
+    if not pair or not all(isinstance(label, str) and label for label in pair):
+        raise InvalidInput(
+            "compare: labels must be a tuple of two names, such as ('May', 'June'); received "
+            f"{written(labels)}"
+        )
 
 
 def common_names(valuations: Sequence[Valuation]) -> tuple[str, ...]:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband._typing import FloatArray
+from shapband.checks import printable
 from shapband.estimate import intervals
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.grouped import GroupEstimate
 from shapband.grouping import Grouping
+from shapband.printing import Printed, PrintsTable, with_digits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +41,7 @@ def moment_columns(found: Groups | Valuation, estimate: Estimate, level: float) 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Groups:
+class Groups(PrintsTable):
     """The moments of every group's value, which is the sum of its members' Owen values.
 
     It is the Shapley value of the group in the game in which every group takes part as one
@@ -126,6 +128,22 @@ class Groups:
         members = {"providers": [len(places) for places in self.grouping.members]}
         columns = members | moment_columns(self, self.found.estimate, level)
         return pd.DataFrame(columns, index=pd.Index(self.names, name="group"))
+
+    def _printed(self) -> Printed:
+        half = np.diff(self.interval(), axis=1)[:, 0] / 2
+        deviation = self.standard_deviation
+        with np.errstate(divide="ignore", invalid="ignore"):
+            deviation_error = self.variance_standard_error / (2 * deviation)
+        order = np.argsort(-self.expectation, kind="stable")
+        columns = [
+            [printable(self.names[at]) for at in order],
+            [f"{len(self.grouping.members[at]):,}" for at in order],
+            with_digits(self.expectation[order], half[order]),
+            with_digits(half[order], half[order]),
+            with_digits(deviation[order], np.fmin(deviation_error, deviation)[order]),
+        ]
+        header = ("group", "providers", "expectation", "± 95 %", "sd of value")
+        return Printed((), (header, list(zip(*columns, strict=True))))
 
     def __repr__(self) -> str:
         return f"<Groups {', '.join(map(repr, self.names))}>"

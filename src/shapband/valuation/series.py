@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
@@ -14,6 +15,7 @@ from shapband.codec import lock_arrays
 from shapband.errors import InvalidInput
 from shapband.estimate.joint import student_quantile
 from shapband.estimate.many import at_least_rounding
+from shapband.printing import Printed, PrintsTable, Table, with_digits
 from shapband.valuation.compare import (
     Change,
     change_between,
@@ -21,18 +23,19 @@ from shapband.valuation.compare import (
     common_names,
 )
 from shapband.valuation.estimands import different_estimands
-from shapband.valuation.text import Table, html_table, table_lines, with_digits
 from shapband.valuation.valuation import Valuation
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from shapband.report.change_plots import SeriesPlots
 
 Since = Literal["first", "previous"]
 _MARK = " *"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SeriesComparison:
+class SeriesComparison(PrintsTable):
     """The changes of all providers over a series of T valuations, with a simultaneous band.
 
     Attributes
@@ -49,6 +52,7 @@ class SeriesComparison:
         share of at most ``1 - level`` of all series flags anything. False for valuations that
         estimate different things
     notes : warnings about the comparison
+    tested : (T - 1,) whether the valuations of a change estimate the same thing
 
     Examples
     --------
@@ -71,6 +75,7 @@ class SeriesComparison:
     interval: FloatArray
     beyond_chance: BoolArray
     notes: tuple[str, ...]
+    tested: BoolArray
 
     def __post_init__(self) -> None:
         lock_arrays(self)
@@ -99,8 +104,22 @@ class SeriesComparison:
         }
         return pd.DataFrame(columns, index=place)
 
-    def __str__(self) -> str:
-        return "\n".join([self._headline(), "", *table_lines(*self._table()), "", *self._remarks()])
+    @property
+    def plot(self) -> SeriesPlots:
+        """The picture of the series, drawn with matplotlib: ``comparison.plot()``."""
+        from shapband.report.change_plots import SeriesPlots
+
+        return SeriesPlots(self)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a report to one HTML file, which needs no connection and holds no script."""
+        from shapband.report.changes import series_page
+        from shapband.report.rendering import write_html
+
+        write_html(path, lambda: series_page(self))
+
+    def _printed(self) -> Printed:
+        return Printed([self._headline()], self._table(), self._remarks())
 
     def __repr__(self) -> str:
         flagged = int(self.beyond_chance.sum())
@@ -108,10 +127,6 @@ class SeriesComparison:
             f"<SeriesComparison: {len(self.labels)} valuations, {len(self.names)} providers, "
             f"{flagged} changes beyond chance>"
         )
-
-    def _repr_html_(self) -> str:
-        """Show the table in a notebook."""
-        return html_table([self._headline()], self._table(), self._remarks())
 
     def _headline(self) -> str:
         what = "the first valuation" if self.since == "first" else "the valuation before"
@@ -195,6 +210,7 @@ def compare_series(
         interval=np.stack([change - half, change + half], axis=2),
         beyond_chance=(np.abs(change) > half) & comparable[:, None],
         notes=_notes(labels, series, names, reasons),
+        tested=comparable,
     )
 
 
@@ -222,7 +238,8 @@ def _half_widths(changes: Sequence[Change], level: float) -> FloatArray:
 def _labelled(
     valuations: Sequence[Valuation] | Mapping[str, Valuation],
 ) -> tuple[tuple[str, ...], list[Valuation]]:
-    if isinstance(valuations, Valuation):
+    given: object = valuations  # a valuation is neither of the two, which mypy knows
+    if isinstance(given, Valuation):
         raise InvalidInput("compare_series: pass a list of valuations; received one valuation")
     if isinstance(valuations, Mapping):
         return tuple(map(str, valuations)), list(valuations.values())

@@ -12,14 +12,14 @@ from shapband.checks import check_whole, printable, written
 from shapband.errors import InvalidInput
 from shapband.estimate import joint
 from shapband.estimate.estimate import Estimate
-from shapband.valuation.text import table_lines
+from shapband.printing import Printed, PrintsTable, p_text, with_digits
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Difference:
+@dataclass(frozen=True, repr=False)
+class Difference(PrintsTable):
     """The expectation of one provider minus the expectation of another.
 
     Attributes
@@ -28,6 +28,8 @@ class Difference:
     standard_error : of the difference, with the correlation of the two errors
     low, high : ends of its confidence interval
     p_value : two-sided, of the test that the expectations are equal
+    a, b : the providers; `estimate` is the expectation of `a` minus the expectation of `b`
+    level : confidence level of the interval
 
     Examples
     --------
@@ -45,10 +47,31 @@ class Difference:
     low: float
     high: float
     p_value: float
+    a: str
+    b: str
+    level: float
+
+    def _printed(self) -> Printed:
+        names = f"{printable(self.a)} − {printable(self.b)}"
+        return Printed((), (("difference", *self._columns), [(names, *self._cells)]))
+
+    def __repr__(self) -> str:
+        told = zip(self._columns, self._cells, strict=True)
+        words = ", ".join(f"{column} {cell}" for column, cell in told)
+        return f"<Difference {printable(self.a)!r} − {printable(self.b)!r}: {words}>"
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return "estimate", f"± {100 * self.level:g} %", "p-value"
+
+    @property
+    def _cells(self) -> tuple[str, ...]:
+        half = (self.high - self.low) / 2
+        return *with_digits([self.estimate, half], [half, half]), p_text(self.p_value)
 
 
-@dataclass(frozen=True, eq=False)
-class Ranks:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranks(PrintsTable):
     """The ranks of all expectations, 1 for the largest, with intervals that hold together.
 
     Attributes
@@ -85,19 +108,20 @@ class Ranks:
         """Return a data frame with one row per provider."""
         return _frame(self.names, {"rank": self.rank, "low": self.low, "high": self.high})
 
-    def __str__(self) -> str:
+    def _printed(self) -> Printed:
         order = np.argsort(self.rank, kind="stable")
         rows = [
             (printable(self.names[at]), *(f"{x[at]:,}" for x in (self.rank, self.low, self.high)))
             for at in order
         ]
-        return "\n".join(
-            [
-                f"ranks by expectation; all intervals hold together at {100 * self.level:g} %",
-                "",
-                *table_lines(("provider", "rank", "low", "high"), rows),
-            ]
+        return Printed(
+            [f"ranks by expectation; all intervals hold together at {100 * self.level:g} %"],
+            (("provider", "rank", "low", "high"), rows),
         )
+
+    def __repr__(self) -> str:
+        certain = int((self.low == self.high).sum())
+        return f"<Ranks of {len(self.names)} providers, {certain} of them certain>"
 
 
 def difference(
@@ -114,6 +138,9 @@ def difference(
         float(low),
         float(high),
         float(joint.two_sided_p(found, scale)),
+        a,
+        b,
+        level,
     )
 
 

@@ -12,16 +12,18 @@ from shapband.checks import check_level, check_number, printable
 from shapband.errors import InvalidInput
 from shapband.estimate import tails
 from shapband.estimate.estimate import Estimate
-from shapband.valuation.text import table_lines, with_digits
+from shapband.printing import Printed, PrintsTable, Table, with_digits
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_SQUARE = 12  # correlations of up to this many providers are printed as a square table
+_STRONGEST = 10  # pairs that are printed for more providers
 _LEAST_GAMES = 4  # the variance of Fisher's z, 1 / (n - 3), is finite from 4 games on
 
 
-@dataclass(frozen=True, eq=False)
-class Distribution:
+@dataclass(frozen=True, eq=False, repr=False)
+class Distribution(PrintsTable):
     """Quantiles and tails of every provider's value over games, with their intervals.
 
     Attributes
@@ -67,19 +69,28 @@ class Distribution:
         columns = ("estimate", "standard_error", "low", "high")
         return pd.DataFrame({name: getattr(self, name).ravel() for name in columns}, index=index)
 
-    def __str__(self) -> str:
-        half = (self.high - self.low) / 2
-        errors = np.where(np.isfinite(half), half, self.standard_error)
-        columns = zip(self.estimate.T, errors.T, strict=True)
+    def _printed(self) -> Printed:
+        columns = zip(self.estimate.T, self._precision().T, strict=True)
         cells = [with_digits(estimate, error) for estimate, error in columns]
         names = [printable(name) for name in self.names]
-        rows = zip(names, *cells, strict=True)
+        rows = list(zip(names, *cells, strict=True))
         header = ("provider", *self.statistics)
-        return "\n".join([_from_games(self.n_games, self.n_played), "", *table_lines(header, rows)])
+        return Printed([_from_games(self.n_games, self.n_played)], (header, rows))
+
+    def _precision(self) -> FloatArray:
+        """Errors that set the digits: half of the interval, or what is known of it."""
+        below, above = self.estimate - self.low, self.high - self.estimate
+        known = np.where(np.isfinite(above), above, np.where(np.isfinite(below), below, np.nan))
+        known = np.where(np.isfinite(below + above), (below + above) / 2, known)
+        known = np.where(np.isnan(known), self.standard_error, known)
+        return np.where(np.isnan(known), np.abs(self.estimate) / 10, known)
+
+    def __repr__(self) -> str:
+        return f"<Distribution of {len(self.names)} providers from {self.n_games:,} games>"
 
 
-@dataclass(frozen=True, eq=False)
-class Correlation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Correlation(PrintsTable):
     """Correlations of the providers' values over games, with their errors.
 
     Attributes
@@ -117,14 +128,36 @@ class Correlation:
         index = pd.Index(self.names, name="provider")
         return pd.DataFrame(self.estimate, index=index, columns=index)
 
-    def __str__(self) -> str:
-        names = [printable(name) for name in self.names]
+    def _printed(self) -> Printed:
+        many = len(self.names) > _SQUARE
+        headline = [_from_games(self.n_games, self.n_played)]
+        return Printed(headline, *(self._strongest() if many else self._square()))
+
+    def __repr__(self) -> str:
+        return f"<Correlation of {len(self.names)} providers from {self.n_games:,} games>"
+
+    def _square(self) -> tuple[Table, list[str]]:
+        """All correlations; the columns have the numbers of the rows, because names are long."""
         rows = [
-            (name, *("not known" if np.isnan(r) else f"{r:.2f}" for r in row))
-            for name, row in zip(names, self.estimate, strict=True)
+            (f"{at} {printable(name)}", *("not known" if np.isnan(r) else f"{r:.2f}" for r in row))
+            for at, (name, row) in enumerate(zip(self.names, self.estimate, strict=True), start=1)
         ]
-        header = ("correlation", *names)
-        return "\n".join([_from_games(self.n_games, self.n_played), "", *table_lines(header, rows)])
+        return (("correlation", *(str(at + 1) for at in range(len(rows)))), rows), []
+
+    def _strongest(self) -> tuple[Table, list[str]]:
+        """The pairs with the largest correlations, and what was left out."""
+        one, other = np.triu_indices(len(self.names), k=1)
+        strength = np.nan_to_num(np.abs(self.estimate[one, other]), nan=-1.0)
+        chosen = np.argsort(-strength, kind="stable")[:_STRONGEST]
+        rows = [
+            (
+                f"{printable(self.names[a])}, {printable(self.names[b])}",
+                *(f"{part[a, b]:.2f}" for part in (self.estimate, self.low, self.high)),
+            )
+            for a, b in zip(one[chosen], other[chosen], strict=True)
+        ]
+        left = f"the {len(rows)} strongest of {len(one):,} pairs; to_frame() has all of them"
+        return (("pair", "correlation", "low", "high"), rows), [left]
 
 
 def distribution(

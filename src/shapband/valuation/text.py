@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -17,6 +15,11 @@ from shapband.estimate.intervals import endless_half_widths
 from shapband.estimate.joint import total_half_width
 from shapband.estimate.shapes import Shape, games_to_be_constant
 from shapband.indices import SHAPLEY
+from shapband.printing import Table as Table
+from shapband.printing import decimals as decimals
+from shapband.printing import html_table as html_table
+from shapband.printing import table_lines as table_lines
+from shapband.printing import with_digits as with_digits
 from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.rare import label_caveats
 from shapband.sampling.shared import format_shared
@@ -25,7 +28,6 @@ from shapband.sampling.targets import format_odd_labels
 if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
 
-Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 _WIDE = 60  # characters after which a line of causes is broken
 # Entries of a valuation's `setup` that give reasons for choices of the library, and their labels.
 REASONS = {
@@ -64,26 +66,6 @@ def valuation_html(valuation: Valuation) -> str:
     notes = [line for caveat in caveats(valuation) for line in caveat]
     notes += [*on_participation(valuation), *_on_pools(valuation), *on_validation(valuation)]
     return html_table(_headline(valuation), valuation_table(valuation), notes)
-
-
-def html_table(headline: Iterable[str], table: Table, notes: Iterable[str]) -> str:
-    """Format a table as HTML, with lines before and after it. All text in it is escaped."""
-    header, rows = table
-    division = ElementTree.Element("div")
-    for line in headline:
-        ElementTree.SubElement(division, "p").text = line
-    body = ElementTree.SubElement(division, "table")
-    for tag, cells in [("th", header), *(("td", cells) for cells in rows)]:
-        row = ElementTree.SubElement(body, "tr")
-        for place, text in enumerate(cells):
-            style = f"text-align: {'left' if place == 0 else 'right'}"
-            if place == 0 and text.startswith("  "):
-                style += "; padding-left: 2em"  # a member of the group above
-            cell = ElementTree.SubElement(row, tag, style=style)
-            cell.text = text.strip()
-    for line in notes:
-        ElementTree.SubElement(division, "p").text = line
-    return ElementTree.tostring(division, encoding="unicode", method="html")
 
 
 def valuation_table(valuation: Valuation) -> Table:
@@ -155,55 +137,6 @@ def _listed(valuation: Valuation, expectation: FloatArray) -> tuple[list[str], l
         listed.extend((f"  {printable(names[member])}", member) for member in below)
     shown, order = zip(*listed, strict=True)
     return list(shown), list(order)
-
-
-def with_digits(values: Iterable[float], errors: Iterable[float]) -> list[str]:
-    """Format numbers to two significant digits of their errors, with aligned decimal points.
-
-    Examples
-    --------
-    >>> with_digits([0.084407, 0.0661], [0.0176, 0.0018])
-    ['0.084 ', '0.0661']
-    """
-    pairs = zip(values, errors, strict=True)
-    numbers = [(float(value), decimals(error, value)) for value, error in pairs]
-    most = max((places for _, places in numbers), default=0)
-    texts = []
-    for value, places in numbers:
-        if math.isfinite(value):
-            point = 1 if places == 0 < most else 0
-            texts.append(f"{value:.{places}f}" + " " * (most - places + point))
-        else:
-            texts.append("not known" if math.isnan(value) else "unbounded")
-    return texts
-
-
-def decimals(error: float, value: float) -> int:
-    """Decimal places that show two significant digits of an error, or six of an exact value."""
-    known = math.isfinite(error) and error > 0
-    scale, digits = (error, 2) if known else (abs(value), 6)
-    if not math.isfinite(scale) or scale == 0:
-        return 6
-    return min(max(digits - 1 - math.floor(math.log10(scale)), 0), 12)
-
-
-def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Align a table: the first column to the left, the others to the right.
-
-    Examples
-    --------
-    >>> table_lines(("name", "n"), [("a", "10"), ("long one", "1")])
-    ['name       n', 'a         10', 'long one   1']
-    """
-    lines = [header, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if at == 0 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
 
 
 def _method(valuation: Valuation) -> str:

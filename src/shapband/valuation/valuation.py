@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from shapband._typing import BoolArray, FloatArray, IntArray
+from shapband._typing import BoolArray, FloatArray
 from shapband.access.meter import AccessReport
 from shapband.codec import lock_arrays
 from shapband.estimate import intervals, joint
@@ -17,15 +17,18 @@ from shapband.estimate.estimate import Estimate
 from shapband.estimate.grouped import GroupEstimate
 from shapband.sampling.design import Design
 from shapband.sampling.distinct import repeated
-from shapband.sampling.shared import Shared
-from shapband.valuation import several, spread
-from shapband.valuation.groups import Groups, moment_columns
+from shapband.valuation import conversions, several, spread
+from shapband.valuation.facts import DesignFacts
+from shapband.valuation.groups import Groups
 from shapband.valuation.labels import LabelFacts
 from shapband.valuation.old_names import OldNames
+from shapband.valuation.provider import ProviderValue, provider_value
 from shapband.valuation.text import valuation_html, valuation_text
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
+    import xarray as xr
 
     from shapband.market.next_batch import NextBatch
     from shapband.market.payouts import Payouts
@@ -42,7 +45,7 @@ class Stopped(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Valuation(LabelFacts, OldNames):
+class Valuation(DesignFacts, LabelFacts, OldNames):
     """The moments of every provider's value, and how they were obtained.
 
     With groups of providers the values are Owen values, which add up to the values of the groups.
@@ -50,6 +53,10 @@ class Valuation(LabelFacts, OldNames):
     Two uncertainties are kept apart: `variance` is the spread of the value from one data draw
     to the next, which is real and does not shrink with work; `standard_error` and the intervals
     say how well the estimates are known, which does.
+
+    A valuation is a mapping from names to the numbers of one provider: ``valuation["north"]`` is a
+    `ProviderValue`, ``"north" in valuation`` says whether it was valued, and ``len`` and ``for``
+    count and name the providers. All arrays are in the order of `names`.
 
     Attributes
     ----------
@@ -92,76 +99,26 @@ class Valuation(LabelFacts, OldNames):
         lock_arrays(self)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The providers, in the order of all arrays."""
-        return self.design.names
-
-    @property
     def n_games(self) -> int:
         """Number of games played."""
         return self.estimate.n_games
 
-    @property
-    def seed(self) -> int:
-        """The seed; the same seed gives the same valuation."""
-        return self.design.seed
+    def __getitem__(self, name: str) -> ProviderValue:
+        """The numbers of one provider, by name."""
+        return provider_value(self, name)
 
-    @property
-    def setup(self) -> Mapping[str, str]:
-        """Utility, v(∅), index, sampling, solver and participation as strings, with reasons."""
-        return self.design.setup
+    def __len__(self) -> int:
+        return len(self.names)
 
-    @property
-    def index(self) -> str:
-        """The index of these values as a string: ``Shapley()`` unless another was chosen."""
-        return self.design.index
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
 
-    @property
-    def estimand(self) -> str:
-        """The distribution that the moments refer to, such as draws of 60 from the sources."""
-        return self.design.estimand
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
 
-    @property
-    def estimand_code(self) -> str:
-        """The estimand as a code: ``sources``, ``pools``, ``population`` or ``other``."""
-        return self.design.estimand_code
-
-    @property
-    def draw_sizes(self) -> IntArray:
-        """(n,) records of each provider in a game."""
-        return self.design.draw_sizes
-
-    @property
-    def sizes_by_name(self) -> dict[str, int]:
-        """Records of each provider in a game, by name, as `Fresh`, `Pooled` and `Blocks` take them.
-
-        ``sb.Pooled(250, first.sizes_by_name)`` draws as many records as a stratified `first`, so
-        that `compare` compares equal draws.
-        """
-        return dict(zip(self.names, self.draw_sizes.tolist(), strict=True))
-
-    @property
-    def pool_sizes(self) -> IntArray | None:
-        """(n,) records in each provider's pool, or None without pools."""
-        return self.design.pool_sizes
-
-    @property
-    def distinct_records(self) -> FloatArray | None:
-        """(n,) number of different records in each provider's pool, or without pools in its stock.
-
-        They are counted up to the size of a draw; NaN where the number is not known, None if no
-        number is known.
-        """
-        return self.design.distinct_records
-
-    @property
-    def shared_records(self) -> tuple[Shared, ...]:
-        """Copies: pairs of providers with equal records, and providers that repeat their own.
-
-        A pair has more than a third of its different records in common, in stocks that are in
-        memory or in pools; columns such as an identifier, and last digits, may differ.
-        """
-        return self.design.shared_records
+    def keys(self) -> tuple[str, ...]:
+        """The names of the providers, so that ``dict(valuation)`` has the numbers of each."""
+        return self.names
 
     @property
     def groups(self) -> Groups | None:
@@ -325,32 +282,42 @@ class Valuation(LabelFacts, OldNames):
         """Pictures of the valuation, drawn with matplotlib.
 
         ``valuation.plot()`` draws the forest plot; there are also ``.ranks``, ``.convergence``,
-        ``.distribution`` and ``.variance_sources``, and ``.frame(name)`` for the numbers behind.
+        ``.distribution``, ``.variance_sources``, ``.waterfall`` and ``.beeswarm``, and
+        ``.frame(name)`` for the numbers behind.
         """
         from shapband.report.plots import Plots  # matplotlib is loaded when a picture is drawn
 
         return Plots(self)
 
-    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """Return a data frame with one row per provider."""
-        import pandas as pd
+    @overload
+    def to_frame(
+        self, library: Literal["pandas"] = "pandas", *, level: float = 0.95
+    ) -> pd.DataFrame: ...
 
-        usage = [self.access.by_provider[name] for name in self.names]
-        columns: dict[str, Any] = {
-            **moment_columns(self, self.estimate, level),
-            "negative_variance": self.negative_variance,
-            "index": self.index,
-            "draw_size": self.draw_sizes,
-            "distinct_records": np.nan if self.distinct_records is None else self.distinct_records,
-            "requests": [used.requests for used in usage],
-            "records": [used.records for used in usage],
-            "access_seconds": [used.seconds for used in usage],
-        }
-        if self.groups is not None:
-            columns["group"] = [label or None for label in self.groups.labels]
-        if self.estimate.takes_part_at_random:
-            columns |= self.estimate.participation
-        return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
+    @overload
+    def to_frame(self, library: Literal["polars"], *, level: float = 0.95) -> pl.DataFrame: ...
+
+    def to_frame(self, library: str = "pandas", *, level: float = 0.95) -> Any:
+        """Return a data frame with one row per provider, of pandas or with "polars" of polars.
+
+        In pandas the names of the providers are the index, in polars the first column.
+        """
+        return conversions.frame(self, library, level)
+
+    def to_xarray(self, level: float = 0.95) -> xr.Dataset:
+        """Return an xarray dataset: the columns of `to_frame` by provider, and `games` by both.
+
+        The values of single games have the dimensions ``game`` and ``provider``. It needs
+        ``pip install 'shapband[xarray]'``.
+        """
+        return conversions.dataset(self, level)
+
+    def to_latex(self) -> str:
+        r"""Return the printed table as a LaTeX ``tabular`` with the rules of booktabs.
+
+        Names are escaped. The document needs ``\usepackage{booktabs}``.
+        """
+        return conversions.latex(self)
 
     def to_json(self) -> str:
         """Return the whole valuation as JSON; no digits are lost."""

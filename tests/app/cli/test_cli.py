@@ -323,6 +323,19 @@ def test_compare_prints_a_table(runs):
     assert "p  p (Holm)  beyond chance" in printed
 
 
+def test_compare_writes_a_report(runs, tmp_path):
+    page, long = tmp_path / "two.html", tmp_path / "three.html"
+    printed = called("compare", runs / "one", runs / "two", "--report", page).stdout
+    assert "of 10 differ beyond chance" in printed
+    assert "What changed" in page.read_text("utf-8")
+    shutil.copytree(runs / "one", tmp_path / "three")
+    called("compare", runs / "one", runs / "two", tmp_path / "three", "--report", long)
+    assert "All intervals of this page hold together" in long.read_text("utf-8")
+    assert "cannot be written" in refused(
+        "compare", runs / "one", runs / "two", "--report", tmp_path / "no" / "page.html"
+    )
+
+
 def test_compare_takes_a_series_of_runs(runs, tmp_path):
     shutil.copytree(runs / "one", tmp_path / "three")
     series = (runs / "one", runs / "two", tmp_path / "three")

@@ -79,6 +79,9 @@ def compare(
             metavar="first|previous", help="With three runs or more: what changes are counted from."
         ),
     ] = "first",
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a report, one HTML file.")
+    ] = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -92,7 +95,7 @@ def compare(
     For three runs or more: the change of every provider from the first run, or from the run
     before, with intervals that hold for all providers and runs together at 95 %.
     """
-    from shapband.app.cli.views import comparison_json, format_comparison, series_json
+    from shapband.app.cli.views import comparison_json, series_json
     from shapband.valuation.compare import compare as compare_valuations
     from shapband.valuation.series import check_since, compare_series
 
@@ -103,11 +106,15 @@ def compare(
             raise InvalidInput("compare: a run is named twice: name every run of a series once")
         series = {str(run): _valuation(run) for run in runs}
         found = compare_series(series, since=direction)
+        if report is not None:
+            found.report(report)
         typer.echo(series_json(found) if json else str(found))
         return
-    comparison = compare_valuations(_valuation(first), _valuation(second))
-    view = comparison_json if json else format_comparison
-    typer.echo(view(first, second, comparison))
+    labels = (str(first), str(second))
+    comparison = compare_valuations(_valuation(first), _valuation(second), labels=labels)
+    if report is not None:
+        comparison.report(report)
+    typer.echo(comparison_json(comparison) if json else str(comparison))
 
 
 def export(
@@ -138,7 +145,7 @@ def plot(
     picture: Annotated[
         str,
         typer.Option(
-            metavar="forest|ranks|convergence|distribution|variance_sources",
+            metavar="forest|ranks|convergence|distribution|variance_sources|waterfall|beeswarm",
             help="What to draw.",
         ),
     ] = "forest",

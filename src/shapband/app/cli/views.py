@@ -18,7 +18,7 @@ from shapband.checks import file_error, printable
 from shapband.errors import InvalidInput
 from shapband.foreign import csv_cell, json_text
 from shapband.runs.read import status_of
-from shapband.valuation.text import some_names, table_lines
+from shapband.valuation.text import some_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,35 +172,7 @@ def write_export(content: bytes, form: str, out: Path | None) -> None:
     sys.stdout.flush()
 
 
-def format_comparison(one: Path, other: Path, comparison: Comparison) -> str:
-    """Show two runs side by side."""
-    header = (
-        "provider", "first", "second", "difference", "std. error", "p", "p (Holm)", "beyond chance",
-    )  # fmt: skip
-    rows = [
-        (
-            printable(name),
-            f"{comparison.first[at]:.6f}",
-            f"{comparison.second[at]:.6f}",
-            f"{comparison.difference[at]:+.6f}",
-            f"{comparison.standard_error[at]:.6f}",
-            _p_text(comparison.p_value[at]),
-            _p_text(comparison.adjusted_p_value[at]),
-            "yes" if comparison.beyond_chance[at] else "no",
-        )
-        for at, name in enumerate(comparison.names)
-    ]
-    lines = [f"first:  {one}", f"second: {other}", "", *table_lines(header, rows), ""]
-    lines.append(
-        _wrapped(
-            f"{int(comparison.beyond_chance.sum())} of {len(rows)} differ beyond chance: p (Holm) "
-            "is below 0.05, so where nothing differs, any would in at most 5 % of comparisons"
-        )
-    )
-    return "\n".join([*lines, *(_wrapped(printable(note)) for note in comparison.notes)])
-
-
-def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
+def comparison_json(comparison: Comparison) -> str:
     """Show two runs side by side, as JSON."""
     columns = (
         "first", "second", "difference", "standard_error", "p_value", "adjusted_p_value",
@@ -211,7 +183,7 @@ def comparison_json(one: Path, other: Path, comparison: Comparison) -> str:
         for at, name in enumerate(comparison.names)
     ]
     notes = list(comparison.notes)
-    document = {"first": str(one), "second": str(other), "providers": rows}
+    document = {**dict(zip(("first", "second"), comparison.labels, strict=True)), "providers": rows}
     return json_text(document | {"paired_games": comparison.paired_games, "notes": notes})
 
 
@@ -280,12 +252,6 @@ def payouts_json(paid: Payouts) -> str:
         "notes": list(paid.notes),
     }
     return json_text(document)
-
-
-def _p_text(p_value: float) -> str:
-    if math.isnan(p_value):
-        return "not known"
-    return "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
 
 
 def _wrapped(text: str) -> str:
