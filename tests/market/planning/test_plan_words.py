@@ -352,8 +352,8 @@ class Silent(sb.Fresh):
             sb.plan,
             {"n_sample": 0},
             InvalidInput,
-            "plan: n_sample must be a whole number of at least 1, a fraction of each stock between 0 and "
-            "1, or whole numbers by provider name; received 0",
+            "plan: n_sample must be a whole number of at least 1, a fraction of each stock between "
+            "0 and 1, or whole numbers by provider name; received 0",
         ),
         (
             sb.plan,

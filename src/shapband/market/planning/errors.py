@@ -21,12 +21,12 @@ The squared error of the expectation from G games with solver noise C is
 A pilot whose pools are whole stocks does not separate F, S and H. The share of V that dealing
 cancels is then estimated from its shuffles.
 
-If games draw who takes part, P is added to V and to F + S + H: the variance given the records, which
-is not cancelled by dealing. Games that are averages over who takes part have none of it, and show
-it: the variance over who takes part is computed in each of them. If the pilot's games draw who takes
-part, the same draws are solved again with others present. The covariance of the two values is the
-variance due to the records, and P is the rest. If games depend on each other because providers stay
-away for several games, P is their long-run variance.
+If games draw who takes part, P is added to V and to F + S + H. P is the variance given the records,
+of which dealing cancels nothing. Games that are averages over who takes part have no such variance,
+but each of them gives it. If the pilot's games draw who takes part, their draws are solved a second
+time with others present. The covariance of the two values is the variance due to the records, and P
+is the rest. If games depend on each other, because providers stay away for several games, P is
+their long-run variance.
 
 The error due to the choice of the validation rows is the same for all methods, and is added.
 
@@ -53,6 +53,8 @@ from shapband.market.planning.ways import Way
 _OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `estimate.pools`
 _LEAST = 0.02  # a variance counts as at least this share of the raw variance of the pilot's games
 _LEAST_SINGLE = 0.1  # single records are assumed to cause at least this share of the influence
+_FAR_MORE = 1.75  # two standard errors of the logarithm of the influence
+_SHARES = 41  # shares of single records in the variance that are weighed by their likelihood
 _NORMAL = 1.959964  # 97.5 % quantile of the normal distribution, for intervals of 95 %
 
 
@@ -124,7 +126,7 @@ class ErrorModel:
             pairs = rest = shared = np.zeros_like(raw)
         else:
             sizes = pilot.pool_sizes.astype(np.float64)
-            single, pairs, rest = _parts(
+            single, pairs, rest = _likely_parts(
                 within, estimate.errors.by_cause["pools"], draws / sizes, least
             )
             shared = np.where(_mixed(draws / sizes - least) > 0, single, 0.0)
@@ -296,6 +298,30 @@ def _noise_of(pilot: Pilot, family: Family) -> tuple[FloatArray, FloatArray]:
     means = np.maximum(found.mean(axis=1, keepdims=True), 1e-300)
     shares = np.average(found / means, axis=0, weights=[len(one.noise) for one in probes])
     return np.array([float(one.work) for one in probes]), means * shares
+
+
+def _likely_parts(
+    within: FloatArray, influence: FloatArray, x: FloatArray, least: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """F, S and H as in `_parts`, if the influence is uncertain.
+
+    A pilot has few records, so the influence has a large relative error: that of a variance with
+    `FREEDOM` degrees of freedom. It decides between F and S, and in large pools F counts much more.
+    So the share of F in the variance, the same for all providers, is the mean over all shares,
+    weighted by the likelihood of the sum of the influences. If pairs alone would have far more
+    influence, there are larger sets, and `_parts` finds H.
+    """
+    once, twice = _mixed(x - least), _mixed(2 * x * (x - least))
+    if_single, if_pairs = within / (1 - x), within / (1 - x**2)
+    total, of_single, of_pairs = influence.sum(), (if_single * once).sum(), (if_pairs * twice).sum()
+    if not 0 < of_pairs <= _FAR_MORE * total:
+        return _parts(within, influence, x, least)
+    shares = np.linspace(0.0, 1.0, _SHARES)
+    expected = shares * of_single + (1 - shares) * of_pairs
+    # The logarithm of a variance has the variance 2 / FREEDOM.
+    likelihood = np.exp(-(np.log(total / expected) ** 2) * FREEDOM / 4)
+    share = float((shares * likelihood).sum() / max(likelihood.sum(), 1e-300))
+    return share * if_single, (1 - share) * if_pairs, np.zeros_like(within)
 
 
 def _parts(

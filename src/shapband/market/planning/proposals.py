@@ -245,7 +245,8 @@ class Proposals:
         """Estimate what one more draw of each provider adds, from the records of the pilot.
 
         Nothing is bought. The pilot's pools must hold four draws; if they hold fewer, an error says
-        how to buy larger ones.
+        how to buy larger ones. Groups and the index do not change what a draw adds. A plan with a
+        participation is refused, because everybody takes part in these games.
         """
         from shapband.market.next_batch import find_gains, with_further
 
@@ -254,7 +255,10 @@ class Proposals:
         try:
             if pools is None:
                 raise InvalidInput("the pilot has fresh draws")
-            given = replace(with_further(given), n_games=int(n_games))
+            if given.participation is not None:
+                raise InvalidInput("they are for games in which not everybody takes part")
+            alone = replace(given, grouping=None, index=SHAPLEY)
+            given = replace(with_further(alone), n_games=int(n_games))
         except InvalidInput as cause:
             raise InvalidInput(
                 f"next_batch: the records of the pilot do not serve ({one_line(cause)}): call "

@@ -246,8 +246,8 @@ class Search:
                     why = f"the choice of the validation rows alone leaves ±{left:.2g}"
                 elif way.method.pooled:
                     why = (
-                        f"pools of {format_sizes(way.pool_sizes)} leave ±{worst:.2g}, however "
-                        "many games are played"
+                        f"pools of {format_sizes(way.pool_sizes.astype(np.int64))} leave "
+                        f"±{worst:.2g}, however many games are played"
                     )
                 self.failures[why] = worst
                 return 0

@@ -78,8 +78,9 @@ class Method:
         """Records of each provider's pool: (n,)."""
         ratio = n_pool / self.largest_draw
         wanted = np.ceil(np.round(ratio * self.sizes, 6))
-        if self.fraction(n_pool) is not None:
-            part = np.floor(np.round(self.fraction(n_pool) * stocks, 6))
+        fraction = self.fraction(n_pool)
+        if fraction is not None:
+            part = np.floor(np.round(fraction * stocks, 6))
             wanted = np.where(np.isinf(stocks), wanted, np.maximum(part, 2 * self.sizes))
         return np.minimum(wanted, stocks)
 
