@@ -54,7 +54,7 @@ _OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `e
 _LEAST = 0.02  # a variance counts as at least this share of the raw variance of the pilot's games
 _LEAST_SINGLE = 0.1  # single records are assumed to cause at least this share of the influence
 _FAR_MORE = 1.75  # two standard errors of the logarithm of the influence
-_SHARES = 41  # shares of single records in the variance that are weighed by their likelihood
+_SHARES = 50  # shares of single records in the variance that are weighed by their likelihood
 _NORMAL = 1.959964  # 97.5 % quantile of the normal distribution, for intervals of 95 %
 
 
@@ -308,19 +308,21 @@ def _likely_parts(
     A pilot has few records, so the influence has a large relative error: that of a variance with
     `FREEDOM` degrees of freedom. It decides between F and S, and in large pools F counts much more.
     So the share of F in the variance, the same for all providers, is the mean over all shares,
-    weighted by the likelihood of the sum of the influences. If pairs alone would have far more
-    influence, there are larger sets, and `_parts` finds H.
+    weighted by the likelihood of the sum of the influences and by a prior: the beta distribution
+    with the parameters 1/4 and 1/2, because either F or S is often nearly all of the variance. If
+    pairs alone would have far more influence, there are larger sets, and `_parts` finds H.
     """
     once, twice = _mixed(x - least), _mixed(2 * x * (x - least))
     if_single, if_pairs = within / (1 - x), within / (1 - x**2)
     total, of_single, of_pairs = influence.sum(), (if_single * once).sum(), (if_pairs * twice).sum()
     if not 0 < of_pairs <= _FAR_MORE * total:
         return _parts(within, influence, x, least)
-    shares = np.linspace(0.0, 1.0, _SHARES)
+    shares = (np.arange(_SHARES) + 0.5) / _SHARES
     expected = shares * of_single + (1 - shares) * of_pairs
     # The logarithm of a variance has the variance 2 / FREEDOM.
     likelihood = np.exp(-(np.log(total / expected) ** 2) * FREEDOM / 4)
-    share = float((shares * likelihood).sum() / max(likelihood.sum(), 1e-300))
+    weight = likelihood * shares**-0.75 * (1 - shares) ** -0.5
+    share = float((shares * weight).sum() / max(weight.sum(), 1e-300))
     return share * if_single, (1 - share) * if_pairs, np.zeros_like(within)
 
 

@@ -208,13 +208,14 @@ def run_pilot(
         bench = Bench(given, realisation, access)
         probes = probe(bench, families, limit / 2)
         chosen = main_solver(bench, families, probes)
-        main = bench.solve(*chosen, _LEAST_GAMES, MOST_GAMES, limit / 2, watch)
-        played = arguments_with(given, solver=main.solver)
+        played = arguments_with(given, solver=chosen[0].make(chosen[1]))
+        twice = played.draws_presence and isinstance(given.sampling, Pooled)
+        left = limit / 4 if twice else limit / 2
+        main = bench.solve(*chosen, _LEAST_GAMES, MOST_GAMES, left, watch)
         twins = None
-        if played.draws_presence and isinstance(given.sampling, Pooled):
+        if twice:
             games = len(main.values)
-            other = bench.solve(*chosen, games, games, limit / 2, ahead=MOST_GAMES)
-            twins = other.values
+            twins = bench.solve(*chosen, games, games, left, ahead=MOST_GAMES).values
         effects = bench.fold_effects(main.solver)
         handling = time_handling(given, bench.draws(range(1)))
     held.close()

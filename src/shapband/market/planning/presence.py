@@ -77,4 +77,6 @@ class Attendance:
         return Cost(int(asked.sum()), round(float((asked * draws).sum())))
 
     def _present(self, games: range) -> IntArray:
+        if len(games) == 0:
+            return np.zeros(len(self.given.names), dtype=np.int64)
         return np.asarray(self.given.present(games).sum(axis=0, dtype=np.int64))
