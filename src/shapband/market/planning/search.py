@@ -23,6 +23,7 @@ from shapband.market.prices import Prices
 from shapband.progress import duration
 from shapband.sampling.fresh import Fresh
 from shapband.sampling.sizes import format_sizes
+from shapband.sampling.trace import Trace
 
 _ENOUGH = 0.02  # enough games: their part of the squared error is below this share of the pools'
 _MOST_DRAWS = 300  # a pool from an endless source holds at most this many draws
@@ -221,6 +222,12 @@ class Search:
             sizes = sorted({*sizes, *(size for size in draws if size >= least)})
         return sizes
 
+    @property
+    def _rounds(self) -> int:
+        """Recorded rounds, which have the same weight in a multiple of as many games; else 0."""
+        participation = self.pilot.arguments.participation
+        return len(participation.rounds) if isinstance(participation, Trace) else 0
+
     def _held_pool(self, method: Method) -> int:
         """The largest pools that take no more than the pilot's records."""
         if self.held is None:
@@ -231,7 +238,7 @@ class Search:
 
     def _games(self, way: Way) -> int:
         """Games to play, or 0 if no number of games keeps the limits and reaches the error."""
-        least, group = 2, way.per_shuffle or 1
+        least, group = 2, self._rounds or way.per_shuffle or 1
         most = self._most_games(way)
         if self.limits.error is None:
             games = min(max(self._enough(way), least), most)
