@@ -125,11 +125,11 @@ def test_a_plan_with_other_arguments_comes_true(name):
 @pytest.mark.usefixtures("warm_kernels")
 @pytest.mark.parametrize("name", ["independent", "banzhaf", "groups", "unequal"])
 def test_a_small_plan_comes_true(name, monkeypatch):
-    """One plan, played with 16 other seeds.
+    """The mean of three plans, of which one is played with 16 other seeds.
 
-    A plan from one pilot has an error of about 20 %, and 16 seeds of four providers tell what is
-    reached to about 12 %, so promised over reached is between 0.6 and 1.6, which is more than twice
-    the standard error to both sides.
+    A plan from one pilot has an error of about 30 %, and 16 seeds of four providers tell what is
+    reached to about 12 %. So promised over reached has an error of about 21 %, and the bounds are
+    twice that.
     """
     # By a clock that goes on by 10 µs when it is read, pilots play all games that they may.
     clock = SimpleNamespace(perf_counter=partial(next, count(0.0, 1e-5)))
@@ -145,18 +145,21 @@ def test_a_small_plan_comes_true(name, monkeypatch):
     providers, utility = _hospitals(stocks)
     players = _players(name, providers)
     truth = _truth(players, utility, stocks, 5000, given)
-    found = sb.plan(
-        players, utility, budget=sb.Budget(records=sum(stocks) // 3), minutes=1, seed=1,
-        fixed_validation=True, **given,
-    )  # fmt: skip
-    row = found.recommended
+    rows = [
+        sb.plan(
+            players, utility, budget=sb.Budget(records=sum(stocks) // 3), minutes=1, seed=seed,
+            fixed_validation=True, **given,
+        ).recommended
+        for seed in (1, 2, 3)
+    ]  # fmt: skip
+    row = rows[0]
     # More games than these lower the error by 3 % at most, and would take longer.
     arguments = {**row.arguments, "n_games": min(row.n_games, 600)}
     reached = [
         sb.value(players, utility, **(arguments | {"seed": seed})).expectation - truth.expectation
         for seed in range(16)
     ]
-    ratio = row.standard_error.mean() / _deviation(reached)
+    ratio = np.mean([one.standard_error for one in rows]) / _deviation(reached)
     print(f"{name}: promised / reached {ratio:.2f}")  # noqa: T201
     assert 0.6 < ratio < 1.6
     assert not 0.6 < 3 * ratio < 1.6  # the control
