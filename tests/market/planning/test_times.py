@@ -190,7 +190,7 @@ def games_of(method, pools, most, error=None):
     )
     clock = SimpleNamespace(games_within=lambda way, seconds: most)
     limits = Limits(sb.Budget(), None, None, 1.0, error)
-    search = Search(SimpleNamespace(stocks=STOCKS), made, clock, limits)
+    search = Search(pilot(), made, clock, limits)
     return search._games(way(method, 80)), list(search.failures)
 
 
