@@ -27,7 +27,7 @@ RULES = {
     (sb.Fresh, "n_sample"): f"1{DRAW}",
     (sb.Pooled, "n_boot"): f"1{DRAW}",
     (sb.Stratified, "n_boot"): f"1{MEAN}",
-    (sb.Pooled, "n_pool"): "2 (one record has no variance)",
+    (sb.Pooled, "n_pool"): f"2{DRAW}",
     (sb.Stratified, "n_pool"): "2 (one record has no variance)",
 }
 

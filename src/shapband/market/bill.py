@@ -15,12 +15,14 @@ from shapband.access.budget import Budget, Cost
 from shapband.checks import check_kind, printable
 from shapband.engine.arguments import Arguments, check_arguments
 from shapband.errors import BudgetExceeded, InvalidInput
+from shapband.indices import Index
 from shapband.market.gains import WithOneMore
 from shapband.market.next_batch import check_further
 from shapband.market.planning.solvers import count_evaluations
 from shapband.market.prices import Prices, check_prices
-from shapband.providers import Provider
+from shapband.providers import Group, Provider
 from shapband.sampling.base import Sampling
+from shapband.sampling.participation import Participation
 from shapband.solvers.base import Solver
 from shapband.solvers.exact import Exact
 from shapband.solvers.trial import Trial
@@ -102,11 +104,13 @@ class Bill:
 
 
 def bill(
-    providers: Sequence[Provider],
+    providers: Sequence[Provider | Group],
     utility: Utility,
     *,
     sampling: Sampling,
     solver: Solver | None = None,
+    index: Index | None = None,
+    participation: Participation | None = None,
     n_games: int = 100,
     seed: int | None = None,
     budget: Budget | None = None,
@@ -117,10 +121,11 @@ def bill(
 
     Parameters
     ----------
-    providers, utility, sampling, solver, n_games, seed, budget : as in `value`
+    providers, utility, sampling, solver, index, participation : as in `value`
+    n_games, seed, budget : as in `value`
     prices : what the sources charge
     next_batch : count what `next_batch` takes with these arguments, further draws included, instead
-        of what `value` takes; it has no solver
+        of what `value` takes; it has no solver, index or participation
 
     Examples
     --------
@@ -131,12 +136,14 @@ def bill(
     """
     check_kind("next_batch", next_batch, bool, "True or False")
     known: dict[str, Any] = {"n_games": n_games, "seed": seed, "budget": budget}
+    of_value: dict[str, Any] = {"solver": solver, "index": index, "participation": participation}
     if not next_batch:
-        given = check_arguments(providers, utility, sampling=sampling, solver=solver, **known)
-    elif solver is None:
-        given = check_further(providers, utility, sampling=sampling, **known)
+        given = check_arguments(providers, utility, sampling=sampling, **of_value, **known)
     else:
-        raise InvalidInput(f"solver: next_batch has none; received {solver!r}: leave it out")
+        for name, part in of_value.items():
+            if part is not None:
+                raise InvalidInput(f"{name}: next_batch has none; received {part!r}: leave it out")
+        given = check_further(providers, utility, sampling=sampling, **known)
     return foresee(given, check_prices(prices))
 
 

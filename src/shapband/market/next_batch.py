@@ -26,7 +26,7 @@ from shapband.estimate.intervals import expectation_interval
 from shapband.market.gains import WithOneMore, play_gains
 from shapband.market.prices import Prices, check_prices
 from shapband.progress import progress_display
-from shapband.providers import Provider, check_providers
+from shapband.providers import Group, Provider, check_providers
 from shapband.sampling.base import Sampling
 from shapband.sampling.design import Design
 from shapband.utilities.base import Utility
@@ -328,7 +328,7 @@ def find_gains(
 
 
 def check_further(
-    providers: Sequence[Provider], utility: Utility, *, sampling: Sampling, **others: Any
+    providers: Sequence[Provider | Group], utility: Utility, *, sampling: Sampling, **others: Any
 ) -> Arguments:
     """Check all arguments before any source is asked; they are those of `check_arguments`."""
     checked, grouping = check_providers(providers)

@@ -8,31 +8,39 @@ from typing import Any
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget, Cost, check_budget
-from shapband.checks import check_number, check_whole
-from shapband.engine.arguments import check_arguments
+from shapband.checks import check_number
+from shapband.engine.arguments import Arguments, check_arguments
 from shapband.engine.workers.local import resolve_n_jobs
 from shapband.errors import BudgetExceeded, InvalidInput
+from shapband.indices import Index
 from shapband.market.planning.errors import ErrorModel
 from shapband.market.planning.pilot import Pilot, larger_sampling, pilot_design, run_pilot
+from shapband.market.planning.presence import arguments_with
 from shapband.market.planning.proposals import OutOfReach, Proposal, Proposals
 from shapband.market.planning.search import Candidate, Limits, Search
 from shapband.market.planning.seconds import TimeModel
 from shapband.market.planning.solvers import Family, families_for
-from shapband.market.planning.ways import methods_for
+from shapband.market.planning.ways import Method, methods_for
 from shapband.market.prices import Amount, Prices, check_amount, check_prices
 from shapband.progress import progress_display
-from shapband.providers import Provider, check_providers
+from shapband.providers import Group, Provider, check_providers
+from shapband.sampling.participation import Participation
+from shapband.sampling.sizes import DrawSize, check_draw_size, check_stocks
+from shapband.solvers.base import Solver
 from shapband.utilities.base import Utility
 
 _MINUTES = 10.0  # wall time if neither a time nor an error is asked for
 _TOO_SLOW = "it was too slow to be tried in the pilot"
+_NO_AVERAGES = "it averages over who takes part, and no game of the pilot does"
 
 
 def plan(
-    providers: Sequence[Provider],
+    providers: Sequence[Provider | Group],
     utility: Utility,
     *,
-    n_sample: int,
+    n_sample: DrawSize,
+    index: Index | None = None,
+    participation: Participation | None = None,
     budget: Budget | None = None,
     minutes: float | None = None,
     prices: Prices | None = None,
@@ -55,8 +63,10 @@ def plan(
     Parameters
     ----------
     providers, utility : as in `value`
-    n_sample : records that a provider gives to a game. It defines what is estimated, so it is the
-        same for all methods
+    n_sample : records that a provider gives to a game: a number, a fraction of each stock, or
+        numbers by provider name. It defines what is estimated, so it is the same for all methods.
+        Pools hold the same number of draws of all providers, as far as the stocks allow
+    index, participation : as in `value`
     budget : records and requests that may be asked for, the pilot included
     minutes : wall time, the pilot included; 10 by default, and no limit if `error` is given
     prices : what the sources charge
@@ -82,19 +92,18 @@ def plan(
     >>> valuation.access.records <= 2500
     True
     """
-    checked, grouping = check_providers(providers)
-    if grouping is not None:
-        raise InvalidInput("plan: groups cannot be planned for yet: pass their providers alone")
-    check_whole("n_sample", n_sample, 1)
+    size = check_draw_size("plan", "n_sample", n_sample)
+    checked, _ = check_providers(providers)
+    draws = check_stocks("plan", "n_sample", size, checked)
     limits = _limits(budget, prices, money, minutes, error)
     jobs = resolve_n_jobs(n_jobs)
-    families = families_for(len(checked))
-    sampling, n_games = pilot_design(checked, n_sample, limits.allows)
-    pilot_plan = check_arguments(
-        checked,
+    sampling, n_games = pilot_design(checked, size, limits.allows)
+    given = check_arguments(
+        providers,
         utility,
         sampling=sampling,
-        solver=families[0].make(families[0].works(len(checked))[0]),
+        index=index,
+        participation=participation,
         n_games=n_games,
         seed=seed,
         budget=limits.budget,
@@ -103,16 +112,31 @@ def plan(
         fixed_validation=fixed_validation,
         validation_groups=validation_groups,
     )
+    families = _families(given)
+    pilot_plan = arguments_with(given, solver=_first(families, given), reason="")
+    methods = methods_for(size, None if isinstance(size, int) else draws.tolist())
     with progress_display(progress) as watch:
         pilot = run_pilot(pilot_plan, families, limits.minutes, watch)
-        found = _propose(pilot, limits, families, n_sample, jobs)
+        found = _propose(pilot, limits, families, methods, jobs)
         row = found.recommended
-        larger = larger_sampling(pilot, getattr(row.sampling, "n_pool", 0))
+        larger = larger_sampling(pilot, row.sampling)
         if larger is not None and limits.allows(Cost(row.requests + len(checked), row.records)):
             second = replace(pilot_plan, sampling=larger)
             pilot = run_pilot(second, families, limits.minutes, watch, before=pilot)
-            found = _propose(pilot, limits, families, n_sample, jobs)
+            found = _propose(pilot, limits, families, methods, jobs)
     return found
+
+
+def _families(given: Arguments) -> list[Family]:
+    """The solvers to choose from."""
+    players: list[int] = []
+    if given.grouping is not None and given.grouping.nested:
+        players = [len(places) for places in given.grouping.players(given.names).values()]
+    return families_for(given.most_present, given.index, players)
+
+
+def _first(families: Sequence[Family], given: Arguments) -> Solver:
+    return families[0].make(families[0].works(given.most_present)[0])
 
 
 def _limits(
@@ -136,18 +160,21 @@ def _limits(
 
 
 def _propose(
-    pilot: Pilot, limits: Limits, families: Sequence[Family], n_sample: int, n_jobs: int
+    pilot: Pilot, limits: Limits, families: Sequence[Family], methods: Sequence[Method], n_jobs: int
 ) -> Proposals:
     """Find the best of every sampling with every family of solvers, and choose among them."""
-    model, times = ErrorModel.of(pilot, n_sample), TimeModel(pilot, n_sample, n_jobs)
+    draws = methods[0].sizes
+    model, times = ErrorModel.of(pilot, draws), TimeModel(pilot, draws, n_jobs)
     search = Search(pilot, model, times, limits)
     tried = {one.family for one in pilot.probes}
     found: list[Candidate] = []
     refused: list[tuple[str, str, str]] = []
-    for method in methods_for(n_sample):
+    for method in methods:
         for family in families:
             known = family in tried or not family.noisy
             best = search.best(method, family) if known else _TOO_SLOW
+            if _shows_no_averages(pilot, model, method, family):
+                best = _NO_AVERAGES
             if isinstance(best, str):
                 refused.append((method.name, family.name, best))
             else:
@@ -169,10 +196,17 @@ def _propose(
     )
 
 
+def _shows_no_averages(pilot: Pilot, model: ErrorModel, method: Method, family: Family) -> bool:
+    """Whether games would be averages over who takes part, of which the pilot has none."""
+    averages = model.averages and method.pooled and not family.noisy
+    return averages and pilot.estimate.shows_single_games
+
+
 def _row(one: Candidate, search: Search) -> Proposal:
-    way, prices = one.way, search.limits.prices
+    way, prices, given = one.way, search.limits.prices, search.pilot.arguments
     return Proposal(
-        sampling=way.method.make(way.n_pool),
+        names=given.names,
+        sampling=way.sampling(given.providers),
         solver=way.family.make(way.work),
         n_games=one.n_games,
         **one.errors._asdict(),
@@ -181,7 +215,9 @@ def _row(one: Candidate, search: Search) -> Proposal:
         money=None if prices is None else prices.of(one.cost),
         seconds=one.seconds,
         evaluations=round(search.times.evaluations(way) * one.n_games),
-        seed=search.pilot.arguments.seeds.seed,
+        seed=given.seeds.seed,
+        index=given.index,
+        participation=given.participation,
     )
 
 

@@ -117,28 +117,22 @@ class Realisation(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no further draws")
 
 
-def buy_pools(access: Access, n_pool: int) -> list[Batch]:
-    """Buy the pools, one request per provider; a provider with fewer records gives all of them."""
-    sizes = [pool_size(provider, n_pool) for provider in access.providers]
-    return access.fetch_pools(sizes)
-
-
-def pool_purchases(providers: Sequence[Provider], n_pool: int) -> Purchases:
-    """The purchases that pools of `n_pool` records take."""
-    sizes = tuple(pool_size(provider, n_pool) for provider in providers)
+def pool_purchases(pools: IntArray) -> Purchases:
+    """The purchases that pools of these sizes take: one request per provider."""
+    sizes = tuple(pools.tolist())
     return Purchases(sizes, (0,) * len(sizes))
 
 
 def further_from_pools(
-    owner: str, argument: str, sizes: IntArray, providers: Sequence[Provider], n_pool: int
+    owner: str, argument: str, sizes: IntArray, providers: Sequence[Provider], pools: IntArray
 ) -> tuple[int, ...]:
     """Check that pools without replacement hold four draws; further draws take no new records.
 
     A game uses two draws. If these are more than half of a pool, games overlap too much to show how
     other pools would differ. A pool that is the whole stock has no such error.
     """
-    for provider, size in zip(providers, sizes.tolist(), strict=True):
-        pool, stock = pool_size(provider, n_pool), stock_of(provider)
+    for provider, size, pool in zip(providers, sizes.tolist(), pools.tolist(), strict=True):
+        stock = stock_of(provider)
         if pool < 4 * size and pool != stock:
             enough = 4 * size if stock is None else min(4 * size, stock)
             raise InvalidInput(
@@ -147,12 +141,6 @@ def further_from_pools(
                 f"other pools would differ: raise n_pool to {enough}, or lower {argument}"
             )
     return (0,) * len(providers)
-
-
-def pool_size(provider: Provider, n_pool: int) -> int:
-    """Number of records of a provider's pool: `n_pool`, or all records if there are fewer."""
-    stock = stock_of(provider)
-    return n_pool if stock is None else min(n_pool, stock)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

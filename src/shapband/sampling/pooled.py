@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shapband.access.access import Access
-from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.sampling.base import (
@@ -14,7 +13,6 @@ from shapband.sampling.base import (
     Purchases,
     Realisation,
     Sampling,
-    buy_pools,
     further_from_pools,
     per_shuffle,
     pool_purchases,
@@ -28,6 +26,7 @@ from shapband.sampling.sizes import (
     format_draws,
     format_sizes,
     largest,
+    pool_sizes,
 )
 
 
@@ -50,7 +49,8 @@ class Pooled(Sampling):
 
     Parameters
     ----------
-    n_pool : records bought from every provider, once
+    n_pool : records bought from every provider, once: a number, a fraction of each stock, or
+        numbers by provider name
     n_boot : records that a provider gives to a game: a number, a fraction of each stock (not of
         the pool), or numbers by provider name
     replace : whether a game may draw a record of the pool twice
@@ -58,27 +58,23 @@ class Pooled(Sampling):
     Examples
     --------
     >>> import shapband as sb
-    >>> sb.Pooled(n_pool=250, n_boot=60)
-    Pooled(n_pool=250, n_boot=60)
+    >>> sb.Pooled(n_pool=250, n_boot=60), sb.Pooled(n_pool=0.3, n_boot=0.1)
+    (Pooled(n_pool=250, n_boot=60), Pooled(n_pool=0.3, n_boot=0.1))
     """
 
-    n_pool: int
+    n_pool: DrawSize
     n_boot: DrawSize
     replace: bool = True
 
     def __post_init__(self) -> None:
-        check_whole("Pooled: n_pool", self.n_pool, 2, " (one record has no variance)")
+        n_pool = check_draw_size("Pooled", "n_pool", self.n_pool, least=2)
+        object.__setattr__(self, "n_pool", n_pool)
         size = check_draw_size("Pooled", "n_boot", self.n_boot)
         object.__setattr__(self, "n_boot", size)
         if not isinstance(self.replace, bool):
             raise InvalidInput(f"Pooled: replace must be True or False; received {self.replace!r}")
-        most = largest(size)
-        if not self.replace and most is not None and most > self.n_pool // 2:
-            raise InvalidInput(
-                f"Pooled: without replacement n_boot={most} must be at most half of "
-                f"n_pool={self.n_pool}, because larger draws overlap too much to show how other "
-                f"pools would differ: raise n_pool to {2 * most}, or lower n_boot"
-            )
+        if not self.replace:
+            _check_halves(n_pool, size)
 
     def __repr__(self) -> str:
         how = "" if self.replace else ", replace=False"
@@ -88,21 +84,23 @@ class Pooled(Sampling):
         """Check the draw sizes; without replacement, every pool must hold two draws."""
         if self.replace:
             draw_sizes("Pooled", "n_boot", self.n_boot, providers)
+            pool_sizes("Pooled", self.n_pool, providers)
         else:
             check_pools("Pooled", "n_boot", self.n_boot, providers, self.n_pool)
 
     def purchases(self, providers: Sequence[Provider]) -> Purchases:
-        return pool_purchases(providers, self.n_pool)
+        return pool_purchases(pool_sizes("Pooled", self.n_pool, providers))
 
     def further_purchases(self, providers: Sequence[Provider]) -> tuple[int, ...]:
         sizes = draw_sizes("Pooled", "n_boot", self.n_boot, providers)
         if self.replace:
             return (0,) * len(providers)
-        return further_from_pools("Pooled", "n_boot", sizes, providers, self.n_pool)
+        pools = pool_sizes("Pooled", self.n_pool, providers)
+        return further_from_pools("Pooled", "n_boot", sizes, providers, pools)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""
-        pools = buy_pools(access, self.n_pool)
+        pools = access.fetch_pools(pool_sizes("Pooled", self.n_pool, access.providers).tolist())
         sizes = draw_sizes("Pooled", "n_boot", self.n_boot, access.providers)
         dealt = None if self.replace else per_shuffle(pools, sizes)
         drawn, pooled = format_draws(self.n_boot, sizes), format_sizes(sizes_of(pools))
@@ -112,4 +110,20 @@ class Pooled(Sampling):
         code = "pools" if self.replace else "sources"
         return PoolGames.of(
             access, pools, sizes, estimand, code, replace=self.replace, per_shuffle=dealt
+        )
+
+
+def _check_halves(n_pool: DrawSize, n_boot: DrawSize) -> None:
+    """Check that a draw is at most half of a pool, as far as that does not depend on the stocks."""
+    if isinstance(n_pool, float) and isinstance(n_boot, float):
+        draw: float | None = n_boot
+        room: float = n_pool / 2
+    else:
+        draw = largest(n_boot)
+        room = n_pool // 2 if isinstance(n_pool, int) else float("inf")
+    if draw is not None and draw > room:
+        raise InvalidInput(
+            f"Pooled: without replacement n_boot={draw} must be at most half of n_pool={n_pool}, "
+            "because larger draws overlap too much to show how other pools would differ: raise "
+            f"n_pool to {2 * draw}, or lower n_boot"
         )

@@ -1,4 +1,4 @@
-"""Draw sizes: one number for all providers, a fraction of each stock, or numbers by name."""
+"""Sizes of draws and pools: one number, a fraction of each stock, or numbers by provider name."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ DrawSize: TypeAlias = int | float | Mapping[str, int]
 _SAME_SIZE = 6  # a size is first rounded to this many decimals, so that 1/3 of 150 records gives 50
 
 
-def check_draw_size(owner: str, argument: str, size: object) -> DrawSize:
-    """Check a draw size and return it in its plain form; names are sorted.
+def check_draw_size(owner: str, argument: str, size: object, least: int = 1) -> DrawSize:
+    """Check a draw size, or the size of a pool, and return it in its plain form; names are sorted.
 
     Runs compare samplings by their `repr`, so equal sizes must have equal `repr`.
     """
     if isinstance(size, Mapping):
-        return _check_mapping(owner, argument, size)
+        return _check_mapping(owner, argument, size, least)
     if isinstance(size, float | np.floating) and 0 < size < 1:
         return float(size)
     rule = ", a fraction of each stock between 0 and 1, or whole numbers by provider name"
-    return check_whole(f"{owner}: {argument}", size, 1, rule)
+    return check_whole(f"{owner}: {argument}", size, least, rule)
 
 
-def _check_mapping(owner: str, argument: str, sizes: Mapping[object, object]) -> dict[str, int]:
+def _check_mapping(
+    owner: str, argument: str, sizes: Mapping[object, object], least: int
+) -> dict[str, int]:
     checked: dict[str, int] = {}
     for name, size in sizes.items():
         if not isinstance(name, str):
             raise InvalidInput(
                 f"{owner}: {argument} must have provider names as keys; received {written(name)}"
             )
-        checked[name] = check_whole(f"{owner}: {argument} of provider {name!r}", size, 1)
+        checked[name] = check_whole(f"{owner}: {argument} of provider {name!r}", size, least)
     if not checked:
         raise InvalidInput(f"{owner}: {argument} must name every provider; it is empty")
     return dict(sorted(checked.items()))
@@ -112,18 +114,43 @@ def check_stocks(
     return sizes
 
 
+def pool_sizes(owner: str, n_pool: DrawSize, providers: Sequence[Provider]) -> IntArray:
+    """(n,) records of each provider's pool: `n_pool`, or all records if there are fewer.
+
+    A fraction gives at least two records, because one record has no variance.
+    """
+    sizes = draw_sizes(owner, "n_pool", n_pool, providers)
+    if isinstance(n_pool, float):
+        sizes = np.maximum(sizes, 2)
+    stocks = [stock_of(provider) for provider in providers]
+    most = [size if stock is None else stock for size, stock in zip(sizes, stocks, strict=True)]
+    return np.minimum(sizes, np.array(most, dtype=np.int64))
+
+
 def check_pools(
-    owner: str, argument: str, size: DrawSize, providers: Sequence[Provider], n_pool: int
+    owner: str, argument: str, size: DrawSize, providers: Sequence[Provider], n_pool: DrawSize
 ) -> None:
     """Check that every pool holds two draws."""
     sizes = check_stocks(owner, argument, size, providers, draws=2)
-    for provider, drawn in zip(providers, sizes.tolist(), strict=True):
-        if n_pool < 2 * drawn:
-            raise InvalidInput(
-                f"{owner}: n_pool={n_pool} must hold two draws of every provider, and a draw of "
-                f"{provider.name!r} has {_asked(argument, size, drawn)}: raise n_pool to "
-                f"{2 * drawn}, or lower {argument}"
+    pools = pool_sizes(owner, n_pool, providers)
+    for provider, drawn, pool in zip(providers, sizes.tolist(), pools.tolist(), strict=True):
+        if pool < 2 * drawn:
+            asked = (
+                f"n_pool={n_pool}" if isinstance(n_pool, int) else _asked("n_pool", n_pool, pool)
             )
+            raise InvalidInput(
+                f"{owner}: {asked} must hold two draws of every provider, and a draw of "
+                f"{provider.name!r} has {_asked(argument, size, drawn)}: raise n_pool to "
+                f"{_enough(n_pool, provider, 2 * drawn)}, or lower {argument}"
+            )
+
+
+def _enough(n_pool: DrawSize, provider: Provider, records: int) -> str:
+    """The size, in the form of `n_pool`, that gives a provider a pool of so many records."""
+    if not isinstance(n_pool, float) or not isinstance(provider.source, FiniteSource):
+        return f"{records}"
+    fraction = math.ceil(1000 * records / provider.source.size) / 1000
+    return f"{fraction:g} ({records} records)" if fraction < 1 else f"{records} records"
 
 
 def _asked(argument: str, size: DrawSize, drawn: int) -> str:

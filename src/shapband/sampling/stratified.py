@@ -17,11 +17,10 @@ from shapband.sampling.base import (
     Purchases,
     Realisation,
     Sampling,
-    buy_pools,
     pool_purchases,
     sizes_of,
 )
-from shapband.sampling.sizes import format_sizes
+from shapband.sampling.sizes import format_sizes, pool_sizes
 
 
 @dataclass(frozen=True)
@@ -58,14 +57,14 @@ class Stratified(Sampling):
         """Accept all providers."""
 
     def purchases(self, providers: Sequence[Provider]) -> Purchases:
-        return pool_purchases(providers, self.n_pool)
+        return pool_purchases(pool_sizes("Stratified", self.n_pool, providers))
 
     def further_purchases(self, providers: Sequence[Provider]) -> tuple[int, ...]:
         return (0,) * len(providers)
 
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools and allocate the draw sizes."""
-        pools = buy_pools(access, self.n_pool)
+        pools = access.fetch_pools(pool_sizes("Stratified", self.n_pool, access.providers).tolist())
         # `allocate` breaks ties by position, so sort by name: the order of providers has no effect.
         by_name = np.argsort(np.array([provider.name for provider in access.providers]))
         scores = variability_scores(pools)

@@ -50,21 +50,42 @@ def test_a_dry_run_says_what_the_run_takes(config, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("table", "message"),
+    "table",
     [
-        ('participation = { kind = "cohort", k = 4 }', "everybody takes part: plan without it"),
-        ('index = { kind = "banzhaf" }', "a plan is for Shapley values; received Banzhaf"),
-        (
-            'providers = [{ group = "wine", source = { kind = "task", task = "wine" } }]',
-            "groups cannot be planned for yet",
-        ),
+        'participation = { kind = "cohort", k = 4 }',
+        'index = { kind = "banzhaf" }',
+        'providers = [{ group = "wine", source = { kind = "task", task = "wine" } }]',
+        'sampling = { kind = "pooled", n_pool = 0.5, n_boot = 0.1 }',
+        "fixed_validation = true",
     ],
 )
-def test_what_the_pilot_would_not_play_is_refused(config, tmp_path, table, message):
-    kept = [line for line in CONFIG.splitlines() if not line.startswith(table.split()[0])]
+def test_a_plan_keeps_what_the_file_says_about_the_games(config, tmp_path, table):
+    key = table.split()[0]
+    kept = [line for line in CONFIG.splitlines() if not line.startswith(key)]
     config.write_text("\n".join([*kept, table]))
-    assert message in refused("plan", config, *QUICK, "--write", tmp_path / "new.toml")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.toml"]
+    new, run = tmp_path / "new.toml", tmp_path / "run"
+    result = called("plan", config, "--minutes", "0.05", "--write", new, "--out", run)
+    assert result.exit_code == 0, result.output
+    before, after = (tomllib.loads(file.read_text()) for file in (config, new))
+    if key == "sampling":
+        assert after["sampling"].get("n_boot", after["sampling"].get("n_sample")) == 0.1
+    else:
+        assert after[key] == before[key]
+    valuation = sb.load(run).valuation
+    assert valuation.access.records <= 2000
+    by_hand = Config.read(new).build(tmp_path).arguments
+    assert valuation.design.setup == by_hand.setup
+    assert (valuation.design.grouping, valuation.design.participation) == (
+        by_hand.grouping,
+        by_hand.participation,
+    )
+
+
+def test_a_draw_that_a_stock_cannot_give_is_refused_by_the_name_of_its_provider(config):
+    config.write_text(CONFIG.replace("n_boot = 40", "n_boot = 300"))
+    message = refused("plan", config, *QUICK)
+    assert "provider" in message
+    assert "fewer than n_sample=300" in message
 
 
 def test_a_run_needs_a_directory(config):

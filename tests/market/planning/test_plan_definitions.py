@@ -146,7 +146,7 @@ def by_hand(stocks: list[float], n_sample: int) -> ErrorModel:
     F, S, H, kurtosis, square = (np.full(n, one) for one in (2.0, 0.5, 0.3, 4.0, 2.5))
     x = n_sample / np.array(stocks)
     return ErrorModel(
-        n_sample=n_sample,
+        draws=n_sample,
         stocks=np.array(stocks),
         variance=F * (1 - x) + S * (1 - x**2) + H,
         single=F,

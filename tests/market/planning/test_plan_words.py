@@ -29,6 +29,7 @@ def limits(**parts: Any) -> Limits:
 
 def proposal(sampling: sb.Sampling, money: Decimal | None = None) -> Proposal:
     return Proposal(
+        names=("a", "b"),
         sampling=sampling,
         solver=sb.Strata(80),
         n_games=1200,
@@ -351,7 +352,8 @@ class Silent(sb.Fresh):
             sb.plan,
             {"n_sample": 0},
             InvalidInput,
-            "n_sample must be a whole number of at least 1; received 0",
+            "plan: n_sample must be a whole number of at least 1, a fraction of each stock between "
+            "0 and 1, or whole numbers by provider name; received 0",
         ),
         (
             sb.plan,
@@ -376,12 +378,3 @@ def test_what_is_refused_gets_this_message(
     with pytest.raises(kind) as refused:
         function(providers, sb.LinearUtility(X, y), **options)
     assert str(refused.value) == message
-
-
-def test_groups_cannot_be_planned_for() -> None:
-    providers, (X, y) = linear_providers(n=3, records=50)
-    with pytest.raises(InvalidInput) as refused:
-        sb.plan([sb.Group("g", providers)], sb.LinearUtility(X, y), n_sample=10)
-    assert str(refused.value) == (
-        "plan: groups cannot be planned for yet: pass their providers alone"
-    )

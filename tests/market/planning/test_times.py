@@ -44,6 +44,8 @@ def pilot(waits: tuple[bool, ...] = (), **parts: Any) -> SimpleNamespace:
         providers=[sb.Provider(f"p{at}", one) for at, one in enumerate(sources)],
         utility=SimpleNamespace(threaded=parts.pop("threaded", False)),
         concurrency=concurrency,
+        participation=None,
+        names=("p0", "p1"),
     )
     waiting = np.array(waits or (False, False))
     requests = RequestTimes(
@@ -73,7 +75,9 @@ def way(method: Any, n_pool: int = 0, family: Any = STRATA) -> Way:
 
 def model(n_jobs: int = 1, evaluations: float = 20.0, **parts: Any) -> TimeModel:
     """A model that need not count the evaluations of a game."""
-    counted = {(family.name, 20): evaluations for family in FAMILIES}
+    counted = {
+        (family.name, 20, pooled): evaluations for family in FAMILIES for pooled in (True, False)
+    }
     return TimeModel(pilot(**parts), 10, n_jobs, counted)
 
 
@@ -106,7 +110,7 @@ def test_the_time_to_add_a_game_to_the_sums():
 
 
 def test_evaluations_are_counted_once_for_a_solver():
-    times = TimeModel(pilot(), 10, 1, {("Strata", 20): 17.0})
+    times = TimeModel(pilot(), 10, 1, {("Strata", 20, False): 17.0})
     assert times.evaluations(way(FRESH)) == 17.0
 
 
@@ -186,7 +190,7 @@ def games_of(method, pools, most, error=None):
     )
     clock = SimpleNamespace(games_within=lambda way, seconds: most)
     limits = Limits(sb.Budget(), None, None, 1.0, error)
-    search = Search(SimpleNamespace(stocks=STOCKS), made, clock, limits)
+    search = Search(pilot(), made, clock, limits)
     return search._games(way(method, 80)), list(search.failures)
 
 

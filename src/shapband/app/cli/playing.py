@@ -111,13 +111,13 @@ def plan(
 
     A pilot buys a few records and plays some games. The table shows the errors, the bill and the
     time of each method within the budget of the configuration and the limits given here, and
-    recommends one. Draws have the size of the sampling in the configuration.
+    recommends one. Draws have the size of the sampling in the configuration; its groups, index and
+    participation are kept.
     """
     from shapband.app.cli.views import proposals_json
     from shapband.app.config.config import Config
     from shapband.app.config.written import (
         check_outputs,
-        check_plannable,
         draw_size,
         local_workers,
         planned_text,
@@ -131,17 +131,19 @@ def plan(
     check_outputs(config, write, out)
     loaded = described.load(config.parent)
     given = described.build(config.parent, loaded).arguments
-    check_plannable(given)
     limit = None if given.stop is None else given.stop.time_limit / 60
     found = make_proposals(
-        given.providers,
+        loaded.providers,
         given.utility,
         n_sample=draw_size(given.sampling),
+        index=given.index,
+        participation=given.participation,
         budget=given.budget,
         minutes=limit if minutes is None and limit != float("inf") else minutes,
         prices=None if described.prices is None else described.prices.prices,
         money=money,
         error=error,
+        fixed_validation=described.fixed_validation,
         seed=described.seed,
         n_jobs=n_jobs,
         concurrency=given.concurrency,

@@ -1,6 +1,6 @@
 """Configurations that shapband writes: the starter file, and the recommended row of a plan.
 
-The checks of whether a configuration can be planned are here too.
+The checks of whether a configuration can be planned, or has further draws, are here too.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from shapband.app.config.parts import SAMPLINGS, SOLVERS
 from shapband.checks import file_error
 from shapband.errors import InvalidInput
-from shapband.indices import SHAPLEY
 
 if TYPE_CHECKING:
     from shapband.app.config.config import Config
     from shapband.engine.arguments import Arguments
     from shapband.market.planning.proposals import Proposal
     from shapband.sampling.base import Sampling
+    from shapband.sampling.sizes import DrawSize
 
 
 def write_starter(path: Path) -> None:
@@ -46,31 +46,16 @@ def write_new(path: Path, text: str, name: str, remedy: str = "") -> None:
         raise InvalidInput(f"{name} cannot be written: {file_error(cause)}") from cause
 
 
-def draw_size(sampling: Sampling) -> int:
+def draw_size(sampling: Sampling) -> DrawSize:
     """Records that a provider gives to a game, by the sampling of the file."""
     for key in ("n_sample", "n_boot"):
         found = getattr(sampling, key, None)
-        if isinstance(found, int):
+        if isinstance(found, int | float | Mapping):
             return found
     raise InvalidInput(
         "sampling: a plan needs the records that a provider gives to a game: use a sampling with "
         "n_sample or n_boot"
     )
-
-
-def check_plannable(plan: Arguments) -> None:
-    """Refuse settings that the pilot does not support, because its predictions would be wrong."""
-    if plan.participation is not None:
-        raise InvalidInput(
-            "participation: a plan is for games in which everybody takes part: plan without it, "
-            "or see `run --dry-run` for the bill"
-        )
-    if plan.index != SHAPLEY:
-        raise InvalidInput(f"index: a plan is for Shapley values; received {plan.index!r}")
-    if plan.grouping is not None:
-        raise InvalidInput(
-            "group: groups cannot be planned for yet: plan for their providers alone"
-        )
 
 
 def check_everybody(given: Arguments) -> None:

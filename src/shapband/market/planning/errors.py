@@ -21,6 +21,13 @@ The squared error of the expectation from G games with solver noise C is
 A pilot whose pools are whole stocks does not separate F, S and H. The share of V that dealing
 cancels is then estimated from its shuffles.
 
+If games draw who takes part, P is added to V and to F + S + H. P is the variance given the records,
+of which dealing cancels nothing. Games that are averages over who takes part have no such variance,
+but each of them gives it. If the pilot's games draw who takes part, their draws are solved a second
+time with others present. The covariance of the two values is the variance due to the records, and P
+is the rest. If games depend on each other, because providers stay away for several games, P is
+their long-run variance.
+
 The error due to the choice of the validation rows is the same for all methods, and is added.
 
 Most of B is due to the provider's own pool, the rest to the pools of the others. C is measured for
@@ -39,12 +46,15 @@ from shapband._typing import FloatArray
 from shapband.estimate.pools import FREEDOM
 from shapband.estimate.validation import ValidationErrors
 from shapband.market.planning.pilot import Pilot
+from shapband.market.planning.presence import may_average
 from shapband.market.planning.solvers import Family
 from shapband.market.planning.ways import Way
 
 _OWN = 7 / 8  # share of a provider's own pool in B: the mean of the prior of `estimate.pools`
 _LEAST = 0.02  # a variance counts as at least this share of the raw variance of the pilot's games
 _LEAST_SINGLE = 0.1  # single records are assumed to cause at least this share of the influence
+_FAR_MORE = 1.75  # two standard errors of the logarithm of the influence
+_SHARES = 50  # shares of single records in the variance that are weighed by their likelihood
 _NORMAL = 1.959964  # 97.5 % quantile of the normal distribution, for intervals of 95 %
 
 
@@ -73,9 +83,9 @@ class ErrorModel:
 
     Attributes
     ----------
-    n_sample : records in a draw
+    draws : records in a draw: (n,), or one number for all providers
     stocks : (n,) records of the sources
-    variance : (n,) V
+    variance : (n,) V, without P
     single, pairs, rest : (n,) F, S and H
     shared : (n,) F, or 0 where the pilot's pools do not separate it from S and H
     saved : (n,) share of V that dealing all records of a pool cancels, as the pilot's games show it
@@ -83,9 +93,11 @@ class ErrorModel:
     square : (n,) relative variance of the variance over the choice of the pools, times their size
     rows : what the choice of the validation rows adds to the errors, or None
     noise : for every family of solvers, the amounts of work of its probes and their noise
+    presence : (n,) P; 0 if everybody takes part
+    averages : whether games with pools and exact values are averages over who takes part
     """
 
-    n_sample: int
+    draws: FloatArray | int
     stocks: FloatArray
     variance: FloatArray
     single: FloatArray
@@ -97,15 +109,16 @@ class ErrorModel:
     square: FloatArray
     rows: ValidationErrors | None
     noise: dict[str, tuple[FloatArray, FloatArray]]
+    presence: FloatArray | float = 0.0
+    averages: bool = False
 
     @staticmethod
-    def of(pilot: Pilot, n_sample: int) -> ErrorModel:
+    def of(pilot: Pilot, draws: FloatArray | int) -> ErrorModel:
         """Estimate everything from the pilot's games."""
         estimate = pilot.estimate
         raw = estimate.raw_variance
-        found = np.maximum(raw - np.nan_to_num(estimate.solver_variance), _LEAST * raw)
-        within = _shrunk(found, estimate.variance_standard_error)
-        least, square = n_sample / pilot.stocks, np.full_like(raw, 2.0)
+        within, presence = _of_records(pilot)
+        least, square = draws / pilot.stocks, np.full_like(raw, 2.0)
         saved = np.zeros_like(raw)
         if pilot.pool_sizes is None:
             # Attribute all variance to single records, which gives the largest error of pools.
@@ -113,24 +126,26 @@ class ErrorModel:
             pairs = rest = shared = np.zeros_like(raw)
         else:
             sizes = pilot.pool_sizes.astype(np.float64)
-            single, pairs, rest = _parts(
-                within, estimate.errors.by_cause["pools"], n_sample / sizes, least
+            single, pairs, rest = _likely_parts(
+                within, estimate.errors.by_cause["pools"], draws / sizes, least
             )
-            shared = np.where(_mixed(n_sample / sizes - least) > 0, single, 0.0)
+            shared = np.where(_mixed(draws / sizes - least) > 0, single, 0.0)
             left = estimate.errors.shrinking * estimate.n_games
             saved = np.where(raw > 0, 1 - left / np.where(raw > 0, raw, 1.0), 0.0)
+            if pilot.twins is not None:  # dealing cancels nothing of the variance over presence
+                saved = np.minimum(saved * raw / np.where(within > 0, within, 1.0), 1.0)
             unseen = np.maximum(1 - sizes / pilot.stocks, _LEAST)
             square = np.maximum(estimate.pools_square * sizes / unseen, 2.0)
         variance = single * (1 - least) + pairs * (1 - least**2) + rest
         noise = {one.family.name: _noise_of(pilot, one.family) for one in pilot.probes}
         shape = np.maximum(estimate.kurtosis, 1.0)
         parts = variance, single, pairs, rest, shared, np.maximum(saved, 0.0), shape, square
-        rows = estimate.moments.validation
-        return ErrorModel(n_sample, pilot.stocks, *parts, rows, noise)
+        rows, averages = estimate.moments.validation, may_average(pilot.arguments)
+        return ErrorModel(draws, pilot.stocks, *parts, rows, noise, presence, averages)
 
     def between(self, sizes: FloatArray) -> FloatArray:
         """Variance between pools of these sizes: B."""
-        x, least = self.n_sample / sizes, self.n_sample / self.stocks
+        x, least = self.draws / sizes, self.draws / self.stocks
         once, twice = np.maximum(x - least, 0.0), np.maximum(x**2 - least**2, 0.0)
         return np.asarray(self.single * _mixed(once) + self.pairs * _mixed(twice))
 
@@ -146,9 +161,8 @@ class ErrorModel:
         if work <= works[0] or low == len(works) - 1:
             return np.asarray(noises[low] * works[low] / work)
         place = np.log(work / works[low]) / np.log(works[low + 1] / works[low])
-        with np.errstate(divide="ignore"):
-            logs = np.log(noises[low]) * (1 - place) + np.log(noises[low + 1]) * place
-        return np.asarray(np.exp(logs))
+        before, after = np.log(np.maximum(noises[low : low + 2], 1e-300))
+        return np.asarray(np.exp(before * (1 - place) + after * place))
 
     def pools_variance(self, way: Way) -> FloatArray:
         """Variance between the pools of a way: B, or 0 without pools."""
@@ -156,17 +170,23 @@ class ErrorModel:
 
     def games_variance(self, way: Way, n_games: float = inf) -> FloatArray:
         """Variance of the mean of games from given pools, times their number, noise included."""
-        return self._draws_variance(way, n_games) + self.solver_noise(way.family, way.work)
+        drawn = self._draws_variance(way, n_games) + self._presence_variance(way)
+        return drawn + self.solver_noise(way.family, way.work)
+
+    def _presence_variance(self, way: Way) -> FloatArray | float:
+        """The part of the variance of games that is due to who takes part: P."""
+        averaged = self.averages and way.method.pooled and not way.family.noisy
+        return 0.0 if averaged else self.presence
 
     def _draws_variance(self, way: Way, n_games: float) -> FloatArray:
-        """The part of the variance of games that is due to their draws."""
+        """The part of the variance of games that is due to their records."""
         if not way.method.pooled:
             return self.variance
         endless = self.single + self.pairs + self.rest
         if way.method.replace:
             left = endless
         else:
-            used = min(way.per_shuffle, n_games) * self.n_sample / way.pool_sizes
+            used = min(way.per_shuffle, n_games) * self.draws / way.pool_sizes
             alone = self.variance * (1 - self.saved * used)
             left = np.where(self.shared > 0, endless - self.shared * used, alone)
         return np.asarray(np.maximum(left, _LEAST * self.variance))
@@ -212,13 +232,45 @@ class ErrorModel:
 
     def _variance_error(self, way: Way, n_games: int) -> FloatArray:
         """Standard error of the variance, from independent games and from the pools."""
-        raw = self.variance + self.solver_noise(way.family, way.work)
+        raw = self.variance + self.presence + self.solver_noise(way.family, way.work)
         m = n_games
         games = (self.kurtosis - (m - 3) / (m - 1)) / m if m > 1 else np.full_like(raw, np.inf)
         pools = np.zeros_like(raw)
         if way.method.pooled:
             pools = self.square * np.maximum(1 / way.pool_sizes - 1 / self.stocks, 0.0)
         return np.asarray(raw * np.sqrt(np.maximum(games, 0.0) + pools))
+
+
+def _of_records(pilot: Pilot) -> tuple[FloatArray, FloatArray]:
+    """The variance of games that is due to the records, and P: (n,) each."""
+    estimate = pilot.estimate
+    raw, noise = estimate.raw_variance, np.nan_to_num(estimate.solver_variance)
+    found = np.maximum(raw - noise, _LEAST * raw)
+    averaged, present = estimate.moments.averaged, estimate.moments.presence
+    if averaged is not None:
+        # The error of the variance covers the variance over who takes part, which is no part of it.
+        errors = _variance_errors(raw, estimate.kurtosis, estimate.n_games)
+        return _shrunk(found, errors), averaged.mean
+    if present is None:
+        return _shrunk(found, estimate.variance_standard_error), np.zeros_like(raw)
+    if pilot.twins is None:
+        # Without pools it is not known how much of the variance if present is due to the records.
+        share = (present.count / estimate.n_games) ** 2
+        within = np.clip(share * np.nan_to_num(present.variance), _LEAST * raw, found)
+    else:
+        values = pilot.probes[-1].values[: len(pilot.twins)]  # of the main solver
+        product = (values - values.mean(axis=0)) * (pilot.twins - pilot.twins.mean(axis=0))
+        within = np.clip(product.sum(axis=0) / max(len(product) - 1, 1), _LEAST * raw, found)
+        within = _shrunk(within, product.std(axis=0) / np.sqrt(len(product)))
+    whole = found
+    if present.of_mean is not None:
+        whole = np.maximum(present.of_mean * estimate.n_games - noise, _LEAST * raw)
+    return within, np.maximum(whole - within, 0.0)
+
+
+def _variance_errors(variance: FloatArray, kurtosis: FloatArray, n_games: int) -> FloatArray:
+    """Standard errors of variances of independent values."""
+    return np.asarray(variance * np.sqrt(np.maximum(kurtosis - 1, 0.0) / n_games))
 
 
 def _shrunk(variances: FloatArray, errors: FloatArray) -> FloatArray:
@@ -246,6 +298,32 @@ def _noise_of(pilot: Pilot, family: Family) -> tuple[FloatArray, FloatArray]:
     means = np.maximum(found.mean(axis=1, keepdims=True), 1e-300)
     shares = np.average(found / means, axis=0, weights=[len(one.noise) for one in probes])
     return np.array([float(one.work) for one in probes]), means * shares
+
+
+def _likely_parts(
+    within: FloatArray, influence: FloatArray, x: FloatArray, least: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """F, S and H as in `_parts`, if the influence is uncertain.
+
+    A pilot has few records, so the influence has a large relative error: that of a variance with
+    `FREEDOM` degrees of freedom. It decides between F and S, and in large pools F counts much more.
+    So the share of F in the variance, the same for all providers, is the mean over all shares,
+    weighted by the likelihood of the sum of the influences and by a prior: the beta distribution
+    with the parameters 1/4 and 1/2, because either F or S is often nearly all of the variance. If
+    pairs alone would have far more influence, there are larger sets, and `_parts` finds H.
+    """
+    once, twice = _mixed(x - least), _mixed(2 * x * (x - least))
+    if_single, if_pairs = within / (1 - x), within / (1 - x**2)
+    total, of_single, of_pairs = influence.sum(), (if_single * once).sum(), (if_pairs * twice).sum()
+    if not 0 < of_pairs <= _FAR_MORE * total:
+        return _parts(within, influence, x, least)
+    shares = (np.arange(_SHARES) + 0.5) / _SHARES
+    expected = shares * of_single + (1 - shares) * of_pairs
+    # The logarithm of a variance has the variance 2 / FREEDOM.
+    likelihood = np.exp(-(np.log(total / expected) ** 2) * FREEDOM / 4)
+    weight = likelihood * shares**-0.75 * (1 - shares) ** -0.5
+    share = float((shares * weight).sum() / max(weight.sum(), 1e-300))
+    return share * if_single, (1 - share) * if_pairs, np.zeros_like(within)
 
 
 def _parts(

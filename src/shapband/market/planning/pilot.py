@@ -26,17 +26,18 @@ from shapband.engine.workers.local import single_threaded_blas
 from shapband.errors import BudgetExceeded
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.estimator import Estimator
+from shapband.market.planning.presence import arguments_with
 from shapband.market.planning.probes import MOST_GAMES, Bench, Probe, main_solver, probe
 from shapband.market.planning.requests import RequestTimes, time_handling
 from shapband.market.planning.solvers import Family
 from shapband.providers import Provider
-from shapband.sampling.base import Sampling, pool_size
+from shapband.sampling.base import Sampling
 from shapband.sampling.design import Design
 from shapband.sampling.fresh import Fresh
 from shapband.sampling.pooled import Pooled
 from shapband.sampling.rare import LabelCounts, RareLabel
 from shapband.sampling.shared import Shared
-from shapband.sampling.sizes import stock_of
+from shapband.sampling.sizes import DrawSize, draw_sizes, pool_sizes, stock_of
 from shapband.solvers.base import Solution
 
 _LEAST_POOL = 60  # the variance of a pool of 60 records has a relative error of about a fifth
@@ -59,6 +60,8 @@ class Pilot:
     stocks : (n,) records that each source has; infinite if it generates records
     pool_sizes : (n,) records in the pilot's pools, or None if it has fresh draws
     estimate : estimate from the games of the main solver, see `probes`
+    twins : the values of the same draws with other providers present, (n_games, n) for the first
+        games; None if games do not draw who takes part, or without pools
     probes : measurements of every family of solvers
     fold_seconds, pool_fold_seconds : time to add a game to the sums, without and with pools
     requests : how long the sources take to answer
@@ -74,6 +77,7 @@ class Pilot:
     stocks: FloatArray
     pool_sizes: IntArray | None
     estimate: Estimate
+    twins: FloatArray | None
     probes: tuple[Probe, ...]
     fold_seconds: float
     pool_fold_seconds: float
@@ -98,28 +102,37 @@ def stock(provider: Provider) -> float:
 
 
 def pilot_design(
-    providers: Sequence[Provider], n_sample: int, allows: Callable[[Cost], bool]
+    providers: Sequence[Provider], n_sample: DrawSize, allows: Callable[[Cost], bool]
 ) -> tuple[Sampling, int]:
     """The sampling of the pilot, and the largest number of games it plays.
 
     It draws from pools of at least two draws if the stocks are large enough. Otherwise it makes
     fresh draws, for at most a quarter of what the limits allow. `allows` says whether the limits
-    cover a cost.
+    cover a cost. Providers that do not take part in all games are asked for fewer fresh draws.
     """
-    n = len(providers)
-    if min(map(stock, providers)) >= 2 * n_sample:
-        for n_pool in (max(2 * n_sample, _LEAST_POOL), 2 * n_sample):
-            cost = _pools_cost(providers, n_pool)
+    n, draws = len(providers), draw_sizes("plan", "n_sample", n_sample, providers)
+    stocks = np.array([stock(provider) for provider in providers])
+    if (stocks >= 2 * draws).all():
+        for least in (_LEAST_POOL, 0):
+            pools = np.maximum(2 * draws, least)
+            cost = _pools_cost(providers, np.minimum(pools, stocks))
             if allows(cost):
-                return Pooled(n_pool, n_sample, replace=False), MOST_GAMES
+                return Pooled(_by_name(pools, providers), n_sample, replace=False), MOST_GAMES
         raise _too_dear(cost)
-    games = _FRESH_GAMES
-    while games > 2 and not allows(Cost(4 * games * n, 4 * games * n * n_sample)):
+    games, records = _FRESH_GAMES, int(draws.sum())
+    while games > 2 and not allows(Cost(4 * games * n, 4 * games * records)):
         games -= 1
-    cost = Cost(games * n, games * n * n_sample)
+    cost = Cost(games * n, games * records)
     if not allows(cost):
         raise _too_dear(cost)
     return Fresh(n_sample), games
+
+
+def _by_name(pools: IntArray, providers: Sequence[Provider]) -> DrawSize:
+    """Sizes of pools by provider name, or one number if all are equal."""
+    if (pools == pools[0]).all():
+        return int(pools[0])
+    return {one.name: int(size) for one, size in zip(providers, pools, strict=True)}
 
 
 def _too_dear(cost: Cost) -> BudgetExceeded:
@@ -129,27 +142,32 @@ def _too_dear(cost: Cost) -> BudgetExceeded:
     )
 
 
-def _pools_cost(providers: Sequence[Provider], n_pool: int) -> Cost:
+def _pools_cost(providers: Sequence[Provider], pools: FloatArray) -> Cost:
     """The cost of the pilot's pools; distant sources are asked twice."""
     requests = sum(1 + is_distant(provider) for provider in providers)
-    return Cost(requests, sum(pool_size(provider, n_pool) for provider in providers))
+    return Cost(requests, int(pools.sum()))
 
 
-def larger_sampling(pilot: Pilot, n_pool: int) -> Sampling | None:
-    """The sampling of a second pilot, if pools of `n_pool` are much larger than the first pilot's.
+def larger_sampling(pilot: Pilot, row: Sampling) -> Sampling | None:
+    """The sampling of a second pilot, if the pools of a row are much larger than the first pilot's.
 
     Predictions for much larger pools depend on how much of the variance is due to single records,
     which small pools do not show well. The records of the second pilot become part of the larger
     pools, so they are not wasted.
     """
-    sampling = pilot.arguments.sampling
-    if not isinstance(sampling, Pooled) or not isinstance(sampling.n_boot, int):
+    sampling, providers = pilot.arguments.sampling, pilot.arguments.providers
+    if not isinstance(sampling, Pooled) or not isinstance(row, Pooled):
         return None
-    if n_pool < _FAR * sampling.n_pool:
+    first = pool_sizes("plan", sampling.n_pool, providers)
+    wanted = pool_sizes("plan", row.n_pool, providers)
+    if (wanted < _FAR * first).all():
         return None
-    larger = min(n_pool // 2, _LARGEST_DRAWS * sampling.n_boot)
+    draws = draw_sizes("plan", "n_sample", sampling.n_boot, providers)
+    larger = np.minimum(wanted // 2, _LARGEST_DRAWS * draws)
     # With draws of 1 to 3 records the first pools hold _LARGEST_DRAWS draws already.
-    return replace(sampling, n_pool=larger) if larger > sampling.n_pool else None
+    if (larger <= first).all():
+        return None
+    return replace(sampling, n_pool=_by_name(np.maximum(larger, first), providers))
 
 
 def run_pilot(
@@ -177,22 +195,31 @@ def run_pilot(
             held,
             given.concurrency,
             given.timeout,
+            present=given.present,
         ) as access,
         single_threaded_blas(mergeable=given.utility.mergeable),
     ):
         times = _buy(given, access) if before is None else before.requests
-        realisation = given.sampling.prepare(access)
+        with access.preparing():
+            realisation = given.sampling.prepare(access)
         known = known_stocks(given, realisation)
         shared = find_copies(given, realisation.design, known)
         lacking = find_lacking(given, realisation, known, from_sources=True)
         bench = Bench(given, realisation, access)
         probes = probe(bench, families, limit / 2)
         chosen = main_solver(bench, families, probes)
-        main = bench.solve(*chosen, _LEAST_GAMES, MOST_GAMES, limit / 2, watch)
+        played = arguments_with(given, solver=chosen[0].make(chosen[1]))
+        twice = played.draws_presence and isinstance(given.sampling, Pooled)
+        left = limit / 4 if twice else limit / 2
+        main = bench.solve(*chosen, _LEAST_GAMES, MOST_GAMES, left, watch)
+        twins = None
+        if twice:
+            games = len(main.values)
+            twins = bench.solve(*chosen, games, games, left, ahead=MOST_GAMES).values
         effects = bench.fold_effects(main.solver)
         handling = time_handling(given, bench.draws(range(1)))
     held.close()
-    design = bench.design
+    design = bench.design(played)
     estimate, pool_fold_seconds = _folded(design, main, effects)
     _, fold_seconds = _folded(replace(design, unseen=None), main, effects)
     return Pilot(
@@ -200,6 +227,7 @@ def run_pilot(
         stocks=np.array([stock(provider) for provider in given.providers]),
         pool_sizes=design.pool_sizes,
         estimate=estimate,
+        twins=twins,
         probes=(*[one for one in probes if one.solver != main.solver], main),
         fold_seconds=fold_seconds,
         pool_fold_seconds=pool_fold_seconds,
@@ -218,7 +246,7 @@ def _buy(given: Arguments, access: Access) -> RequestTimes:
     sampling = given.sampling
     if not isinstance(sampling, Pooled):
         return RequestTimes.of_draws(given, access)
-    sizes = [pool_size(provider, sampling.n_pool) for provider in given.providers]
+    sizes = pool_sizes("plan", sampling.n_pool, given.providers).tolist()
     if not any(map(is_distant, given.providers)):
         access.fetch_pools(sizes)
         return RequestTimes.none(given)
@@ -238,8 +266,13 @@ def _folded(design: Design, main: Probe, effects: FloatArray | None) -> tuple[Es
     """The estimate from the games, and the seconds that adding one of them takes."""
     estimator = Estimator(design)
     # The first game loads the kernels.
-    estimator.add(Solution(main.values[:1], main.noise[:1], 0, folds=effects))
+    one, others = slice(0, 1), slice(1, None)
+    spread = main.presence
+    first, rest = (None, None) if spread is None else (spread[one], spread[others])
+    estimator.add(
+        Solution(main.values[one], main.noise[one], 0, presence_variance=first, folds=effects)
+    )
     started = time.perf_counter()
-    estimator.add(Solution(main.values[1:], main.noise[1:], 0))
+    estimator.add(Solution(main.values[others], main.noise[others], 0, presence_variance=rest))
     seconds = time.perf_counter() - started
     return estimator.estimate(), seconds / len(main.values)

@@ -8,18 +8,24 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shapband._typing import FloatArray
 from shapband.access.budget import Budget
 from shapband.checks import check_whole, one_line, printable
 from shapband.engine.play import play
 from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import InvalidInput
+from shapband.indices import SHAPLEY, Index
 from shapband.market.planning.pilot import Pilot
+from shapband.market.planning.presence import arguments_with
 from shapband.market.planning.search import Limits
 from shapband.progress import duration, progress_display
 from shapband.sampling.base import Sampling
+from shapband.sampling.participation import Participation
 from shapband.sampling.rare import label_caveats, rare_labels
 from shapband.sampling.shared import format_shared
+from shapband.sampling.sizes import format_sizes
 from shapband.solvers.base import Solver
 from shapband.valuation.text import Table, html_table, table_lines
 
@@ -32,7 +38,7 @@ if TYPE_CHECKING:
 _MARK = "→ "
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Proposal:
     """One row of a plan: a way to value the providers, with its predicted errors and bill.
 
@@ -41,6 +47,7 @@ class Proposal:
 
     Attributes
     ----------
+    names : the providers, in the order of all arrays
     sampling, solver, n_games : what to pass to `value`
     standard_error : (n,) of the expectation of each provider
     half_width : (n,) of its 95 % interval
@@ -52,6 +59,8 @@ class Proposal:
     seconds : wall time
     evaluations : coalitions evaluated, not counting the pilot
     seed : seed of the pilot, so that its draws are used again
+    index : the weights of coalition sizes
+    participation : who takes part in the games, or None if everybody does
 
     Examples
     --------
@@ -63,6 +72,7 @@ class Proposal:
     True
     """
 
+    names: tuple[str, ...]
     sampling: Sampling
     solver: Solver
     n_games: int
@@ -78,17 +88,80 @@ class Proposal:
     seconds: float
     evaluations: int
     seed: int
+    index: Index = SHAPLEY
+    participation: Participation | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments for `value`. The budget is the bill, so that no more is asked."""
-        return {
+        arguments = {
             "sampling": self.sampling,
             "solver": self.solver,
             "n_games": self.n_games,
             "seed": self.seed,
             "budget": Budget(records=self.records, requests=self.requests),
         }
+        if self.index != SHAPLEY:
+            arguments["index"] = self.index
+        if self.participation is not None:
+            arguments["participation"] = self.participation
+        return arguments
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a data frame with one row per provider and its predicted errors."""
+        import pandas as pd
+
+        errors = ("standard_error", "half_width", "variance_standard_error", "variance_half_width")
+        columns = {error: getattr(self, error) for error in errors}
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="provider"))
+
+    def __str__(self) -> str:
+        return "\n".join([*self._headline(), "", *table_lines(*self._table()), "", *self._notes()])
+
+    def __repr__(self) -> str:
+        return (
+            f"<Proposal: {short_sampling(self.sampling)} with {self.solver!r}, "
+            f"{self.n_games:,} games, ±{self.half_width.max():.2g}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return html_table(self._headline(), self._table(), self._notes())
+
+    def _headline(self) -> list[str]:
+        n = len(self.names)
+        return [
+            f"{n} provider{'s' * (n > 1)}, {self.n_games:,} games",
+            printable(f"{short_sampling(self.sampling)} with {self.solver!r}"),
+        ]
+
+    def _table(self) -> Table:
+        header: tuple[str, ...] = ("provider", "± 95 %", "variance ± 95 %")
+        columns = [
+            [f"{one:.2g}" for one in self.half_width],
+            [f"{one:.2g}" for one in self.variance_half_width],
+        ]
+        pools = getattr(self.sampling, "n_pool", None)
+        if isinstance(pools, Mapping):
+            header = (*header, "pool")
+            columns.append([f"{pools[name]:,}" for name in self.names])
+        return header, list(zip(map(printable, self.names), *columns, strict=True))
+
+    def _notes(self) -> list[str]:
+        shares = {"pools": self.pools, "validation rows": self.validation}
+        causes = [f"{cause} {100 * share:.0f} %" for cause, share in shares.items() if share > 0]
+        money = "" if self.money is None else f", {self.money:,} of money"
+        others = [] if self.index == SHAPLEY else [f"index:   {self.index!r}"]
+        if self.participation is not None:
+            others.append(f"participation: {self.participation!r}")
+        return [
+            "± 95 %:  predicted half width of the interval of an expectation, and of a variance",
+            *([f"error:   {', '.join(causes)} of the squared error"] if causes else []),
+            *map(printable, others),
+            f"sources: {self.records:,} records in {self.requests:,} requests{money}; the pilot's "
+            "are included",
+            f"time:    {duration(self.seconds)}; {self.evaluations:,} coalitions to evaluate",
+        ]
 
 
 @dataclass(frozen=True)
@@ -153,7 +226,7 @@ class Proposals:
         from shapband.runs.run import value_in_run
 
         chosen = row or self.recommended
-        given = replace(
+        given = arguments_with(
             self.pilot.arguments,
             sampling=chosen.sampling,
             solver=chosen.solver,
@@ -172,7 +245,8 @@ class Proposals:
         """Estimate what one more draw of each provider adds, from the records of the pilot.
 
         Nothing is bought. The pilot's pools must hold four draws; if they hold fewer, an error says
-        how to buy larger ones.
+        how to buy larger ones. Groups and the index do not change what a draw adds. A plan with a
+        participation is refused, because everybody takes part in these games.
         """
         from shapband.market.next_batch import find_gains, with_further
 
@@ -181,7 +255,10 @@ class Proposals:
         try:
             if pools is None:
                 raise InvalidInput("the pilot has fresh draws")
-            given = replace(with_further(given), n_games=int(n_games))
+            if given.participation is not None:
+                raise InvalidInput("they are for games in which not everybody takes part")
+            alone = replace(given, grouping=None, index=SHAPLEY)
+            given = replace(with_further(alone), n_games=int(n_games))
         except InvalidInput as cause:
             raise InvalidInput(
                 f"next_batch: the records of the pilot do not serve ({one_line(cause)}): call "
@@ -251,10 +328,26 @@ class Proposals:
         return label_caveats(known, pilot.unseen_labels, None if pooled else row.n_games)
 
 
+def short_sampling(sampling: Sampling) -> str:
+    """The `repr` of a sampling, with the range of sizes that are given by provider name.
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> short_sampling(sb.Pooled({"north": 900, "south": 60}, 0.1, replace=False))
+    'Pooled(n_pool=60 to 900, n_boot=0.1, replace=False)'
+    """
+    text = repr(sampling)
+    for size in (getattr(sampling, name, None) for name in ("n_pool", "n_boot", "n_sample")):
+        if isinstance(size, Mapping):
+            text = text.replace(repr(size), format_sizes(np.array(list(size.values()))))
+    return text
+
+
 def _cells(row: Proposal, recommended: bool) -> tuple[str, ...]:
     """A row of the printed table."""
     return (
-        (_MARK if recommended else " " * len(_MARK)) + repr(row.sampling),
+        (_MARK if recommended else " " * len(_MARK)) + printable(short_sampling(row.sampling)),
         repr(row.solver),
         f"{row.n_games:,}",
         f"{row.half_width.max():.2g}",

@@ -69,19 +69,24 @@ class RequestTimes:
         fetched = given.sampling.prepare(access).draws(range(2))
         del fetched
         usage = access.report.by_provider
-        mean = np.array([usage[name].seconds / usage[name].requests for name in given.names])
+        mean = np.array(
+            [usage[name].seconds / max(usage[name].requests, 1) for name in given.names]
+        )
         return replace(_waiting(given), per_request=mean)
 
     def seconds(self, sizes: FloatArray) -> float:
         """Seconds until all sources have answered one request each; 0 records ask nothing."""
-        return self._slowest(sizes, np.ones_like(self.at_once))
+        return self._slowest(sizes, np.ones_like(self.at_once), 1.0)
 
-    def per_game(self, sizes: FloatArray) -> float:
-        """Seconds per game over many games; some sources answer several requests at once."""
-        return self._slowest(sizes, self.at_once)
+    def per_game(self, sizes: FloatArray, rates: FloatArray | float = 1.0) -> float:
+        """Seconds per game over many games; some sources answer several requests at once.
 
-    def _slowest(self, sizes: FloatArray, at_once: FloatArray) -> float:
-        each = np.where(sizes > 0, self.per_request + self.per_record * sizes, 0.0)
+        `rates` are the shares of the games in which the sources are asked.
+        """
+        return self._slowest(sizes, self.at_once, rates)
+
+    def _slowest(self, sizes: FloatArray, at_once: FloatArray, rates: FloatArray | float) -> float:
+        each = rates * np.where(sizes > 0, self.per_request + self.per_record * sizes, 0.0)
         slowest = float((each / at_once)[self.waits].max(initial=0.0))
         together = max(slowest, float(each[self.waits].sum()) / self.concurrency)
         return together + float(each[~self.waits].sum())

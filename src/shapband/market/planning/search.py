@@ -6,18 +6,24 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property, partial
 from math import ceil, inf
 
 import numpy as np
 
+from shapband._typing import FloatArray
 from shapband.access.budget import Budget, Cost
 from shapband.market.planning.errors import ErrorModel, Errors
 from shapband.market.planning.pilot import Pilot
+from shapband.market.planning.presence import Attendance, arguments_with
 from shapband.market.planning.seconds import TimeModel
 from shapband.market.planning.solvers import Family
 from shapband.market.planning.ways import MOST_GAMES, Method, Way, pool_grid
 from shapband.market.prices import Prices
 from shapband.progress import duration
+from shapband.sampling.fresh import Fresh
+from shapband.sampling.sizes import format_sizes
+from shapband.sampling.trace import Trace
 
 _ENOUGH = 0.02  # enough games: their part of the squared error is below this share of the pools'
 _MOST_DRAWS = 300  # a pool from an endless source holds at most this many draws
@@ -92,6 +98,17 @@ class Search:
     limits: Limits
     failures: dict[str, float] = field(default_factory=dict)
 
+    @cached_property
+    def attendance(self) -> Attendance:
+        """Counts the games in which each provider takes part, if they have fresh draws."""
+        return Attendance(arguments_with(self.pilot.arguments, sampling=Fresh(1)))
+
+    @cached_property
+    def held(self) -> FloatArray | None:
+        """(n,) records of the pilot's pools, or None without pools."""
+        sizes = self.pilot.pool_sizes
+        return None if sizes is None else sizes.astype(np.float64)
+
     def best(self, method: Method, family: Family) -> Candidate | str:
         """The best candidate of a method and a family of solvers, or why there is none."""
         impossible = method.impossible(self.pilot.arguments.providers, self.pilot.stocks)
@@ -137,8 +154,8 @@ class Search:
     def _candidates(self, method: Method, family: Family) -> Iterator[Candidate]:
         stocks = self.pilot.stocks
         for n_pool in self._pools(method):
-            for work in family.works(len(stocks)):
-                way = Way(method, n_pool, family, work, stocks)
+            for work in family.works(self.pilot.arguments.most_present):
+                way = Way(method, n_pool, family, work, stocks, self.held)
                 n_games = self._games(way)
                 if n_games and self._fits(made := self._make(way, n_games)):
                     yield made
@@ -172,7 +189,7 @@ class Search:
         """What is asked of the sources in all, the pilot included."""
         pilot, n = self.pilot, len(self.pilot.stocks)
         if not method.pooled:
-            fresh = Cost(n * n_games, n * n_games * method.n_sample)
+            fresh = self.attendance.cost(n_games, method.sizes)
             if pilot.pool_sizes is not None:
                 return pilot.cost + fresh
             return Cost(
@@ -189,24 +206,39 @@ class Search:
         if not method.pooled:
             return [0]
         pilot, allows = self.pilot, self.limits.allows
-        held = 0 if pilot.pool_sizes is None else int(pilot.pool_sizes.max())
-        least = max(method.least_pool, held)
+        least = max(method.least_pool, self._held_pool(method))
         cost = self.cost(method, least, 0)
         if not allows(cost):
             self.failures[f"the least pools take {self._beyond(cost)}"] = cost.records
             return []
-        finite = np.where(np.isinf(pilot.stocks), _MOST_DRAWS * method.n_sample, pilot.stocks)
-        most = max(int(finite.max()), least)
+        endless = np.isinf(pilot.stocks)
+        finite = np.where(endless, _MOST_DRAWS * method.sizes, pilot.stocks)
+        most = max(ceil((finite / method.sizes).max() * method.largest_draw), least)
         largest = _largest(least, most, lambda size: allows(self.cost(method, size, 0)))
         sizes = pool_grid(least, largest)
         if method.shuffles:  # whole numbers of draws leave no record unused
-            draws = {size // method.n_sample * method.n_sample for size in sizes}
+            draw = method.largest_draw
+            draws = {size // draw * draw for size in sizes}
             sizes = sorted({*sizes, *(size for size in draws if size >= least)})
         return sizes
 
+    @property
+    def _rounds(self) -> int:
+        """Recorded rounds, which have the same weight in a multiple of as many games; else 0."""
+        participation = self.pilot.arguments.participation
+        return len(participation.rounds) if isinstance(participation, Trace) else 0
+
+    def _held_pool(self, method: Method) -> int:
+        """The largest pools that take no more than the pilot's records."""
+        if self.held is None:
+            return 0
+        draws, unbought = self.held / method.sizes, self.held < self.pilot.stocks
+        held = draws[unbought].min() if unbought.any() else draws.max()
+        return int(held * method.largest_draw)
+
     def _games(self, way: Way) -> int:
         """Games to play, or 0 if no number of games keeps the limits and reaches the error."""
-        least, group = 2, way.per_shuffle or 1
+        least, group = 2, self._rounds or way.per_shuffle or 1
         most = self._most_games(way)
         if self.limits.error is None:
             games = min(max(self._enough(way), least), most)
@@ -221,7 +253,8 @@ class Search:
                     why = f"the choice of the validation rows alone leaves ±{left:.2g}"
                 elif way.method.pooled:
                     why = (
-                        f"pools of {way.n_pool:,} leave ±{worst:.2g}, however many games are played"
+                        f"pools of {format_sizes(way.pool_sizes.astype(np.int64))} leave "
+                        f"±{worst:.2g}, however many games are played"
                     )
                 self.failures[why] = worst
                 return 0
@@ -240,7 +273,14 @@ class Search:
             most = self.times.games_within(way, 60 * limits.minutes)
         if way.method.pooled:
             return most
-        return _largest(0, most, lambda games: limits.allows(self.cost(way.method, 0, games)))
+        fits = partial(self._affords, way.method)
+        known = 64  # doubled, so that presence is not counted in many more games than fit
+        while known < most and fits(known):
+            known *= 2
+        return _largest(0, min(known, most), fits)
+
+    def _affords(self, method: Method, games: int) -> bool:
+        return self.limits.allows(self.cost(method, 0, games))
 
     def _enough(self, way: Way) -> int:
         """Number of games that adds at most `_ENOUGH` of the pools' squared error."""

@@ -7,9 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from shapband._typing import FloatArray
 from shapband.access.access import is_distant
 from shapband.engine.chunks import distant_games
 from shapband.market.planning.pilot import Pilot
+from shapband.market.planning.presence import arguments_with, attendance_rates
 from shapband.market.planning.solvers import evaluations_per_game
 from shapband.market.planning.ways import MOST_GAMES, Way
 
@@ -26,22 +28,24 @@ class TimeModel:
     Attributes
     ----------
     pilot : the pilot that measured how long games take
-    n_sample : records in a draw
+    draws : records in a draw: (n,), or one number for all providers
     n_jobs : workers that solve games at the same time
     """
 
     pilot: Pilot
-    n_sample: int
+    draws: FloatArray | int
     n_jobs: int
-    _counted: dict[tuple[str, int], float] = field(default_factory=dict)
+    _counted: dict[tuple[str, int, bool], float] = field(default_factory=dict)
 
     def evaluations(self, way: Way) -> float:
         """Coalitions that the solver evaluates in a game."""
-        solver = way.family.name, way.work
-        if solver not in self._counted:
-            made = way.family.make(way.work)
-            self._counted[solver] = evaluations_per_game(self.pilot.arguments, made)
-        return self._counted[solver]
+        kind = way.family.name, way.work, way.method.pooled
+        if kind not in self._counted:
+            solver, given = way.family.make(way.work), self.pilot.arguments
+            sampling = way.method.make(max(way.n_pool, way.method.least_pool))
+            played = arguments_with(given, sampling=sampling, solver=solver)
+            self._counted[kind] = evaluations_per_game(played, solver)
+        return self._counted[kind]
 
     def per_game(self, way: Way) -> float:
         """Seconds to solve a game with one worker, and to add it to the sums."""
@@ -111,7 +115,8 @@ class TimeModel:
     def _fetch(self) -> float:
         """Seconds to fetch the fresh draws of a game."""
         requests = self.pilot.requests
-        asked = requests.per_game(np.full_like(self.pilot.stocks, float(self.n_sample)))
+        draws = self.draws * np.ones_like(self.pilot.stocks)
+        asked = requests.per_game(draws, attendance_rates(self.pilot.arguments))
         if requests.waits.any() and not self._bound:
             return max(asked, requests.handling)
         return asked + requests.handling

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.engine.arguments import Arguments
+from shapband.errors import InvalidInput
 from shapband.games import Games
 from shapband.grouping import Grouping
+from shapband.indices import SHAPLEY, Index
 from shapband.records.batch import Batch
 from shapband.solvers.arcs import Arcs
 from shapband.solvers.balanced import BalancedPermutation
 from shapband.solvers.base import Solver
 from shapband.solvers.exact import MAX_PROVIDERS, Exact
+from shapband.solvers.owen import count_coalitions
 from shapband.solvers.permutation import Permutation
 from shapband.solvers.strata import Strata
 from shapband.utilities.base import GameSummaries, Utility
 
 _MOST_WORK = 2**12  # no solver with more permutations per game is tried
 _COUNTED = 4  # evaluations are counted in this many games and averaged
+_PRESENT = 256  # the numbers of providers that take part are counted in this many games
+_ANY_WORK = 2**10  # every family makes a solver that does this work
 
 
 @dataclass(frozen=True)
@@ -81,9 +87,49 @@ FAMILIES = (
 )
 
 
-def families_for(n_providers: int) -> list[Family]:
-    """The families that have a solver for this number of providers."""
-    return [family for family in FAMILIES if family.works(n_providers)]
+def families_for(
+    n_providers: int, index: Index = SHAPLEY, players: Sequence[int] = ()
+) -> list[Family]:
+    """The families that have a solver for this number of providers, this index and these groups.
+
+    Parameters
+    ----------
+    n_providers : number of providers
+    index : the weights of coalition sizes
+    players : number of providers of every player, if any of them is a group of several
+    """
+    if players:
+        solving = [one for one in FAMILIES if _solves(one, players)]
+        found = [_between_groups(one, players) for one in solving]
+    else:
+        found = list(FAMILIES)
+    usable = [one for one in found if index == SHAPLEY or _any_solver(one).any_index]
+    return [one for one in usable if one.works(n_providers)]
+
+
+def _any_solver(family: Family) -> Solver:
+    return family.make(_ANY_WORK)
+
+
+def _solves(family: Family, players: Sequence[int]) -> bool:
+    """Whether the solvers of a family give the values of groups."""
+    try:
+        _any_solver(family).check_groups(players)
+    except InvalidInput:
+        return False
+    return True
+
+
+def _between_groups(family: Family, players: Sequence[int]) -> Family:
+    """The family with amounts of work for games between groups.
+
+    Exact values of groups need fewer coalitions than exact values of as many single providers.
+    """
+    exact, n = count_coalitions(players), sum(players)
+    if not family.noisy:
+        return replace(family, works=lambda _: [exact])
+    works = [count for count in family.works(MAX_PROVIDERS + 1) if count * n < exact]
+    return replace(family, works=lambda _: works)
 
 
 def count_evaluations(
@@ -94,6 +140,8 @@ def count_evaluations(
     No records are needed. The seed determines which coalitions they are, so the valuation will
     evaluate the same number.
     """
+    if size == 0:
+        return 0
     utility, names = _Nothing(given.utility.mergeable), given.names[:size]
     summaries: list[tuple[None, ...]] = [(None,) * size] * len(games)
     blank = Games(utility, summaries, names, games, given.seeds, grouping=grouping)
@@ -101,11 +149,26 @@ def count_evaluations(
 
 
 def evaluations_per_game(given: Arguments, solver: Solver) -> float:
-    """Mean number of coalitions that a solver evaluates in a game, from the first few games."""
+    """Mean number of coalitions that a solver evaluates in a game, from the first few games.
+
+    If games draw who takes part, the mean is over the numbers of providers in `_PRESENT` games.
+    """
     n = len(given.names)
+    if given.draws_presence:
+        present = Counter(given.present(range(_PRESENT)).sum(axis=1).tolist())
+        counted = {size: _evaluations(given, solver.for_size(size), size) for size in present}
+        return sum(counted[size] * games for size, games in present.items()) / _PRESENT
+    return _evaluations(given, solver, n)
+
+
+def _evaluations(given: Arguments, solver: Solver, size: int) -> float:
+    """Mean number of coalitions that a solver evaluates in a game of the first providers."""
+    nested = given.grouping if given.grouping is not None and given.grouping.nested else None
     if isinstance(solver, Exact):
-        return 2.0**n - 1
-    return count_evaluations(given, solver, n, range(_COUNTED)) / _COUNTED
+        if nested is None:
+            return 2.0**size - 1
+        return float(count_coalitions([len(one) for one in nested.players(given.names).values()]))
+    return count_evaluations(given, solver, size, range(_COUNTED), nested) / _COUNTED
 
 
 class _Nothing(Utility):
