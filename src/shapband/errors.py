@@ -7,6 +7,7 @@
     │   └── UnknownProvider (also KeyError)  a valuation has no provider of this name
     ├── BudgetExceeded                   the budget does not pay for two games
     ├── SourceError                      a source failed, or gave what it should not
+    │   └── TemporaryFailure             a request failed in a way that may pass
     ├── EvaluationError                  a coalition could not be evaluated
     ├── ConformanceError (also AssertionError)  a class of the user's breaks a rule of its kind
     ├── WorkerError                      workers cannot be reached, or are lost
@@ -44,6 +45,19 @@ class BudgetExceeded(ShapbandError):
 
 class SourceError(ShapbandError):
     """A provider's source failed, or gave records that cannot be used."""
+
+
+class TemporaryFailure(SourceError):
+    """A request failed in a way that may pass, such as a lost connection or a busy server.
+
+    Attributes
+    ----------
+    retry_after : seconds that the source asks to wait before the next attempt, or None
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class EvaluationError(ShapbandError):

@@ -8,6 +8,7 @@ records with the random generator that the caller passes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -49,6 +50,8 @@ class Source(WithFacts, ABC):
     concurrent : number of requests that a source that waits answers at the same time; by default 1,
         so that it is asked for one game after the other. With more it must be safe to call from
         several threads at once
+    together : number of draws that the source answers in one call at best; by default 1. See
+        `FiniteSource.take_many`
     version : a string that changes with the records, such as the name of a snapshot, an ETag or a
         digest; an attribute or a property. Runs store it and compare it when they are resumed.
         None if it is not known: then runs cannot detect that records changed
@@ -63,6 +66,7 @@ class Source(WithFacts, ABC):
     schema: Schema | None = None
     waits: bool = False
     concurrent: int = 1
+    together: int = 1
     version: str | None = None
 
 
@@ -95,6 +99,15 @@ class FiniteSource(Source):
     @abstractmethod
     def take(self, rows: IntArray) -> Records:
         """Return the records with these indices, in this order: a `Batch` or a tuple (X, y)."""
+
+    def take_many(self, draws: Sequence[IntArray]) -> Sequence[Records]:
+        """Return the records of several draws, each as `take` would return them.
+
+        A source that saves time by answering many draws at once, such as one statement for all of
+        them, overrides this method and sets `together`. Each draw remains a request of its own in
+        budgets and ledgers.
+        """
+        return [self.take(rows) for rows in draws]
 
     def __repr__(self) -> str:
         told = []
