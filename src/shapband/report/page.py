@@ -16,7 +16,9 @@ from shapband.errors import InvalidInput
 from shapband.report.about import about
 from shapband.report.accuracy import convergence_section, errors_section, participation_section
 from shapband.report.answer import Refused, answer, attempt
+from shapband.report.heading import heading, worth_of_all
 from shapband.report.names import shown
+from shapband.report.owner import owner_page
 from shapband.report.section import Section
 from shapband.report.worth import (
     distribution_section,
@@ -24,6 +26,7 @@ from shapband.report.worth import (
     ranks_section,
     values_section,
 )
+from shapband.valuation.valued import valued
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,11 +46,20 @@ def write_page(
     payouts: Payouts | None = None,
     status: RunStatus | None = None,
     next_batch: NextBatch | None = None,
+    provider: str | None = None,
+    title: str | None = None,
 ) -> None:
     """Write the report of a valuation to a file; `status` describes its run, if it has one."""
     if not isinstance(path, str | os.PathLike):
         raise InvalidInput(f"report: path must be the name of a file; received {written(path)}")
-    found = page_of(valuation, payouts=payouts, status=status, next_batch=next_batch)
+    found = page_of(
+        valuation,
+        payouts=payouts,
+        status=status,
+        next_batch=next_batch,
+        provider=provider,
+        title=title,
+    )
     content = found.encode()
     try:
         Path(path).write_bytes(content)
@@ -62,14 +74,24 @@ def page_of(
     payouts: Payouts | None = None,
     status: RunStatus | None = None,
     next_batch: NextBatch | None = None,
+    provider: str | None = None,
+    title: str | None = None,
 ) -> str:
-    """Make the text of the report. The same arguments give the same text."""
-    chances = attempt(lambda: valuation.top(1))  # simulated, so asked for only once
-    sections = [*_results(valuation, chances), *about(valuation, payouts, status, next_batch)]
+    """Make the text of the report. The same arguments give the same text on the same day."""
+    head = heading(title, provider)
+    if provider is not None:
+        page = owner_page(valuation, provider, payouts, status, next_batch)
+        words, facts, sections = page.answer, page.facts, page.sections
+    else:
+        chances = attempt(lambda: valuation.top(1))  # simulated, so asked for only once
+        words, facts = answer(valuation, chances), _facts(valuation)
+        sections = [*_results(valuation, chances), *about(valuation, payouts, status, next_batch)]
     return _render(
         "page.html.jinja",
-        answer=answer(valuation, chances),
-        facts=_facts(valuation),
+        head=head,
+        valued=valued(valuation.design),
+        answer=words,
+        facts=facts,
         sections=sections,
         n_alerts=sum(len(section.alerts) for section in sections if section.anchor == "alerts"),
         unfinished=valuation.stopped_code == "unfinished",
@@ -124,8 +146,8 @@ def _facts(valuation: Valuation) -> list[tuple[str, str]]:
     return [
         ("providers", f"{len(valuation.names):,}"),
         *([] if groups is None else [("groups", f"{len(groups.names):,}")]),
+        *worth_of_all(valuation),
         ("games", f"{valuation.n_games:,}"),
         ("records bought", f"{valuation.access.records:,}"),
         ("coalitions evaluated", f"{valuation.evaluations:,}"),
-        ("seed", str(valuation.seed)),
     ]

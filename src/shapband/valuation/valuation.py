@@ -371,15 +371,19 @@ class Valuation(LabelFacts, OldNames):
         *,
         payouts: Payouts | None = None,
         next_batch: NextBatch | None = None,
+        provider: str | None = None,
+        title: str | None = None,
     ) -> None:
         """Write a report to one HTML file, which needs no connection and holds no script.
 
-        It has the answer in one sentence, charts with tables, points to check, cost and method, and
-        what `sb.payouts` made of this valuation and `sb.next_batch` of its sampling, if given.
+        It shows what was valued, charts with tables, points to check, cost and method, and what
+        `sb.payouts` and `sb.next_batch` returned, if given. With the name of a `provider` it is for
+        this provider alone, and shows nothing about the others.
         """
         from shapband.report.page import write_page
 
-        write_page(path, self, payouts=payouts, next_batch=next_batch)
+        more = {"provider": provider, "title": title}
+        write_page(path, self, payouts=payouts, next_batch=next_batch, **more)
 
     def __str__(self) -> str:
         return valuation_text(self)
