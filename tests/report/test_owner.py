@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import shapband as sb
 from shapband.access.meter import AccessReport, Usage
-from shapband.app.cli import app
+from shapband.app.cli.app import app
 from shapband.errors import InvalidInput
 from shapband.report.names import shown
 from shapband.report.page import page_of

@@ -78,7 +78,6 @@ def page_of(
     title: str | None = None,
 ) -> str:
     """Make the text of the report. The same arguments give the same text on the same day."""
-    head = heading(title, provider)
     if provider is not None:
         page = owner_page(valuation, provider, payouts, status, next_batch)
         words, facts, sections = page.answer, page.facts, page.sections
@@ -88,7 +87,7 @@ def page_of(
         sections = [*_results(valuation, chances), *about(valuation, payouts, status, next_batch)]
     return _render(
         "page.html.jinja",
-        head=head,
+        head=heading(title, provider),
         valued=valued(valuation.design),
         answer=words,
         facts=facts,

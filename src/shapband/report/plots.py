@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shapband.checks import nearest
+from shapband.checks import nearest, printable
 from shapband.errors import InvalidInput
 from shapband.report import frames, pictures
 from shapband.report.bands import bands_of, draw_bands
@@ -128,8 +128,10 @@ class Plots:
 
     @property
     def _value_label(self) -> str:
-        index = self._valuation.index
-        return "Shapley value" if index == "Shapley()" else f"{index} value"
+        index, score = self._valuation.index, self._valuation.setup.get("score")
+        kind = "Shapley value" if index == "Shapley()" else f"{index} value"
+        # matplotlib reads the text between two dollar signs as mathematics
+        return f"{kind} ({printable(score)})".replace("$", r"\$") if score else kind
 
     def _rows(self, ax: Axes | None) -> Axes:
         return _axes(ax, figure_size(len(self._valuation.names)))

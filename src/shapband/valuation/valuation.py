@@ -376,14 +376,14 @@ class Valuation(LabelFacts, OldNames):
     ) -> None:
         """Write a report to one HTML file, which needs no connection and holds no script.
 
-        It shows what was valued, charts with tables, points to check, cost and method, and what
-        `sb.payouts` and `sb.next_batch` returned, if given. With the name of a `provider` it is for
-        this provider alone, and shows nothing about the others.
+        It shows the values with charts and tables, points to check, cost, method, and results of
+        `sb.payouts` and `sb.next_batch`. For one `provider` it shows nothing about the others.
         """
         from shapband.report.page import write_page
 
-        more = {"provider": provider, "title": title}
-        write_page(path, self, payouts=payouts, next_batch=next_batch, **more)
+        write_page(
+            path, self, payouts=payouts, next_batch=next_batch, provider=provider, title=title
+        )
 
     def __str__(self) -> str:
         return valuation_text(self)
