@@ -12,11 +12,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 import shapband as sb
+from shapband.report.page import page_of
 from shapband.utilities.wording import model_words, score_words, scorer_words
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 NUMBERS, LABELS = X[:, 0] + X[:, 1], (X[:, 0] > 0).astype(int)
-SECRET = "hunter2-hunter2"
+SECRET = "hunter2-hunter2"  # noqa: S105  nobody uses it
 
 
 def named(utility):
@@ -71,7 +72,7 @@ def test_the_score_of_an_estimator_is_named():
     (lambda: sb.LogisticUtility(X, LABELS, score="roc_auc"), ("logistic regression", "ROC AUC")),
     (lambda: sb.GaussianNBUtility(X, LABELS), ("Gaussian naive Bayes", "accuracy")),
     (lambda: sb.LDAUtility(X, LABELS), ("linear discriminant analysis", "accuracy")),
-    (lambda: sb.NeighborUtility(X, LABELS), ("nearest neighbours", "accuracy")),
+    (lambda: sb.NeighborUtility(X, LABELS, task="classification"), ("nearest neighbours", "accuracy")),
     (lambda: sb.NeighborUtility(X, NUMBERS, score="r2"), ("nearest neighbours", "R²")),
     (lambda: sb.AdditiveUtility(), ("the sum of mean targets", None)),
     (lambda: sb.TableUtility([0.0, 1.0, 2.0, 5.0]), ("a table of values", None)),
@@ -109,6 +110,6 @@ def test_no_parameter_of_a_model_is_shown():
     found = sb.value([sb.Provider("north", source), sb.Provider("south", source)], utility,
                      sampling=sb.Fresh(20), n_games=2, seed=0)  # fmt: skip
     assert found.setup["model"] == "a pipeline of FunctionTransformer and Ridge"
-    for text in (str(found), found.to_json(), sb.report_text(found)):
+    for text in (str(found), found.to_json(), page_of(found)):
         assert SECRET not in text
         assert "0.123456" not in text

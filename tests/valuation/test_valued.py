@@ -6,19 +6,14 @@ import pytest
 import shapband as sb
 from shapband.valuation.valued import method_of_value, the_score, valued, whole_of
 from tests.conftest import redesigned
-from tests.report.made_up import made_up
+from tests.report.made_up import made_up, valuation_of
 
 SOLVERS = [sb.Exact(), sb.Permutation(4), sb.BalancedPermutation(20), sb.Strata(40), None]
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=str)
 def test_the_value_of_everybody_is_the_mean_over_games_of_their_score(wine, solver):
-    utility = sb.LinearUtility(*_rows(wine), score="r2")
-    seen = []
-
-    class Watched(sb.LinearUtility):
-        pass
-
+    utility = wine.utility
     found = sb.value(
         wine.providers, utility, sampling=sb.Fresh(40), n_games=6, seed=0, solver=solver
     )
@@ -31,21 +26,13 @@ def test_the_value_of_everybody_is_the_mean_over_games_of_their_score(wine, solv
     assert one.everybody == pytest.approx(other.everybody, abs=1e-9)
     assert one.gain == pytest.approx(found.games.sum(axis=1).mean(), abs=1e-9)
     assert one.nobody == pytest.approx(utility.empty, rel=1e-5, abs=1e-12)
-    del seen, Watched
-
-
-def _rows(wine):
-    batch = wine.utility._validation
-    return batch[0].T, batch[1]
 
 
 def test_the_value_of_everybody_is_v_of_n_of_a_known_game():
     table = [0.25, 1.0, 2.0, 5.0]
     source = sb.ArraySource(np.zeros((4, 1)), np.arange(4.0))
     providers = [sb.Provider(name, source) for name in "ab"]
-    found = sb.value(
-        providers, sb.TableUtility(table), sampling=sb.Fresh(2), n_games=3, seed=0
-    )
+    found = sb.value(providers, sb.TableUtility(table), sampling=sb.Fresh(2), n_games=3, seed=0)
     whole = whole_of(found)
     assert whole is not None
     assert (whole.nobody, whole.everybody, whole.gain) == (0.25, 5.0, 4.75)
@@ -56,8 +43,6 @@ def test_the_value_of_everybody_is_v_of_n_of_a_known_game():
 
 def test_the_error_of_the_gain_is_that_of_the_sum():
     games = np.random.default_rng(0).normal(1.0, 0.2, (400, 3))
-    from tests.report.made_up import valuation_of
-
     whole = whole_of(valuation_of(games))
     assert whole is not None
     expected = 1.966 * games.sum(axis=1).std(ddof=1) / np.sqrt(400)
