@@ -1,6 +1,6 @@
 """What was valued, in words: the model, its score, and the values of nobody and of everybody.
 
-Printed results, reports and pictures take their words from here. Results of version 0.3 and before
+Printed results, reports and pictures take their words from here. Results of earlier versions
 name neither the model nor the score; the class of the utility stands in for them.
 """
 
