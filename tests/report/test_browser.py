@@ -237,6 +237,7 @@ def test_pages_for_one_of_any_number_of_providers_can_be_read(browser, axe, tmp_
 def test_pages_of_any_size_are_printed_on_few_sheets(browser, page_of_size, tmp_path, n):
     OUT.mkdir(parents=True, exist_ok=True)
     browser.open(page_of_size(n))
-    assert 2 <= pages_of(browser.print(OUT / f"{n} providers.pdf")) <= 20
+    most = 24  # with 50 providers, whose tables are all printed, 21 sheets
+    assert 2 <= pages_of(browser.print(OUT / f"{n} providers.pdf")) <= most
     browser.open(page_file(tmp_path, made_up(n), provider="provider 0000"))
     assert 1 <= pages_of(browser.print(OUT / f"one of {n}.pdf")) <= 4
