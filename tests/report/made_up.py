@@ -10,7 +10,9 @@ from shapband._typing import FloatArray
 from shapband.access.meter import AccessReport, Usage
 
 SETUP = {
-    "utility": "AdditiveUtility",
+    "utility": "EstimatorUtility",
+    "model": "a pipeline of StandardScaler and Ridge",
+    "score": "R²",
     "empty": "v(∅) = 0",
     "index": "Shapley()",
     "sampling": "Fresh(n_sample=20)",

@@ -30,7 +30,9 @@ from shapband.report.page import page_of, waiting_page
 from shapband.runs.fingerprints import _UNCHECKED
 from shapband.runs.read import RunStatus
 from shapband.runs.refused import RefusedAnswer
+from shapband.sampling.rare import RareLabel
 from shapband.sampling.shared import Shared
+from shapband.sampling.targets import OddLabel
 from tests.conftest import redesigned, with_pools
 from tests.report.made_up import unfinished, valuation_of
 
@@ -153,10 +155,11 @@ class _Outline(HTMLParser):
 
 
 def page_outline(content: str) -> list[str]:
-    """All of a page but its style, digests and the version of the library."""
+    """All of a page but its style, digests, date and the version of the library."""
     found = _Outline()
     found.feed(content)
     hidden = re.sub(r"sha256-[\w+/=]+|\b[0-9a-f]{64}\b", "DIGEST", "\n".join(found.lines))
+    hidden = re.sub(r"report, \d+ \w+ \d{4}", "report, DATE", hidden)
     return hidden.replace(f"shapband {sb.__version__}", "shapband VERSION").split("\n")
 
 
@@ -248,6 +251,31 @@ def _plot(name: str, valuation: sb.Valuation) -> list[str]:
     return axes_outline(getattr(valuation.plot, name)(ax=_axes()))
 
 
+def owners() -> sb.Valuation:
+    """A valuation with faults of the records of all providers, from pools of different sizes."""
+    made = pooled()
+    return redesigned(
+        made,
+        draw_sizes=np.array([20, 31, 42]),
+        setup={**plain().setup, "sampling": "Pooled(n_pool={'north': 100}, n_boot=20)"},
+        distinct_records=np.array([7.0, 200.0, 3000.0]),
+        one_label=("north",),
+        odd_labels=(OddLabel("north", "'-1'", "'0'"),),
+        shared_records=(Shared("north", "south", 3, 4, ("id",), 0.0, 0.25),),
+        rare_labels=(
+            RareLabel("north", "'rare'", 3, 150, 100, 0.04, 0),
+            RareLabel("west", "'other'", 4, 5000, 3000, 0.03, 0),
+        ),
+    )
+
+
+def owner_page() -> str:
+    """The page for one provider, with its payout and its run."""
+    made = owners()
+    paid = sb.payouts(made, 1000, policy="floor", floor=100)
+    return page_of(made, payouts=paid, status=status_of(made), provider="north")
+
+
 def paid_page() -> str:
     valuation = plain()
     return page_of(valuation, payouts=sb.payouts(valuation, 1000, policy="floor", floor=100))
@@ -258,6 +286,13 @@ OUTLINES: dict[str, Callable[[], list[str]]] = {
     "page of pools": lambda: page_outline(page_of(pooled())),
     "page of an unfinished run": lambda: page_outline(page_of(odd(), status=status_of(odd()))),
     "page of participation": lambda: page_outline(page_of(present())),
+    "page for one provider": lambda: page_outline(owner_page()),
+    "page for one of two providers": lambda: page_outline(
+        page_of(valuation_of(games_of(LEVELS[:2], (0.1, 0.2)), names=NAMES[:2]), provider="south")
+    ),
+    "page for a participant": lambda: page_outline(
+        page_of(present(), provider="north", title="Claims of <2026>")
+    ),
     "page of groups": lambda: page_outline(page_of(grouped())),
     "page of one provider": lambda: page_outline(
         page_of(valuation_of(games_of(LEVELS[:1], (0.1,)), names=("alone",)))

@@ -112,6 +112,21 @@ def test_the_page_is_quiet_fits_and_can_be_read_by_all(browser, axe, wine_page, 
     keep(browser, f"wine {look}")
 
 
+@pytest.mark.parametrize("look", ["light", "dark phone"])
+def test_the_page_for_one_provider_is_quiet_fits_and_can_be_read_by_all(
+    browser, axe, tmp_path, look
+):
+    valuation = made_up(10, 40)
+    paid = sb.payouts(valuation, 10_000)
+    file = page_file(tmp_path, valuation, provider=valuation.names[3], payouts=paid)
+    browser.open(file, **LOOKS[look])
+    check_quiet(browser, file)
+    check_fits(browser, LOOKS[look].get("width", 1100))
+    assert browser.run("document.title") == "What provider 0003 is worth"
+    assert violations(browser, axe) == []
+    keep(browser, f"one provider {look}")
+
+
 @pytest.mark.parametrize("look", ["light", "phone"])
 def test_evil_names_do_nothing(browser, axe, evil_page, look):
     browser.open(evil_page, **LOOKS[look])
@@ -202,3 +217,27 @@ def test_pages_of_any_size_can_be_read(browser, axe, page_of_size, n, look):
     check_fits(browser, LOOKS[look].get("width", 1100))
     assert violations(browser, axe) == []
     keep(browser, f"{n} providers {look}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("n", [1, 2, 10, 50, 500])
+def test_pages_for_one_of_any_number_of_providers_can_be_read(browser, axe, tmp_path, n, look):
+    valuation = made_up(n)
+    file = page_file(tmp_path, valuation, provider=valuation.names[-1], title="W" * 200)
+    browser.open(file, **LOOKS[look])
+    check_quiet(browser, file)
+    check_fits(browser, LOOKS[look].get("width", 1100))
+    assert violations(browser, axe) == []
+    keep(browser, f"one of {n} {look}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", [1, 2, 10, 50, 500])
+def test_pages_of_any_size_are_printed_on_few_sheets(browser, page_of_size, tmp_path, n):
+    OUT.mkdir(parents=True, exist_ok=True)
+    browser.open(page_of_size(n))
+    most = 24  # with 50 providers, whose tables are all printed, 21 sheets
+    assert 2 <= pages_of(browser.print(OUT / f"{n} providers.pdf")) <= most
+    browser.open(page_file(tmp_path, made_up(n), provider="provider 0000"))
+    assert 1 <= pages_of(browser.print(OUT / f"one of {n}.pdf")) <= 4

@@ -15,7 +15,7 @@ from tests.report.made_up import made_up, unfinished
 from tests.report.reading import Page
 
 # Words in capitals, and names of code, that a reader meets on purpose.
-KNOWN = {"SHA", "JSON", "EUR", "NumPy"}
+KNOWN = {"SHA", "JSON", "EUR", "NumPy", "MSE", "StandardScaler"}
 CODE = re.compile(r"\w+\([^()]*\)|\w*Utility|to_json|\b[0-9a-f]{16,}\b")  # reprs and digests
 
 

@@ -93,6 +93,7 @@ class Arguments:
     def setup(self) -> dict[str, str]:
         """Utility, value of the empty coalition, index, sampling and solver as strings.
 
+        "model" and "score" name the utility's model and score for readers, if they are known.
         "presence" says whether presence was averaged over or drawn, and why. "chosen" is the
         reason why the library chose the solver, if the user named none. "utility_chosen" is the
         reason for the utility, if `utility_for` chose it, and "sampling_chosen" the reason for the
@@ -101,6 +102,7 @@ class Arguments:
         source = " (a dummy model)" if self.utility.baseline else ""
         setup = {
             "utility": type(self.utility).__name__,
+            **_named_model(self.utility),
             "empty": f"v(∅) = {float(self.utility.empty):.6g}{source}",
             "index": steady_repr(self.index),
             "sampling": steady_repr(self.sampling),
@@ -256,6 +258,12 @@ def _check_grouped(
             "participation: with groups everybody must take part: leave participation out, or "
             "value the providers without groups"
         )
+
+
+def _named_model(utility: Utility) -> dict[str, str]:
+    """Name the model and the score of a utility, if it names them for values of its own class."""
+    named = {"model": utility.model_name, "score": utility.score_name}
+    return {word: name for word, name in named.items() if name and utility.knows_model}
 
 
 def _told(participation: Participation | None, averaging: Averaging) -> dict[str, str]:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
 
-from shapband.indices import SHAPLEY
 from shapband.report.names import named, shown
 from shapband.report.payments import payouts_section
 from shapband.report.purchases import next_batch_section
 from shapband.report.section import Section, sentence
 from shapband.report.tables import Table, names_of, numbers
+from shapband.report.words import (
+    DATA,
+    SAMPLINGS,
+    SOLVERS,
+    digest,
+    digest_of,
+    explained,
+    index_words,
+)
 from shapband.sampling.shared import compared
 from shapband.valuation.text import caveats, some_names
+from shapband.valuation.valued import valued
 
 if TYPE_CHECKING:
     from shapband.market.next_batch import NextBatch
@@ -24,27 +32,7 @@ if TYPE_CHECKING:
     from shapband.runs.read import RunStatus
     from shapband.valuation.valuation import Valuation
 
-_SAMPLINGS = {
-    "Fresh": "every game draws new records from the sources",
-    "Pooled": "a pool of records is bought from every provider once, and every game draws from the "
-    "pools; the games share them, which adds an error that more games do not lower",
-    "Stratified": "a pool of records is bought from every provider once; providers whose values "
-    "vary more give more records to a game, so the values refer to draws of these sizes",
-}
-_SOLVERS = {
-    "Exact": "all coalitions of a game are evaluated, so the solver adds no error",
-    "Known": "the values follow from the form of the utility, so the solver adds no error",
-    "Arcs": "providers stand on random circles, and coalitions are neighbours on them; what these "
-    "leave open is measured and counted as solver noise",
-    "Strata": "coalitions are sampled by size around a fitted learning curve; what the sample "
-    "leaves open is measured and counted as solver noise",
-    "Permutation": "providers join in random orders; the noise of the orders is measured and "
-    "counted as solver noise",
-    "BalancedPermutation": "providers join in random orders in which everybody has each place "
-    "equally often; the noise of the orders is measured and counted as solver noise",
-}
 _ASKED = {"budget": "Budget", "stop": "Stopping rule", "keep_games": "Games to keep"}
-_DATA = "data of provider "
 
 
 def about(
@@ -122,11 +110,12 @@ def method_section(valuation: Valuation) -> Section:
     setup = valuation.setup
     facts: list[tuple[str, str | Markup]] = [
         ("What is estimated", f"Expectation and variance of the value over {valuation.estimand}."),
-        ("Index", _index_words(valuation)),
+        ("Index", index_words(valuation)),
+        ("Model and score", sentence(valued(valuation.design))),
         ("Utility", f"{setup.get('utility', 'not known')}; a coalition of nobody is worth "
                     f"{setup.get('empty', 'an unknown value')}."),
-        ("Sampling", _explained(setup.get("sampling", "not known"), _SAMPLINGS)),
-        ("Solver", _explained(setup.get("solver", "not known"), _SOLVERS)),
+        ("Sampling", explained(setup.get("sampling", "not known"), SAMPLINGS)),
+        ("Solver", explained(setup.get("solver", "not known"), SOLVERS)),
     ]  # fmt: skip
     if "training" in setup:
         facts.append(("Training", sentence(setup["training"])))
@@ -151,10 +140,9 @@ def origin_section(valuation: Valuation, status: RunStatus | None) -> Section:
     """Versions and digests, so that a reader can check where the page comes from."""
     from shapband import __version__
 
-    digest = hashlib.sha256(valuation.to_json().encode()).hexdigest()
     facts: list[tuple[str, str | Markup]] = [
         ("Page written by", f"shapband {__version__}"),
-        ("SHA-256 of the valuation", _digest(digest)),
+        ("SHA-256 of the valuation", digest_of(valuation)),
     ]
     tables = []
     if status is not None:
@@ -178,9 +166,9 @@ def _run_facts(status: RunStatus) -> Iterator[tuple[str, str | Markup]]:
     if status.refused:
         records = sum(answer.records for answer in status.refused)
         yield "Answers that could not be used", f"{len(status.refused):,}, {records:,} records"
-    yield "Digest of the ledger", _digest(status.digest)
+    yield "Digest of the ledger", digest(status.digest)
     if manifest["config_sha256"]:
-        yield "SHA-256 of the configuration", _digest(manifest["config_sha256"])
+        yield "SHA-256 of the configuration", digest(manifest["config_sha256"])
     versions = manifest["versions"].items()
     yield "Versions", ", ".join(f"{name} {version}" for name, version in versions)
     asked = manifest["arguments"]
@@ -191,11 +179,9 @@ def _run_facts(status: RunStatus) -> Iterator[tuple[str, str | Markup]]:
 
 def _fingerprints(status: RunStatus) -> Iterator[Table]:
     manifest = status.manifest
-    found = [
-        (name, manifest["arguments"].get(f"{_DATA}{name!r}")) for name in manifest["providers"]
-    ]
+    found = [(name, manifest["arguments"].get(f"{DATA}{name!r}")) for name in manifest["providers"]]
     rows = [
-        (named(name), _digest(f"{mark}: not checked" if name in status.unchecked else mark))
+        (named(name), digest(f"{mark}: not checked" if name in status.unchecked else mark))
         for name, mark in found
         if mark
     ]
@@ -240,29 +226,6 @@ def _unfinished(valuation: Valuation, status: RunStatus | None) -> str:
         f"The run is not finished: these are the results of the first {valuation.n_games:,}{asked} "
         "games, and their single values are not kept yet."
     )
-
-
-def _index_words(valuation: Valuation) -> str:
-    if valuation.groups is not None:
-        return (
-            f"{valuation.index}, shared within groups as Owen values; all values of a game add up "
-            "to the value of everybody minus the value of nobody."
-        )
-    if valuation.index == repr(SHAPLEY):
-        return (
-            "Shapley values: what a provider adds to a coalition, averaged over all orders of "
-            "joining; in each game they add up to the value of everybody minus the value of nobody."
-        )
-    return f"{valuation.index}: these values need not add up to the value of everybody."
-
-
-def _explained(written: str, words: Mapping[str, str]) -> str:
-    known = words.get(written.split("(", 1)[0])
-    return f"{written}: {known}." if known else f"{written}."
-
-
-def _digest(mark: str) -> Markup:
-    return Markup("<code>{}</code>").format(shown(mark))
 
 
 def _ended(lines: tuple[str, ...]) -> Iterator[str]:

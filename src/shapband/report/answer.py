@@ -11,7 +11,8 @@ from markupsafe import Markup
 
 from shapband.errors import InvalidInput
 from shapband.report.names import named, shown
-from shapband.report.tables import NO_BREAK, number, probability, without_rounding
+from shapband.report.tables import NO_BREAK, number, probability, shortest, without_rounding
+from shapband.valuation.valued import the_score, whole_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +63,8 @@ def answer(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[Ma
         ]
     else:
         sentences = [_largest(valuation, best, chances), _ahead(valuation, best, int(order[1]))]
-    return [*sentences, _spread(valuation, best), _meaning(valuation)]
+    more = [spread_words(valuation, best), meaning(valuation, best), _basis(valuation)]
+    return [*sentences, *more]
 
 
 def _only(valuation: Valuation) -> Markup:
@@ -114,9 +116,9 @@ def _ahead(valuation: Valuation, best: int, second: int) -> Markup:
     )
 
 
-def _spread(valuation: Valuation, best: int) -> Markup:
-    """Say how much the value of the best provider changes from one draw to the next."""
-    deviation = float(valuation.standard_deviation[best])
+def spread_words(valuation: Valuation, at: int) -> Markup:
+    """Say how much the value of a provider changes from one draw to the next."""
+    deviation = float(valuation.standard_deviation[at])
     if not math.isfinite(deviation):
         return Markup("How much its value changes from one draw to the next is not known yet.")
     return Markup(
@@ -125,17 +127,44 @@ def _spread(valuation: Valuation, best: int) -> Markup:
     ).format(number(deviation, deviation / 10))
 
 
-def _meaning(valuation: Valuation) -> Markup:
-    return Markup("The numbers are contributions to {}, over {}.").format(
-        shown(valuation.setup.get("utility", "the utility")), shown(valuation.estimand)
+def meaning(valuation: Valuation, at: int, *, total: bool = True) -> Markup:
+    """Say what the value of a provider is a part of, and with `total` what all values add up to."""
+    value, setup = float(valuation.expectation[at]), valuation.setup
+    low, high = valuation.interval()[at]
+    size = number(abs(value), float(without_rounding((high - low) / 2, valuation.expectation[at])))
+    score = shown(the_score(setup))
+    change = f"adds {size} to {score}" if value >= 0 else f"takes {size} from {score}"
+    begin = Markup("{} {} on average.").format(named(valuation.names[at]), change)
+    whole = whole_of(valuation) if total else None
+    if whole is None:
+        return begin
+    some = valuation.estimate.takes_part_at_random
+    return Markup(
+        "{} {} goes from {} with nobody to {} with {}; the values of all providers add up to the "
+        "difference, {}."
+    ).format(
+        begin,
+        score[:1].upper() + score[1:],
+        shortest(whole.nobody, whole.digits),
+        number(whole.everybody, whole.digits),
+        "those who take part" if some else "everybody",
+        with_error(whole.gain, whole.half_width),
     )
+
+
+def _basis(valuation: Valuation) -> Markup:
+    return Markup("All these are averages over {}.").format(shown(valuation.estimand))
 
 
 def _estimate(valuation: Valuation, at: int) -> str:
     """Write an expectation with the half width of its interval."""
     low, high = valuation.interval()[at]
-    value = float(valuation.expectation[at])
-    half = float(without_rounding((high - low) / 2, valuation.expectation[at]))
+    return with_error(float(valuation.expectation[at]), float(high - low) / 2)
+
+
+def with_error(value: float, half_width: float) -> str:
+    """Write a number with the half width of its interval, to two digits of the half width."""
+    half = float(without_rounding(np.array(half_width), np.array(value)))
     if not math.isfinite(half):
         return f"{number(value, half)}, with an interval that is not known"
     return f"{number(value, half)}{NO_BREAK}±{NO_BREAK}{number(half, half)}"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from shapband.report.about import about
 from shapband.report.accuracy import convergence_section, errors_section, participation_section
 from shapband.report.answer import Refused, answer, attempt
+from shapband.report.heading import heading, worth_of_all
+from shapband.report.owner import owner_page
 from shapband.report.rendering import render, write_html
 from shapband.report.section import Section
 from shapband.report.worth import (
@@ -16,6 +18,7 @@ from shapband.report.worth import (
     ranks_section,
     values_section,
 )
+from shapband.valuation.valued import valued
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,11 +36,20 @@ def write_page(
     payouts: Payouts | None = None,
     status: RunStatus | None = None,
     next_batch: NextBatch | None = None,
+    provider: str | None = None,
+    title: str | None = None,
 ) -> None:
     """Write the report of a valuation to a file; `status` describes its run, if it has one."""
     write_html(
         path,
-        lambda: page_of(valuation, payouts=payouts, status=status, next_batch=next_batch),
+        lambda: page_of(
+            valuation,
+            payouts=payouts,
+            status=status,
+            next_batch=next_batch,
+            provider=provider,
+            title=title,
+        ),
     )
 
 
@@ -47,14 +59,23 @@ def page_of(
     payouts: Payouts | None = None,
     status: RunStatus | None = None,
     next_batch: NextBatch | None = None,
+    provider: str | None = None,
+    title: str | None = None,
 ) -> str:
-    """Make the text of the report. The same arguments give the same text."""
-    chances = attempt(lambda: valuation.top(1))  # simulated, so asked for only once
-    sections = [*_results(valuation, chances), *about(valuation, payouts, status, next_batch)]
+    """Make the text of the report. The same arguments give the same text on the same day."""
+    if provider is not None:
+        page = owner_page(valuation, provider, payouts, status, next_batch)
+        words, facts, sections = page.answer, page.facts, page.sections
+    else:
+        chances = attempt(lambda: valuation.top(1))  # simulated, so asked for only once
+        words, facts = answer(valuation, chances), _facts(valuation)
+        sections = [*_results(valuation, chances), *about(valuation, payouts, status, next_batch)]
     return render(
         "page.html.jinja",
-        answer=answer(valuation, chances),
-        facts=_facts(valuation),
+        head=heading(title, provider),
+        valued=valued(valuation.design),
+        answer=words,
+        facts=facts,
         sections=sections,
         n_alerts=sum(len(section.alerts) for section in sections if section.anchor == "alerts"),
         unfinished=valuation.stopped_code == "unfinished",
@@ -88,8 +109,8 @@ def _facts(valuation: Valuation) -> list[tuple[str, str]]:
     return [
         ("providers", f"{len(valuation.names):,}"),
         *([] if groups is None else [("groups", f"{len(groups.names):,}")]),
+        *worth_of_all(valuation),
         ("games", f"{valuation.n_games:,}"),
         ("records bought", f"{valuation.access.records:,}"),
         ("coalitions evaluated", f"{valuation.evaluations:,}"),
-        ("seed", str(valuation.seed)),
     ]

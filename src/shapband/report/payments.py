@@ -47,6 +47,21 @@ def payouts_section(valuation: Valuation, payouts: Payouts) -> Section:
     return _with_chart(section, payouts, frame) if payouts.amount else section
 
 
+def own_payout_section(valuation: Valuation, payouts: Payouts, at: int) -> Section:
+    """The payout to one provider; the whole amount would give away what others receive."""
+    _check(valuation, payouts)
+    amount, error = payouts.amounts[valuation.names[at]], float(payouts.standard_error[at])
+    facts = [
+        ("Payout", f"{amount:,}{NO_BREAK}{payouts.currency}"),
+        ("Standard error", _error_text(payouts, error)),
+        ("Rule", sentence(payouts.rule)),
+    ]
+    lines = ["The standard error comes from the error of the value, not from its spread."]
+    if amount == 0 and valuation.expectation[at] <= 0:
+        lines.append("A value of 0 or below is paid nothing.")
+    return Section("payouts", "Payout", lines=lines, facts=facts)
+
+
 def _with_chart(section: Section, payouts: Payouts, frame: pd.DataFrame) -> Section:
     """Add bars for the shares, unless the amount is 0, in which case shares are not defined."""
     n, whole = len(frame), _whole(payouts)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from shapband.checks import printable
 from shapband.report import frames, pictures
 from shapband.report.bands import bands_of, draw_bands
 from shapband.report.beeswarm import beeswarm_frame, draw_beeswarm
@@ -145,8 +146,10 @@ class Plots:
 
     @property
     def _value_label(self) -> str:
-        index = self._valuation.index
-        return "Shapley value" if index == "Shapley()" else f"{index} value"
+        index, score = self._valuation.index, self._valuation.setup.get("score")
+        kind = "Shapley value" if index == "Shapley()" else f"{index} value"
+        # matplotlib reads the text between two dollar signs as mathematics
+        return f"{kind} ({printable(score)})".replace("$", r"\$") if score else kind
 
     def _rows(self, ax: Axes | None) -> Axes:
         return axes_or_new(ax, figure_size(len(self._valuation.names)))

@@ -10,7 +10,7 @@ import numpy as np
 from shapband.checks import written
 from shapband.errors import InvalidInput
 from shapband.report.section import Section
-from shapband.report.tables import Cell, Table, names_of, numbers
+from shapband.report.tables import Cell, Table, names_of, number, numbers
 
 if TYPE_CHECKING:
     from shapband.market.next_batch import NextBatch
@@ -44,6 +44,18 @@ def next_batch_section(valuation: Valuation, found: NextBatch) -> Section:
             f"over {found.n_games:,} games."
         ],
         tables=[Table.of("Gains from one more draw", columns)],
+    )
+
+
+def own_gain(valuation: Valuation, found: NextBatch, at: int) -> str:
+    """Say what the value of all providers gains from one more draw of one provider."""
+    _check(valuation, found)
+    one = found.to_frame().iloc[at]
+    half = float(one["high"] - one["low"]) / 2
+    return (
+        f"One more draw of {int(one['records']):,} of its records would add "
+        f"{number(float(one['gain']), half)} ± {number(half, half)} to the value of all providers "
+        "together, on average."
     )
 
 

@@ -88,6 +88,17 @@ def number(value: float, error: float) -> str:
     return with_digits([value], [error])[0].strip()
 
 
+def shortest(value: float, error: float) -> str:
+    """Write one number to two digits of an error, or shorter if it has fewer digits itself.
+
+    Examples
+    --------
+    >>> shortest(0.0, 0.001), shortest(0.5, 0.001), shortest(0.123456, 0.001)
+    ('0', '0.5', '0.1235')
+    """
+    return min(number(value, error), f"{value:.6g}", key=len)
+
+
 def percents(shares: Iterable[float], decimals: int = 1) -> list[str]:
     r"""Write a column of shares.
 

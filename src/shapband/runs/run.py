@@ -37,6 +37,8 @@ from shapband.valuation.valuation import Valuation
 
 _NOBODY_ABSENT = fingerprint_object(None)
 _UTILITY = "settings or validation rows of the utility"
+# Entries of `setup` for readers: another version of the library may choose other words.
+_WORDS = {"model", "score", *REASONS}
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ def _arguments(given: Arguments) -> dict[str, str]:
     return {
         "providers": _players(given),
         **_data(given),
-        **{word: text for word, text in given.setup.items() if word not in REASONS},
+        **{word: text for word, text in given.setup.items() if word not in _WORDS},
         _UTILITY: fingerprint_object(given.utility),
         "n_games": str(given.n_games),
         "budget": str(given.budget),

@@ -34,6 +34,7 @@ class AdditiveUtility(MergeableUtility):
     [2.0, 30.0, 32.0]
     """
 
+    model_name = "the sum of mean targets"
     any_order = True
     validation_rows = 0
 

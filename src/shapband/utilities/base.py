@@ -73,6 +73,9 @@ class Utility(WithFacts, ABC):
     scored_by_log_loss : whether a label that a coalition lacks costs 36 per validation row
     failures : coalitions that failed and were given a fixed value. A utility that gives such values
         adds 1 for each. Every thread has its own count, so that a chunk counts its own failures
+    model_name : what is valued, for readers of a result, such as "logistic regression"; an
+        attribute or a property. A subclass with other values than its base class names its own
+    score_name : what the model is scored by, such as "accuracy"; empty if there is no score
     chosen : why `utility_for` chose this utility; empty if the user did
     remedy : advice that ends the error message of a coalition that by chance cannot be evaluated
     training : what is random in the fit of a model, as a sentence; empty if nothing is
@@ -99,12 +102,21 @@ class Utility(WithFacts, ABC):
     uses_records: bool = True
     any_order: bool = False
     scored_by_log_loss: bool = False
+    model_name: str = ""
+    score_name: str = ""
     chosen: str = ""
     remedy: str = ""
     training: str = ""
     # Attributes that fingerprints leave out: they change during a valuation, or do not affect
     # values.
-    _counters: tuple[str, ...] = ("failures", "chosen", "training", "_warned")
+    _counters: tuple[str, ...] = (
+        "failures",
+        "model_name",
+        "score_name",
+        "chosen",
+        "training",
+        "_warned",
+    )
 
     @property
     def failures(self) -> int:
@@ -149,6 +161,11 @@ class Utility(WithFacts, ABC):
     def knows_rows(self) -> bool:
         """Whether `on_rows` is meant for this class, and not for one that it changed."""
         return self._is_meant("on_rows")
+
+    @property
+    def knows_model(self) -> bool:
+        """Whether `model_name` is meant for this class, and not for one that it changed."""
+        return self._is_meant("model_name")
 
     def _is_meant(self, method: str) -> bool:
         classes = type(self).__mro__

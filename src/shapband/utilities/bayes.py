@@ -49,6 +49,8 @@ class GaussianNBUtility(ClassSumsUtility):
     [1.0, 0.5, 1.0]
     """
 
+    model_name = "Gaussian naive Bayes"
+
     def __init__(
         self,
         X_val: ArrayLike,

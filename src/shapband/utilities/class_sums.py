@@ -33,6 +33,7 @@ from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.magnitudes import check_distances, standard_units
 from shapband.utilities.rows import check_validation, validation_facts
 from shapband.utilities.scores import Empty, check_empty
+from shapband.utilities.wording import score_words
 
 _AT_ONCE = 4  # kernels read this many features together
 _TOO_FAR = (
@@ -57,6 +58,7 @@ class ClassSumsUtility(RowsUtility, MergeableUtility):
         validation, self.schema = check_validation(X_val, y_val, owner)
         self._labels = check_labels(validation.y, owner)
         self._score = check_class_score(score, self._labels, owner)
+        self.score_name = score_words(score)
         self._codes = label_codes(validation.y, self._labels).astype(np.int64)
         dummy = baseline_score(self._codes, score)
         self.empty, self.baseline = check_empty(empty, score, dummy, owner)

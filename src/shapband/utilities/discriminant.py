@@ -51,6 +51,8 @@ class LDAUtility(ClassSumsUtility):
     [1.0, 0.5, 1.0]
     """
 
+    model_name = "linear discriminant analysis"
+
     def __init__(
         self,
         X_val: ArrayLike,

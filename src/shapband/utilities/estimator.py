@@ -27,6 +27,7 @@ from shapband.utilities.randomness import check_states, unset_states, with_state
 from shapband.utilities.rescoring import Scorer, scores_on_parts
 from shapband.utilities.rows import Folded, validation_facts
 from shapband.utilities.score_names import unknown_score
+from shapband.utilities.wording import model_words, scorer_words
 
 _OUTSIDE = Seeds(0)  # random streams for models that are fitted outside of a valuation
 _LAST = -1  # instead of a coalition: the scores of the last fit
@@ -136,6 +137,7 @@ class EstimatorUtility(RecordsUtility):
         self._validation = take_in(X_val, y_val, "EstimatorUtility", "X_val", "y_val")
         self.schema = self._validation.schema
         self._score = _scorer(estimator, score)
+        self.score_name = scorer_words(score, estimator)
         self._failed = None if failed is None else check_number("EstimatorUtility: failed", failed)
         self.baseline = empty == "baseline"
         self.empty = (
@@ -158,6 +160,10 @@ class EstimatorUtility(RecordsUtility):
                     self._check_library(provider.source.schema)
         if is_classifier(self.estimator):
             warn_of_lone_labels(providers, self._validation.y)
+
+    @property
+    def model_name(self) -> str:  # type: ignore[override]
+        return model_words(self.estimator)
 
     @property
     def labels(self) -> list[Any] | None:

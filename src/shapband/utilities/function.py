@@ -9,6 +9,7 @@ from shapband._facts import facts, name_of
 from shapband.checks import check_kind, check_number
 from shapband.records.batch import Batch
 from shapband.utilities.joined import RecordsUtility
+from shapband.utilities.wording import function_words
 
 
 class FunctionUtility(RecordsUtility):
@@ -37,6 +38,10 @@ class FunctionUtility(RecordsUtility):
         self._v = v
         self.empty = check_number("FunctionUtility: empty", empty)
         self._about = facts(name_of(v), empty=empty)
+
+    @property
+    def model_name(self) -> str:  # type: ignore[override]
+        return function_words(self._v)
 
     def score(self, batch: Batch) -> float:
         return self._v(batch.X, batch.y)

@@ -29,13 +29,10 @@ from shapband.utilities.few_records import (
     holds_records,
     record_counts,
 )
-from shapband.utilities.magnitudes import (
-    check_distances,
-    check_targets_magnitude,
-    standard_units,
-)
+from shapband.utilities.magnitudes import check_distances, check_targets_magnitude, standard_units
 from shapband.utilities.rows import check_numeric_targets, validation_facts
 from shapband.utilities.scores import Empty, Score
+from shapband.utilities.wording import score_words
 
 # Features count as dependent if an eigenvalue of their correlation matrix, relative to the largest
 # one and to 1, is below this. The second number is for coalitions with fewer records than features.
@@ -110,6 +107,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
     """
 
     schema: Schema
+    model_name = "linear regression"
     any_order = True
     _computed = ("_form",)
 
@@ -128,6 +126,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
         X, y = validation.X, check_numeric_targets(validation.y, "LinearUtility")
         check_targets_magnitude(y, "LinearUtility: the targets y_val")
         self._score = scores.check_score(score, y, "LinearUtility")
+        self.score_name = score_words(score)
         self._variance = scores.variance_of(y)
         self.empty, self.baseline = scores.check_empty(
             empty, score, self._dummy_score, "LinearUtility"

@@ -34,6 +34,7 @@ from shapband.utilities.magnitudes import check_distances, standard_units
 from shapband.utilities.rows import validation_facts
 from shapband.utilities.scores import Empty, check_empty
 from shapband.utilities.starts import starts_along_orders, starts_in_table, starts_of_rows
+from shapband.utilities.wording import score_words
 
 _OWNER = "LogisticUtility"
 _UNCERTAIN = (
@@ -79,6 +80,7 @@ class LogisticUtility(RowsUtility):
     """
 
     schema: Schema
+    model_name = "logistic regression"
     exact_up_to = 9
     any_order = True
     _counters = (*RowsUtility._counters, "_codes")
@@ -100,6 +102,7 @@ class LogisticUtility(RowsUtility):
         validation, self.schema = self._embed.validation(X_val, y_val, _OWNER)
         self._labels = check_labels(validation.y, _OWNER)
         self._score = check_class_score(score, self._labels, _OWNER)
+        self.score_name = score_words(score)
         self._y = label_codes(validation.y, self._labels).astype(np.int64)
         dummy = baseline_score(self._y, score)
         self.empty, self.baseline = check_empty(empty, score, dummy, _OWNER)

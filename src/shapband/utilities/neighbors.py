@@ -25,6 +25,7 @@ from shapband.utilities.labels import check_labels, most_frequent, ordered_codes
 from shapband.utilities.magnitudes import check_features_magnitude, check_targets_magnitude
 from shapband.utilities.rows import check_numeric_targets, check_validation, validation_facts
 from shapband.utilities.scores import Empty, Score, check_empty, check_score, score_from_mse
+from shapband.utilities.wording import score_words
 
 Task = Literal["regression", "classification"]
 Weights = Literal["uniform", "distance"]
@@ -75,6 +76,7 @@ class NeighborUtility(RowsUtility, MergeableUtility):
     """
 
     schema: Schema
+    model_name = "nearest neighbours"
     _rows: IntArray | None = None  # rows of the summaries that are scored, or None for all
 
     def __init__(
@@ -113,6 +115,7 @@ class NeighborUtility(RowsUtility, MergeableUtility):
         if not self._classify:
             check_targets_magnitude(self._y, "NeighborUtility: the targets y_val")
         self._score = check_score(score, self._y, "NeighborUtility")
+        self.score_name = score_words("accuracy" if self._classify else score)
         self.empty, self.baseline = check_empty(
             empty, "accuracy" if self._classify else score, self._dummy_score(), "NeighborUtility"
         )

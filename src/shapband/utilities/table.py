@@ -31,6 +31,7 @@ class TableUtility(MergeableUtility):
     [5.0]
     """
 
+    model_name = "a table of values"
     uses_records = False
     validation_rows = 0
 

@@ -24,6 +24,7 @@ from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.rare import label_caveats
 from shapband.sampling.shared import format_shared
 from shapband.sampling.targets import format_odd_labels
+from shapband.valuation.valued import method_of_value
 
 if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
@@ -140,9 +141,10 @@ def _listed(valuation: Valuation, expectation: FloatArray) -> tuple[list[str], l
 
 
 def _method(valuation: Valuation) -> str:
-    """Utility, v(∅), sampling and solver; the index and the reasons have lines of their own."""
-    words = valuation.setup.items()
-    return ", ".join(text for word, text in words if word not in ("index", *REASONS))
+    """Model, v(∅), sampling and solver; the index and the reasons have lines of their own."""
+    setup, elsewhere = valuation.setup, ("utility", "model", "score", "index", *REASONS)
+    parts = [method_of_value(setup), *(setup[word] for word in setup if word not in elsewhere)]
+    return ", ".join(part for part in parts if part)
 
 
 def _reasons(valuation: Valuation) -> list[str]:

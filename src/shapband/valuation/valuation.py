@@ -338,15 +338,19 @@ class Valuation(DesignFacts, LabelFacts, OldNames):
         *,
         payouts: Payouts | None = None,
         next_batch: NextBatch | None = None,
+        provider: str | None = None,
+        title: str | None = None,
     ) -> None:
         """Write a report to one HTML file, which needs no connection and holds no script.
 
-        It has the answer in one sentence, charts with tables, points to check, cost and method, and
-        what `sb.payouts` made of this valuation and `sb.next_batch` of its sampling, if given.
+        It shows the values with charts and tables, points to check, cost, method, and results of
+        `sb.payouts` and `sb.next_batch`. For one `provider` it shows nothing about the others.
         """
         from shapband.report.page import write_page
 
-        write_page(path, self, payouts=payouts, next_batch=next_batch)
+        write_page(
+            path, self, payouts=payouts, next_batch=next_batch, provider=provider, title=title
+        )
 
     def __str__(self) -> str:
         return valuation_text(self)

@@ -170,6 +170,11 @@ def report(
     risk_aversion: RiskAversion = None,
     floor: Floor = None,
     level: Level = None,
+    provider: Annotated[
+        str | None,
+        typer.Option(metavar="PROVIDER", help="Write the report for one provider alone."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TITLE", help="The title.")] = None,
     debug: Debug = False,
 ) -> None:
     """Write a report of a run to one HTML file.
@@ -177,7 +182,7 @@ def report(
     The answer in one sentence, charts with their numbers in tables, points to check, cost, method
     and digests. The file needs no connection and holds no script. Of a run that is not finished
     it shows the games so far. With `--amount` it also shows the payouts that `payouts` with the
-    same options prints.
+    same options prints. With `--provider` it is for one provider, and shows nothing about others.
     """
     from shapband.report.page import write_page
     from shapband.runs.read import load
@@ -191,7 +196,7 @@ def report(
     if paid is None and options:
         name = next(iter(options)).replace("_", "-")
         raise InvalidInput(f"report: --{name} is for payouts: give their --amount too")
-    write_page(out, valuation, payouts=paid, status=status)
+    write_page(out, valuation, payouts=paid, status=status, provider=provider, title=title)
 
 
 def payouts(

@@ -69,6 +69,8 @@ class NetworkUtility(Utility):
     """
 
     schema: Schema
+    model_name = "a neural network"
+    score_name = "accuracy"
     threaded = True
     _rows: IntArray | None = None  # validation rows that are scored, or None for all
     _trained: dict[int, BoolArray] | None = None  # correct rows of the coalitions of one game
