@@ -49,7 +49,7 @@ def main(picture: Path = Path("demo.png"), n_games: int = 200) -> None:
     console.print(str(first), soft_wrap=True)
     save_picture(first, picture)
     report = picture.with_suffix(".html")
-    first.report(report)
+    first.report(report, title="Ten wine providers, by one of the four methods of the demo")
     console.print(f"\nPicture: {picture.resolve()}", soft_wrap=True)
     console.print(f"Report:  {report.resolve()}", soft_wrap=True)
 
