@@ -62,17 +62,22 @@ def page_of(
     payouts: Payouts | None = None,
     status: RunStatus | None = None,
     next_batch: NextBatch | None = None,
+    home: Markup | None = None,
 ) -> str:
-    """Make the text of the report. The same arguments give the same text."""
+    """Make the text of the report. The same arguments give the same text.
+
+    `home` is the address of the list of runs that the page belongs to, if it belongs to one.
+    """
     chances = attempt(lambda: valuation.top(1))  # simulated, so asked for only once
     sections = [*_results(valuation, chances), *about(valuation, payouts, status, next_batch)]
-    return _render(
+    return render(
         "page.html.jinja",
         answer=answer(valuation, chances),
         facts=_facts(valuation),
         sections=sections,
         n_alerts=sum(len(section.alerts) for section in sections if section.anchor == "alerts"),
         unfinished=valuation.stopped_code == "unfinished",
+        home=home,
     )
 
 
@@ -92,12 +97,12 @@ def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[
     return sections
 
 
-def waiting_page(done: int, n_games: int) -> str:
+def waiting_page(done: int, n_games: int, home: Markup | None = None) -> str:
     """Make the page of a run that has no result yet."""
-    return _render("waiting.html.jinja", done=f"{done:,}", n_games=f"{n_games:,}")
+    return render("waiting.html.jinja", done=f"{done:,}", n_games=f"{n_games:,}", home=home)
 
 
-def _render(template: str, **values: Any) -> str:
+def render(template: str, **values: Any) -> str:
     """Fill in a template; the page names the digest of its style, and allows no other."""
     style = (_TEMPLATES / "style.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
