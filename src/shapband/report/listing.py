@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from shapband.report.names import named
 from shapband.report.page import render
 from shapband.report.section import Section, sentence
-from shapband.report.tables import Table, names_of, numbers
+from shapband.report.tables import Cell, Table, names_of, numbers
 
 if TYPE_CHECKING:
     from shapband.valuation.compare import Comparison
@@ -146,7 +146,7 @@ def comparison_page(first: str, second: str, comparison: Comparison, token: str)
 def comparison_section(first: str, second: str, comparison: Comparison) -> Section:
     """Expectations of two valuations, their differences and p-values."""
     error = comparison.standard_error
-    columns = {
+    columns: dict[str, Sequence[Cell]] = {
         "provider": names_of(comparison.names),
         "first": numbers(comparison.first, error),
         "second": numbers(comparison.second, error),

@@ -66,10 +66,11 @@ def is_folder_of_runs(path: Path) -> bool:
 
 def find_runs(folder: Path) -> Found:
     """Find the runs in a folder and in its folders, without following links."""
-    entries, unreadable, names = _MOST_ENTRIES, 0, []
+    entries, unreadable = _MOST_ENTRIES, 0
+    names: list[str] = []
     level = [""]
     for deep in (False, True):
-        below = []
+        below: list[str] = []
         for parent in level:
             try:
                 inside, used = _folders(folder / parent, entries)
