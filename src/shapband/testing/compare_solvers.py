@@ -50,7 +50,7 @@ def compare_solvers(
     >>> found = sb.testing.compare_solvers(
     ...     [sb.Permutation, sb.BalancedPermutation], {"majority": majority}, 100)
     >>> found.to_frame().rms_error.round(2).tolist()
-    [0.07, 0.07]
+    [0.07, 0.08]
     """
     makers = _check_solvers(solvers)
     known = _check_games(games)

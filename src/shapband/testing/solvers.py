@@ -20,7 +20,6 @@ from shapband.utilities.base import Utility
 from shapband.utilities.table import TableUtility
 
 _GAMES = 256
-_COUNTED = 8  # games in which evaluations are counted
 _OTHERS: tuple[Index, ...] = (Banzhaf(), Beta(4, 1))  # for solvers with `any_index`
 _SIZES = range(1, 13)  # numbers of providers to try; the first three that are accepted are solved
 _EMPTY = 2.0  # v(∅); a solver must not assume that it is 0
@@ -72,14 +71,14 @@ def check_solver(solver: Solver) -> None:
 def _check_count(solver: Solver, n: int) -> None:
     """Check the number of evaluations against a count in the game itself."""
     game = CountedGame(lambda coalition: _EMPTY + max(members(coalition), default=-1) + 1)
-    games = repeated(game, n, range(_COUNTED))
+    games = repeated(game, n, range(_GAMES))
     rule = f"{type(solver).__name__}.solve must"
     with during(f"{rule} solve {n} providers, as check says"):
         solution = check_solution(solver.solve(games), solver, games)
     require(
         solution.evaluations == game.distinct,
         f"{rule} count distinct evaluations: it returned evaluations={solution.evaluations} for "
-        f"{_COUNTED} games of {n} providers, in which {game.distinct} different coalitions were "
+        f"{_GAMES} games of {n} providers, in which {game.distinct} different coalitions were "
         "evaluated; count a coalition once per game, as games.prefixes and games.some do",
     )
 
