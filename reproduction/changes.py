@@ -115,9 +115,9 @@ def _number(key: str, text: str, kind: type) -> int | float:
 
 def _check_pools(experiment: Experiment) -> None:
     """Raise ValueError if a game would draw more records than a pool holds."""
-    n_pool, n_boot = (getattr(experiment, name, 0) for name in ("n_pool", "n_boot"))
-    pairs = zip(n_pool, n_boot, strict=True) if isinstance(n_pool, tuple) else [(n_pool, n_boot)]
-    for pool, boot in pairs:
+    sizes: list[Any] = [getattr(experiment, name, 0) for name in ("n_pool", "n_boot")]
+    pools, draws = (size if isinstance(size, tuple) else (size,) for size in sizes)
+    for pool, boot in zip(pools, draws, strict=True):
         if boot > pool:
             raise ValueError(
                 f"--set: n_boot must be at most n_pool, because disjoint blocks are cut from the "

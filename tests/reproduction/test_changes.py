@@ -92,7 +92,7 @@ def test_a_wrong_call_is_refused(tmp_path, capsys, arguments, message):
 
 @pytest.fixture
 def small(monkeypatch):
-    for name in ("example", "scalability", "latency"):
+    for name in ("example", "latency"):
         monkeypatch.setitem(EXPERIMENTS, name, {"quick": TINY[name]})
 
 
@@ -120,6 +120,21 @@ def test_a_changed_run_says_so_everywhere_and_leaves_the_page_alone(tmp_path, ca
     assert "CHANGED" not in (out / "reproduction.md").read_text("utf-8")
 
 
+def test_data_are_kept_if_the_claims_cannot_be_compared(tmp_path, capsys, small, monkeypatch):
+    def conclude(self, frame):
+        raise KeyError("n_games")
+
+    monkeypatch.setattr(type(TINY["example"]), "conclude", conclude)
+    main(["example", "--set", "pools=5", "--out", str(tmp_path)])
+    assert "cannot be compared" in capsys.readouterr().out
+    folder = tmp_path / "changed" / "example-pools=5"
+    assert set(pd.read_csv(folder / "data.csv").changed) == {"pools 10 -> 5"}
+    assert "KeyError" in (folder / "comparison.md").read_text("utf-8")
+    with pytest.raises(KeyError):  # an unchanged experiment that fails is a bug
+        main(["example", "--out", str(tmp_path)])
+
+
+@pytest.mark.long
 def test_sizes_that_the_paper_has_no_numbers_for_leave_the_data(tmp_path, capsys, small):
     main(["latency", "--set", "milliseconds=0,3", "--out", str(tmp_path)])
     assert "cannot be compared" in capsys.readouterr().out
@@ -130,14 +145,14 @@ def test_sizes_that_the_paper_has_no_numbers_for_leave_the_data(tmp_path, capsys
 
 def cells_of(text):
     """Rows of a LaTeX table, by the marks that are not escaped."""
-    body = text.split(r"\endfoot")[1].split(r"\end{longtable}")[0]
+    body = text.split("\\endfoot\n")[1].split(r"\end{longtable}")[0]
     rows = [row for row in body.split("\\\\\n") if row.strip()]
     return [re.split(r"(?<!\\)&", row) for row in rows]
 
 
 def test_latex_tables_have_the_rows_of_the_page(tmp_path, small):
-    main(["scalability", "--latex", "--out", str(tmp_path)])
-    folder = tmp_path / "scalability"
+    main(["example", "--latex", "--out", str(tmp_path)])
+    folder = tmp_path / "example"
     text = (folder / "comparison.tex").read_text("utf-8")
     page = (folder / "comparison.md").read_text("utf-8")
     lines = [line for line in page.splitlines() if line.startswith("|")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,10 +56,8 @@ def compare_solvers(
     makers = _check_solvers(solvers)
     known = _check_games(games)
     several = isinstance(evaluations, Sequence | np.ndarray) and not isinstance(evaluations, str)
-    budgets = [
-        check_whole("evaluations", budget, 1)
-        for budget in (evaluations if several else [evaluations])
-    ]
+    given: Sequence[Any] = evaluations if several else [evaluations]  # type: ignore[assignment]
+    budgets = [check_whole("evaluations", budget, 1) for budget in given]
     if not budgets:
         raise InvalidInput("evaluations must be a whole number, or several; received none")
     check_whole("n_repeats", n_repeats, 2)

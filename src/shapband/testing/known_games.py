@@ -65,7 +65,8 @@ class KnownGame:
         if self.shapley is not None:
             return check_row("KnownGame: shapley", self.shapley)
         table = [self.of_mask(mask) for mask in range(2**self.n_providers)]
-        return index_values(np.array([table]), SHAPLEY)[0]
+        values: FloatArray = index_values(np.array([table]), SHAPLEY)[0]
+        return values
 
     def of_mask(self, mask: int) -> float:
         """The value of a coalition given as a bitmask."""

@@ -171,9 +171,9 @@ class RunFolder:
     def _compared(self, found: Found, chosen: Mapping[str, str]) -> str:
         if len(set(chosen.values())) < len(PLACES):
             raise InvalidInput("Choose two different runs to compare, a first and a second.")
-        names = [found.runs[chosen[place]] for place in PLACES]
-        first, second = (self._valuation(name) for name in names)
-        return comparison_page(*names, compare(first, second), self.token)
+        first, second = (found.runs[chosen[place]] for place in PLACES)
+        comparison = compare(self._valuation(first), self._valuation(second))
+        return comparison_page(first, second, comparison, self.token)
 
     def _valuation(self, name: str) -> Valuation:
         status = status_of(self.path / name)
