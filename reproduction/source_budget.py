@@ -225,7 +225,7 @@ def _better(table: pd.DataFrame, valuations: pd.DataFrame) -> list[Row]:
         if metric == VAR_VAR:
             tried.append(("pooled, 100 permutations, their noise removed", corrected, np.nan))
         base = measured(found, method="pooled", n_iter=100, n_games=games)
-        fresh = measured(found, method="baseline", n_iter=100, n_games=4)
+        fresh = measured(found, method="baseline", n_iter=100, budget=BUDGETS[0])
         for words, one, theory in tried:
             facts = {"metric": metric, "games": games, "words": words, "theory": theory}
             saved = {"saved": reduction(base, one), "saved_of_baseline": reduction(fresh, one)}
