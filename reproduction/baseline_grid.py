@@ -13,7 +13,7 @@ from reproduction.claims import Row, evaluate, percent, scientific
 from reproduction.experiment import Findings
 from reproduction.figures import draw_baseline_grid
 from reproduction.frames import against, facts_of, measured, reductions, select, stack
-from reproduction.grid import BALANCED, EXACT, SIZES, TASKS, GridExperiment, grid_rows, near_theory
+from reproduction.grid import BALANCED, EXACT, TASKS, GridExperiment, grid_rows, near_theory
 from reproduction.metrics import Measured, Reduction, reduction, slope
 from reproduction.paper import VAR_E, VAR_VAR
 from reproduction.pilots import Pilot, permuted, pilot_of, table_of
@@ -150,7 +150,7 @@ def _bias(frame: pd.DataFrame, task: str, pilot: Pilot, few: int) -> list[Row]:
 
 def _blocks(frame: pd.DataFrame, table: pd.DataFrame, task: str, pilot: Pilot) -> list[Row]:
     bought = select(frame, kind="valuation", task=task, method="blocks").iloc[0]
-    affordable = bought.records // (10 * SIZES[task]["n_boot"])
+    affordable = bought.records // (10 * bought.n_boot)
     theory = pilot.predict(VAR_E, affordable, None)
     blocks = measured(table, task=task, method="blocks", metric=VAR_E)
     return evaluate(

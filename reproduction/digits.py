@@ -19,7 +19,7 @@ from reproduction.metrics import paper_agrees
 from reproduction.paper import VAR_E
 from reproduction.valuations import metrics_table, task_of, valued
 
-_N_BOOT, _N_POOL, _FRESH_GAMES = 60, 300, 5
+_FRESH_GAMES = 5
 _METHODS = ("baseline", "pooled", "stratified", "blocks")
 
 
@@ -36,6 +36,9 @@ class Digits(Experiment):
     local_games: int = 50
     n_iter: int | None = 20  # balanced permutations; None solves every game exactly
     n_jobs: int = 2
+    n_pool: int = 300
+    n_boot: int = 60
+    alpha: float = 0.5
 
     def cells(self, seed: int) -> list[Cell]:
         """One cell for each method and replication, and the accuracy of the network."""
@@ -43,9 +46,9 @@ class Digits(Experiment):
             "kind": "valuation",
             "task": "digits",
             "classes": self.classes,
-            "n_boot": _N_BOOT,
-            "n_pool": _N_POOL,
-            "alpha": 0.5,
+            "n_boot": self.n_boot,
+            "n_pool": self.n_pool,
+            "alpha": self.alpha,
             "solver": "exact" if self.n_iter is None else "balanced",
             "n_iter": self.n_iter,
         }
@@ -76,7 +79,7 @@ class Digits(Experiment):
             fresh=records.baseline,
             pooled=records.pooled,
             classes=self.classes,
-            asked=self.classes * _N_POOL,
+            asked=self.classes * self.n_pool,
         )
         better = (means.stratified < means.pooled).sum()
         return Findings(
@@ -141,7 +144,7 @@ def _reductions(size: Digits, pairs: pd.DataFrame) -> list[Row]:
         (pair,), (facts,) = rows_of(found), facts_of(found)
         agrees, clear = relation_agrees(pair), pair.saved > 2 * pair.saved_error
         judged = {"agrees": agrees, "clear": clear, "reason": _reason(pair.saved, agrees, clear)}
-        facts |= {"theirs": theirs, "theory": _theory(size.local_games, metric), **judged}
+        facts |= {"theirs": theirs, "theory": _theory(size, metric), **judged}
         rows += evaluate("digits.reduction", **facts)
     return rows
 
@@ -155,14 +158,15 @@ def _reason(saved: float, agrees: bool, clear: bool) -> str:
     return unclear if saved > 0 else "not lower here"
 
 
-def _theory(games: int, metric: str) -> str:
+def _theory(size: Digits, metric: str) -> str:
     """Bounds: local games share all of the pool's error (linear utilities) or none of it."""
+    games = size.local_games
     if metric == VAR_E:
         best = 1 - _FRESH_GAMES / games
-        linear = 1 - _FRESH_GAMES * (_N_BOOT / _N_POOL + 1 / games)
+        linear = 1 - _FRESH_GAMES * (size.n_boot / size.n_pool + 1 / games)
     else:
         best = 1 - (_FRESH_GAMES - 1) / (games - 1)
-        linear = 1 - (_FRESH_GAMES - 1) / 2 * (2 / (games - 1) + 2 / (_N_POOL - 1))
+        linear = 1 - (_FRESH_GAMES - 1) / 2 * (2 / (games - 1) + 2 / (size.n_pool - 1))
     return f"{percent(linear)} if values were linear in the records, at most {percent(best)}"
 
 

@@ -13,8 +13,6 @@ from reproduction.frames import against, select, table_rows
 from reproduction.pilots import PilotedExperiment, pilot_cell
 
 TASKS = ("synthetic", "wine")
-# Section IV-C: records of a provider in a pool and in a game.
-SIZES = {"synthetic": {"n_pool": 5000, "n_boot": 1000}, "wine": {"n_pool": 250, "n_boot": 60}}
 EXACT = {"solver": "exact"}
 BALANCED = {"solver": "balanced", "n_iter": 100}
 
@@ -33,6 +31,9 @@ class GridExperiment(PilotedExperiment):
     games: tuple[int, ...] = (10, 20, 50, 100, 150, 200)
     n_iter: tuple[int, ...] = (100, 200, 500, 1000)
     pilot_pools: int = 40
+    # Section IV-C: records of a provider in a pool and in a game, in the order of TASKS.
+    n_pool: tuple[int, int] = (5000, 250)
+    n_boot: tuple[int, int] = (1000, 60)
 
     def cells(self, seed: int) -> list[Cell]:
         """The pilots, the grids, and the better estimators at the most games."""
@@ -43,23 +44,24 @@ class GridExperiment(PilotedExperiment):
         ]
         return [
             *(
-                pilot_cell(seed, self.pilot_pools, 50, settings_of(task, method))
+                pilot_cell(seed, self.pilot_pools, 50, self._settings_of(task, method))
                 for method in self.methods
                 for task in TASKS
             ),
             *(
                 {"kind": "valuation", "games": games, "seed": one, **solver}
-                | settings_of(task, method)
+                | self._settings_of(task, method)
                 for method, solver, games in tried
                 for task in TASKS
                 for one in replication_seeds(seed, self.replications)
             ),
         ]
 
-
-def settings_of(task: str, method: str) -> dict[str, Any]:
-    """Settings that name a method on a task."""
-    return {"task": task, "method": method, **SIZES[task]}
+    def _settings_of(self, task: str, method: str) -> dict[str, Any]:
+        """Settings that name a method on a task."""
+        sizes = dict(zip(TASKS, zip(self.n_pool, self.n_boot, strict=True), strict=True))
+        n_pool, n_boot = sizes[task]
+        return {"task": task, "method": method, "n_pool": n_pool, "n_boot": n_boot}
 
 
 def near_theory(grid: pd.DataFrame) -> str:

@@ -21,7 +21,6 @@ from reproduction.valuations import sampling_of, solver_of, task_of
 
 # Section IV-G: small sizes, so that access and local work take similar times.
 _GAMES, _N_ITER = 5, 8
-_POOL = {"n_pool": 128, "n_boot": 32, "alpha": 0.75}
 _METHODS = ("baseline", "pooled", "stratified")
 _REQUESTS = {"baseline": 50, "pooled": 10, "stratified": 10}
 _UTILITIES = ("compiled", "refitted")
@@ -38,9 +37,13 @@ class Latency(Experiment):
 
     replications: int = 5
     milliseconds: tuple[int, ...] = (0, 10, 50)
+    n_pool: int = 128
+    n_boot: int = 32
+    alpha: float = 0.75
 
     def cells(self, seed: int) -> list[Cell]:
         """One cell for each delay, method, utility and matched seed."""
+        pool = {"n_pool": self.n_pool, "n_boot": self.n_boot, "alpha": self.alpha}
         permuted = {"solver": "permutation", "n_iter": _N_ITER, "concurrency": 1}
         tried: list[dict[str, Any]] = [
             *({"utility": u, "method": m, **permuted} for u in _UTILITIES for m in _METHODS),
@@ -48,14 +51,14 @@ class Latency(Experiment):
             {**permuted, "utility": "compiled", "method": "baseline", "concurrency": 10},
         ]
         return [
-            {"kind": "latency", "delay": delay, "seed": one, **settings, **_POOL}
+            {"kind": "latency", "delay": delay, "seed": one, **settings, **pool}
             for delay in self.milliseconds
             for settings in tried
             for one in replication_seeds(seed, self.replications)
         ]
 
     def measure(self, cell: Cell) -> list[Record]:
-        _warm_up(cell["utility"])
+        _warm_up(cell["utility"], self.n_pool, self.n_boot)
         with threadpool_limits(limits=1):
             valuation = sb.value(
                 _slow_providers(cell["delay"] / 1000),
@@ -126,13 +129,13 @@ def _inverse_error(fitted: Any, X: Any, y: Any) -> float:
 
 
 @cache
-def _warm_up(utility: str) -> None:
+def _warm_up(utility: str, n_pool: int, n_boot: int) -> None:
     """Run a first valuation, so that compilation and imports are not timed."""
     for solver in (sb.Permutation(_N_ITER), sb.Exact())[: 2 if utility == "compiled" else 1]:
         sb.value(
             _slow_providers(0.0),
             _utility(utility),
-            sampling=sampling_of({"method": "pooled", **_POOL}),
+            sampling=sb.Pooled(n_pool, n_boot),
             solver=solver,
             n_games=2,
             seed=1,

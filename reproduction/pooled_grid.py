@@ -66,8 +66,9 @@ def _claims(
 ) -> list[Row]:
     fresh, pooled = (select(grid, method=method) for method in ("baseline", "pooled"))
     least, most, many = grid.n_games.min(), grid.n_games.max(), grid.n_iter.max()
-    asked = 10 * most * 1000
     bought = select(frame, kind="valuation", task="synthetic", solver="permutation")
+    n_pool, n_boot = bought.n_pool.iloc[0], bought.n_boot.iloc[0]
+    asked = 10 * most * n_boot
     records = dict(bought.groupby("method").records.first())
     ends = (select(pooled, n_games=games) for games in (least, most))
     pairs = against(fresh, pooled, on=["task", "metric", "n_games", "n_iter"])
@@ -86,7 +87,7 @@ def _claims(
         records=records,
         records_saved=1 - records["pooled"] / records["baseline"],
         asked=asked,
-        asked_saved=1 - 50_000 / asked,
+        asked_saved=1 - 10 * n_pool / asked,
         falls=against(*ends, on=["task", "metric", "n_iter"]).saved,
         lower=clear.count(BETTER),
         higher=clear.count(WORSE),

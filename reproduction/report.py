@@ -13,10 +13,14 @@ from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 
+import pandas as pd
+
 from reproduction.claims import DOES_NOT, HOLDS, IN_RELATION, Row
 from reproduction.experiment import Experiment, Findings
+from reproduction.latex import document, long_table
 
 _COLUMNS = ("where", "what", "paper", "ours", "theory", "verdict", "reason")
+_WIDTHS = (0.07, 0.2, 0.11, 0.14, 0.12, 0.08, 0.16)  # of these columns, in LaTeX
 _PACKAGES = ("shapband", "numpy", "scipy", "scikit-learn", "numba")
 _HEAD = """# Reproduction of the paper
 
@@ -52,6 +56,7 @@ class Report:
     table: list[Row]
     beyond: list[Row]
     notes: list[str]
+    changed: str = ""  # what was changed from the profile; empty if nothing was
 
 
 def read_report(folder: Path) -> Report:
@@ -69,8 +74,14 @@ def write(
     profile: str,
     seed: int,
     seconds: float,
+    changed: str = "",
+    *,
+    latex: bool = False,
 ) -> Report:
-    """Write data, figure and comparison of an experiment, and return its report."""
+    """Write data, figure and comparison of an experiment, and return its report.
+
+    `changed` says what was changed from the profile, and `latex` writes the tables as .tex too.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     report = Report(
         name=experiment.name,
@@ -90,8 +101,15 @@ def write(
         table=list(findings.table),
         beyond=list(findings.beyond),
         notes=list(findings.notes),
+        changed=changed,
     )
-    findings.data.to_csv(folder / "data.csv", index=False)
+    data = findings.data
+    if changed:
+        data = data.assign(changed=changed)
+        findings.figure.text(0.01, 0.005, f"CHANGED: {changed}", color="tab:red", size=8)
+    data.to_csv(folder / "data.csv", index=False)
+    if latex:
+        _write_latex(folder, report, data)
     findings.figure.savefig(folder / "figure.svg")
     findings.figure.savefig(folder / "figure.png", dpi=130)
     (folder / "comparison.md").write_text(_comparison(report), encoding="utf-8")
@@ -131,15 +149,57 @@ def _processor() -> str:
 
 def _comparison(report: Report) -> str:
     """Return the page of one experiment: claims, table and further results."""
-    parts = [f"# {report.title}", f"{report.where}. Profile `{report.profile}`."]
-    for title, rows in (
-        ("Claims", report.claims),
-        ("Numbers of the paper's table", report.table),
-        ("Beyond the paper", report.beyond),
-    ):
-        if rows:
-            parts += [f"## {title}", _markdown(rows)]
+    parts = [f"# {report.title}"]
+    if report.changed:
+        parts.append(notice(report.changed))
+    parts.append(f"{report.where}. Profile `{report.profile}`.")
+    for title, rows in _tables(report).items():
+        parts += [f"## {title}", _markdown(rows)]
     return "\n\n".join([*parts, *report.notes]) + "\n"
+
+
+def notice(changed: str) -> str:
+    """Say in Markdown that an experiment does not have the paper's settings."""
+    return (
+        f"> **CHANGED: {changed}.** These are not the settings of the profile. A verdict compares "
+        "the paper with another experiment than the paper's, and remarks on sizes may refer to "
+        "the unchanged experiment."
+    )
+
+
+def _tables(report: Report) -> dict[str, list[Row]]:
+    """The tables of an experiment that have rows, by title."""
+    tables = {
+        "Claims": report.claims,
+        "Numbers of the paper's table": report.table,
+        "Beyond the paper": report.beyond,
+    }
+    return {title: rows for title, rows in tables.items() if rows}
+
+
+def _write_latex(folder: Path, report: Report, data: pd.DataFrame) -> None:
+    """Write comparison.tex and data.tex beside the files that have the same numbers."""
+    ending = f" (CHANGED: {report.changed})" if report.changed else ""
+    compared = [
+        long_table(
+            f"{report.title}: {title.lower()}{ending}",
+            _COLUMNS,
+            [[getattr(row, name) for name in _COLUMNS] for row in rows],
+            _WIDTHS,
+        )
+        for title, rows in _tables(report).items()
+    ]
+    cells = [[_cell(value) for value in row] for row in data.itertuples(index=False, name=None)]
+    measured = long_table(f"{report.title}: data{ending}", list(data.columns), cells)
+    for name, tables in (("comparison", compared), ("data", [measured])):
+        (folder / f"{name}.tex").write_text(document(tables, report.changed), encoding="utf-8")
+
+
+def _cell(value: object) -> str:
+    """Write a number of the data to four digits."""
+    if value is None or value != value:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _markdown(rows: Sequence[Row]) -> str:

@@ -27,7 +27,6 @@ from reproduction.pilots import Pilot, PilotedExperiment, permuted, pilot_cell, 
 from reproduction.valuations import BETTER_ESTIMATORS, METRICS
 
 BUDGETS = (2_500, 6_000, 12_000, 30_000)
-_POOL = {"task": "wine", "n_pool": 250, "n_boot": 60, "alpha": 0.5}
 _LOCAL = ("pooled", "stratified")
 _BUDGET_WORDS = {
     6_000: "remain superior",
@@ -49,9 +48,14 @@ class SourceBudget(PilotedExperiment):
     n_iter: tuple[int, ...] = (100, 1000)
     budgets: tuple[int, ...] = BUDGETS
     pilot_pools: int = 60
+    n_pool: int = 250
+    n_boot: int = 60
+    alpha: float = 0.5
 
     def cells(self, seed: int) -> list[Cell]:
         """Every method at both n_iter, the pilots, and the pools used with better estimators."""
+        sizes = {"n_pool": self.n_pool, "n_boot": self.n_boot, "alpha": self.alpha}
+        pool = {"task": "wine", **sizes}
         local = {"games": self.games}
         tried: list[dict[str, Any]] = [
             {"method": method, "solver": "exact", **local} for method in ("pooled", "blocks")
@@ -62,11 +66,11 @@ class SourceBudget(PilotedExperiment):
             tried += [{"budget": budget, **fresh} for budget in self.budgets]
             tried += [{"method": method, **local, **solver} for method in _LOCAL]
         pilots = [
-            pilot_cell(seed, self.pilot_pools, 50, {"method": method, **_POOL})
+            pilot_cell(seed, self.pilot_pools, 50, {"method": method, **pool})
             for method in ("baseline", *_LOCAL)
         ]
         return pilots + [
-            {"kind": "valuation", "seed": one, **settings, **_POOL}
+            {"kind": "valuation", "seed": one, **settings, **pool}
             for settings in tried
             for one in replication_seeds(seed, self.replications)
         ]
@@ -221,7 +225,7 @@ def _better(table: pd.DataFrame, valuations: pd.DataFrame) -> list[Row]:
         if metric == VAR_VAR:
             tried.append(("pooled, 100 permutations, their noise removed", corrected, np.nan))
         base = measured(found, method="pooled", n_iter=100, n_games=games)
-        fresh = measured(found, method="baseline", n_iter=100, n_games=4)
+        fresh = measured(found, method="baseline", n_iter=100, budget=BUDGETS[0])
         for words, one, theory in tried:
             facts = {"metric": metric, "games": games, "words": words, "theory": theory}
             saved = {"saved": reduction(base, one), "saved_of_baseline": reduction(fresh, one)}

@@ -708,7 +708,7 @@ class FailsInGroups(WithGroups):
         (NegativeNoise, "noise of at least 0"),
         (NotANumber, "finite values"),
         (NoCount, "evaluations as a whole number; received None"),
-        (CountsAll, "count the different coalitions it evaluates, at most 1 in each of 256 games"),
+        (CountsAll, "must count distinct evaluations: it returned"),
         (ForgetsEmpty, "add up to v(N) - v(∅) in each game; received sums that are off by 2.0"),
         (Favours, "of additive games of 2 providers must give the known values on average"),
         (MixesGames, "of additive games of 1 providers must give values that add up"),

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from shapband.valuation.series import SeriesComparison
 
 
-def comparison_page(found: Comparison) -> str:
-    """Make the page of two valuations. The same comparison gives the same text."""
+def comparison_page(found: Comparison, home: Markup | None = None) -> str:
+    """Make the page of two valuations. The same comparison gives the same text.
+
+    `home` is the address of the list of runs that the page belongs to, if it belongs to one.
+    """
     frame, (before, after) = change_frame(found), found.labels
     table = Table.of(
         f"Expectations of {before} and {after}",
@@ -40,6 +43,7 @@ def comparison_page(found: Comparison) -> str:
     games = f"{found.paired_games:,}" if found.paired_games else "none"
     return render(
         "comparison.html.jinja",
+        home=home,
         answer=_answer([(before, after, frame)], "95 % interval"),
         facts=[*_counts(len(frame), int(frame["beyond_chance"].sum())), ("paired games", games)],
         sections=[
@@ -74,6 +78,7 @@ def series_page(found: SeriesComparison) -> str:
     )
     return render(
         "comparison.html.jinja",
+        home=None,
         answer=_answer(steps, f"interval, which holds with all others at {level},"),
         facts=[("valuations", f"{len(found.labels):,}"), *_counts(len(found.names), count)],
         sections=[*sections, _method([summary], found.notes)],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
 from shapband.report.about import about
 from shapband.report.accuracy import convergence_section, errors_section, participation_section
 from shapband.report.answer import Refused, answer, attempt
@@ -61,8 +63,12 @@ def page_of(
     next_batch: NextBatch | None = None,
     provider: str | None = None,
     title: str | None = None,
+    home: Markup | None = None,
 ) -> str:
-    """Make the text of the report. The same arguments give the same text on the same day."""
+    """Make the text of the report. The same arguments give the same text on the same day.
+
+    `home` is the address of the list of runs that the page belongs to, if it belongs to one.
+    """
     if provider is not None:
         page = owner_page(valuation, provider, payouts, status, next_batch)
         words, facts, sections = page.answer, page.facts, page.sections
@@ -79,6 +85,7 @@ def page_of(
         sections=sections,
         n_alerts=sum(len(section.alerts) for section in sections if section.anchor == "alerts"),
         unfinished=valuation.stopped_code == "unfinished",
+        home=home,
     )
 
 
@@ -98,9 +105,9 @@ def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[
     return sections
 
 
-def waiting_page(done: int, n_games: int) -> str:
+def waiting_page(done: int, n_games: int, home: Markup | None = None) -> str:
     """Make the page of a run that has no result yet."""
-    return render("waiting.html.jinja", done=f"{done:,}", n_games=f"{n_games:,}")
+    return render("waiting.html.jinja", done=f"{done:,}", n_games=f"{n_games:,}", home=home)
 
 
 def _facts(valuation: Valuation) -> list[tuple[str, str]]:

@@ -2,19 +2,27 @@
 
 Each check computes small examples with known answers, and raises
 `shapband.errors.ConformanceError` at the first rule that is broken. The checks are meant for
-your own tests: ``sb.testing.check_solver(MySolver())``.
+your own tests: ``sb.testing.check_solver(MySolver())``. `compare_solvers` measures the errors of
+solvers that evaluate equally many coalitions.
 """
 
+from shapband.testing.compare_solvers import compare_solvers
+from shapband.testing.known_games import KnownGame
 from shapband.testing.participations import check_participation
 from shapband.testing.samplings import check_sampling
+from shapband.testing.solver_scores import SolverComparison, SolverScore
 from shapband.testing.solvers import check_solver
 from shapband.testing.sources import check_source
 from shapband.testing.utilities import check_utility
 
 __all__ = [
+    "KnownGame",
+    "SolverComparison",
+    "SolverScore",
     "check_participation",
     "check_sampling",
     "check_solver",
     "check_source",
     "check_utility",
+    "compare_solvers",
 ]

@@ -13,6 +13,7 @@ from shapband.indices import SHAPLEY, Banzhaf, Beta, Index
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver, check_solution
 from shapband.solvers.exact import Exact
+from shapband.testing.counting import CountedGame, repeated
 from shapband.testing.rules import accepts, check_repr, during, require, travelled
 from shapband.utilities.additive import AdditiveUtility
 from shapband.utilities.base import Utility
@@ -30,9 +31,10 @@ _NOISE_FACTOR = 3  # allowed factor between the stated noise and the mean square
 def check_solver(solver: Solver) -> None:
     """Check that a solver follows the rules of solvers, on games with known values.
 
-    In additive and airport games the values must be unbiased over games, and have errors as large
-    as the stated noise; Shapley values must add up to v(N) - v(∅) in each game. They must not
-    depend on chunks or on the order of providers: random numbers must be drawn by game and
+    The first check is that `evaluations` counts the different coalitions of each game that were
+    evaluated. In additive and airport games the values must be unbiased over games, and have errors
+    as large as the stated noise; Shapley values must add up to v(N) - v(∅) in each game. They must
+    not depend on chunks or on the order of providers: random numbers must be drawn by game and
     provider, as in `random_orders`. A solver with `any_index` must keep these rules for `Banzhaf`
     and `Beta` too. A solver whose `check_groups` accepts groups must give Owen values and state
     the noise of the groups.
@@ -51,6 +53,7 @@ def check_solver(solver: Solver) -> None:
     require(sizes, f"{name}.check must accept some number of providers up to {_SIZES[-1]}")
     indices = (SHAPLEY, *_OTHERS) if solver.any_index else (SHAPLEY,)
     for n in sizes[:3]:
+        _check_count(solver, n)
         with during(f"{name}.floats_per_game must return a whole number"):
             check_whole("floats_per_game", solver.floats_per_game(n), 1)
         costs = np.arange(1.0, n + 1) ** 2
@@ -63,6 +66,21 @@ def check_solver(solver: Solver) -> None:
         _check_independence(solver, costs)
     if accepts(name, solver.check_groups, [2, 1]):
         _check_groups(solver)
+
+
+def _check_count(solver: Solver, n: int) -> None:
+    """Check the number of evaluations against a count in the game itself."""
+    game = CountedGame(lambda coalition: _EMPTY + max(members(coalition), default=-1) + 1)
+    games = repeated(game, n, range(_GAMES))
+    rule = f"{type(solver).__name__}.solve must"
+    with during(f"{rule} solve {n} providers, as check says"):
+        solution = check_solution(solver.solve(games), solver, games)
+    require(
+        solution.evaluations == game.distinct,
+        f"{rule} count distinct evaluations: it returned evaluations={solution.evaluations} for "
+        f"{_GAMES} games of {n} providers, in which {game.distinct} different coalitions were "
+        "evaluated; count a coalition once per game, as games.prefixes and games.some do",
+    )
 
 
 def _check_known(

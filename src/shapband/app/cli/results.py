@@ -234,28 +234,35 @@ def payouts(
 
 
 def watch(
-    run: Run,
+    path: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The directory of a run, or a folder of runs.")
+    ],
     port: Annotated[int, typer.Option(metavar="PORT", help="The port; 0 takes a free one.")] = 0,
     debug: Debug = False,
 ) -> None:
-    """Serve a page that follows a run, until Ctrl-C.
+    """Serve a page that follows a run, or the runs in a folder, until Ctrl-C.
 
-    The page is the one that `report` writes, made again as games are added. It is read only, and
-    only this machine can open it. The address holds a random token, so that other users of
-    the machine cannot open it.
+    The page is the one that `report` writes, made again as games are added. For a folder that is
+    not a run, the first page lists the runs in it and in its folders with their state, errors and
+    cost; two of them can be chosen and compared. The pages are read only, and only this machine can
+    open them. The address holds a random token, so that other users of the machine cannot open
+    them.
     """
     import signal
 
+    from shapband.app.cli.folder import is_folder_of_runs
     from shapband.app.cli.interrupt import INTERRUPTED, interruptible
     from shapband.app.cli.watch import WatchServer
-    from shapband.runs.read import load
 
-    farewell = "no longer watching; the run goes on"
-    load(run)  # refuse a directory that is no run before a page is served
+    is_folder = is_folder_of_runs(path)
+    farewell = f"no longer watching; the {'runs go' if is_folder else 'run goes'} on"
     received = None
     try:
-        with WatchServer(run, port) as server, interruptible(lambda: farewell) as received:
-            typer.echo(f"watching {run} at {server.address} (Ctrl-C ends it)")
+        with (
+            WatchServer(path, port, is_folder=is_folder) as server,
+            interruptible(lambda: farewell) as received,
+        ):
+            typer.echo(f"watching {path} at {server.address} (Ctrl-C ends it)")
             server.serve_forever()
     except KeyboardInterrupt:
         typer.echo(farewell, err=True)

@@ -1,4 +1,4 @@
-"""A page on this machine that follows a run: read only, and for this user alone.
+"""Pages on this machine that follow a run, or the runs in a folder: read only, for this user alone.
 
 Every user of the machine can connect to the port, and a run may be closed to them. So the address
 that the terminal shows holds a random token, and requests without it are refused.
@@ -7,7 +7,7 @@ that the terminal shows holds a random token, and requests without it are refuse
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,13 +15,18 @@ from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from markupsafe import Markup
+
+from shapband.app.cli.folder import RunFolder
 from shapband.checks import one_line
 from shapband.errors import InvalidInput, ShapbandError
+from shapband.report.listing import address
 from shapband.report.page import page_of, waiting_page
 from shapband.runs.read import load
 
 _HOME = "127.0.0.1"
 _REFRESH = 3  # the page is loaded again after this many seconds while games are played
+_REFRESH_LIST = 30  # likewise the list of runs; long enough to choose two runs before it is loaded
 _IDLE = 30  # seconds after which a connection that sends nothing is closed
 _MOST = 16  # largest number of connections at the same time; a browser opens two or three
 _HEADERS = {
@@ -34,7 +39,12 @@ _HEADERS = {
 
 
 class WatchServer(ThreadingHTTPServer):
-    """Serves the report of a run, made again whenever games were added.
+    """Serves the report of a run, or of every run in a folder, made again when games were added.
+
+    Parameters
+    ----------
+    path : the directory of a run, or a folder of runs if `is_folder`
+    port : the port, or 0 for a free one
 
     Examples
     --------
@@ -45,10 +55,11 @@ class WatchServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, run: Path, port: int) -> None:
-        self._run = run
-        self._made: tuple[object, str] | None = None
+    def __init__(self, path: Path, port: int, *, is_folder: bool = False) -> None:
+        self._run = path
+        self._made: dict[Path, tuple[object, str]] = {}
         self._token = secrets.token_urlsafe(16)
+        self._folder = RunFolder(path, self._token) if is_folder else None
         self._free = BoundedSemaphore(_MOST)
         try:
             super().__init__((_HOME, port), _Handler)
@@ -85,23 +96,34 @@ class WatchServer(ThreadingHTTPServer):
         finally:
             self._free.release()
 
-    def page(self) -> tuple[str, bool]:
-        """The current page, and whether the run is still being played."""
-        status = load(self._run).status
-        at_work = status.state == "running"
+    def page(self, query: Mapping[str, str]) -> tuple[str, int | None] | None:
+        """The page that a query asks for, and after how many seconds to load it again, if at all.
+
+        None if there is no such page.
+        """
+        if self._folder is None:
+            return self._report(self._run, None)
+        if "run" in query:
+            run = self._folder.run(query["run"])
+            return None if run is None else self._report(run, address(self._token))
+        found = self._folder.page(query)
+        return None if found is None else (found[0], _REFRESH_LIST if found[1] else None)
+
+    def _report(self, run: Path, home: Markup | None) -> tuple[str, int | None]:
+        status = load(run).status
         known = status.state, status.done
-        if self._made is None or self._made[0] != known:
+        if run not in self._made or self._made[run][0] != known:
             valuation = status.valuation
             if valuation is None:
-                text = waiting_page(status.done, status.n_games)
+                text = waiting_page(status.done, status.n_games, home)
             else:
-                text = page_of(valuation, status=status)
-            self._made = known, text
-        return self._made[1], at_work
+                text = page_of(valuation, status=status, home=home)
+            self._made = {run: (known, text)}  # only the last page, so that memory stays bounded
+        return self._made[run][1], _REFRESH if status.state == "running" else None
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD of the one page; everything else is refused."""
+    """Answers GET and HEAD of pages; everything else is refused."""
 
     server: WatchServer
     server_version = "shapband"
@@ -130,15 +152,19 @@ class _Handler(BaseHTTPRequestHandler):
             )
             return
         try:
-            text, at_work = self.server.page()
+            found = self.server.page(_last_of_each(address.query))
         except ShapbandError as cause:
             self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, explain=one_line(cause))
             return
+        if found is None:
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        text, seconds = found
         content = text.encode()
         self.send_response(HTTPStatus.OK)
         headers = _HEADERS | {"Content-Length": str(len(content))}
-        if at_work:
-            headers["Refresh"] = str(_REFRESH)
+        if seconds is not None:
+            headers["Refresh"] = str(seconds)
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
@@ -146,3 +172,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Stay silent: the terminal shows the address."""
+
+
+def _last_of_each(query: str) -> dict[str, str]:
+    return {name: values[-1] for name, values in parse_qs(query).items()}
