@@ -86,16 +86,15 @@ valuation.to_frame()[["expectation", "low", "high", "standard_deviation"]].round
 valuation.plot.forest()
 
 # %%
-# Draws are of equal size, so the number of patients makes no difference. The quality of the
-# records does: the interval of the difference between the best and the worst hospital is above
-# zero.
+# All hospitals give draws of the same size, so the number of their patients makes no difference.
+# Wrong outcomes do: the interval of the difference between University and Hilltop is above zero.
 
 gap = valuation.difference("University", "Hilltop")
 print(f"University is {gap.estimate:.3f} above Hilltop: from {gap.low:.3f} to {gap.high:.3f}")
 
 # %%
-# More games would narrow the part of the error that comes from the games. The other parts need
-# more validation rows. The shares of the squared error are:
+# More games would narrow the part of the error that comes from the games. The other part needs
+# more validation rows. Their shares of the squared error are:
 
-squared = valuation.error**2
+squared = valuation.error[["games", "validation"]] ** 2
 squared.div(squared.sum(axis=1), axis=0).round(2)

@@ -7,6 +7,7 @@ the records of another. The records are the diabetes data of scikit-learn.
 """
 
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_diabetes
 
 import shapband as sb
@@ -27,7 +28,7 @@ stocks = {
     "Echo": (X[90:150], y[90:150]),
 }
 sellers = [sb.Provider(name, sb.ArraySource(*stock)) for name, stock in stocks.items()]
-utility = sb.LinearUtility(X[270:], y[270:])
+utility = sb.LinearUtility(X[270:], y[270:], score="r2", alpha=0.1)  # ridge regression
 
 # %%
 # Every game draws 30 records of each seller. The data is at hand, so draws cost nothing and 200
@@ -47,10 +48,14 @@ for found in valuation.shared_records:
 
 honest = [seller for seller in sellers if seller.name != "Echo"]
 without = sb.value(honest, utility, sampling=sb.Fresh(30), n_games=200, seed=0)
-sb.compare(valuation, without)
+change = sb.compare(valuation, without)
+pd.DataFrame(
+    {"with Echo": change.first, "without Echo": change.second, "std. error": change.standard_error},
+    index=change.names,
+).round(4)
 
 # %%
-# The buyer pays the honest sellers only, by the lower ends of the intervals: a seller whose value
-# is uncertain gets less, and nobody pays for a value below zero.
+# The buyer leaves Echo out, and pays by the lower ends of the intervals: a seller whose value is
+# uncertain gets less, and Mallory, whose value is below zero, gets nothing.
 
 sb.payouts(without, 10_000, currency="EUR", policy="lower_bound")

@@ -6,6 +6,7 @@ The same providers are valued every month. Did the value of one of them change, 
 """
 
 import numpy as np
+import pandas as pd
 
 import shapband as sb
 
@@ -39,20 +40,34 @@ july = valued(7, noise | {"west": 4.0})
 july.plot.beside("July", {"June": june})
 
 # %%
-# `compare` tests every provider, and corrects for testing four of them.
+# ``compare`` tests every provider, and corrects for testing four of them. The value of "west" has
+# fallen. The others are worth more in July, because a coalition with "west" now needs them more.
 
-sb.compare(june, july)
+change = sb.compare(june, july)
+pd.DataFrame(
+    {
+        "June": change.first,
+        "July": change.second,
+        "std. error": change.standard_error,
+        "beyond chance": change.beyond_chance,
+    },
+    index=change.names,
+).round(4)
 
 # %%
-# A second June, with other records of the same quality, shows what chance alone does: no provider
-# is flagged.
+# Other records of the same quality show what chance alone does: no provider is flagged.
 
 again = valued(8, noise)
-sb.compare(june, again).beyond_chance
+print(sb.compare(june, again).beyond_chance)
 
 # %%
-# Over several months, `compare_series` tests every provider for a change since the first month.
+# Over several months, ``compare_series`` tests every provider for a change since the first month.
+# In September the records of "west" are as good as in June again.
 
-august, september = valued(9, noise | {"west": 4.0}), valued(10, noise)
-series = sb.compare_series([june, july, august, september])
-series
+months = {
+    "June": june,
+    "July": july,
+    "August": valued(9, noise | {"west": 4.0}),
+    "September": valued(10, noise),
+}
+sb.compare_series(months)

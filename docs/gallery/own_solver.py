@@ -6,6 +6,7 @@ A solver computes the values of one game from the values of coalitions. This one
 random permutations of the providers, and along each of them backwards too.
 """
 
+import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy as np
 import shapband as sb
 
 # %%
-# A solver has three methods. `check` may refuse games that are too large, `floats_per_game` says
-# how much memory a game takes, and `solve` returns the values of some games, with the variance of
-# the solver's own error.
+# A solver has three methods. ``check`` may refuse games that are too large, ``floats_per_game``
+# says how much memory a game takes, and ``solve`` returns the values of some games, with the
+# variance of the solver's own error.
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Mirrored(sb.Solver):
 
 
 # %%
-# `check_solver` plays games whose values are known, and tests that the stated errors are right.
+# ``check_solver`` plays games whose values are known, and tests that the stated errors are right.
 # It raises an error that names the rule, if one is broken.
 
 sb.testing.check_solver(Mirrored())
@@ -57,7 +58,7 @@ class Lowered(Mirrored):
 try:
     sb.testing.check_solver(Lowered())
 except sb.errors.ConformanceError as error:
-    print(error)
+    print(textwrap.fill(str(error), 90))
 
 # %%
 # Here are the ten wine providers with this solver, with plain permutations and exactly. Plain
