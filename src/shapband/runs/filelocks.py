@@ -10,10 +10,12 @@ import errno
 import importlib
 from typing import Any
 
+# Imported by name, because type checkers know each module on its own platform only.
+fcntl: Any
 try:
-    import fcntl
+    fcntl = importlib.import_module("fcntl")
 except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 
 def try_lock(handle: int, *, shared: bool) -> bool:
@@ -36,7 +38,7 @@ def unlock(handle: int) -> None:
     Windows may take a while to release the locks of a file that is closed while it is locked.
     """
     if fcntl is None:
-        msvcrt = _msvcrt()
+        msvcrt: Any = importlib.import_module("msvcrt")
         msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
     else:
         fcntl.flock(handle, fcntl.LOCK_UN)
@@ -54,14 +56,9 @@ def can_lock_ranges(handle: int) -> bool:
 
 
 def _try_on_windows(handle: int) -> bool:
-    msvcrt = _msvcrt()
+    msvcrt: Any = importlib.import_module("msvcrt")
     try:
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # one byte, which need not exist
     except PermissionError:
         return False
     return True
-
-
-def _msvcrt() -> Any:
-    """The module, which type checkers know on Windows only."""
-    return importlib.import_module("msvcrt")
