@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo docs site test test-long fuzz golden mutants lint check package bench coverage reproduce clean
+.PHONY: demo docs site test test-long fuzz golden mutants lint check release bench coverage reproduce clean
 
 # The library alone is enough for the demo; the tools of developers take twice the room. Without
 # --quiet, because pip shows how far it is.
@@ -70,18 +70,10 @@ docs: .venv/installed  ## write the pages that follow from the code
 site: .venv/installed  ## build the documentation in out/site
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --builder html docs out/site
 
-# LOWEST=1 installs the oldest versions that pyproject.toml allows.
-package:  ## build wheel and sdist in out/package/dist, install the wheel alone, and try it
-	rm -rf out/package
-	$(PYTHON) -m venv out/package/tools
-	out/package/tools/bin/python -m pip install --quiet --disable-pip-version-check build uv
-	out/package/tools/bin/python -m build --outdir out/package/dist .
-	$(PYTHON) -m venv out/package/clean
-	$(if $(LOWEST),out/package/tools/bin/uv pip install --python out/package/clean/bin/python \
-		--resolution lowest-direct --requirements pyproject.toml)
-	out/package/clean/bin/python -m pip install --quiet --disable-pip-version-check \
-		out/package/dist/*.whl
-	cd out/package && clean/bin/python -I ../../release/smoke.py
+# PYTHON=python3.13 uses another Python.
+release:  ## build wheel and sdist in out/release/dist, and check all that a user would install
+	rm -rf out/release
+	$(PYTHON) release/release.py out/release
 
 # ONLY=solvers measures some of the groups again.
 bench:  ## measure beside the peers in .venv-bench, and write benchmarks/RESULTS.md

@@ -1,6 +1,6 @@
 """Check an installed shapband: its files, a small valuation, a plot, a report and the commands.
 
-`make package` runs this in a clean environment. It needs nothing but the package itself:
+`make release` runs this in clean environments. It needs nothing but the package itself:
 
     python -I release/smoke.py
 """

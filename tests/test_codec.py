@@ -4,7 +4,8 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Literal, NamedTuple
+from types import GenericAlias
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
@@ -307,3 +308,23 @@ def test_texts_that_cannot_be_written_are_refused(text):
 def test_a_document_must_have_names(document):
     with pytest.raises(ValueError, match=r"^Design is missing, unknown or of another kind"):
         decode(sb.Design, document)
+
+
+Kind = TypeVar("Kind", bound=np.generic)
+
+
+class Alias:
+    """What `type NDArray[Kind] = ...` makes, which Python 3.11 cannot write."""
+
+    __value__ = np.ndarray[tuple[Any, ...], np.dtype[Kind]]
+    __class_getitem__ = classmethod(GenericAlias)
+
+
+def test_arrays_are_read_by_the_aliases_of_newer_versions_of_numpy():
+    @dataclass
+    class Numbers:
+        x: Alias[np.float64]
+
+    found = decode(Numbers, {"x": [1, 2.5]})
+    np.testing.assert_array_equal(found.x, np.array([1.0, 2.5]))
+    assert found.x.dtype == np.float64

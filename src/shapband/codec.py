@@ -87,6 +87,7 @@ def decode(kind: type[_Record], document: Any) -> _Record:
 
 
 def _decode(kind: Any, value: Any, place: str) -> Any:
+    kind = _without_alias(kind)
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         return _decode_union(get_args(kind), value, place)
@@ -105,6 +106,12 @@ def _decode(kind: Any, value: Any, place: str) -> Any:
     if dataclasses.is_dataclass(kind) or hasattr(kind, "_fields"):
         return _decode_record(kind, value, place)
     return _decode_plain(kind, value, place)
+
+
+def _without_alias(kind: Any) -> Any:
+    """Replace an alias, such as the NDArray of NumPy 2.5 on Python 3.12, by what it stands for."""
+    origin = get_origin(kind)
+    return origin.__value__[get_args(kind)] if hasattr(origin, "__value__") else kind
 
 
 def _decode_union(kinds: tuple[Any, ...], value: Any, place: str) -> Any:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from shapband import kernels
+from shapband.machine import usable_cores
 
 _SUMS, _FORM = "f8[:, :, ::1], f8[::1]", "f8[::1], f8[::1], f8, f8[::1], f8"
 TYPES = {
@@ -111,15 +112,11 @@ def _is_missing(name: str) -> bool:
 
 def _usable_processes() -> int:
     """2 if a second process can run beside this one, and store kernels where this one looks."""
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
     from shapband.kernels.storing import is_shared
 
     # The executable of a frozen application is the application.
     python = bool(sys.executable) and not getattr(sys, "frozen", False)
-    return 2 if cores > 1 and python and is_shared() else 1
+    return 2 if usable_cores() > 1 and python and is_shared() else 1
 
 
 @contextmanager

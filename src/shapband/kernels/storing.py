@@ -40,7 +40,7 @@ _NAMES = "kernels-"  # prefix of the names of all directories that are made here
 _DAY = 24 * 3600.0  # seconds
 _UNUSED = 30 * _DAY  # a directory that was not used for this long is removed
 
-State = tuple[tuple[str, int, int, int], ...]
+State = tuple[tuple[str, int, int, int, int], ...]
 
 
 class Locator(_CacheLocator):
@@ -151,10 +151,13 @@ def digest() -> str:
 def _state() -> State:
     """A state of the source files that differs after any change.
 
-    It is found without reading them, from the ctime, which programs cannot set back.
+    It is found without reading them, from the ctime, which programs cannot set back. On Windows
+    the ctime is the time of creation, so the mtime is looked at too.
     """
     files = [(file.name, file.stat()) for file in _SOURCES.glob("*.py")]
-    return tuple(sorted((name, at.st_ino, at.st_ctime_ns, at.st_size) for name, at in files))
+    return tuple(
+        sorted((name, at.st_ino, at.st_ctime_ns, at.st_mtime_ns, at.st_size) for name, at in files)
+    )
 
 
 def _parent() -> Path:
@@ -165,6 +168,9 @@ def _parent() -> Path:
     home = Path(os.path.expanduser("~"))  # "~" itself if there is no home
     if sys.platform == "darwin":
         return home / "Library" / "Caches" / "shapband"
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return (Path(local) if local else home / "AppData" / "Local") / "shapband" / "Cache"
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (cache if cache.is_absolute() else home / ".cache") / "shapband"
 
@@ -204,10 +210,13 @@ def _prepare(place: Path) -> bool:
 def _is_private(place: Path) -> bool:
     """Whether a directory, made if it is not there, is this user's, and closed to all others.
 
-    Machine code is loaded from it, so nobody else may put files there.
+    Machine code is loaded from it, so nobody else may put files there. Windows has no owner and
+    mode to look at, but its default places, in the profile of the user, are closed to others.
     """
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = place.lstat()
+    if not hasattr(os, "getuid"):
+        return stat.S_ISDIR(found.st_mode) and os.access(place, os.W_OK)
     closed = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
     return closed and found.st_uid == os.getuid() and os.access(place, os.W_OK)
 
@@ -222,7 +231,8 @@ def _remove_unused(parent: Path) -> None:
 
 def temporary_directory() -> Path:
     """A directory that this user alone can use, the same for the next process if possible."""
-    place = Path(tempfile.gettempdir()) / f"shapband-{os.getuid()}"
+    user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""  # on Windows the folder is the user's
+    place = Path(tempfile.gettempdir()) / f"shapband{user}"
     try:
         usable = _is_private(place)
     except OSError:

@@ -60,7 +60,12 @@ def _clear(run: Path) -> None:
 
 
 def sync_directory(run: Path) -> None:
-    """Write the names of the directory to the disk, so that a power loss does not undo them."""
+    """Write the names of the directory to the disk, so that a power loss does not undo them.
+
+    Windows cannot open a directory. There the file system decides when names are written.
+    """
+    if not hasattr(os, "O_DIRECTORY"):
+        return
     handle = os.open(run, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -11,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shapband.errors import RunError, RunLocked
+from shapband.runs.filelocks import can_lock_ranges, try_lock, unlock
 from shapband.runs.private import open_private
 
 NAME = "lock"
@@ -28,7 +27,10 @@ def locked(run: Path) -> Iterator[None]:
     handle = _open(run, os.O_RDWR | os.O_CREAT)
     try:
         _wait(handle, run)
-        yield
+        try:
+            yield
+        finally:
+            unlock(handle)
     finally:
         os.close(handle)
 
@@ -39,7 +41,10 @@ def is_locked(run: Path) -> bool:
         return False
     handle = _open(run, os.O_RDONLY)
     try:
-        return not _try(handle, fcntl.LOCK_SH, run)
+        if not _try(handle, run, shared=True):
+            return True
+        unlock(handle)
+        return False
     finally:
         os.close(handle)
 
@@ -55,12 +60,9 @@ def can_lock(run: Path) -> bool:
     except OSError:
         return True
     try:
-        fcntl.lockf(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as cause:
-        return cause.errno in (errno.EAGAIN, errno.EACCES)
+        return can_lock_ranges(handle)
     finally:
         os.close(handle)
-    return True
 
 
 def _open(run: Path, flags: int) -> int:
@@ -72,7 +74,7 @@ def _open(run: Path, flags: int) -> int:
 
 def _wait(handle: int, run: Path) -> None:
     until = time.monotonic() + _PATIENCE
-    while not _try(handle, fcntl.LOCK_EX, run):
+    while not _try(handle, run, shared=False):
         if time.monotonic() > until:
             raise RunLocked(
                 f"another process is at work in the run {run}: wait for it to end, or end it"
@@ -80,15 +82,12 @@ def _wait(handle: int, run: Path) -> None:
         time.sleep(_PAUSE)
 
 
-def _try(handle: int, kind: int, run: Path) -> bool:
+def _try(handle: int, run: Path, *, shared: bool) -> bool:
     try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return try_lock(handle, shared=shared)
     except OSError as cause:
         raise RunError(
             f"the run {run} cannot be locked ({cause.strerror}), which some network and container "
             "file systems do not support: keep the run in a directory on a local disk, or copy it "
             "there"
         ) from cause
-    return True

@@ -8,6 +8,7 @@ from pathlib import Path
 from shapband.runs import database
 from shapband.runs.private import open_private
 
+_PART = 1 << 20  # bytes that are written at once
 _LEAST = 8_000_000  # bytes that are always set aside, for the ledger and the manifest
 
 
@@ -27,12 +28,13 @@ class Reserve:
         with database.errors(self._run):
             handle = open_private(self._path, os.O_RDWR | os.O_CREAT)
             try:
-                _set_aside(handle, wanted)
+                try:
+                    _set_aside(handle, wanted)
+                finally:
+                    os.close(handle)  # Windows does not delete a file that is open
             except OSError:
                 self.give_up()
                 raise
-            finally:
-                os.close(handle)
         self.held = wanted
 
     def covers(self, size: int) -> bool:
@@ -49,6 +51,6 @@ def _set_aside(handle: int, size: int) -> None:
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, 0, size)
         return
-    left = size  # macOS has no fallocate: write zeros instead
+    left = size  # macOS and Windows have no fallocate: write zeros instead
     while left:
-        left -= os.write(handle, bytes(left))
+        left -= os.write(handle, bytes(min(left, _PART)))

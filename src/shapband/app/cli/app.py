@@ -13,10 +13,12 @@ from typer.core import TyperGroup
 
 from shapband.app.cli import playing, results
 from shapband.app.cli.options import Debug
+from shapband.app.cli.streams import print_any_character
 
 
 def main() -> None:
     """Run the command line."""
+    print_any_character()
     app(prog_name="shapband")
 
 
@@ -85,7 +87,6 @@ app = typer.Typer(
     cls=Commands,
     help="What each data provider is worth, and how sure we can be.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

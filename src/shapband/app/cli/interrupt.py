@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -12,49 +12,56 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 INTERRUPTED = 130  # the exit code of a program ended by Ctrl-C
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Windows has no SIGHUP; it sends SIGBREAK when the terminal is closed, and for Ctrl-Break.
+_SIGNALS = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+    if hasattr(signal, name)
+)
 _PATIENCE = 1.0  # seconds until a line says that requests are still under way
 _NOTICE = "requests under way are finished first; Ctrl-C again leaves at once"
-_END = 0  # written to the pipe to end the thread; no signal has this number
+_END = 0  # sent to end the thread; no signal has this number
 
 
 class Received:
     """The signals that arrive while a block is interruptible; the second one ends the process.
 
-    Python writes the number of every signal to a pipe when the signal arrives. A thread reads the
+    Python writes the number of every signal to a socket when the signal arrives. A thread reads the
     numbers, so that the second signal ends the process even while the main thread waits in code of
-    another language, such as a database driver, and runs no signal handler.
+    another language, such as a database driver, and runs no signal handler. It is a socket and no
+    pipe, because Windows cannot wait a limited time for a pipe.
 
     Attributes
     ----------
     numbers : numbers of the signals that arrived, in their order
-    pipe : end of the pipe that Python writes these numbers to
+    socket : end of the pair of sockets that Python writes these numbers to
     """
 
     def __init__(self, farewell: Callable[[], str]) -> None:
         self.numbers: list[int] = []
         self._farewell = farewell
-        self._reading, self.pipe = os.pipe()
-        os.set_blocking(self.pipe, False)
+        self._reading, self.socket = socket.socketpair()
+        self.socket.setblocking(False)
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Wait until all signals so far are read."""
-        os.write(self.pipe, bytes([_END]))
+        self.socket.send(bytes([_END]))
         self._thread.join()
-        os.close(self._reading)
-        os.close(self.pipe)
+        self._reading.close()
+        self.socket.close()
 
     def _listen(self) -> None:
-        coming, noticed = select.poll(), False
-        coming.register(self._reading, select.POLLIN)
+        noticed = False
         while True:
-            if not coming.poll(1000 * _PATIENCE if self.numbers and not noticed else None):
+            self._reading.settimeout(_PATIENCE if self.numbers and not noticed else None)
+            try:
+                (number,) = self._reading.recv(1)
+            except TimeoutError:
                 _say(_NOTICE)
                 noticed = True
                 continue
-            (number,) = os.read(self._reading, 1)
             if number == _END:
                 return
             self.numbers.append(number)
@@ -65,7 +72,7 @@ class Received:
 
 @contextmanager
 def interruptible(farewell: Callable[[], str]) -> Iterator[Received | None]:
-    """Let Ctrl-C, SIGTERM or SIGHUP raise KeyboardInterrupt, and a second one end the process.
+    """Let Ctrl-C and other signals raise KeyboardInterrupt, and a second one end the process.
 
     After the first signal, requests under way are completed, because they may be paid for. The
     second signal prints the line of `farewell` and ends the process at once; a run directory
@@ -79,7 +86,7 @@ def interruptible(farewell: Callable[[], str]) -> Iterator[Received | None]:
         yield None
         return
     received = Received(farewell)
-    woken = signal.set_wakeup_fd(received.pipe, warn_on_full_buffer=False)
+    woken = signal.set_wakeup_fd(received.socket.fileno(), warn_on_full_buffer=False)
     before = {one: signal.signal(one, _interrupt) for one in _SIGNALS}
     try:
         yield received

@@ -6,6 +6,7 @@ that the terminal shows holds a random token, and requests without it are refuse
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -54,6 +55,8 @@ class WatchServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    # On Windows this option would let two programs use the same port.
+    allow_reuse_address = os.name == "posix"
 
     def __init__(self, path: Path, port: int, *, is_folder: bool = False) -> None:
         self._run = path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +13,9 @@ from shapband.checks import check_whole
 from shapband.engine.workers.base import Answer, Job, Workers, in_order
 from shapband.engine.workers.processes import ProcessPool, n_idle
 from shapband.engine.workers.remote import RemoteWorkers, ShippedJob, opened_result, seal
-from shapband.engine.workers.shared import SharedJob, share
+from shapband.engine.workers.shared import SentJob, SharedJob, pack, share
+from shapband.engine.workers.template import can_fork
+from shapband.machine import load, usable_cores
 
 # Processes are started if at least this many seconds of work are left. Starting them takes one to
 # three seconds on another core, for imports.
@@ -107,7 +108,7 @@ class LocalWorkers(Workers):
 
 def _crowding() -> float:
     """How many times longer starting takes because other programs use the cores: at least 1."""
-    return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+    return max(1.0, load() / usable_cores())
 
 
 class ThreadWorkers(Workers):
@@ -158,9 +159,9 @@ class ProcessWorkers(RemoteWorkers):
             2 * self.n_jobs,
         )
 
-    def ship(self, job: Job[Any]) -> SharedJob:
-        """Write the job to memory that every process maps before its first task."""
-        return share(job)
+    def ship(self, job: Job[Any]) -> SharedJob | SentJob:
+        """Write the job to memory that every process maps, or pack it for the pipes to them."""
+        return share(job) if can_fork() else pack(job)
 
     def submit(self, shipped: ShippedJob, task: bytes) -> Future[bytes]:
         return self._opened().submit(shipped, task)
@@ -186,7 +187,7 @@ class ProcessWorkers(RemoteWorkers):
 def resolve_n_jobs(n_jobs: int) -> int:
     """Check the number of workers; -1 means one for each core."""
     if n_jobs == -1:
-        return len(os.sched_getaffinity(0))
+        return usable_cores()
     return check_whole("n_jobs", n_jobs, 1, ", or -1 for one worker per core")
 
 

@@ -20,8 +20,9 @@ from multiprocessing.reduction import recv_handle, send_handle
 from queue import SimpleQueue
 
 from shapband.engine.workers.remote import ShippedJob, perform_prepared, prepare
-from shapband.engine.workers.shared import SharedJob, opened
-from shapband.engine.workers.template import IDLE, template
+from shapband.engine.workers.shared import SentJob, SharedJob, opened, received
+from shapband.engine.workers.spawned import IDLE
+from shapband.engine.workers.template import template
 from shapband.errors import WorkerError
 
 _FRESH = 0.8 * IDLE  # a process idle for more seconds is not used, because it may be ending
@@ -33,7 +34,7 @@ class WorkerProcess:
 
     def __init__(self) -> None:
         self._template = template(_serve)
-        self._pipe, self._pid = self._template.fork()
+        self._pipe, self._pid = self._template.start()
         self._token: str | None = None
         self._last_used = time.monotonic()
 
@@ -57,12 +58,17 @@ class WorkerProcess:
         return self._answer(lambda: self._send(shipped, task))
 
     def _share(self, shipped: ShippedJob) -> None:
-        job: SharedJob = shipped.place
-        self._pipe.send((shipped.token, job.spans))
-        send_handle(self._pipe, job.handle, self._pid)
+        job: SharedJob | SentJob = shipped.place
+        if isinstance(job, SharedJob):
+            self._pipe.send((shipped.token, "shared", job.spans))
+            send_handle(self._pipe, job.handle, self._pid)
+            return
+        self._pipe.send((shipped.token, "sent", job.sizes))
+        for part in job.parts:
+            self._pipe.send_bytes(part)
 
     def _send(self, shipped: ShippedJob, task: bytes) -> None:
-        self._pipe.send((shipped.token, None))
+        self._pipe.send((shipped.token, "task", None))
         self._pipe.send_bytes(task)
 
     def _answer(self, ask: Callable[[], None]) -> bytes:
@@ -151,7 +157,8 @@ def n_idle() -> int:
 _lock = threading.Lock()
 _idle: list[WorkerProcess] = []
 # A fork of this process must not use the processes of its parent.
-os.register_at_fork(after_in_child=_idle.clear)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)
 
 
 def _take_idle(count: int) -> list[WorkerProcess]:
@@ -166,10 +173,13 @@ def _serve(pipe: Connection) -> None:
     """Serve requests of the parent, until it has ended or no request has come for a while."""
     try:
         while pipe.poll(IDLE):
-            token, spans = pipe.recv()
-            if spans is None:
-                pipe.send_bytes(perform_prepared(token, pipe.recv_bytes()))
+            token, what, layout = pipe.recv()
+            if what == "task":
+                answer = perform_prepared(token, pipe.recv_bytes())
+            elif what == "shared":
+                answer = prepare(token, partial(opened, recv_handle(pipe), layout))
             else:
-                pipe.send_bytes(prepare(token, partial(opened, recv_handle(pipe), spans)))
+                answer = prepare(token, partial(received, pipe, layout))
+            pipe.send_bytes(answer)
     except (OSError, EOFError):
         return  # the parent has ended

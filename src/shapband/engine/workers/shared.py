@@ -1,7 +1,9 @@
-"""A job in shared memory: processes map its large arrays instead of copying them.
+"""A job for worker processes, as a pickle and its large arrays apart from it.
 
-The memory is a file without a name, so no part of the job can be found on the disk. A process may
-write to its arrays, and then gets its own copies of the pages that it changes.
+Forked processes map the arrays from shared memory instead of copying them. The memory is a file
+without a name, so no part of the job can be found on the disk. A process may write to its arrays,
+and then gets its own copies of the pages that it changes. Where processes are not forked, each
+receives the pickle and the arrays through its pipe.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ import pickle
 import tempfile
 import weakref
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import IO, Any
 
 import cloudpickle
+import numpy as np
 
 from shapband.engine.workers.base import Job
 from shapband.engine.workers.remote import JOB, seal
@@ -37,8 +41,25 @@ class SharedJob:
     spans: tuple[tuple[int, int], ...]
 
 
-def share(job: Job[Any]) -> SharedJob:
-    """Write a job to shared memory."""
+@dataclass(frozen=True, eq=False)
+class SentJob:
+    """A job that is sent through a pipe.
+
+    Attributes
+    ----------
+    parts : the pickled job, and then each of its large arrays
+    """
+
+    parts: tuple[memoryview, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes of each part."""
+        return tuple(part.nbytes for part in self.parts)
+
+
+def pack(job: Job[Any]) -> SentJob:
+    """Pickle a job without its large arrays, which are not copied."""
     arrays: list[memoryview] = []
 
     def keep(buffer: pickle.PickleBuffer) -> bool:
@@ -53,9 +74,14 @@ def share(job: Job[Any]) -> SharedJob:
         return False
 
     sealed = seal(job, JOB, keep)
+    return SentJob((memoryview(sealed), *arrays))
+
+
+def share(job: Job[Any]) -> SharedJob:
+    """Write a job to shared memory."""
     spans = []
     with _unnamed_file() as file:
-        for part in (memoryview(sealed), *arrays):
+        for part in pack(job).parts:
             file.seek(-file.tell() % _ALIGNED, os.SEEK_CUR)
             start = file.tell()
             file.write(part)
@@ -69,10 +95,19 @@ def share(job: Job[Any]) -> SharedJob:
 def opened(handle: int, spans: tuple[tuple[int, int], ...]) -> Any:
     """Open a job that another process shares; the handle of its memory is closed."""
     try:
-        memory = memoryview(mmap.mmap(handle, 0, mmap.MAP_PRIVATE))
+        memory = memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_COPY))
     finally:
         os.close(handle)
     sealed, *arrays = (memory[start:end] for start, end in spans)
+    return cloudpickle.loads(sealed, buffers=arrays)
+
+
+def received(pipe: Connection, sizes: tuple[int, ...]) -> Any:
+    """Receive the parts of a job through a pipe, and open it."""
+    parts = [np.empty(size, dtype=np.uint8) for size in sizes]
+    for part in parts:
+        pipe.recv_bytes_into(part.data)
+    sealed, *arrays = parts
     return cloudpickle.loads(sealed, buffers=arrays)
 
 

@@ -3,36 +3,23 @@
 Starting Python and importing numba and scikit-learn takes seconds of computing time. One process,
 the template, does this once and then forks every worker process. It runs no code of the user and
 has one thread, so forking it is safe. Forking the calling process, which may have many threads,
-would not be.
+would not be. Where processes cannot be forked, `Spawner` starts them one by one.
 """
 
 from __future__ import annotations
 
 import atexit
-import importlib
 import os
-import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 from multiprocessing.reduction import recv_handle, send_handle
 
-import numpy as np
-
+from shapband.engine.workers.spawned import IDLE, ONE_THREAD, Serve, Spawner, modules_in_use, set_up
 from shapband.errors import WorkerError
-from shapband.kernels import rows
 
-Serve = Callable[[Connection], None]
-
-IDLE = 300  # seconds that idle processes are kept for the next valuation
 _WATCH = 1.0  # seconds between two checks that the parent process still exists
-_ONE_THREAD = {
-    f"{library}_NUM_THREADS": "1"
-    for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")
-}
 
 
 class Template:
@@ -50,8 +37,8 @@ class Template:
 
         self._lock = threading.Lock()
         self._pipe, far = Pipe()
-        arguments = (far, serve, _modules_in_use())
-        self._process = LokyProcess(target=_be_template, args=arguments, env=_ONE_THREAD)
+        arguments = (far, serve, modules_in_use())
+        self._process = LokyProcess(target=_be_template, args=arguments, env=ONE_THREAD)
         self._process.start()
         far.close()
 
@@ -60,7 +47,7 @@ class Template:
         """Whether the process is running."""
         return bool(self._process.is_alive())
 
-    def fork(self) -> tuple[Connection, int]:
+    def start(self) -> tuple[Connection, int]:
         """Request a worker process; return the pipe to it and its process id."""
         near, far = Pipe()
         try:
@@ -90,32 +77,9 @@ class Template:
         self._process.terminate()
 
 
-def _modules_in_use() -> list[str]:
-    """The modules of this package and of scikit-learn in use here, which jobs will need too.
-
-    Other packages are left out: some start threads when they are imported, and a process with
-    threads must not be forked.
-    """
-    names = list(sys.modules)
-    learn = [name for name in names if name.startswith("sklearn.") and name.count(".") == 1]
-    return [*(name for name in names if name.startswith("shapband.")), *learn]
-
-
-def _import(modules: list[str]) -> None:
-    """Import modules, and let numba set up what all compiled functions share."""
-    for name in modules:
-        with suppress(ImportError):  # a job that needs the module will raise the error itself
-            importlib.import_module(name)
-    rows.with_replacement(np.zeros((1, 1), dtype=np.uint64), 1)
-
-
 def _be_template(pipe: Connection, serve: Serve, modules: list[str]) -> None:
     """Import, then fork a worker process at every request, until the parent has ended."""
-    from shapband.kernels.compiling import keep_silent
-
-    keep_silent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt ends
-    _import(modules)
+    set_up(modules)
     children: dict[int, int | None] = {}
     try:
         while pipe.poll(IDLE) or _reap(children):
@@ -177,15 +141,20 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-_current: list[Template] = []
+def can_fork() -> bool:
+    """Whether worker processes are forked; Windows cannot, and on macOS system libraries fail."""
+    return hasattr(os, "fork") and sys.platform != "darwin"
+
+
+_current: list[Template | Spawner] = []
 _starting = threading.Lock()
 
 
-def template(serve: Serve) -> Template:
-    """The template process of this process; it is started if there is none."""
+def template(serve: Serve) -> Template | Spawner:
+    """What starts the worker processes of this process; it is made if there is none."""
     with _starting:
         if not _current or not _current[0].usable:
-            _current[:] = [Template(serve)]
+            _current[:] = [Template(serve) if can_fork() else Spawner(serve)]
         return _current[0]
 
 
@@ -198,4 +167,5 @@ def _end_all() -> None:
 # function of multiprocessing would wait for it.
 atexit.register(_end_all)
 # A fork of this process must not talk to the template of its parent.
-os.register_at_fork(after_in_child=_current.clear)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_current.clear)
