@@ -38,6 +38,7 @@ from .solvers.balanced import BalancedPermutation
 from .solvers.base import Solution, Solver
 from .solvers.exact import Exact
 from .solvers.known import Known
+from .solvers.pairs import PairSolution
 from .solvers.permutation import Permutation
 from .solvers.strata import Strata
 from .sources.arrays import ArraySource
@@ -59,6 +60,7 @@ from .utilities.recognise import utility_for
 from .utilities.table import TableUtility
 from .valuation.compare import Comparison, compare
 from .valuation.groups import Groups
+from .valuation.interactions import Interactions
 from .valuation.series import SeriesComparison, compare_series
 from .valuation.several import Difference, Ranks
 from .valuation.spread import Correlation, Distribution
@@ -102,6 +104,7 @@ __all__ = [
     "Groups",
     "Independent",
     "Index",
+    "Interactions",
     "Known",
     "LDAUtility",
     "LinearUtility",
@@ -110,6 +113,7 @@ __all__ = [
     "NeighborUtility",
     "NetworkUtility",
     "NextBatch",
+    "PairSolution",
     "Participation",
     "Payouts",
     "Permutation",

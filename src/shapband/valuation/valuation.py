@@ -15,11 +15,13 @@ from shapband.codec import lock_arrays
 from shapband.estimate import intervals, joint
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.grouped import GroupEstimate
+from shapband.estimate.paired import PairEstimate
 from shapband.sampling.design import Design
 from shapband.sampling.distinct import repeated
 from shapband.sampling.shared import Shared
 from shapband.valuation import several, spread
 from shapband.valuation.groups import Groups, moment_columns
+from shapband.valuation.interactions import InteractionFacts
 from shapband.valuation.labels import LabelFacts
 from shapband.valuation.old_names import OldNames
 from shapband.valuation.text import valuation_html, valuation_text
@@ -42,7 +44,7 @@ class Stopped(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Valuation(LabelFacts, OldNames):
+class Valuation(LabelFacts, InteractionFacts, OldNames):
     """The moments of every provider's value, and how they were obtained.
 
     With groups of providers the values are Owen values, which add up to the values of the groups.
@@ -66,6 +68,7 @@ class Valuation(LabelFacts, OldNames):
         that is not finished
     seconds : wall time with access; in a run, the sum over sessions, without the pauses
     group_estimate : the same as `estimate` for groups of providers, or None without groups
+    pair_estimate : the same for interactions of pairs of providers, or None if not asked for
 
     Examples
     --------
@@ -87,6 +90,7 @@ class Valuation(LabelFacts, OldNames):
     stopped_code: StopCode
     seconds: float
     group_estimate: GroupEstimate | None = None
+    pair_estimate: PairEstimate | None = None
 
     def __post_init__(self) -> None:
         lock_arrays(self)
