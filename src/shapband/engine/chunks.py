@@ -201,8 +201,9 @@ class Job:
         # If all groups have one member, Owen values are Shapley values, which any solver gives.
         nested = grouping if grouping is not None and grouping.nested else None
         addresses = names, chunk.indices, self.seeds
-        asked = self.index, nested, self.rates, self.interactions
-        games = Games(utility, summaries, *addresses, *asked)
+        games = Games(
+            utility, summaries, *addresses, self.index, nested, self.rates, self.interactions
+        )
         before = utility.failures
         if self.folds is not None and chunk.indices.stop <= self.fold_games:
             solution = self.folds.solved(games, solver)

@@ -16,6 +16,7 @@ from shapband.errors import InvalidInput
 from shapband.report.about import about
 from shapband.report.accuracy import convergence_section, errors_section, participation_section
 from shapband.report.answer import Refused, answer, attempt
+from shapband.report.interactions import interactions_section
 from shapband.report.names import shown
 from shapband.report.section import Section
 from shapband.report.worth import (
@@ -81,6 +82,8 @@ def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[
     sections = [values_section(valuation)]
     if valuation.groups is not None:
         sections.append(groups_section(valuation.groups))
+    if valuation.interactions is not None:
+        sections.append(interactions_section(valuation.interactions))
     sections += [
         distribution_section(valuation),
         ranks_section(valuation, chances),

@@ -46,7 +46,7 @@ def draw_rows(ax: Axes, names: Sequence[str], x_label: str) -> None:
     n = len(names)
     step = -(-n // _NAMED)
     ticks = range(0, n, step)
-    ax.set_yticks(list(ticks), [_short(names[at]) for at in ticks])
+    ax.set_yticks(list(ticks), [short_name(names[at]) for at in ticks])
     ax.set_ylim(n - 0.5, -0.5)
     if step > 1:
         ax.set_ylabel(f"{n:,} providers, one of {step} named", color=TEXT)
@@ -123,7 +123,7 @@ def _mark_break(ax: Axes) -> None:
     )
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
     """A name without characters that matplotlib reads as mathematics, cut if it is long."""
     safe = printable(name).replace("$", r"\$")
     return safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"

@@ -112,7 +112,9 @@ class _Units:
         n = strata.n
         halves = np.arange(2, n // 2 + 1)
         smaller = np.minimum(sample.sizes, n - sample.sizes)
-        rows, terms, spreads = [], [], []
+        rows: list[MemberArray] = []
+        terms: list[FloatArray] = []
+        spreads: list[FloatArray] = []
         for half in halves.tolist():
             at = np.flatnonzero(smaller == half)
             own, unit = _joined(sample.rows[at], sample.sizes[at], n)

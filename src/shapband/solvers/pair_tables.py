@@ -41,7 +41,7 @@ def table_interactions(table: FloatArray) -> FloatArray:
     single, pairs = _sums(rows, (alone - outside)[sizes], (outside - 2 * alone + inside)[sizes])
     total = (rows * outside[sizes]).sum(axis=1)
     first, second = pair_places(n)
-    return total[:, None] + single[:, first] + single[:, second] + pairs
+    return np.asarray(total[:, None] + single[:, first] + single[:, second] + pairs)
 
 
 def average_interactions(table: FloatArray, rates: FloatArray) -> FloatArray:

@@ -67,7 +67,7 @@ def pair_places(n: int) -> tuple[IntArray, IntArray]:
     return first, second
 
 
-def pairs_among(places: Sequence[int], n: int) -> IntArray:
+def pairs_among(places: Sequence[int] | IntArray, n: int) -> IntArray:
     """Where the pairs of some of n providers, given by their places, are among all pairs.
 
     Examples

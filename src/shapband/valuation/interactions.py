@@ -144,7 +144,8 @@ class Interactions:
     def _headline(self) -> list[str]:
         count, n_games = len(self._strongest), self.found.estimate.n_games
         shown = f", the strongest {_PRINTED}" if count > _PRINTED else ""
-        return [f"interactions of {count:,} pairs from {n_games:,} games{shown}"]
+        pairs = f"{count:,} pair{'s' * (count > 1)}"
+        return [f"interactions of {pairs} from {n_games:,} games{shown}"]
 
     @property
     def _table(self) -> Table:
