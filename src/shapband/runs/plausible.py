@@ -75,7 +75,7 @@ def is_averaged(manifest: Mapping[str, Any]) -> bool:
 
 def has_interactions(manifest: Mapping[str, Any]) -> bool:
     """Whether the games have interactions of pairs of providers; of older versions none have."""
-    return bool(manifest["arguments"].get("interactions") == str(True))
+    return bool(manifest.get("arguments", {}).get("interactions") == str(True))
 
 
 def _is_of(value: Any, kind: Any) -> bool:
