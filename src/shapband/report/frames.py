@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from shapband.valuation.groups import Groups
+    from shapband.valuation.interactions import Interactions
     from shapband.valuation.valuation import Valuation
 
 _LOOKS = 40  # convergence is shown after at most this many different numbers of games
@@ -86,6 +87,43 @@ def errors_frame(valuation: Valuation) -> pd.DataFrame:
     for cause, part in errors.by_cause.items():
         columns[cause] = np.where(errors.total > 0, part / safe, 0.0)
     return _by_value(valuation, columns)
+
+
+def interactions_frame(valuation: Valuation) -> pd.DataFrame:
+    """Interactions of all pairs with their errors and intervals, the largest first."""
+    return asked_interactions(valuation).to_frame()
+
+
+def asked_interactions(valuation: Valuation) -> Interactions:
+    """The interactions of a valuation that was asked for them."""
+    if valuation.interactions is None:
+        raise InvalidInput(
+            "interactions: this valuation has none: use value(..., interactions=True)"
+        )
+    return valuation.interactions
+
+
+def similar_order(matrix: FloatArray) -> IntArray:
+    """Order of the providers in which those with the most negative interactions are neighbours.
+
+    They are joined step by step, first those with the lowest mean interaction (average linkage).
+
+    Examples
+    --------
+    >>> matrix = np.array([[np.nan, 0.0, -2.0], [0.0, np.nan, 0.0], [-2.0, 0.0, np.nan]])
+    >>> similar_order(matrix).tolist()
+    [1, 0, 2]
+    """
+    from scipy.cluster.hierarchy import average, leaves_list
+
+    pairs = matrix[np.triu_indices(len(matrix), 1)]
+    order: IntArray = leaves_list(average(pairs - pairs.min())).astype(np.int64)
+    return order
+
+
+def largest_size(matrix: FloatArray) -> float:
+    """The largest interaction of any sign, or 1 if all are 0."""
+    return float(np.nanmax(np.abs(matrix))) or 1.0
 
 
 def ends_of_axis(values: FloatArray) -> tuple[float, float]:

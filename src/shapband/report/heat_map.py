@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shapband._typing import FloatArray, IntArray
+from shapband._typing import IntArray
+from shapband.report.frames import largest_size, similar_order
 from shapband.report.rows import HAIRLINE, TEXT, short_name
 from shapband.valuation.text import with_digits
 
@@ -24,13 +25,18 @@ _EDGES, _CELL, _LARGEST = 3.0, 0.42, 13.0  # inches: names and scale, one cell, 
 _DARK = 0.6  # blue cells above this share of the largest interaction have white numbers
 
 
-def draw_heat_map(interactions: Interactions, ax: Axes | None = None) -> Axes:
+def heat_map_size(n: int) -> tuple[float, float]:
+    """Width and height in inches of the heat map of n providers."""
+    side = min(_EDGES + _CELL * n, _LARGEST)
+    return side + 1.0, side
+
+
+def draw_heat_map(ax: Axes, interactions: Interactions) -> None:
     """Draw the matrix of interactions; providers that replace each other are side by side."""
     order = similar_order(interactions.matrix)
     names = [short_name(interactions.names[at]) for at in order]
     matrix = interactions.matrix[np.ix_(order, order)]
     n, largest = len(names), largest_size(matrix)
-    ax = _new_axes(n) if ax is None else ax
     image = ax.imshow(
         matrix, cmap=_colours(), vmin=-largest, vmax=largest, aspect="equal", interpolation="none"
     )
@@ -44,45 +50,13 @@ def draw_heat_map(interactions: Interactions, ax: Axes | None = None) -> Axes:
     scale.set_label("interaction", color=TEXT)
     scale.outline.set_visible(False)
     scale.ax.tick_params(color=TEXT, labelcolor=TEXT)
-    return ax
-
-
-def similar_order(matrix: FloatArray) -> IntArray:
-    """Order of the providers in which those with the most negative interactions are neighbours.
-
-    They are joined step by step, first those with the lowest mean interaction (average linkage).
-
-    Examples
-    --------
-    >>> matrix = np.array([[np.nan, 0.0, -2.0], [0.0, np.nan, 0.0], [-2.0, 0.0, np.nan]])
-    >>> similar_order(matrix).tolist()
-    [1, 0, 2]
-    """
-    from scipy.cluster.hierarchy import average, leaves_list
-
-    pairs = matrix[np.triu_indices(len(matrix), 1)]
-    order: IntArray = leaves_list(average(pairs - pairs.min())).astype(np.int64)
-    return order
-
-
-def largest_size(matrix: FloatArray) -> float:
-    """The largest interaction of any sign, or 1 if all are 0."""
-    return float(np.nanmax(np.abs(matrix))) or 1.0
-
-
-def _new_axes(n: int) -> Axes:
-    import matplotlib.pyplot as plt
-
-    side = min(_EDGES + _CELL * n, _LARGEST)
-    return plt.subplots(figsize=(side + 1.0, side), layout="constrained")[1]
 
 
 def _colours() -> LinearSegmentedColormap:
     from matplotlib.colors import LinearSegmentedColormap
 
     found = LinearSegmentedColormap.from_list("interactions", [_LESS, "#ffffff", _MORE])
-    found.set_bad(HAIRLINE)
-    return found
+    return found.with_extremes(bad=HAIRLINE)  # the diagonal
 
 
 def _write_names(ax: Axes, names: list[str]) -> None:

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from markupsafe import Markup
 
-from shapband.report.heat_map import largest_size, similar_order
+from shapband.report.frames import largest_size, similar_order
 from shapband.report.section import Section, said
 from shapband.report.svg import as_markup, element, percent, picture, row_height
 from shapband.report.tables import Table, names_of, numbers

@@ -11,6 +11,7 @@ from shapband.checks import nearest
 from shapband.errors import InvalidInput
 from shapband.report import frames, pictures
 from shapband.report.bands import bands_of, draw_bands
+from shapband.report.heat_map import draw_heat_map, heat_map_size
 from shapband.report.rows import figure_size
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from shapband.valuation.valuation import Valuation
 
-PICTURES = ("forest", "ranks", "convergence", "distribution", "variance_sources")
+PICTURES = ("forest", "ranks", "convergence", "distribution", "variance_sources", "interactions")
 FORMATS = (".png", ".svg", ".pdf")
 _FLAT = (9.0, 5.0)  # width and height, in inches, of a picture without rows
 
@@ -83,6 +84,16 @@ class Plots:
         pictures.draw_variance_sources(ax, frame)
         return ax
 
+    def interactions(self, ax: Axes | None = None) -> Axes:
+        """Draw a heat map of the interactions of pairs of providers.
+
+        Providers that replace each other are side by side.
+        """
+        found = frames.asked_interactions(self._valuation)
+        ax = _axes(ax, heat_map_size(len(found.names)))
+        draw_heat_map(ax, found)
+        return ax
+
     def beside(
         self,
         label: str,
@@ -115,11 +126,7 @@ class Plots:
             raise InvalidInput(
                 f"plot: the file must end in {', '.join(FORMATS)}; received {path.name!r}"
             )
-        flat = picture == "convergence"
-        figure = Figure(
-            figsize=_FLAT if flat else figure_size(len(self._valuation.names)),
-            layout="constrained",
-        )
+        figure = Figure(figsize=self._size(picture), layout="constrained")
         getattr(self, picture)(figure.subplots())
         try:
             figure.savefig(path, dpi=150, metadata=_without_date(path))
@@ -130,6 +137,11 @@ class Plots:
     def _value_label(self) -> str:
         index = self._valuation.index
         return "Shapley value" if index == "Shapley()" else f"{index} value"
+
+    def _size(self, picture: str) -> tuple[float, float]:
+        n = len(self._valuation.names)
+        sizes = {"convergence": _FLAT, "interactions": heat_map_size(n)}
+        return sizes.get(picture, figure_size(n))
 
     def _rows(self, ax: Axes | None) -> Axes:
         return _axes(ax, figure_size(len(self._valuation.names)))

@@ -133,9 +133,13 @@ class _Units:
             term = (found - mean[larger]) * ((1 - 1 / capacity) / (seen - 1))[larger]
             spread = term * np.sqrt(np.maximum(unseen, 0.0))[larger]
             rows.append(own)
-            terms.append(np.bincount(unit, weights=term))
-            spreads.append(np.bincount(unit, weights=spread))
+            terms.append(_sums(unit, term))
+            spreads.append(_sums(unit, spread))
         return _Units(halves, rows, terms, spreads)
+
+
+def _sums(place: IntArray, values: FloatArray) -> FloatArray:
+    return np.bincount(place, weights=values).astype(np.float64)
 
 
 def _joined(rows: MemberArray, sizes: IntArray, n: int) -> tuple[MemberArray, IntArray]:

@@ -17,7 +17,6 @@ from shapband.valuation.text import Table, html_table, table_lines, with_digits
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 _PRINTED = 12  # pairs in the printed table
 
@@ -99,15 +98,6 @@ class Interactions:
         }
         order = self._strongest
         return pd.DataFrame({name: np.asarray(part)[order] for name, part in columns.items()})
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw a heat map of the matrix on `ax`, or on a new figure, and return it.
-
-        Providers that replace each other are side by side.
-        """
-        from shapband.report.heat_map import draw_heat_map  # loads matplotlib
-
-        return draw_heat_map(self, ax)
 
     def __str__(self) -> str:
         return "\n".join([*self._headline, "", *table_lines(*self._table), "", *self._notes])

@@ -329,7 +329,8 @@ class Valuation(LabelFacts, InteractionFacts, OldNames):
         """Pictures of the valuation, drawn with matplotlib.
 
         ``valuation.plot()`` draws the forest plot; there are also ``.ranks``, ``.convergence``,
-        ``.distribution`` and ``.variance_sources``, and ``.frame(name)`` for the numbers behind.
+        ``.distribution``, ``.variance_sources`` and ``.interactions``, and ``.frame(name)`` for the
+        numbers behind.
         """
         from shapband.report.plots import Plots  # matplotlib is loaded when a picture is drawn
 

@@ -138,7 +138,7 @@ def plot(
     picture: Annotated[
         str,
         typer.Option(
-            metavar="forest|ranks|convergence|distribution|variance_sources",
+            metavar="forest|ranks|convergence|distribution|variance_sources|interactions",
             help="What to draw.",
         ),
     ] = "forest",
