@@ -324,7 +324,7 @@ def test_altered_documents_are_refused():
     short = json.loads(json.dumps(document))
     short["pair_moments"]["mean"].pop()
     other_games = json.loads(json.dumps(document))
-    other_games["pair_moments"]["n_games"] = 7
+    other_games["pair_moments"]["n_games"] = 6
     for altered in (short, other_games):
         with pytest.raises(InvalidInput, match=r"Valuation\.from_json"):
             sb.Valuation.from_json(json.dumps(altered))
