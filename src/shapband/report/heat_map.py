@@ -13,7 +13,7 @@ from shapband.valuation.text import with_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.colors import Colormap
 
     from shapband.valuation.interactions import Interactions
 
@@ -52,7 +52,7 @@ def draw_heat_map(ax: Axes, interactions: Interactions) -> None:
     scale.ax.tick_params(color=TEXT, labelcolor=TEXT)
 
 
-def _colours() -> LinearSegmentedColormap:
+def _colours() -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
     found = LinearSegmentedColormap.from_list("interactions", [_LESS, "#ffffff", _MORE])
