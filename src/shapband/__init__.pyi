@@ -39,6 +39,7 @@ from .solvers.balanced import BalancedPermutation
 from .solvers.base import Solution, Solver
 from .solvers.exact import Exact
 from .solvers.known import Known
+from .solvers.pairs import PairSolution
 from .solvers.permutation import Permutation
 from .solvers.strata import Strata
 from .sources.arrays import ArraySource
@@ -60,6 +61,7 @@ from .utilities.recognise import utility_for
 from .utilities.table import TableUtility
 from .valuation.compare import Comparison, compare
 from .valuation.groups import Groups
+from .valuation.interactions import Interactions
 from .valuation.provider import ProviderValue
 from .valuation.series import SeriesComparison, compare_series
 from .valuation.several import Difference, Ranks
@@ -105,6 +107,7 @@ __all__ = [
     "Groups",
     "Independent",
     "Index",
+    "Interactions",
     "Known",
     "LDAUtility",
     "LinearUtility",
@@ -113,6 +116,7 @@ __all__ = [
     "NeighborUtility",
     "NetworkUtility",
     "NextBatch",
+    "PairSolution",
     "Participation",
     "Payouts",
     "Permutation",

@@ -46,6 +46,7 @@ def value(
     participation: Participation | None = None,
     fixed_validation: bool = False,
     validation_groups: Any = None,
+    interactions: bool = False,
     chunk_size: int | None = None,
     keep_games: int | None = None,
     concurrency: int = CONCURRENCY,
@@ -99,6 +100,9 @@ def value(
         contract that names them or on a grid of points
     validation_groups : labels of the validation rows, such as their patients; rows with the same
         label belong together, and count as one choice
+    interactions : True also estimates the interaction of every pair of providers, which
+        `valuation.interactions` has: what two are worth together beyond the sum of both, negative
+        if one replaces the other. For up to 500 providers, with `Exact` or `Strata`
     chunk_size : games computed at once, by default as many as fit in memory comfortably; the
         result does not depend on it
     keep_games : how many games' values `valuation.games` holds, from the first on; no estimate
@@ -173,6 +177,7 @@ def value(
         participation=participation,
         fixed_validation=fixed_validation,
         validation_groups=validation_groups,
+        interactions=interactions,
     )
     known = "DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on this machine"
     check_kind("workers", workers, Workers | None, known)

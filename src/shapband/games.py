@@ -44,6 +44,7 @@ class Games:
         such groups
     rates : (n,) probability that each provider is present, if the solver is to average over who is
         present; None if all these providers are present
+    interactions : whether the solution is to have the interactions of pairs of providers
 
     Examples
     --------
@@ -62,6 +63,7 @@ class Games:
     index: Index = SHAPLEY
     grouping: Grouping | None = None
     rates: FloatArray | None = None
+    interactions: bool = False
 
     @property
     def n_providers(self) -> int:

@@ -12,6 +12,11 @@ from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget, check_budget
 from shapband.checks import check_kind, check_number, check_whole, error_line, steady_repr, written
 from shapband.engine.folds import choose_folds
+from shapband.engine.interactions import (
+    check_gives_interactions,
+    check_interactions,
+    interaction_solver,
+)
 from shapband.engine.kinds import check_kinds
 from shapband.engine.shortcuts import EVERYBODY, Averaging, choose_averaging, why_certain
 from shapband.errors import InvalidInput, ShapbandError
@@ -61,6 +66,7 @@ class Arguments:
     averaging: Averaging = EVERYBODY
     validation: Validation | None = None  # whether errors cover the choice of validation rows
     rows_kept: tuple[IntArray, ...] = ()  # validation rows that are left without each fold
+    interactions: bool = False
 
     @property
     def fold_games(self) -> int:
@@ -154,6 +160,7 @@ def check_arguments(
     fixed_validation: bool = False,
     validation_groups: Any = None,
     sampling_reason: str = "",
+    interactions: bool = False,
     locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Arguments:
     """Check all arguments of a valuation before any source is asked, and fill in the defaults.
@@ -171,12 +178,15 @@ def check_arguments(
     weighing = check_index(SHAPLEY if index is None else index, len(checked))
     players = _player_sizes(names, grouping)
     _check_grouped(grouping, players, weighing, participation)
+    check_interactions(interactions, names, players, weighing, participation)
     chosen, reason = solver, ""
     if chosen is None:
         averages = choose_averaging(participation, sampling, Exact(), weighing, names).averages
         if averages and len(names) <= _AVERAGED_UP_TO and utility.mergeable:
             chosen = Exact()
             reason = "the values of all coalitions give the average over who is present"
+        elif interactions:
+            chosen, reason = interaction_solver(max(present), utility)
         elif max(players) > 1:
             chosen, reason = default_group_solver(players)
         else:
@@ -188,6 +198,8 @@ def check_arguments(
     check_whole("concurrency", concurrency, 1)
     with locate("solver"):
         _check_any_index(chosen, weighing)
+        if interactions:
+            check_gives_interactions(chosen)
         if isinstance(chosen, Known) and not utility.knows_values:
             raise InvalidInput(
                 f"Known: {type(utility).__name__} does not know its Shapley values: use another "
@@ -231,6 +243,7 @@ def check_arguments(
         averaging=choose_averaging(participation, sampling, chosen, weighing, names),
         validation=folds[0],
         rows_kept=folds[1],
+        interactions=interactions,
     )
 
 

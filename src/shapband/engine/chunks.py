@@ -26,6 +26,7 @@ from shapband.sampling.base import Realisation
 from shapband.sampling.design import Design
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solution, Solver, check_solution
+from shapband.solvers.pairs import PairSolution, among_all, joined_pairs, pair_count
 from shapband.utilities.base import GameSummaries, Utility
 
 _NEAR_FLOATS = 250_000  # preferred chunk size, in numbers: 2 MB fit into the caches
@@ -98,6 +99,7 @@ class Job:
     summaries_travel : whether summaries are sent to other processes instead of records
     rates : probabilities of being present, if values are averaged over presence; else None
     folds : solves the first `fold_games` games again without folds of the validation rows, or None
+    interactions : whether the interactions of pairs of providers are computed as well
     checked : batches that were checked and can be used, so that each stock is checked only once
     """
 
@@ -111,6 +113,7 @@ class Job:
     rates: FloatArray | None = None
     folds: Folds | None = None
     fold_games: int = 0
+    interactions: bool = False
     checked: _Checked = field(default_factory=_Checked, init=False, repr=False)
 
     @staticmethod
@@ -128,6 +131,7 @@ class Job:
             design.rates,
             Folds(given.rows_kept) if given.rows_kept else None,
             given.fold_games,
+            given.interactions,
         )
 
     def __call__(self, task: Chunk | MixedChunk) -> Solution:
@@ -174,13 +178,22 @@ class Job:
         if self.folds is not None and part.indices.stop <= self.fold_games:
             effects = np.zeros((len(part.indices), len(self.folds), len(self.names)))
         if not places:
-            return Solution(values, noise, 0, folds=effects)
+            pairs = self._no_pairs(effects, len(part.indices)) if self.interactions else None
+            return Solution(values, noise, 0, folds=effects, pairs=pairs)
         utility, solver = self.utility.restricted(places), self.solver.for_size(len(places))
         found = self._solved(part, utility, solver)
         values[:, places], noise[:, places] = found.values, found.noise
         if effects is not None and found.folds is not None:
             effects[:, :, places] = found.folds
-        return replace(found, values=values, noise=noise, folds=effects)
+        pairs = None if found.pairs is None else among_all(found.pairs, places, len(self.names))
+        return replace(found, values=values, noise=noise, folds=effects, pairs=pairs)
+
+    def _no_pairs(self, effects: FloatArray | None, n_games: int) -> PairSolution:
+        """The interactions of games in which nobody takes part."""
+        zeros = np.zeros((n_games, pair_count(len(self.names))))
+        if effects is None:
+            return PairSolution(zeros, zeros)
+        return PairSolution(zeros, zeros, np.repeat(zeros[:, None], effects.shape[1], axis=1))
 
     def _solved(self, chunk: Chunk, utility: Utility, solver: Solver) -> Solution:
         summaries, names = self._summarised(chunk).summaries, self._names(chunk)
@@ -188,7 +201,9 @@ class Job:
         # If all groups have one member, Owen values are Shapley values, which any solver gives.
         nested = grouping if grouping is not None and grouping.nested else None
         addresses = names, chunk.indices, self.seeds
-        games = Games(utility, summaries, *addresses, self.index, nested, self.rates)
+        games = Games(
+            utility, summaries, *addresses, self.index, nested, self.rates, self.interactions
+        )
         before = utility.failures
         if self.folds is not None and chunk.indices.stop <= self.fold_games:
             solution = self.folds.solved(games, solver)
@@ -256,6 +271,7 @@ def _joined(parts: Sequence[Solution]) -> Solution:
         sum(part.evaluations for part in parts),
         sum(part.failures for part in parts),
         folds=_joined_folds([part.folds for part in parts]),
+        pairs=joined_pairs([part.pairs for part in parts]),
     )
 
 
@@ -273,6 +289,8 @@ def chunk_size(given: Arguments, realisation: Realisation, access: Access, n_job
         return 1
     summaries = _summary_floats(given.utility, realisation.design.draw_sizes.tolist())
     per_game: int = given.solver.floats_per_game(given.most_present) + summaries
+    if given.interactions:
+        per_game += 4 * pair_count(len(given.providers))
     near, most = _NEAR_FLOATS // per_game, _MOST_FLOATS // per_game
     size = max(1, near, min(most, _FEW_GAMES))
     if n_jobs > 1:

@@ -21,6 +21,7 @@ from shapband.games import Games
 from shapband.records.arrays import own_targets
 from shapband.sampling.validation import Validation
 from shapband.solvers.base import Solution, Solver, check_solution
+from shapband.solvers.pairs import with_folds
 from shapband.utilities.base import Utility
 from shapband.utilities.rows import Folded, rows_kept
 
@@ -53,19 +54,20 @@ class Folds:
         try:
             folded = self._of(games.utility)
         except ShapbandError:
-            return replace(_solved(solver, games), folds=self._unknown(games))
+            return self._without_folds(_solved(solver, games))
         whole = replace(games, utility=folded.whole)
         solution = _solved(solver, whole)
         try:
             parts = [
-                solver.solve_like(replace(games, utility=part), whole).values - solution.values
-                for part in folded.parts
+                solver.solve_like(replace(games, utility=part), whole) for part in folded.parts
             ]
         except ShapbandError:
-            return replace(solution, folds=self._unknown(games))
+            return self._without_folds(solution)
         finally:
             folded.forget()
-        return replace(solution, folds=np.stack(parts, axis=1))
+        changes = np.stack([part.values - solution.values for part in parts], axis=1)
+        pairs = with_folds(solution.pairs, [part.pairs for part in parts])
+        return replace(solution, folds=changes, pairs=pairs)
 
     def _of(self, utility: Utility) -> Folded:
         known: tuple[Utility, Folded] | None = getattr(self._made, "of", None)
@@ -73,8 +75,15 @@ class Folds:
             known = self._made.of = utility, utility.without_folds(self._kept)
         return known[1]
 
-    def _unknown(self, games: Games) -> FloatArray:
-        return np.full((len(games.indices), len(self), games.n_providers), np.nan)
+    def _without_folds(self, solution: Solution) -> Solution:
+        """Say that what the folds change is not known."""
+        pairs = solution.pairs
+        if pairs is not None:
+            pairs = replace(pairs, folds=self._unknown(pairs.values))
+        return replace(solution, folds=self._unknown(solution.values), pairs=pairs)
+
+    def _unknown(self, values: FloatArray) -> FloatArray:
+        return np.full((len(values), len(self), values.shape[1]), np.nan)
 
 
 def _solved(solver: Solver, games: Games) -> Solution:

@@ -143,6 +143,7 @@ def play(
         stopped_code=stopped.code,
         seconds=time.perf_counter() - started,
         group_estimate=session.estimator.group_estimate(),
+        pair_estimate=session.estimator.pair_estimate(),
     )
     return log_end(valuation)
 

@@ -10,14 +10,10 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.estimate.averaged import Averaged
 from shapband.estimate.estimate import Estimate
+from shapband.estimate.folding import DealtFold
 from shapband.estimate.grouped import GroupEstimate, of_groups
-from shapband.estimate.moments import (
-    FOLD,
-    Moments,
-    block_moments,
-    of_shuffles,
-    shuffle_means,
-)
+from shapband.estimate.moments import Moments
+from shapband.estimate.paired import PairEstimate, PairFold
 from shapband.estimate.pool_games import PoolFold
 from shapband.estimate.presence import Overall, PresenceFold, PresenceMoments
 from shapband.estimate.validation import ValidationErrors
@@ -35,12 +31,13 @@ class Estimator:
 
     def __init__(self, design: Design) -> None:
         self._design = design
-        self._games = _DealtFold(len(design.names), design.per_shuffle)
+        self._games = DealtFold(len(design.names), design.per_shuffle)
         self._groups = None
         if design.grouping is not None:
-            self._groups = _DealtFold(len(design.grouping.names), design.per_shuffle)
+            self._groups = DealtFold(len(design.grouping.names), design.per_shuffle)
         self._pools = None if design.unseen is None else PoolFold(design)
         self._folds: list[FloatArray] = []
+        self._pairs: PairFold | None = None
         self._presence = None
         if design.participation is not None and not design.averaged:
             self._presence = PresenceFold(design, design.participation)
@@ -66,6 +63,11 @@ class Estimator:
             assert grouping is not None  # noqa: S101  for the type checker
             self._groups.add(grouping.totals(values), solution.group_noise)
 
+        if solution.pairs is not None:
+            if self._pairs is None:
+                self._pairs = PairFold(self._design, Estimator(self._design))
+            self._pairs.add(solution.pairs)
+
     @property
     def n_games(self) -> int:
         """Number of games added so far."""
@@ -89,6 +91,10 @@ class Estimator:
             certain=self._design.certain,
         )
         return of_groups(grouping, groups, self._moments())
+
+    def pair_estimate(self) -> PairEstimate | None:
+        """Estimate the interactions of pairs of providers, or None if games have none."""
+        return None if self._pairs is None else self._pairs.estimate(self._moments())
 
     def _moments(self) -> Moments:
         moments = replace(
@@ -117,68 +123,6 @@ class Estimator:
         return fold.moments(
             Overall(moments.n_games, moments.mean, moments.m2, moments.m4, moments.products)
         )
-
-
-class _Fold:
-    """Moments of games that are added in any chunks."""
-
-    def __init__(self, n_values: int) -> None:
-        self._folded = Moments.empty(n_values)
-        self.waiting = np.empty((2, 0, n_values))  # games that do not fill a block yet
-
-    @property
-    def n_games(self) -> int:
-        return self._folded.n_games + self.waiting.shape[1]
-
-    def add(self, values: FloatArray, noise: FloatArray) -> list[FloatArray]:
-        """Add the next games, (n_games, n) each, and return the blocks that are full now."""
-        rows = np.concatenate([self.waiting, np.stack([values, noise])], axis=1)
-        whole = rows.shape[1] - rows.shape[1] % FOLD
-        blocks = [rows[:, at : at + FOLD] for at in range(0, whole, FOLD)]
-        for block in blocks:
-            self._folded = self._folded.merge(block_moments(block[0], block[1], self._folded))
-        self.waiting = rows[:, whole:]
-        return blocks
-
-    def moments(self) -> Moments:
-        """Moments of all games added so far."""
-        if self.waiting.shape[1] == 0:
-            return self._folded
-        return self._folded.merge(block_moments(self.waiting[0], self.waiting[1], self._folded))
-
-
-class _DealtFold:
-    """Moments of games that may be dealt from shuffles of the pools, added in any chunks."""
-
-    def __init__(self, n_values: int, per_shuffle: int | None) -> None:
-        self._size = per_shuffle
-        self._games, self._means = _Fold(n_values), _Fold(n_values)
-        self._incomplete = np.empty((0, n_values))  # games of the last shuffle
-
-    @property
-    def n_games(self) -> int:
-        return self._games.n_games
-
-    @property
-    def waiting(self) -> FloatArray:
-        """Values and noise of the games that do not fill a block yet: (2, n_games, n)."""
-        return self._games.waiting
-
-    def add(self, values: FloatArray, noise: FloatArray) -> list[FloatArray]:
-        """Add the next games, (n_games, n) each, and return the blocks that are full now."""
-        if self._size is not None:
-            rows = np.concatenate([self._incomplete, values])
-            means = shuffle_means(rows, self._size)
-            self._means.add(means, np.zeros_like(means))
-            self._incomplete = rows[len(means) * self._size :]
-        return self._games.add(values, noise)
-
-    def moments(self) -> Moments:
-        """Moments of all games added so far."""
-        moments = self._games.moments()
-        if self._size is None:
-            return moments
-        return replace(moments, shuffles=of_shuffles(self._means.moments(), self._size))
 
 
 def _averaged(moments: Moments, rates: FloatArray) -> Moments:

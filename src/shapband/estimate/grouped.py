@@ -49,11 +49,11 @@ def of_groups(grouping: Grouping, groups: Moments, providers: Moments) -> GroupE
 
 def from_moments(groups: Moments, providers: Moments) -> GroupEstimate:
     """Estimate the groups' values from moments that already include the errors due to pools."""
-    whole = _together(providers, groups)
+    whole = together(providers, groups)
     return GroupEstimate(Estimate.of_moments(groups), Estimate.of_moments(whole))
 
 
-def _together(providers: Moments, groups: Moments) -> Moments:
+def together(providers: Moments, groups: Moments) -> Moments:
     """Moments of the providers, then moments of the groups, without covariances."""
     pools, shuffles = None, providers.shuffles
     if providers.pools is not None and groups.pools is not None:
@@ -111,7 +111,7 @@ def _pool_errors(moments: Moments, providers: Moments, grouping: Grouping) -> Po
     if moments.shuffles is None:
         return found
     # Groups are shrunk to what the providers have in common, so a group of one is its member.
-    n, both = len(providers.mean), _together(providers, replace(moments, pools=found))
+    n, both = len(providers.mean), together(providers, replace(moments, pools=found))
     assert both.pools is not None  # noqa: S101  for the type checker
     hidden = np.concatenate([pools.variance, between])
     dealt = of_dealt_games(replace(both.pools, hidden=hidden), both, n)

@@ -100,7 +100,7 @@ class InfluenceFold:
         self._group = np.empty(n, dtype=np.int64)
         # Groups follow from the names, so that the order of the providers has no effect.
         self._group[np.argsort(np.array(design.names))] = np.arange(n) % groups
-        self._sign = np.array([_sign(name) for name in design.names])
+        self._sign = np.array([name_sign(name) for name in design.names])
         self._members = [np.flatnonzero(self._group == group) for group in range(groups)]
         self._pools = [
             _PoolSums(size, 2 + groups) for size in np.asarray(design.pool_sizes).tolist()
@@ -353,6 +353,6 @@ class _PoolSums:
         return np.asarray(np.maximum(self.totals[1] - games * mean**2, 0.0) / (games - 1))
 
 
-def _sign(name: str) -> float:
+def name_sign(name: str) -> float:
     """A fixed random sign for every name."""
     return 1.0 if hashlib.blake2b(name.encode(), digest_size=1).digest()[0] & 1 else -1.0

@@ -73,10 +73,11 @@ class Moments:
         lock_arrays(self)
 
     @staticmethod
-    def empty(n_providers: int) -> Moments:
-        """Moments of no games."""
+    def empty(n_providers: int, *, covariances: bool = True) -> Moments:
+        """Moments of no games; covariances are kept if wanted, for up to 500 providers."""
         sums: Any = {name: np.zeros(n_providers) for name in ("mean", "noise", *_SUMS)}
-        pairs = np.zeros((n_providers, n_providers)) if n_providers <= MANY else None
+        kept = covariances and n_providers <= MANY
+        pairs = np.zeros((n_providers, n_providers)) if kept else None
         return Moments(0, products=pairs, products_21=pairs, **sums)
 
     def merge(self, other: Moments) -> Moments:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from shapband.valuation.compare import Comparison
     from shapband.valuation.groups import Groups
+    from shapband.valuation.interactions import Interactions
     from shapband.valuation.series import SeriesComparison
     from shapband.valuation.valuation import Valuation
 
@@ -106,6 +107,43 @@ def top_rows(expectation: FloatArray) -> tuple[IntArray, IntArray]:
     shown = largest[:most]
     shown = shown[np.argsort(-expectation[shown], kind="stable")]
     return shown, np.sort(largest[most:])
+
+
+def interactions_frame(valuation: Valuation) -> pd.DataFrame:
+    """Interactions of all pairs with their errors and intervals, the largest first."""
+    return asked_interactions(valuation).to_frame()
+
+
+def asked_interactions(valuation: Valuation) -> Interactions:
+    """The interactions of a valuation that was asked for them."""
+    if valuation.interactions is None:
+        raise InvalidInput(
+            "interactions: this valuation has none: use value(..., interactions=True)"
+        )
+    return valuation.interactions
+
+
+def similar_order(matrix: FloatArray) -> IntArray:
+    """Order of the providers in which those with the most negative interactions are neighbours.
+
+    They are joined step by step, first those with the lowest mean interaction (average linkage).
+
+    Examples
+    --------
+    >>> matrix = np.array([[np.nan, 0.0, -2.0], [0.0, np.nan, 0.0], [-2.0, 0.0, np.nan]])
+    >>> similar_order(matrix).tolist()
+    [1, 0, 2]
+    """
+    from scipy.cluster.hierarchy import average, leaves_list
+
+    pairs = matrix[np.triu_indices(len(matrix), 1)]
+    order: IntArray = leaves_list(average(pairs - pairs.min())).astype(np.int64)
+    return order
+
+
+def largest_size(matrix: FloatArray) -> float:
+    """The largest interaction of any sign, or 1 if all are 0."""
+    return float(np.nanmax(np.abs(matrix))) or 1.0
 
 
 def ends_of_axis(values: FloatArray) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from shapband.report.about import about
 from shapband.report.accuracy import convergence_section, errors_section, participation_section
 from shapband.report.answer import Refused, answer, attempt
 from shapband.report.heading import heading, worth_of_all
+from shapband.report.interactions import interactions_section
 from shapband.report.owner import owner_page
 from shapband.report.rendering import render, write_html
 from shapband.report.section import Section
@@ -94,6 +95,8 @@ def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[
     sections = [values_section(valuation)]
     if valuation.groups is not None:
         sections.append(groups_section(valuation.groups))
+    if valuation.interactions is not None:
+        sections.append(interactions_section(valuation.interactions))
     sections += [
         distribution_section(valuation),
         ranks_section(valuation, chances),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from shapband.report import frames, pictures
 from shapband.report.bands import bands_of, draw_bands
 from shapband.report.beeswarm import beeswarm_frame, draw_beeswarm
 from shapband.report.figures import FLAT, axes_or_new, check_picture, save_picture
+from shapband.report.heat_map import draw_heat_map, heat_map_size
 from shapband.report.rows import figure_size
 from shapband.report.waterfall import draw_waterfall, waterfall_frame
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PICTURES = (
     *("forest", "ranks", "convergence", "distribution", "variance_sources"),
-    *("waterfall", "beeswarm"),
+    *("waterfall", "beeswarm", "interactions"),
 )
 _FRAMES: Mapping[str, Callable[..., pd.DataFrame]] = {
     "forest": frames.forest_frame,
@@ -33,6 +33,7 @@ _FRAMES: Mapping[str, Callable[..., pd.DataFrame]] = {
     "variance_sources": frames.errors_frame,
     "waterfall": waterfall_frame,
     "beeswarm": beeswarm_frame,
+    "interactions": frames.interactions_frame,
 }
 _MOST_ROWS = {"waterfall": 23, "beeswarm": 21}  # for the size of a picture in a file
 
@@ -118,6 +119,16 @@ class Plots:
         draw_beeswarm(ax, frame, games, f"{self._value_label} in single games")
         return ax
 
+    def interactions(self, ax: Axes | None = None) -> Axes:
+        """Draw a heat map of the interactions of pairs of providers.
+
+        Providers that replace each other are side by side.
+        """
+        found = frames.asked_interactions(self._valuation)
+        ax = axes_or_new(ax, heat_map_size(len(found.names)))
+        draw_heat_map(ax, found)
+        return ax
+
     def beside(
         self,
         label: str,
@@ -140,9 +151,7 @@ class Plots:
     def save(self, path: str | os.PathLike[str], picture: str = "forest") -> None:
         """Write a picture to a file; its name ends in .png, .svg or .pdf."""
         check_picture(picture, PICTURES)
-        rows = min(len(self._valuation.names), _MOST_ROWS.get(picture, sys.maxsize))
-        size = FLAT if picture == "convergence" else figure_size(rows)
-        save_picture(path, size, getattr(self, picture))
+        save_picture(path, self._size(picture), getattr(self, picture))
 
     @property
     def _value_label(self) -> str:
@@ -150,6 +159,12 @@ class Plots:
         kind = "Shapley value" if index == "Shapley()" else f"{index} value"
         # matplotlib reads the text between two dollar signs as mathematics
         return f"{kind} ({printable(score)})".replace("$", r"\$") if score else kind
+
+    def _size(self, picture: str) -> tuple[float, float]:
+        """Width and height of a picture in a file, in inches."""
+        n = len(self._valuation.names)
+        sizes = {"convergence": FLAT, "interactions": heat_map_size(n)}
+        return sizes.get(picture) or figure_size(min(n, _MOST_ROWS.get(picture, n)))
 
     def _rows(self, ax: Axes | None) -> Axes:
         return axes_or_new(ax, figure_size(len(self._valuation.names)))

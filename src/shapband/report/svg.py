@@ -203,6 +203,11 @@ def as_markup(chart: Element) -> Markup:
     return Markup(tostring(chart, encoding="unicode", short_empty_elements=False))  # noqa: S704
 
 
+def row_height(n_rows: int) -> int:
+    """Pixels of a row in a chart with this many rows."""
+    return next((high for most, high in _PITCHES.items() if n_rows <= most), _LEAST_PITCH)
+
+
 def row_chart(
     words: str,
     names: Sequence[str],
@@ -217,7 +222,7 @@ def row_chart(
     places are percentages. It returns the text of the tooltip.
     """
     rows = shown_rows(len(names))
-    pitch = next((high for most, high in _PITCHES.items() if len(rows) <= most), _LEAST_PITCH)
+    pitch = row_height(len(rows))
     bottom = _TOP + pitch * len(rows)
     chart = Element("div", {"class": f"rows pitch{pitch}"})
     # Hide the names from screen readers, which find them in the table.

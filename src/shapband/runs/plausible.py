@@ -73,6 +73,11 @@ def is_averaged(manifest: Mapping[str, Any]) -> bool:
     return bool(manifest.get("presence") == AVERAGED)
 
 
+def has_interactions(manifest: Mapping[str, Any]) -> bool:
+    """Whether the games have interactions of pairs of providers; of older versions none have."""
+    return bool(manifest.get("arguments", {}).get("interactions") == str(True))
+
+
 def _is_of(value: Any, kind: Any) -> bool:
     """Whether a value is of a kind; lists and dictionaries must hold strings."""
     if isinstance(value, dict | list):

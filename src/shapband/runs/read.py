@@ -211,6 +211,7 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         stopped_code="unfinished",
         seconds=store.games.seconds(done),
         group_estimate=estimator.group_estimate(),
+        pair_estimate=estimator.pair_estimate(),
     )
     check_valuation(valuation, store.manifest)
     return valuation

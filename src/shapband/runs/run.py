@@ -216,6 +216,7 @@ def _arguments(given: Arguments) -> dict[str, str]:
         "way that presence enters": _way_of_presence(given),
         "fixed_validation": _way_of_rows(given),
         "validation_groups": fingerprint_object(given.rows_kept),
+        "interactions": str(given.interactions),
         **_own_settings(given),
     }
 
@@ -266,6 +267,7 @@ def _check_same(store: RunStore, given: Arguments, *, seed_given: bool) -> None:
         "participation": repr(None),
         "settings of the participation": _NOBODY_ABSENT,
         "way that presence enters": DRAWN,
+        "interactions": str(False),
     }
     before: dict[str, str] = {**unsaid, **manifest["arguments"]}
     if "sampling" in before:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from shapband.runs.ledger import Ledger, LedgerEntry, canonical, hash_of, stored
 from shapband.runs.older import dealt_design, design_of_facts
 from shapband.sampling.design import Design
 from shapband.solvers.base import Solution
+from shapband.solvers.pairs import PairSolution, joined_pairs, pair_count
 
 TABLE = (
     "CREATE TABLE games (first_game INTEGER PRIMARY KEY, n_games INTEGER NOT NULL, "
@@ -34,12 +35,14 @@ class _Chunk:
     The noise has a further column for each group, and for each provider if presence was averaged
     over. `folds` (n_games, n_folds, n) are the effects of leaving out folds of validation rows in
     the first games of a run, and None in later ones; they are stored as further columns of noise.
+    So are the interactions of `pairs`, which are None if they were not asked for.
     """
 
     games: range
     values: FloatArray
     noise: FloatArray
     folds: FloatArray | None
+    pairs: PairSolution | None
 
 
 class StoredGames(GameJournal):
@@ -53,11 +56,13 @@ class StoredGames(GameJournal):
         n_folds: int = 0,
         *,
         averaged: bool = False,
+        interactions: bool = False,
     ) -> None:
         self._ledger = ledger
         self._n_providers = n_providers
         self._n_folds = n_folds
         self._n_groups = n_groups
+        self._n_pairs = pair_count(n_providers) if interactions else 0
         self._width = n_providers + n_groups + (n_providers if averaged else 0)
         self._last: _Chunk | None = None
         self._reread()
@@ -81,7 +86,8 @@ class StoredGames(GameJournal):
 
     def solutions(self, games: range) -> Solution:
         with self._ledger.lock:
-            return self._solution(*self.read(games), *self.counts(games))
+            found = self._solution(*self.read(games), *self.counts(games))
+            return replace(found, pairs=self._pairs(games))
 
     def seconds(self, games: int) -> float:
         rows = self._ledger.query(
@@ -129,11 +135,23 @@ class StoredGames(GameJournal):
         folds = np.concatenate(effects) if effects else None
         return np.concatenate(values), np.concatenate(noise), folds
 
+    def _pairs(self, games: range) -> PairSolution | None:
+        """The interactions of stored games; None if the run has none."""
+        parts = []
+        for chunk in self._chunks(games) if self._n_pairs else ():
+            first = chunk.games.start
+            rows = slice(max(games.start - first, 0), games.stop - first)
+            if chunk.pairs is not None:
+                folds = None if chunk.pairs.folds is None else chunk.pairs.folds[rows]
+                parts.append(PairSolution(chunk.pairs.values[rows], chunk.pairs.noise[rows], folds))
+        return joined_pairs(parts)
+
     def solved_chunks(self) -> Iterator[Solution]:
         """All stored games, chunk by chunk."""
         for chunk in self._chunks(range(self._count)):
             found = chunk.values, chunk.noise, chunk.folds
-            yield self._solution(*found, *self.counts(chunk.games))
+            solution = self._solution(*found, *self.counts(chunk.games))
+            yield replace(solution, pairs=chunk.pairs)
 
     def verify(self, entry: LedgerEntry, due: int) -> int:
         """Raise RunDamaged unless the chunk of an entry is as it was stored.
@@ -173,20 +191,26 @@ class StoredGames(GameJournal):
             'SELECT "values", noise FROM games WHERE first_game = ?', games.start
         )
         n, width = self._n_providers, self._width
-        folded = width + self._n_folds * n
+        plain = width + 2 * self._n_pairs
+        folded = plain + self._n_folds * (n + self._n_pairs)
         if not all(isinstance(blob, bytes) for blob in blobs) or (
             [len(blob) for blob in blobs]
-            not in [[8 * len(games) * n, 8 * len(games) * noises] for noises in (width, folded)]
+            not in [[8 * len(games) * n, 8 * len(games) * noises] for noises in (plain, folded)]
         ):
             raise RunDamaged(f"the values of games {games.start} to {games[-1]} were altered")
         values, noise = (
             np.frombuffer(blob, "<f8").astype(np.float64, copy=False).reshape(len(games), -1)
             for blob in blobs
         )
-        folds = None
-        if noise.shape[1] > width:
-            folds = noise[:, width:].reshape(len(games), self._n_folds, n)
-        return _Chunk(games, values, noise[:, :width], folds)
+        shape = len(games), self._n_folds if noise.shape[1] > plain else 0
+        at = width + shape[1] * n
+        folds = noise[:, width:at].reshape(*shape, n) if shape[1] else None
+        pairs = None
+        if self._n_pairs:
+            own, spread, effects = np.split(noise[:, at:], [self._n_pairs, 2 * self._n_pairs], 1)
+            changes = effects.reshape(*shape, self._n_pairs) if shape[1] else None
+            pairs = PairSolution(own, spread, changes)
+        return _Chunk(games, values, noise[:, :width], folds, pairs)
 
     def _solution(
         self,
@@ -204,11 +228,19 @@ class StoredGames(GameJournal):
 
 
 def _all_noise(solution: Solution) -> FloatArray:
-    """The noise of providers, then of groups, the variance over presence and the folds, if any."""
-    folds = solution.folds
-    flat = None if folds is None else folds.reshape(len(solution.values), -1)
-    further = (solution.group_noise, solution.presence_variance, flat)
+    """The noise of providers, then of groups, the variance over presence and the folds, if any.
+
+    The last columns are the interactions of pairs, with their noise and folds.
+    """
+    pairs = solution.pairs
+    further = [solution.group_noise, solution.presence_variance, _flat(solution.folds)]
+    if pairs is not None:
+        further += [pairs.values, pairs.noise, _flat(pairs.folds)]
     return np.concatenate([solution.noise, *(one for one in further if one is not None)], axis=1)
+
+
+def _flat(folds: FloatArray | None) -> FloatArray | None:
+    return None if folds is None else folds.reshape(len(folds), -1)
 
 
 def _to_bytes(numbers: FloatArray) -> memoryview:

@@ -21,6 +21,7 @@ from shapband.runs.lock import is_locked, locked
 from shapband.runs.plausible import (
     check_manifest,
     check_valuation,
+    has_interactions,
     is_averaged,
     readable,
 )
@@ -70,8 +71,8 @@ class RunStore:
         n_providers = len(self.manifest["providers"])
         n_groups = len(set(self.manifest.get("groups") or ()) - {""})
         sizes = n_providers, n_groups, self.manifest.get("folds", 0)
-        averaged = is_averaged(self.manifest)
-        self.games = StoredGames(self.ledger, *sizes, averaged=averaged)
+        further = is_averaged(self.manifest), has_interactions(self.manifest)
+        self.games = StoredGames(self.ledger, *sizes, averaged=further[0], interactions=further[1])
 
     @staticmethod
     def create(run: Path, manifest: Mapping[str, Any]) -> RunStore:

@@ -13,6 +13,7 @@ from shapband._typing import FloatArray
 from shapband.checks import described
 from shapband.errors import ConformanceError, InvalidInput
 from shapband.games import Games
+from shapband.solvers.pairs import PairSolution, pair_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,7 @@ class Solution:
         None unless `values` are averages over who is present
     folds : (n_games, n_folds, n) values without each fold of the validation rows minus `values`,
         NaN if a fold cannot be left out; added by the library, None if they are not wanted
+    pairs : the interactions of pairs of providers; None unless `games.interactions`
 
     Examples
     --------
@@ -48,6 +50,7 @@ class Solution:
     group_noise: FloatArray | None = None
     presence_variance: FloatArray | None = None
     folds: FloatArray | None = None
+    pairs: PairSolution | None = None
 
 
 class Solver(ABC):
@@ -57,6 +60,8 @@ class Solver(ABC):
     ----------
     any_index : whether `solve` computes the values of `games.index`, whichever index it is; if
         False, it computes Shapley values, and valuations with other indices are refused
+    gives_interactions : whether `solve` also gives the interactions of pairs of providers if
+        `games.interactions`; if False, valuations with interactions are refused
 
     Examples
     --------
@@ -77,6 +82,7 @@ class Solver(ABC):
     """
 
     any_index: bool = False
+    gives_interactions: bool = False
 
     @abstractmethod
     def check(self, n_providers: int) -> None:
@@ -140,6 +146,8 @@ def check_solution(solution: object, solver: Solver, games: Games) -> Solution:
     if games.rates is not None:
         shape = (len(games.indices), games.n_providers)
         _check_noise(rule, "presence_variance", solution.presence_variance, shape, "provider")
+    if games.interactions:
+        _check_pairs(rule, solution.pairs, (len(games.indices), pair_count(games.n_providers)))
     count: object = solution.evaluations
     if not isinstance(count, Integral):
         raise ConformanceError(f"{rule} evaluations as a whole number; received {count!r}")
@@ -155,6 +163,17 @@ def _check_array(
             f"column for each {column}; received {described(array)}"
         )
     return array
+
+
+def _check_pairs(rule: str, pairs: object, shape: tuple[int, int]) -> None:
+    if not isinstance(pairs, PairSolution):
+        raise ConformanceError(
+            f"{rule} pairs as a PairSolution(values, noise); received {type(pairs).__name__}"
+        )
+    _check_array(rule, "pairs.values", pairs.values, shape, "pair of providers")
+    if not np.isfinite(pairs.values).all():
+        raise ConformanceError(f"{rule} finite pairs.values; received NaN or infinity")
+    _check_noise(rule, "pairs.noise", pairs.noise, shape, "pair of providers")
 
 
 def _check_noise(rule: str, name: str, array: object, shape: tuple[int, int], column: str) -> None:

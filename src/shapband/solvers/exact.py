@@ -16,6 +16,8 @@ from shapband.grouping import Grouping
 from shapband.indices import Index
 from shapband.solvers.base import Solution, Solver
 from shapband.solvers.owen import count_coalitions, inner_games, needed_coalitions
+from shapband.solvers.pair_tables import average_interactions, table_interactions
+from shapband.solvers.pairs import PairSolution
 from shapband.solvers.presence import average_over_presence
 
 MAX_PROVIDERS = 20  # 20 providers have 1,048,575 coalitions; each further one doubles the number
@@ -37,6 +39,7 @@ class Exact(Solver):
     """
 
     any_index = True
+    gives_interactions = True
 
     def check(self, n_providers: int) -> None:
         if n_providers > MAX_PROVIDERS:
@@ -64,13 +67,19 @@ class Exact(Solver):
         if games.rates is not None:
             values, variance = average_over_presence(table, games.rates)
             no_noise = np.zeros_like(values)
-            return Solution(values, no_noise, evaluations, presence_variance=variance)
+            pairs = _exact(average_interactions(table, games.rates)) if games.interactions else None
+            return Solution(values, no_noise, evaluations, presence_variance=variance, pairs=pairs)
         values = index_values(table, games.index)
-        return Solution(values, np.zeros_like(values), evaluations)
+        pairs = _exact(table_interactions(table)) if games.interactions else None
+        return Solution(values, np.zeros_like(values), evaluations, pairs=pairs)
 
     def floats_per_game(self, n_providers: int) -> int:
         """Floats in the table of all coalitions."""
         return 1 << n_providers
+
+
+def _exact(interactions: FloatArray) -> PairSolution:
+    return PairSolution(interactions, np.zeros_like(interactions))
 
 
 def _owen_solution(games: Games, grouping: Grouping) -> Solution:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shapband import kernels
-from shapband._typing import FloatArray, IntArray, MemberArray
+from shapband._typing import FloatArray, IntArray
 from shapband.checks import check_whole
 from shapband.errors import InvalidInput
 from shapband.games import Games
@@ -15,9 +15,12 @@ from shapband.solvers.base import Solution, Solver
 from shapband.solvers.blend import FOLDS_APART, left_out_together, shares
 from shapband.solvers.curve import fit_curves
 from shapband.solvers.drift import drift_blocks, fit_drifts
+from shapband.solvers.evaluation import Evaluation
 from shapband.solvers.exact import MAX_PROVIDERS, Exact
 from shapband.solvers.listed import Listed
 from shapband.solvers.overlap import Correction, Explained, Overlap, operations
+from shapband.solvers.pair_strata import sampled_interactions
+from shapband.solvers.pairs import PairSolution, pair_count, pairs_among
 from shapband.solvers.sizes import Sample, Sizes
 
 # Numbers of folds, which are left out of the fits in turn. With few evaluations (a pilot of two
@@ -38,7 +41,6 @@ _ROUNDING = 1e-14  # residuals below this share of the variance of the values ar
 _PILOT_TOLERANCE, _TOLERANCE = 1e-8, 1e-5
 _TRIAL_TOLERANCE = 1e-3  # the same limit for a fit that only decides the shares of the blend
 _MOSTLY = 0.99  # a size counts as infinite if more than this share of its coalitions is unseen
-_AT_ONCE = 2**26  # bytes of coalitions that are copied for one call of the utility, at most
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class Strata(Solver):
 
     n_evaluations: int
     any_index = True
+    gives_interactions = True
 
     def __post_init__(self) -> None:
         check_whole("Strata: n_evaluations", self.n_evaluations, 1)
@@ -104,8 +107,8 @@ class Strata(Solver):
         sizes = Sizes(n, self.n_evaluations, games.index)
         # Sort by name, so that the order of the providers does not matter.
         by_name = np.argsort(np.array(games.names))
-        evaluate = _Evaluation(games, np.argsort(by_name))
-        of_pattern = evaluate if pattern is games else _Evaluation(pattern, np.argsort(by_name))
+        evaluate = Evaluation(games, np.argsort(by_name))
+        of_pattern = evaluate if pattern is games else Evaluation(pattern, np.argsort(by_name))
         seeds = games.seeds.words("strata", "", games.indices, 1)[:, 0]
         pilots = [sizes.pilot(seed) for seed in seeds]
         rows = [[sizes.enumerated] * len(seeds), [pilot.rows for pilot in pilots]]
@@ -124,52 +127,19 @@ class Strata(Solver):
         new = evaluate(
             [game.sample.rows[len(old) :] for game, old in zip(begun, known, strict=True)]
         )
-        values, noise = np.empty((len(begun), n)), np.empty((len(begun), n))
+        values, noise = np.empty((2, len(begun), n))
+        pairs = np.empty((2, len(begun), pair_count(n) if games.interactions else 0))
         for g, (game, more) in enumerate(zip(begun, new, strict=True)):
             values[g, by_name], noise[g, by_name] = game.solved(more, games.utility.empty)
-        return Solution(values, noise, evaluate.count)
+            if games.interactions:
+                pairs[:, g, pairs_among(by_name, n)] = game.interactions(more, games.utility.empty)
+        found = PairSolution(*pairs) if games.interactions else None
+        return Solution(values, noise, evaluate.count, pairs=found)
 
     def floats_per_game(self, n_providers: int) -> int:
         """Floats in the rows of the coalitions, their copies and lists, and the slopes."""
         slopes = 4 * _FOLDS_OF_FEW * n_providers * len(drift_blocks(n_providers).middles)
         return self.n_evaluations * (n_providers // 2 + 8) + slopes
-
-
-class _Evaluation:
-    """Evaluates coalitions of several games at once, and counts them.
-
-    Rows are in the order of names; `rank` is the place of each provider in it.
-    """
-
-    def __init__(self, games: Games, rank: IntArray) -> None:
-        self._games = games
-        self._rank = rank
-        self.count = 0
-
-    def __call__(self, rows: list[MemberArray]) -> list[FloatArray]:
-        """Values of the coalitions of each game."""
-        ends = np.cumsum([len(part) for part in rows])
-        total = int(ends[-1])
-        values = np.empty(total)
-        step = max(1, _AT_ONCE // len(self._rank))
-        for first in range(0, total, step):
-            last = min(first + step, total)
-            values[first:last] = self._evaluated(rows, ends, first, last)
-        self.count += total
-        return np.split(values, ends[:-1])
-
-    def _evaluated(
-        self, rows: list[MemberArray], ends: IntArray, first: int, last: int
-    ) -> FloatArray:
-        """Values of the rows from first to last - 1, counted over all games."""
-        some, of_game = [], []
-        for game, (part, end) in enumerate(zip(rows, ends.tolist(), strict=True)):
-            start = end - len(part)
-            if start < last and end > first:
-                some.append(part[max(first - start, 0) : last - start])
-                of_game.append(np.full(len(some[-1]), game))
-        inside = np.concatenate(some)[:, self._rank]
-        return self._games.values(inside, np.concatenate(of_game))
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,6 +253,14 @@ class _Game:
         phi, noise = self._estimate(values, self._blend(values, ridge))
         whole = phi + self._enumerated(empty / self._unit)
         return whole * self._unit, noise * self._unit**2
+
+    def interactions(self, more: FloatArray, empty: float) -> tuple[FloatArray, FloatArray]:
+        """Interactions and their noise; the arguments are the same as in `solved`."""
+        first = 2 * self._sizes.n + 1
+        values = np.concatenate([self._known[first:], more / self._unit])
+        found = self._known[:first], values, empty / self._unit
+        pairs, noise = sampled_interactions(self._sizes, self.sample, *found)
+        return pairs * self._unit, noise * self._unit**2
 
     def _blend(self, values: FloatArray, ridge: float) -> _Surrogates:
         """Fit the first two surrogates without each fold, and blend them."""

@@ -21,7 +21,10 @@ from shapband.errors import InvalidInput
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.grouped import GroupEstimate, from_moments
 from shapband.estimate.moments import Moments
+from shapband.estimate.paired import PairEstimate
+from shapband.estimate.paired import from_moments as from_pair_moments
 from shapband.sampling.design import Design
+from shapband.solvers.pairs import MOST_PROVIDERS, pair_count
 from shapband.valuation.older import upgraded
 from shapband.valuation.valuation import StopCode, Valuation
 
@@ -43,11 +46,12 @@ class _Document:
     stopped: str
     stopped_code: str
     seconds: float
+    pair_moments: Moments | None = None
 
 
 def write(valuation: Valuation) -> str:
     """Write a valuation as JSON; no digits are lost."""
-    groups = valuation.group_estimate
+    groups, pairs = valuation.group_estimate, valuation.pair_estimate
     document = _Document(
         design=valuation.design,
         moments=_writable(valuation.estimate.moments),
@@ -59,9 +63,13 @@ def write(valuation: Valuation) -> str:
         stopped=valuation.stopped,
         stopped_code=valuation.stopped_code,
         seconds=valuation.seconds,
+        pair_moments=None if pairs is None else _writable(pairs.estimate.moments),
     )
     try:
-        return json.dumps({"format": FORMAT, **encode(document)}, allow_nan=False)
+        encoded = encode(document)
+        if pairs is None:  # as versions write it that know no interactions
+            del encoded["pair_moments"]
+        return json.dumps({"format": FORMAT, **encoded}, allow_nan=False)
     except ValueError as cause:
         raise InvalidInput(f"Valuation.to_json: {cause}") from cause
 
@@ -94,6 +102,7 @@ def read(text: str) -> Valuation:
             stopped_code=_stop_code(found.stopped_code),
             seconds=found.seconds,
             group_estimate=_group_estimate(found),
+            pair_estimate=_pair_estimate(found),
         )
         check_valuation(valuation)
         _check_agreement(valuation)
@@ -136,6 +145,22 @@ def _group_estimate(found: _Document) -> GroupEstimate | None:
         return None
     groups = _checked_moments(found.group_moments, len(grouping.names))
     return from_moments(groups, found.moments)
+
+
+def _pair_estimate(found: _Document) -> PairEstimate | None:
+    if found.pair_moments is None:
+        return None
+    n = len(found.design.names)
+    if not 2 <= n <= MOST_PROVIDERS:
+        raise ValueError("this number of providers has no interactions")
+    pairs = _checked_moments(found.pair_moments, pair_count(n))
+    if pairs.n_games != found.moments.n_games or not np.isfinite(pairs.mean).all():
+        raise ValueError("its interactions are not of the games of its values")
+    if (pairs.pools is None) != (found.moments.pools is None):
+        raise ValueError("the error of the pools is missing for interactions or for values")
+    if (pairs.shuffles is None) != (found.moments.shuffles is None):
+        raise ValueError("the shuffles are missing for interactions or for values")
+    return from_pair_moments(pairs, found.moments)
 
 
 def check_valuation(valuation: Valuation) -> None:

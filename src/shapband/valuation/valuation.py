@@ -15,11 +15,13 @@ from shapband.codec import lock_arrays
 from shapband.estimate import intervals, joint
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.grouped import GroupEstimate
+from shapband.estimate.paired import PairEstimate
 from shapband.sampling.design import Design
 from shapband.sampling.distinct import repeated
 from shapband.valuation import conversions, several, spread
 from shapband.valuation.facts import DesignFacts
 from shapband.valuation.groups import Groups
+from shapband.valuation.interactions import InteractionFacts
 from shapband.valuation.labels import LabelFacts
 from shapband.valuation.old_names import OldNames
 from shapband.valuation.provider import ProviderValue, provider_value
@@ -45,7 +47,7 @@ class Stopped(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Valuation(DesignFacts, LabelFacts, OldNames):
+class Valuation(DesignFacts, LabelFacts, InteractionFacts, OldNames):
     """The moments of every provider's value, and how they were obtained.
 
     With groups of providers the values are Owen values, which add up to the values of the groups.
@@ -73,6 +75,7 @@ class Valuation(DesignFacts, LabelFacts, OldNames):
         that is not finished
     seconds : wall time with access; in a run, the sum over sessions, without the pauses
     group_estimate : the same as `estimate` for groups of providers, or None without groups
+    pair_estimate : the same for interactions of pairs of providers, or None if not asked for
 
     Examples
     --------
@@ -94,6 +97,7 @@ class Valuation(DesignFacts, LabelFacts, OldNames):
     stopped_code: StopCode
     seconds: float
     group_estimate: GroupEstimate | None = None
+    pair_estimate: PairEstimate | None = None
 
     def __post_init__(self) -> None:
         lock_arrays(self)
@@ -282,8 +286,8 @@ class Valuation(DesignFacts, LabelFacts, OldNames):
         """Pictures of the valuation, drawn with matplotlib.
 
         ``valuation.plot()`` draws the forest plot; there are also ``.ranks``, ``.convergence``,
-        ``.distribution``, ``.variance_sources``, ``.waterfall`` and ``.beeswarm``, and
-        ``.frame(name)`` for the numbers behind.
+        ``.distribution``, ``.variance_sources``, ``.waterfall``, ``.beeswarm`` and
+        ``.interactions``, and ``.frame(name)`` for the numbers behind.
         """
         from shapband.report.plots import Plots  # matplotlib is loaded when a picture is drawn
 

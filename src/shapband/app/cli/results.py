@@ -145,7 +145,8 @@ def plot(
     picture: Annotated[
         str,
         typer.Option(
-            metavar="forest|ranks|convergence|distribution|variance_sources|waterfall|beeswarm",
+            metavar="forest|ranks|convergence|distribution|variance_sources|waterfall|beeswarm|"
+            "interactions",
             help="What to draw.",
         ),
     ] = "forest",

@@ -121,6 +121,11 @@ class Config(tables.Table):
         description="Whether the errors are about these very validation rows; by default they "
         "cover their choice.",
     )
+    interactions: bool = Field(
+        False,
+        description="Whether to estimate the interaction of every pair of providers as well: who "
+        "replaces whom.",
+    )
     stop: tables.StopTable | None = None
     budget: tables.BudgetTable | None = None
     prices: tables.PricesTable | None = None
@@ -193,6 +198,7 @@ class Config(tables.Table):
             concurrency=self.concurrency,
             timeout=self.timeout,
             fixed_validation=self.fixed_validation,
+            interactions=self.interactions,
             locate=concerning,
             **self._all_parts(base),
         )
