@@ -67,11 +67,19 @@ def test_what_is_just_accepted():
     assert sb.BalancedPermutation(6).check(3) is None
 
 
-GAMES = SimpleNamespace(indices=range(4), n_providers=3, grouping=None, rates=None)
-GROUPED = SimpleNamespace(
-    indices=range(4), n_providers=3, grouping=SimpleNamespace(names=("g", "h")), rates=None
+GAMES = SimpleNamespace(
+    indices=range(4), n_providers=3, grouping=None, rates=None, interactions=False
 )
-AVERAGED = SimpleNamespace(indices=range(4), n_providers=3, grouping=None, rates=np.ones(3))
+GROUPED = SimpleNamespace(
+    indices=range(4),
+    n_providers=3,
+    grouping=SimpleNamespace(names=("g", "h")),
+    rates=None,
+    interactions=False,
+)
+AVERAGED = SimpleNamespace(
+    indices=range(4), n_providers=3, grouping=None, rates=np.ones(3), interactions=False
+)
 FINE = sb.Solution(np.zeros((4, 3)), np.zeros((4, 3)), np.int64(28), failures=5)
 BY_PROVIDER = (
     "float64 array of shape (4, 3), one row for each game and one column for each provider"

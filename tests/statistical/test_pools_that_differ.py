@@ -174,7 +174,7 @@ def test_shuffles_may_be_cut_into_chunks_anywhere(chunk_size):
 
 
 def test_a_pool_of_one_record_is_refused_and_two_games_are_bounded():
-    with pytest.raises(sb.errors.InvalidInput, match="one record has no variance"):
+    with pytest.raises(sb.errors.InvalidInput, match="n_pool must be a whole number of at least 2"):
         sb.Pooled(1, 1)
     providers = gaussian_providers([0.0, 1.0], [1.0, 1.0])
     two = sb.value(providers, sb.AdditiveUtility(), sampling=sb.Pooled(20, 20), n_games=2, seed=0)

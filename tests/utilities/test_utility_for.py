@@ -301,7 +301,7 @@ def test_the_reason_is_printed_and_changes_no_fingerprint(tmp_path):
     options = {"sampling": sb.Fresh(5), "n_games": 2, "seed": 0, "run": tmp_path / "run"}
     chosen = sb.value(providers, sb.utility_for(LinearRegression(), *rows), **options)
     assert "\nutility: chosen because it agrees with LinearRegression to 1e-08" in str(chosen)
-    assert "LinearUtility, v(∅)" in str(chosen)
+    assert "(LinearUtility), v(∅)" in str(chosen)
     again = sb.value(providers, sb.LinearUtility(*rows, "r2"), **options)
     np.testing.assert_array_equal(again.games, chosen.games)
 

@@ -226,8 +226,8 @@ MESSAGES: dict[str, Callable[[], Any]] = {
     "EstimatorUtility: the estimator has no score method: pass score=": (
         lambda: sb.EstimatorUtility(Scoreless(), X, Y)
     ),
-    "EstimatorUtility: score='best' is not the name of a scikit-learn scorer; "
-    "sklearn.metrics.get_scorer_names() lists them": (
+    "EstimatorUtility: score='best' is not the name of a scikit-learn scorer: use a name "
+    "such as 'r2' or 'roc_auc'; sklearn.metrics.get_scorer_names() lists all names": (
         lambda: sb.EstimatorUtility(Ridge(), X, Y, "best")
     ),
     "EstimatorUtility: a dummy model cannot be scored as the baseline on X_val, y_val "

@@ -64,7 +64,7 @@ def unknown_score(score: object) -> InvalidInput:
         remedy = f"use {found!r}{negated if found.startswith(_ERRORS) else ''};"
     elif isinstance(score, str):
         hint = nearest(score, known)
-        remedy = hint if hint.endswith("?") else f"{hint};"
+        remedy = hint if hint.endswith("?") else "use a name such as 'r2' or 'roc_auc';"
     else:
         remedy = "use a name such as 'roc_auc', a function score(fitted, X, y), or None;"
     return InvalidInput(

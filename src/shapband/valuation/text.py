@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
 
 _WIDE = 60  # characters after which a line of causes is broken
+_WIDEST = 100  # characters after which a line on the method is broken
 # Entries of a valuation's `setup` that give reasons for choices of the library, and their labels.
 REASONS = {
     "presence": "presence: ",
@@ -56,8 +58,9 @@ def valuation_text(valuation: Valuation) -> str:
             f"sources: {valuation.access.records:,} records in {valuation.access.requests:,} "
             f"requests, total request time {valuation.access.seconds:.2f} s",
             f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
-            f"method:  {printable(_method(valuation))}; seed {valuation.seed}",
-            *_reasons(valuation),
+            *_wrapped(f"value:   {printable(_value(valuation))}"),
+            *_wrapped(f"method:  {printable(_method(valuation))}; seed {valuation.seed}"),
+            *(line for reason in _reasons(valuation) for line in _wrapped(reason)),
         ]
     )
 
@@ -140,11 +143,25 @@ def _listed(valuation: Valuation, expectation: FloatArray) -> tuple[list[str], l
     return list(shown), list(order)
 
 
+def _value(valuation: Valuation) -> str:
+    """Say what a coalition is worth: the model, its score, the utility, and v(∅)."""
+    setup = valuation.setup
+    return ", ".join(filter(None, (method_of_value(setup), setup.get("empty"))))
+
+
 def _method(valuation: Valuation) -> str:
-    """Model, v(∅), sampling and solver; the index and the reasons have lines of their own."""
-    setup, elsewhere = valuation.setup, ("utility", "model", "score", "index", *REASONS)
-    parts = [method_of_value(setup), *(setup[word] for word in setup if word not in elsewhere)]
-    return ", ".join(part for part in parts if part)
+    """Sampling, solver and participation; value, index and reasons have lines of their own."""
+    elsewhere = ("utility", "model", "score", "empty", "index", *REASONS)
+    return ", ".join(text for word, text in valuation.setup.items() if word not in elsewhere)
+
+
+def _wrapped(line: str) -> list[str]:
+    """Break a line that is too wide for a terminal; later lines are indented like the first."""
+    kept = line.replace("; seed ", "; seed\N{NO-BREAK SPACE}")
+    lines = wrap(
+        kept, _WIDEST, subsequent_indent=" " * 9, break_long_words=False, break_on_hyphens=False
+    )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def _reasons(valuation: Valuation) -> list[str]:

@@ -241,7 +241,7 @@ def watch(
     port: Annotated[int, typer.Option(metavar="PORT", help="The port; 0 takes a free one.")] = 0,
     debug: Debug = False,
 ) -> None:
-    """Serve a page that follows a run, or the runs in a folder, until Ctrl-C.
+    """Serve a page that follows a run or lists runs, until Ctrl-C.
 
     The page is the one that `report` writes, made again as games are added. For a folder that is
     not a run, the first page lists the runs in it and in its folders with their state, errors and
