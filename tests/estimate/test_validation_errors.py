@@ -72,6 +72,26 @@ def test_subtracted_noise_lowers_the_degrees_of_freedom() -> None:
     assert ValidationErrors(np.ones((2, 1)), np.ones(1)).freedom.tolist() == [1.0]
 
 
+def test_noise_is_subtracted_from_differences_between_providers_too() -> None:
+    # Rows move four providers together with variance 1, and each alone with variance 0.05; noise
+    # has the variance 3 between games. True variance of a difference: 0.9 * 9 * 2 * 0.05.
+    rng = np.random.default_rng(5)
+    found, shrunk_alike = [], []
+    for _ in range(400):
+        rows = rng.normal(size=(1, 10, 1)) + rng.normal(0, np.sqrt(0.05), size=(1, 10, 4))
+        folds = rows + rng.normal(0, np.sqrt(3), size=(12, 10, 4))
+        made = ValidationErrors.of(folds)
+        assert made is not None
+        found.append(((made.effects[:, 0] - made.effects[:, 1]) ** 2).sum())
+        mean = (folds - folds.mean(axis=1, keepdims=True)).mean(axis=0)
+        shrunk = mean * np.sqrt(made.kept)
+        shrunk_alike.append(0.9 * ((shrunk[:, 0] - shrunk[:, 1]) ** 2).sum())
+    expected = 0.9 * 9 * 2 * 0.05
+    # A quarter of the noise may be kept, where little is left.
+    assert expected < np.mean(found) < 2.5 * expected
+    assert np.mean(shrunk_alike) > 3.5 * expected  # a control: one factor for each provider
+
+
 def test_unknown_effects_give_no_error() -> None:
     folds = np.zeros((3, 10, 2))
     folds[1, 4, 0] = np.nan

@@ -59,6 +59,22 @@ def effective_freedom(effects: FloatArray) -> float:
     return float(np.clip(2 * n_folds / beyond, 1.0, n_folds - 1.0)) if beyond > 0 else n_folds - 1.0
 
 
+def _without_noise(apart: FloatArray) -> FloatArray:
+    """Means over games (n_folds, n) of effects, shrunk by the variance of such means over games.
+
+    Parameters
+    ----------
+    apart : (n_games, n_folds, n) effects of the folds, as differences from their mean over folds
+    """
+    n_games, mean = len(apart), apart.mean(axis=0)
+    if n_games == 1:
+        return mean
+    square = (mean**2).sum(axis=0)
+    noise = ((apart - mean) ** 2).sum(axis=(0, 1)) / (n_games * (n_games - 1))
+    kept = np.clip(1.0 - noise / np.where(square > 0, square, 1.0), _LEAST_KEPT, 1.0)
+    return np.asarray(mean * np.sqrt(kept))
+
+
 @dataclass(frozen=True, eq=False)
 class ValidationErrors:
     """The errors due to the choice of the validation rows.
@@ -67,8 +83,8 @@ class ValidationErrors:
     ----------
     effects : (n_folds, n) effects of the folds, in a scale in which the sum of their squares is the
         variance, and the sum of products the covariance, of the expectations' errors
-    kept : (n,) part of each sum of squares that is left if the variance of the effects over games
-        is subtracted; None in results of older versions, which did not keep it
+    kept : (n,) part of each sum of squares that is left after the variance of the effects over
+        games is subtracted; None in results of older versions, which did not keep it
     """
 
     effects: FloatArray
@@ -85,16 +101,16 @@ class ValidationErrors:
         """
         if len(folds) == 0 or np.isnan(folds).any():
             return None
-        n_games, n_folds, _ = folds.shape
+        n_folds = folds.shape[1]
         apart = folds - folds.mean(axis=1, keepdims=True)
-        mean = apart.mean(axis=0)
-        square = (mean**2).sum(axis=0)
-        kept = np.ones_like(square)
-        if n_games > 1:
-            noise = ((apart - mean) ** 2).sum(axis=(0, 1)) / (n_games * (n_games - 1))
-            positive = np.where(square > 0, square, 1.0)
-            kept = np.clip(1.0 - noise / positive, _LEAST_KEPT, 1.0)
-        return ValidationErrors(mean * np.sqrt(kept * (n_folds - 1) / n_folds), kept)
+        raw = (apart.mean(axis=0) ** 2).sum(axis=0)
+        # Rows that are hard move all providers together. Noise is subtracted from this common part
+        # and from the rest one by one, because differences between providers have only the rest.
+        common = apart.mean(axis=2, keepdims=True)
+        effects = _without_noise(common) + _without_noise(apart - common)
+        left = (effects**2).sum(axis=0) / np.where(raw > 0, raw, 1.0)
+        kept = np.where(raw > 0, np.clip(left, _LEAST_KEPT, 1.0), 1.0)
+        return ValidationErrors(effects * np.sqrt((n_folds - 1) / n_folds), kept)
 
     @property
     def variance(self) -> FloatArray:
