@@ -138,9 +138,7 @@ def lasting_causes(moments: Moments) -> dict[str, LastingCause]:
         found["pools"] = LastingCause(moments.pools.variance, freedom, most)
     if moments.validation is not None:
         rows = moments.validation
-        found["validation"] = LastingCause(
-            rows.variance, rows.freedom, rows.freedom, rows.effects
-        )
+        found["validation"] = LastingCause(rows.variance, rows.freedom, rows.freedom, rows.effects)
     return found
 
 

@@ -68,7 +68,7 @@ def _without_noise(apart: FloatArray) -> FloatArray:
     """
     n_games, mean = len(apart), apart.mean(axis=0)
     if n_games == 1:
-        return mean
+        return np.asarray(mean)
     square = (mean**2).sum(axis=0)
     noise = ((apart - mean) ** 2).sum(axis=(0, 1)) / (n_games * (n_games - 1))
     kept = np.clip(1.0 - noise / np.where(square > 0, square, 1.0), _LEAST_KEPT, 1.0)
@@ -124,7 +124,7 @@ class ValidationErrors:
         most = np.full(n, n_folds - 1.0)
         if self.kept is None:
             return most
-        return np.minimum(most, np.maximum(most * self.kept**2, _LEAST_FREEDOM))
+        return np.asarray(np.minimum(most, np.maximum(most * self.kept**2, _LEAST_FREEDOM)))
 
 
 def joined_rows(one: ValidationErrors, other: ValidationErrors) -> ValidationErrors:

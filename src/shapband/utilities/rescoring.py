@@ -128,7 +128,7 @@ def _auc(fitted: Any, rows: Batch) -> Callable[[IntArray], float] | None:
     Equal scores count half. Rows are counted by the rank of their score, so that a part is not
     sorted again. A part with one class has no area.
     """
-    classes = getattr(fitted, "classes_", ())
+    classes: Any = getattr(fitted, "classes_", ())
     if len(classes) != 2:
         return None
     own = rows.copy().X
