@@ -10,6 +10,7 @@ from coverage_study.play import play_pool
 from coverage_study.settings import settings
 from coverage_study.several import missing, name_of, play_pair, several_settings
 from coverage_study.store import Store
+from coverage_study.validation import measure_rows, rows_settings
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -36,7 +37,8 @@ def main(arguments: list[str] | None = None) -> None:
     for only in given.only:
         measure(store, only, quick=given.quick)
     command = "make coverage" if not given.quick else "python -m coverage_study --quick"
-    text = page(settings(quick=given.quick), store, command)
+    rows = rows_settings(quick=given.quick)
+    text = page(settings(quick=given.quick), store, command, rows)
     for target in {out / "coverage.md", given.docs} - {None}:
         target.write_text(text, encoding="utf-8")
     print(f"see {out / 'coverage.md'}")
@@ -44,6 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def measure(store: Store, only: str, *, quick: bool) -> None:
     """Measure the settings whose name begins with `only`."""
+    measure_rows(store, only, quick=quick)
     for setting in settings(quick=quick):
         if setting.name.startswith(only):
             store.measure(setting.name, setting, play_pool)

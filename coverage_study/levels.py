@@ -14,7 +14,7 @@ from coverage_study.truth import (
 )
 from shapband._typing import AnyArray, FloatArray
 
-GAMES = (30, 200, 1000)
+GAMES = (30, 50, 200, 1000)
 SKEWED = ("skewed", "one-heavy", "ridge", "rare", "cancer")  # tasks with skewed values
 _LEAST_VARIANCE = 85.0  # level of the variance for the provider with the lowest
 HEAVY = ("skewed", "one-heavy", "ridge", "rare")  # tasks with heavy tails or rare events

@@ -67,6 +67,7 @@ def _plan(setting: Setting, pool: int) -> Arguments:
         sampling=sampling(setting.sampling, played),
         n_games=max(setting.games),
         seed=setting.seed(pool),
+        fixed_validation=True,  # the truth is about the rows of the task; see `validation`
     )
 
 

@@ -21,7 +21,7 @@ Record = dict[str, Any]
 
 def several_settings(*, quick: bool) -> list[Setting]:
     """Wine from the stock with every sampling, two valuations a pool."""
-    pools = 20 if quick else 500
+    pools = 20 if quick else 300
     return [Setting("wine-stock", one, pools, (200,)) for one in SAMPLINGS]
 
 
@@ -74,6 +74,7 @@ def _value(setting: Setting, number: int, first: Any = None) -> Any:
         n_games=setting.games[-1],
         seed=setting.seed(number),
         keep_games=0,
+        fixed_validation=True,
     )
 
 

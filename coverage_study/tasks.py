@@ -173,9 +173,59 @@ def _cancer() -> Task:
     return Task("cancer", title, _split(X, y.astype(float), parts), utility, 200, 40)
 
 
-def _split(X: Any, y: Any, parts: list[Any]) -> tuple[sb.Provider, ...]:
+def _friedman() -> Task:
+    """R² of least squares on Friedman's function with Laplace noise, from stocks of 300 records."""
+    rng = np.random.default_rng(1991)
+    X = rng.random((5 * 300 + 250, 5))
+    curve = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3]
+    y = curve + 5 * X[:, 4] + rng.laplace(size=len(X))
+    utility = sb.LinearUtility(X[:250], y[:250], score="r2")
+    parts = np.array_split(np.arange(250, len(X)), 5)
+    title = "Friedman, least squares, R², finite stock"
+    return Task("friedman", title, _split(X, y, parts, replace=False), utility, 200, 40)
+
+
+def _digits() -> Task:
+    """Accuracy of a linear discriminant on four components of the digits, from finite stocks.
+
+    Each of four providers has more of some digits than of others.
+    """
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    X = X - X.mean(axis=0)
+    X = X @ np.linalg.svd(X, full_matrices=False)[2][:4].T / 10
+    rng = np.random.default_rng(1797)
+    order = rng.permutation(len(y))
+    validation, training = order[:200], order[200:]
+    utility = sb.LDAUtility(X[validation], y[validation])
+    kind = np.argsort(y[training] + 6 * rng.random(len(training)), kind="stable")
+    parts = np.array_split(training[kind], 4)
+    title = "digits, linear discriminant, accuracy, finite stock"
+    return Task("digits", title, _split(X, y, parts, replace=False), utility, 250, 50)
+
+
+def _three_classes() -> Task:
+    """Brier score of naive Bayes with three classes; every provider has one class in plenty."""
+    centres = np.array([[0.0, 0.0], [1.5, 0.0], [0.0, 1.5]])
+
+    def draw(size: int, rng: Any, most: int) -> tuple[Any, Any]:
+        share = np.full(3, 0.25)
+        share[most] = 0.5
+        y = rng.choice(3, size=size, p=share)
+        return centres[y] + rng.normal(size=(size, 2)), y
+
+    parts = [draw(90, np.random.default_rng([333, most]), most) for most in range(3)]
+    X, y = (np.concatenate(part) for part in zip(*parts, strict=True))
+    utility = sb.GaussianNBUtility(X, y, score="neg_brier_score")
+    sources = [sb.FunctionSource(partial(draw, most=most)) for most in (0, 1, 2, 0)]
+    title = "naive Bayes, three classes, Brier score"
+    return Task("three-classes", title, _named(sources), utility, 250, 50, endless=True)
+
+
+def _split(X: Any, y: Any, parts: list[Any], *, replace: bool = True) -> tuple[sb.Provider, ...]:
     return tuple(
-        sb.Provider(f"provider {i}", sb.ArraySource(X[rows], y[rows], replace=True))
+        sb.Provider(f"provider {i}", sb.ArraySource(X[rows], y[rows], replace=replace))
         for i, rows in enumerate(parts)
     )
 
@@ -190,6 +240,9 @@ TASKS: dict[str, Callable[[], Task]] = {
     "ridge": _ridge,
     "diabetes": _diabetes,
     "cancer": _cancer,
+    "friedman": _friedman,
+    "digits": _digits,
+    "three-classes": _three_classes,
     "synthetic-250": _synthetic_250,
     "synthetic-5000": _synthetic_5000,
 }

@@ -11,7 +11,7 @@ from coverage_study.settings import Setting
 from coverage_study.several import flags, joint_levels
 from coverage_study.store import Store
 
-SETTINGS = [Setting("gaussian", one, 6, (10, 30)) for one in ("fresh", "pooled", "blocks")]
+SETTINGS = [Setting("gaussian", one, 6, (10, 30)) for one in ("fresh", "pooled", "subsets")]
 
 
 @pytest.fixture(scope="module")

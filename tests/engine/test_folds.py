@@ -39,9 +39,13 @@ def _jackknife(solver: sb.Solver | None, n_games: int = 12, **options: Any) -> A
     whole = _value(**given).games
     apart = np.stack([_value(_utility(rows), **given).games - whole for rows in rows_kept(ROWS)])
     apart = apart - apart.mean(axis=0)  # (folds, games, providers)
-    mean = apart.mean(axis=1)
-    noise = apart.var(axis=1, ddof=1).sum(axis=0) / n_games
-    return 0.9 * np.maximum((mean**2).sum(axis=0) - noise, 0.25 * (mean**2).sum(axis=0))
+    common = apart.mean(axis=2, keepdims=True)
+    effects = 0.0
+    for part in (common, apart - common):  # noise is subtracted from each
+        mean = part.mean(axis=1)
+        square, noise = (mean**2).sum(axis=0), part.var(axis=1, ddof=1).sum(axis=0) / n_games
+        effects = effects + mean * np.sqrt(np.maximum(square - noise, 0.25 * square) / square)
+    return 0.9 * np.square(effects).sum(axis=0)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_effects_that_are_the_same_in_all_games_give_the_jackknife() -> None:
     found = ValidationErrors.of(folds)
     assert found is not None
     assert found.variance[0] == pytest.approx(rows.mean(axis=1).var(ddof=1) / 10, rel=1e-12)
-    assert found.freedom == 9
+    assert found.freedom.tolist() == [9]
 
 
 def test_differences_from_game_to_game_are_subtracted() -> None:
@@ -43,6 +43,53 @@ def test_differences_from_game_to_game_are_subtracted() -> None:
     error = np.std(found) / 20
     assert abs(np.mean(found) - expected) < 4 * error + 0.05  # a part is kept where little is left
     assert np.mean(raw) - expected > 10 * error  # a control: without the subtraction
+
+
+def test_subtracted_noise_lowers_the_degrees_of_freedom() -> None:
+    # The same effects in all games: nothing is subtracted, and 10 folds give 9 degrees of freedom.
+    rng = np.random.default_rng(4)
+    effects = rng.normal(size=(1, 10, 1))
+    same = ValidationErrors.of(np.tile(effects, (12, 1, 1)))
+    assert same is not None
+    assert same.freedom.tolist() == [9.0]
+    made = [
+        ValidationErrors.of(
+            rng.normal(size=(1, 10, 1)) + rng.normal(0, np.sqrt(3), size=(12, 10, 1))
+        )
+        for _ in range(2000)
+    ]
+    # A variance with d degrees of freedom has the relative variance 2 / d.
+    variance = np.array([one.variance[0] for one in made if one is not None])
+    freedom = np.median([one.freedom[0] for one in made if one is not None])
+    assert freedom == pytest.approx(2 * variance.mean() ** 2 / variance.var(), rel=0.15)
+    assert freedom < 7
+    alone = rng.normal(size=(12, 10, 1))  # all of it is noise
+    found = ValidationErrors.of(alone)
+    assert found is not None
+    assert found.freedom.tolist() == [3.0]
+    older = ValidationErrors(np.ones((10, 2)))
+    assert older.freedom.tolist() == [9.0, 9.0]
+    assert ValidationErrors(np.ones((2, 1)), np.ones(1)).freedom.tolist() == [1.0]
+
+
+def test_noise_is_subtracted_from_differences_between_providers_too() -> None:
+    # Rows move four providers together with variance 1, and each alone with variance 0.05; noise
+    # has the variance 3 between games. True variance of a difference: 0.9 * 9 * 2 * 0.05.
+    rng = np.random.default_rng(5)
+    found, shrunk_alike = [], []
+    for _ in range(400):
+        rows = rng.normal(size=(1, 10, 1)) + rng.normal(0, np.sqrt(0.05), size=(1, 10, 4))
+        folds = rows + rng.normal(0, np.sqrt(3), size=(12, 10, 4))
+        made = ValidationErrors.of(folds)
+        assert made is not None
+        found.append(((made.effects[:, 0] - made.effects[:, 1]) ** 2).sum())
+        mean = (folds - folds.mean(axis=1, keepdims=True)).mean(axis=0)
+        shrunk = mean * np.sqrt(made.kept)
+        shrunk_alike.append(0.9 * ((shrunk[:, 0] - shrunk[:, 1]) ** 2).sum())
+    expected = 0.9 * 9 * 2 * 0.05
+    # A quarter of the noise may be kept, where little is left.
+    assert expected < np.mean(found) < 2.5 * expected
+    assert np.mean(shrunk_alike) > 3.5 * expected  # a control: one factor for each provider
 
 
 def test_unknown_effects_give_no_error() -> None:
@@ -78,7 +125,7 @@ def test_errors_of_all_causes_add_up_and_keep_their_correlations() -> None:
     apart = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
     assert apart == pytest.approx(before[0, 0] + before[1, 1] - 2 * before[0, 1])  # they cancel
     assert (found.errors.freedom < 39).all()
-    assert (found.errors.freedom > 9).all()
+    assert (found.errors.freedom > rows.freedom.min()).all()
 
 
 def test_effects_of_the_same_rows_cancel_in_a_comparison() -> None:

@@ -103,6 +103,9 @@ def _with_rows(found: Statistic, first: Estimate, second: Estimate, rows: Rows) 
         effects = [effects[1] - effects[0]]
     variance = np.sum([(one**2).sum(axis=0) for one in effects], axis=0)
     freedom = np.full_like(variance, min(effective_freedom(one) for one in effects))
+    for one, at in zip(both, rows, strict=True):
+        if one is not None:
+            freedom = np.minimum(freedom, one.freedom[list(at)])
     error = np.sqrt(variance)
     whole = welch_freedom(found.standard_error, error, usable_freedom(found.freedom), freedom)
     total = np.hypot(found.standard_error, error)

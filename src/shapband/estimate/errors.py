@@ -138,8 +138,7 @@ def lasting_causes(moments: Moments) -> dict[str, LastingCause]:
         found["pools"] = LastingCause(moments.pools.variance, freedom, most)
     if moments.validation is not None:
         rows = moments.validation
-        freedom = np.full_like(moments.mean, rows.freedom)
-        found["validation"] = LastingCause(rows.variance, freedom, freedom, rows.effects)
+        found["validation"] = LastingCause(rows.variance, rows.freedom, rows.freedom, rows.effects)
     return found
 
 

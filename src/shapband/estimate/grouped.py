@@ -19,7 +19,7 @@ from shapband.estimate.moments import Moments
 from shapband.estimate.pool_games import of_dealt_games, spread_of
 from shapband.estimate.pools import PoolErrors
 from shapband.estimate.shuffles import Shuffles
-from shapband.estimate.validation import ValidationErrors
+from shapband.estimate.validation import joined_rows
 from shapband.grouping import Grouping
 
 _Arrays = Moments | PoolErrors | Shuffles
@@ -62,8 +62,7 @@ def together(providers: Moments, groups: Moments) -> Moments:
         shuffles = replace(shuffles, **_joined(shuffles, groups.shuffles), products=None)
     rows = None
     if providers.validation is not None and groups.validation is not None:
-        parts = [part.validation.effects for part in (providers, groups) if part.validation]
-        rows = ValidationErrors(np.concatenate(parts, axis=1))
+        rows = joined_rows(providers.validation, groups.validation)
     joined: dict[str, Any] = {**_joined(providers, groups), "pools": pools, "validation": rows}
     joined |= {"products": None, "products_21": None, "shuffles": shuffles}
     return replace(providers, **joined)

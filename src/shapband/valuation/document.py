@@ -256,8 +256,11 @@ def _checked_moments(moments: Moments, n: int) -> Moments:
     for part in (moments, shuffles, moments.pools, moments.presence, moments.averaged):
         if part is not None:
             _check_shapes(part, n)
-    if moments.validation is not None and moments.validation.effects.shape[1:] != (n,):
+    rows = moments.validation
+    if rows is not None and rows.effects.shape[1:] != (n,):
         raise ValueError("effects must have one column for each provider or group")
+    if rows is not None and rows.kept is not None and rows.kept.shape != (n,):
+        raise ValueError("kept must have one number for each provider or group")
     return moments
 
 
