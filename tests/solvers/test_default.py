@@ -46,10 +46,16 @@ def candidates(n, utility, sampling=POOLED):
 
 @pytest.mark.parametrize("n", [9, 16, 30, 100, 1000])
 def test_cheap_utilities_are_solved_by_arcs_and_expensive_ones_by_strata(n):
-    assert candidates(n + 10, LINEAR) == (sb.Arcs(8),)
+    assert candidates(n + 10, LINEAR)[0] == sb.Arcs(8)
     assert candidates(n, MODEL) == (sb.Strata(5 * n), sb.Strata(10 * n), sb.Strata(20 * n))
     wide = sb.LinearUtility(np.ones((4, 200)), Y)
     assert candidates(n + 10, wide)[0] == sb.Strata(5 * (n + 10))
+
+
+def test_balanced_permutations_are_tried_while_they_are_few():
+    assert candidates(12, LINEAR) == (sb.Arcs(8), sb.BalancedPermutation(24))
+    assert candidates(50, LINEAR) == (sb.Arcs(8), sb.BalancedPermutation(100))
+    assert candidates(51, LINEAR) == (sb.Arcs(8),)
 
 
 def test_all_coalitions_are_tried_if_they_are_not_many():
@@ -77,15 +83,35 @@ def test_a_trial_takes_the_least_work_for_the_same_error():
     assert decided(trial, [0.3, 0.02, 0.01]) == few  # half the noise is not worth twice the work
 
 
-def test_a_trial_of_arcs_takes_more_circles_for_more_noise():
+def test_a_trial_takes_arcs_or_balanced_permutations_by_their_noise():
     trial = default_solver(30, LINEAR, POOLED)[0]
-    circles = [decided(trial, [noise]).n_circles for noise in (0.01, 0.1, 0.2, 1.0, 10.0, 1e4)]
+    assert decided(trial, [0.05, 3.0]) == sb.Arcs(8)
+    assert decided(trial, [3.0, 0.05]) == sb.BalancedPermutation(60)
+    assert decided(trial, [1e4, 1e3]) == sb.BalancedPermutation(240)
+
+
+def test_a_trial_of_arcs_takes_more_circles_for_more_noise():
+    trial = default_solver(60, LINEAR, POOLED)[0]
+    noises = (0.01, 0.05, 1.0, 10.0, 1e4)
+    circles = [decided(trial, [noise]).n_circles for noise in noises]
     assert circles[0] == 8
     assert circles == sorted(circles)
     assert circles[-1] == 80
     assert decided(trial, [0.0], variance=0.0).n_circles == 8
     quiet = decided(trial, [0.12])
     assert 0.12 * 8 / quiet.n_circles <= 0.1
+
+
+def test_a_candidate_that_is_all_noise_does_not_hide_the_variance():
+    trial = default_solver(30, LINEAR, POOLED)[0]
+    rng = np.random.default_rng(0)
+    noise = np.repeat([0.5, 1e6], 4)[:, None] * np.ones(60)
+    values = rng.normal(size=(8, 60)) * np.sqrt(1 + noise)
+    found = trial._variance(values, noise, [0.5, 1e6])
+    # The mean of 60 variances of 4 games each has a standard error of 1.5 sqrt(2 / 3 / 60).
+    assert abs(found - 1.0) < 4 * 1.5 * np.sqrt(2 / 180)
+    hidden = values.var(axis=0, ddof=1).mean() - noise.mean()
+    assert abs(hidden - 1.0) > 100  # with all candidates it would be far off
 
 
 @pytest.mark.parametrize("chunk_size", [1, 3, None])
@@ -96,7 +122,7 @@ def test_the_decision_depends_on_the_first_games_alone(chunk_size):
     long = sb.value(providers, utility, **given, n_games=40)
     short = sb.value(providers, utility, **given, n_games=12, chunk_size=chunk_size)
     assert short.design.setup["solver"] == long.design.setup["solver"]
-    assert short.design.setup["solver"].startswith("Arcs(n_circles=")
+    assert re.match(r"(Arcs|BalancedPermutation)\(", short.design.setup["solver"])
     assert np.array_equal(short.games, long.games[:12])
     stopped = sb.value(
         providers, utility, **given, n_games=40, stop=sb.Precision(absolute=1e9), n_jobs=2

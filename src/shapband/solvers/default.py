@@ -8,6 +8,7 @@ from shapband.indices import SHAPLEY, Index
 from shapband.sampling.base import Sampling
 from shapband.sampling.fresh import Fresh
 from shapband.solvers.arcs import Arcs
+from shapband.solvers.balanced import BalancedPermutation
 from shapband.solvers.base import Solver
 from shapband.solvers.exact import Exact
 from shapband.solvers.known import Known
@@ -17,16 +18,22 @@ from shapband.solvers.strata import Strata
 from shapband.solvers.trial import GAMES, Option, Trial
 from shapband.utilities.base import Utility
 
-# Arithmetic operations of drawing, summarising and folding the records of one provider, and of the
-# solvers' own code for each evaluation. They follow from measured times, at 0.25 ns per operation.
-_DRAWN, _OF_ARCS, _OF_STRATA = 50_000, 100, 80_000
+# Arithmetic operations of drawing, summarising and folding the records of one provider (2 to 3 µs
+# with least squares and 12 to 300 providers), and of the solvers' own code for each evaluation.
+# They follow from measured times, at 0.25 ns per operation. Permutations count none of their own:
+# merging along them saves as much.
+_DRAWN, _OF_ARCS, _OF_STRATA = 12_000, 200, 80_000
 # At equal evaluations `Arcs` had 2.5 times the noise of `Strata` (the median of ten kinds of games
 # and of least squares with 30 and 100 providers; between 1.1 and 38 times).
 _ADVANTAGE = 2.5
-_CIRCLES = (8, 12, 16, 20, 40, 80)
+_CIRCLES = (*range(8, 15), 16, 18, 20, 24, 28, 40, 56, 80)
 _EVALUATIONS = (5, 10, 20)  # evaluations per provider with which `Strata` is tried
 _TABLE_UP_TO = 16  # with more providers, all coalitions are too many even if noise costs much
 _TRIED = 8  # circles of `Arcs` in the first games
+# Balanced permutations are tried beside circles if a game of them has at most this many times the
+# evaluations of the circles, so that the first games do not take long.
+_LONGER = 2
+_BLOCKS = (2, 4, 8)  # blocks of `BalancedPermutation`; each has every provider first once
 _PERMUTATIONS = 200  # permutations per game, for groups with too many coalitions for `Exact`
 _ALL = "enumerating all coalitions costs no more than sampling"
 
@@ -63,6 +70,8 @@ def default_solver(
 
 
 def _trial_of_arcs(n: int, each: float) -> Trial:
+    """Try `Arcs` and `BalancedPermutation`; twice as many circles or blocks have half the noise."""
+    candidates: tuple[Solver, ...] = (Arcs(_TRIED),)
     options = [
         Option(
             solver,
@@ -71,10 +80,22 @@ def _trial_of_arcs(n: int, each: float) -> Trial:
         )
         for solver in map(Arcs, _CIRCLES)
     ]
+    least = _BLOCKS[0]
+    if least * n * n <= _LONGER * Arcs(_TRIED).most_evaluations(n):
+        candidates = (*candidates, BalancedPermutation(least * n))
+        options += [
+            Option(
+                BalancedPermutation(blocks * n),
+                n * _DRAWN + blocks * n * n * each,
+                tried=1,
+                noise=least / blocks,
+            )
+            for blocks in _BLOCKS
+        ]
     if n <= _TABLE_UP_TO:
         # In a table of all coalitions, one costs about a quarter of a coalition chosen alone.
         options.append(Option(Exact(), n * _DRAWN + 2**n * each / 4, noise=0.0))
-    return Trial((Arcs(_TRIED),), tuple(options))
+    return Trial(candidates, tuple(options))
 
 
 def _trial_of_strata(n: int, each: float, *, fresh: bool) -> Trial:

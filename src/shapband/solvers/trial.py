@@ -15,9 +15,9 @@ from shapband.solvers.base import Solution, Solver
 
 GAMES = 8  # number of first games that decide which solver is used
 # Among the options that take at most _WORK times the least work, the cheapest one whose noise is at
-# most _NOISE times the variance of the values is chosen. Little noise makes the values of single
+# most _NOISE times the variance of the values is chosen, if there is one. Little noise makes the values of single
 # games useful, and makes the most of records that were paid for.
-_WORK, _NOISE = 1.4, 0.1
+_WORK, _NOISE = 1.5, 0.1
 
 
 class Option(NamedTuple):
@@ -111,23 +111,33 @@ class Trial(Solver):
         values, noise : (8, n) of the first games
         """
         measured = [float(noise[start:stop].mean()) for start, stop in pairwise(self._edges)]
-        spread = float(values.var(axis=0, ddof=1).mean()) - float(noise.mean())
-        variance = max(spread, 0.0)
+        variance = self._variance(values, noise, measured)
         noises = [measured[one.tried] * one.noise for one in self.options]
         work = [
             (variance + own) * one.operations for own, one in zip(noises, self.options, strict=True)
         ]
         near = [at for at, own in enumerate(work) if own <= _WORK * min(work)]
         quiet = [at for at in near if noises[at] <= _NOISE * variance]
-        if quiet:
-            best = min(quiet, key=lambda at: work[at])
-        else:
-            best = min(near, key=lambda at: noises[at])
+        best = min(quiet or near, key=lambda at: work[at])
         solver = self.options[best].solver
         return solver, (
             f"among {len(work)} choices it takes the least work for the same error, or little more "
             f"with less noise, judged by the first {GAMES} games"
         )
+
+    def _variance(self, values: FloatArray, noise: FloatArray, measured: Sequence[float]) -> float:
+        """Return the mean variance of the values without noise, at least 0.
+
+        The games of a candidate are left out if its noise alone exceeds the whole variance in the
+        games of the candidate with the least noise, because they would hide the variance.
+        """
+        parts = [slice(*pair) for pair in pairwise(self._edges)]
+        quietest = int(np.argmin(measured))
+        seen = float(values[parts[quietest]].var(axis=0, ddof=1).mean())
+        clear = [part for at, part in enumerate(parts) if at == quietest or measured[at] <= seen]
+        used = np.concatenate([np.arange(GAMES)[part] for part in clear])
+        spread = float(values[used].var(axis=0, ddof=1).mean()) - float(noise[used].mean())
+        return max(spread, 0.0)
 
     def __repr__(self) -> str:
         return f"Trial({', '.join(map(repr, self.candidates))})"
