@@ -114,6 +114,76 @@ def test_a_candidate_that_is_all_noise_does_not_hide_the_variance():
     assert abs(hidden - 1.0) > 100  # with all candidates it would be far off
 
 
+def test_a_trial_takes_plain_permutations_if_the_probe_is_quiet():
+    trial = default_solver(300, LINEAR, POOLED)[0]
+    assert trial.probe == sb.Permutation(2)
+    noise = np.full((8, 4000), 3.0)
+    values = np.random.default_rng(0).normal(size=(8, 4000)) * 2  # a variance of 1, and the noise
+    few, more, loud = (
+        trial.decided(values, noise, np.full(8, probe))[0] for probe in (0.2, 10.0, 1e5)
+    )
+    assert few == sb.Permutation(8)
+    assert isinstance(more, sb.Permutation)
+    assert more.n_iter > 8
+    assert loud == trial.decided(values, noise)[0]  # as if there had been no probe
+    assert isinstance(loud, sb.Arcs)
+    some = np.where(np.arange(8) < 6, np.nan, 0.2)  # too few providers in six of the games
+    assert trial.decided(values, noise, some)[0] == few
+    assert trial.decided(values, noise, np.full(8, np.nan))[0] == loud
+
+
+def test_a_probe_changes_no_values_and_shows_the_noise_of_permutations():
+    providers, rows = linear_providers(14, 60, 3)
+    utility, given = sb.LinearUtility(*rows), {"sampling": sb.Fresh(10), "seed": 1, "n_games": 4}
+    tried = sb.value(providers, utility, **given)
+    assert tried.design.setup["solver"].startswith("Trial(")
+    alone = sb.value(providers, utility, **given, solver=sb.Arcs(8))
+    assert np.array_equal(tried.games, alone.games)
+    assert tried.evaluations > alone.evaluations
+    assert tried.evaluations <= alone.evaluations + 4 * 2 * 14
+
+
+class Gloves(sb.Utility):
+    """Pairs of a left and a right glove; evaluations cost little."""
+
+    mergeable = True
+
+    def summarise(self, batch):
+        return float(batch.y.mean())
+
+    def evaluate(self, summaries, coalitions):
+        rows = np.array([[mask >> i & 1 for i in range(len(summaries))] for mask in coalitions])
+        weights = np.asarray(summaries)
+        return np.minimum(rows[:, ::2] @ weights[::2], rows[:, 1::2] @ weights[1::2])
+
+
+def gloves(n):
+    rng = np.random.default_rng(3)
+    numbers = np.exp(rng.normal(size=(n, 40)))
+    return [sb.Provider(f"p{i}", sb.ArraySource(y[:, None], y)) for i, y in enumerate(numbers)]
+
+
+def test_a_game_that_circles_solve_badly_is_solved_by_permutations(tmp_path):
+    given = {"sampling": sb.Fresh(10), "seed": 1, "n_games": 11}
+    whole = sb.value(gloves(60), Gloves(), **given)
+    assert whole.design.setup["solver"].startswith("Permutation(")
+    run = tmp_path / "run"
+    stored = sb.value(gloves(60), Gloves(), **given, run=run, chunk_size=3)
+    assert np.array_equal(stored.games, whole.games)
+    again = sb.load(run).valuation  # read from the stored games, the noise of the probe among them
+    assert np.array_equal(again.solver_variance, whole.solver_variance)
+
+
+def test_rows_of_many_members_count_as_work():
+    """A utility with its own loops over arcs merges them at a cost that n does not change."""
+
+    def work_of_circles(utility, n):
+        return default_solver(n, utility, POOLED)[0].options[0].operations / n
+
+    assert work_of_circles(LINEAR, 1000) == pytest.approx(work_of_circles(LINEAR, 100), rel=1e-3)
+    assert work_of_circles(Gloves(), 1000) > 5 * work_of_circles(Gloves(), 100)
+
+
 @pytest.mark.parametrize("chunk_size", [1, 3, None])
 def test_the_decision_depends_on_the_first_games_alone(chunk_size):
     providers, rows = linear_providers(14, 60, 3)

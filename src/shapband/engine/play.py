@@ -295,7 +295,9 @@ class _Session:
         """Have the best solver of a trial solve the other games, and say so in the design."""
         values = np.concatenate([one.values for one in tried])[:GAMES]
         noise = np.concatenate([one.noise for one in tried])[:GAMES]
-        solver, reason = trial.decided(values, noise)
+        probes = [one.probe_noise for one in tried if one.probe_noise is not None]
+        probe_noise = np.concatenate(probes)[:GAMES] if probes else None
+        solver, reason = trial.decided(values, noise, probe_noise)
         said = {**self.design.setup, "solver": steady_repr(solver), "chosen": reason}
         self.design = replace(self.design, setup=said)
         self._job = replace(self._job, solver=solver)

@@ -34,12 +34,15 @@ class _Chunk:
     The noise has a further column for each group, and for each provider if presence was averaged
     over. `folds` (n_games, n_folds, n) are the effects of leaving out folds of validation rows in
     the first games of a run, and None in later ones; they are stored as further columns of noise.
+    `probe_noise` (n_games,) is None except in the first games of a run that tries solvers; it is
+    stored as the last column of noise.
     """
 
     games: range
     values: FloatArray
     noise: FloatArray
     folds: FloatArray | None
+    probe_noise: FloatArray | None
 
 
 class StoredGames(GameJournal):
@@ -112,27 +115,33 @@ class StoredGames(GameJournal):
         )
         return int(evaluations), int(failures)
 
-    def read(self, games: range) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        """Values, noise and effects of folds of stored games; the noise may have further columns.
+    def read(
+        self, games: range
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None]:
+        """Values, noise, effects of folds and noise of a probe of stored games.
 
-        Only the first games of a run have effects of folds; None if none of these games has.
+        The noise may have further columns. Only the first games of a run have effects of folds and
+        the noise of a probe; None if none of these games has.
         """
         parts = [(np.empty((0, self._n_providers)), np.empty((0, self._width)))]
-        effects = []
+        effects, probes = [], []
         for chunk in self._chunks(games):
             first = chunk.games.start
             rows = slice(max(games.start - first, 0), games.stop - first)
             parts.append((chunk.values[rows], chunk.noise[rows]))
             if chunk.folds is not None:
                 effects.append(chunk.folds[rows])
+            if chunk.probe_noise is not None:
+                probes.append(chunk.probe_noise[rows])
         values, noise = zip(*parts, strict=True)
         folds = np.concatenate(effects) if effects else None
-        return np.concatenate(values), np.concatenate(noise), folds
+        probe_noise = np.concatenate(probes) if probes else None
+        return np.concatenate(values), np.concatenate(noise), folds, probe_noise
 
     def solved_chunks(self) -> Iterator[Solution]:
         """All stored games, chunk by chunk."""
         for chunk in self._chunks(range(self._count)):
-            found = chunk.values, chunk.noise, chunk.folds
+            found = chunk.values, chunk.noise, chunk.folds, chunk.probe_noise
             yield self._solution(*found, *self.counts(chunk.games))
 
     def verify(self, entry: LedgerEntry, due: int) -> int:
@@ -174,25 +183,29 @@ class StoredGames(GameJournal):
         )
         n, width = self._n_providers, self._width
         folded = width + self._n_folds * n
+        widths = (width, folded, width + 1, folded + 1)  # one more column with a probe
         if not all(isinstance(blob, bytes) for blob in blobs) or (
             [len(blob) for blob in blobs]
-            not in [[8 * len(games) * n, 8 * len(games) * noises] for noises in (width, folded)]
+            not in [[8 * len(games) * n, 8 * len(games) * noises] for noises in widths]
         ):
             raise RunDamaged(f"the values of games {games.start} to {games[-1]} were altered")
         values, noise = (
             np.frombuffer(blob, "<f8").astype(np.float64, copy=False).reshape(len(games), -1)
             for blob in blobs
         )
-        folds = None
+        folds, probe_noise = None, None
+        if noise.shape[1] in (width + 1, folded + 1):
+            noise, probe_noise = noise[:, :-1], noise[:, -1]
         if noise.shape[1] > width:
             folds = noise[:, width:].reshape(len(games), self._n_folds, n)
-        return _Chunk(games, values, noise[:, :width], folds)
+        return _Chunk(games, values, noise[:, :width], folds, probe_noise)
 
     def _solution(
         self,
         values: FloatArray,
         noise: FloatArray,
         folds: FloatArray | None,
+        probe_noise: FloatArray | None,
         evaluations: int,
         failures: int,
     ) -> Solution:
@@ -200,14 +213,16 @@ class StoredGames(GameJournal):
         group_noise = noise[:, n:groups] if self._n_groups else None
         presence_variance = noise[:, groups:] if self._width > groups else None
         counts = evaluations, failures
-        return Solution(values, noise[:, :n], *counts, group_noise, presence_variance, folds)
+        further = group_noise, presence_variance, folds, probe_noise
+        return Solution(values, noise[:, :n], *counts, *further)
 
 
 def _all_noise(solution: Solution) -> FloatArray:
-    """The noise of providers, then of groups, the variance over presence and the folds, if any."""
-    folds = solution.folds
+    """The noise of providers, then of groups, the variance over presence, folds and a probe."""
+    folds, probe = solution.folds, solution.probe_noise
     flat = None if folds is None else folds.reshape(len(solution.values), -1)
-    further = (solution.group_noise, solution.presence_variance, flat)
+    column = None if probe is None else probe[:, None]
+    further = (solution.group_noise, solution.presence_variance, flat, column)
     return np.concatenate([solution.noise, *(one for one in further if one is not None)], axis=1)
 
 

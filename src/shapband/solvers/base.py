@@ -33,6 +33,8 @@ class Solution:
         None unless `values` are averages over who is present
     folds : (n_games, n_folds, n) values without each fold of the validation rows minus `values`,
         NaN if a fold cannot be left out; added by the library, None if they are not wanted
+    probe_noise : (n_games,) mean noise of the probe of a `Trial`, NaN in games without one; None if
+        no game has one
 
     Examples
     --------
@@ -48,6 +50,7 @@ class Solution:
     group_noise: FloatArray | None = None
     presence_variance: FloatArray | None = None
     folds: FloatArray | None = None
+    probe_noise: FloatArray | None = None
 
 
 class Solver(ABC):

@@ -15,7 +15,7 @@ from shapband.solvers.known import Known
 from shapband.solvers.owen import count_coalitions
 from shapband.solvers.permutation import Permutation
 from shapband.solvers.strata import Strata
-from shapband.solvers.trial import GAMES, Option, Trial
+from shapband.solvers.trial import GAMES, PROBE, Option, Trial
 from shapband.utilities.base import Utility
 
 # Arithmetic operations of drawing, summarising and folding the records of one provider (2 to 3 µs
@@ -34,6 +34,14 @@ _TRIED = 8  # circles of `Arcs` in the first games
 # evaluations of the circles, so that the first games do not take long.
 _LONGER = 2
 _BLOCKS = (2, 4, 8)  # blocks of `BalancedPermutation`; each has every provider first once
+# Numbers of plain permutations. They are a probe of the first games and solve none of them: with 16
+# permutations the noise of least squares with 100 providers is 125 times the variance, and one such
+# game would double the squared error of a mean over a hundred. Two show the noise, which is a mean
+# over the providers and 8 games, at 1/25 of the evaluations of the circles that are tried.
+_PROBED, _WALKS = 2, (8, 16, 32, 64)
+# A utility without its own loop over arcs or permutations gets coalitions as rows of n members, and
+# an evaluation takes at least this many operations for each member (1.4 µs with 300 providers).
+_OF_MEMBER = 20
 _PERMUTATIONS = 200  # permutations per game, for groups with too many coalitions for `Exact`
 _ALL = "enumerating all coalitions costs no more than sampling"
 
@@ -63,14 +71,20 @@ def default_solver(
     n = n_providers
     each = utility.operations(n)
     if _ADVANTAGE * (each + _OF_ARCS) <= each + _OF_STRATA:
-        trial = _trial_of_arcs(n, each)
+        trial = _trial_of_arcs(n, utility)
     else:
         trial = _trial_of_strata(n, each, fresh=isinstance(sampling, Fresh))
     return trial, f"the first {GAMES} games show which takes the least work for the same error"
 
 
-def _trial_of_arcs(n: int, each: float) -> Trial:
-    """Try `Arcs` and `BalancedPermutation`; twice as many circles or blocks have half the noise."""
+def _trial_of_arcs(n: int, utility: Utility) -> Trial:
+    """Try circles and permutations; twice as many of them have half the noise."""
+    least_each = _OF_MEMBER * n
+    each, along = utility.operations(n), utility.operations(n)
+    if type(utility).evaluate_arcs is Utility.evaluate_arcs:
+        each = max(each, least_each)
+    if type(utility).evaluate_prefixes is Utility.evaluate_prefixes:
+        along = max(along, least_each)
     candidates: tuple[Solver, ...] = (Arcs(_TRIED),)
     options = [
         Option(
@@ -86,7 +100,7 @@ def _trial_of_arcs(n: int, each: float) -> Trial:
         options += [
             Option(
                 BalancedPermutation(blocks * n),
-                n * _DRAWN + blocks * n * n * each,
+                n * _DRAWN + blocks * n * n * along,
                 tried=1,
                 noise=least / blocks,
             )
@@ -95,7 +109,11 @@ def _trial_of_arcs(n: int, each: float) -> Trial:
     if n <= _TABLE_UP_TO:
         # In a table of all coalitions, one costs about a quarter of a coalition chosen alone.
         options.append(Option(Exact(), n * _DRAWN + 2**n * each / 4, noise=0.0))
-    return Trial(candidates, tuple(options))
+    options += [
+        Option(Permutation(count), n * (_DRAWN + count * along), PROBE, noise=_PROBED / count)
+        for count in _WALKS
+    ]
+    return Trial(candidates, tuple(options), Permutation(_PROBED))
 
 
 def _trial_of_strata(n: int, each: float, *, fresh: bool) -> Trial:
