@@ -171,6 +171,16 @@ def test_a_game_that_circles_solve_badly_is_solved_by_permutations():
     assert np.array_equal(short.games, whole.games[:11])
 
 
+@pytest.mark.parametrize("rate", [0.7, 0.02])  # with the second, nobody is present in some games
+def test_a_probe_of_games_with_absent_providers(tmp_path, rate):
+    given = {"sampling": sb.Fresh(10), "seed": 1, "n_games": 12}
+    given |= {"participation": sb.Independent(rate)}
+    whole = sb.value(gloves(60), Gloves(), **given)
+    stored = sb.value(gloves(60), Gloves(), **given, run=tmp_path / "run", chunk_size=2)
+    assert np.array_equal(stored.games, whole.games)
+    assert not whole.design.setup["solver"].startswith("Trial(")
+
+
 def test_rows_of_many_members_count_as_work():
     """A utility with its own loops over arcs merges them at a cost that n does not change."""
 
