@@ -49,8 +49,11 @@ WORTHS: Mapping[str, Worth] = {
     "threshold": lambda w, rows: (rows @ w >= w.sum() / 2) * 1.0,
     "veto": lambda w, rows: rows[:, 0] * rows[:, 1] * (rows @ w),
     "square root": lambda w, rows: np.sqrt(rows @ w),
-    # These two were new when the rule was first made; its constants were changed later with their
-    # results in sight, so they are no independent check of it.
+    # The results of these two were in sight when the rule was changed, so they are no independent
+    # check of it.
     "gloves": lambda w, rows: np.minimum(rows[:, ::2] @ w[::2], rows[:, 1::2] @ w[1::2]),
     "half full": lambda w, rows: 1 / (1 + np.exp(-12 * (rows @ w / w.sum() - 0.5))),
+    # These two were not looked at before the rule was fixed.
+    "best": lambda w, rows: (rows * w).max(axis=1),
+    "ring": lambda w, rows: (rows * np.roll(rows, 1, axis=1)) @ np.sqrt(w * np.roll(w, 1)),
 }

@@ -212,7 +212,7 @@ def test_a_run_that_this_version_adds_to_is_not_read_by_older_ones(arguments, tm
 
 
 def test_a_run_is_finished_with_the_solver_that_an_older_version_chose(tmp_path, monkeypatch):
-    """Say that all coalitions of 17 providers were evaluated before; it would be arcs now."""
+    """Say that all coalitions of 17 providers were evaluated before; only some would be now."""
     providers, (X, y) = linear_providers(17, 60, 3)
     given = {"sampling": sb.Fresh(10), "n_games": 12, "seed": 2}
     utility, run = sb.LinearUtility(X, y), tmp_path / "run"
@@ -227,7 +227,7 @@ def test_a_run_is_finished_with_the_solver_that_an_older_version_chose(tmp_path,
     assert resumed.design.setup["solver"] == "Exact()"
     assert np.array_equal(resumed.games, exact.games)
     named = sb.value(providers, utility, **given)
-    assert named.design.setup["solver"].startswith("Arcs(")
+    assert named.design.setup["solver"] != "Exact()"
 
 
 def interrupted_after(calls):

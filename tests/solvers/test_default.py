@@ -46,10 +46,16 @@ def candidates(n, utility, sampling=POOLED):
 
 @pytest.mark.parametrize("n", [9, 16, 30, 100, 1000])
 def test_cheap_utilities_are_solved_by_arcs_and_expensive_ones_by_strata(n):
-    assert candidates(n + 10, LINEAR) == (sb.Arcs(8),)
+    assert candidates(n + 10, LINEAR)[0] == sb.Arcs(8)
     assert candidates(n, MODEL) == (sb.Strata(5 * n), sb.Strata(10 * n), sb.Strata(20 * n))
     wide = sb.LinearUtility(np.ones((4, 200)), Y)
     assert candidates(n + 10, wide)[0] == sb.Strata(5 * (n + 10))
+
+
+def test_balanced_permutations_are_tried_while_they_are_few():
+    assert candidates(12, LINEAR) == (sb.Arcs(8), sb.BalancedPermutation(24))
+    assert candidates(50, LINEAR) == (sb.Arcs(8), sb.BalancedPermutation(100))
+    assert candidates(51, LINEAR) == (sb.Arcs(8),)
 
 
 def test_all_coalitions_are_tried_if_they_are_not_many():
@@ -77,15 +83,112 @@ def test_a_trial_takes_the_least_work_for_the_same_error():
     assert decided(trial, [0.3, 0.02, 0.01]) == few  # half the noise is not worth twice the work
 
 
-def test_a_trial_of_arcs_takes_more_circles_for_more_noise():
+def test_a_trial_takes_arcs_or_balanced_permutations_by_their_noise():
     trial = default_solver(30, LINEAR, POOLED)[0]
-    circles = [decided(trial, [noise]).n_circles for noise in (0.01, 0.1, 0.2, 1.0, 10.0, 1e4)]
+    assert decided(trial, [0.05, 3.0]) == sb.Arcs(8)
+    assert decided(trial, [3.0, 0.05]) == sb.BalancedPermutation(60)
+    assert decided(trial, [1e4, 1e3]) == sb.BalancedPermutation(240)
+
+
+def test_a_trial_of_arcs_takes_more_circles_for_more_noise():
+    trial = default_solver(60, LINEAR, POOLED)[0]
+    noises = (0.01, 0.05, 1.0, 10.0, 1e4)
+    circles = [decided(trial, [noise]).n_circles for noise in noises]
     assert circles[0] == 8
     assert circles == sorted(circles)
     assert circles[-1] == 80
     assert decided(trial, [0.0], variance=0.0).n_circles == 8
     quiet = decided(trial, [0.12])
     assert 0.12 * 8 / quiet.n_circles <= 0.1
+
+
+def test_a_candidate_that_is_all_noise_does_not_hide_the_variance():
+    trial = default_solver(30, LINEAR, POOLED)[0]
+    rng = np.random.default_rng(0)
+    noise = np.repeat([0.5, 1e6], 4)[:, None] * np.ones(60)
+    values = rng.normal(size=(8, 60)) * np.sqrt(1 + noise)
+    found = trial._variance(values, noise, [0.5, 1e6])
+    # The mean of 60 variances of 4 games each has a standard error of 1.5 sqrt(2 / 3 / 60).
+    assert abs(found - 1.0) < 4 * 1.5 * np.sqrt(2 / 180)
+    hidden = values.var(axis=0, ddof=1).mean() - noise.mean()
+    assert abs(hidden - 1.0) > 100  # with all candidates it would be far off
+
+
+def test_a_trial_takes_plain_permutations_if_the_probe_is_quiet():
+    trial = default_solver(300, LINEAR, POOLED)[0]
+    assert trial.probe == sb.Permutation(2)
+    noise = np.full((8, 4000), 3.0)
+    values = np.random.default_rng(0).normal(size=(8, 4000)) * 2  # a variance of 1, and the noise
+    few, more, loud = (
+        trial.decided(values, noise, np.full(8, probe))[0] for probe in (0.2, 10.0, 1e5)
+    )
+    assert few == sb.Permutation(8)
+    assert isinstance(more, sb.Permutation)
+    assert more.n_iter > 8
+    assert loud == trial.decided(values, noise)[0]  # as if there had been no probe
+    assert isinstance(loud, sb.Arcs)
+    some = np.where(np.arange(8) < 6, np.nan, 0.2)  # too few providers in six of the games
+    assert trial.decided(values, noise, some)[0] == few
+    assert trial.decided(values, noise, np.full(8, np.nan))[0] == loud
+
+
+def test_a_probe_changes_no_values_and_shows_the_noise_of_permutations():
+    providers, rows = linear_providers(14, 60, 3)
+    utility, given = sb.LinearUtility(*rows), {"sampling": sb.Fresh(10), "seed": 1, "n_games": 4}
+    tried = sb.value(providers, utility, **given)
+    assert tried.design.setup["solver"].startswith("Trial(")
+    alone = sb.value(providers, utility, **given, solver=sb.Arcs(8))
+    assert np.array_equal(tried.games, alone.games)
+    assert tried.evaluations > alone.evaluations
+    assert tried.evaluations <= alone.evaluations + 4 * 2 * 14
+
+
+class Gloves(sb.Utility):
+    """Pairs of a left and a right glove; evaluations cost little."""
+
+    mergeable = True
+
+    def summarise(self, batch):
+        return float(batch.y.mean())
+
+    def evaluate(self, summaries, coalitions):
+        rows = np.array([[mask >> i & 1 for i in range(len(summaries))] for mask in coalitions])
+        weights = np.asarray(summaries)
+        return np.minimum(rows[:, ::2] @ weights[::2], rows[:, 1::2] @ weights[1::2])
+
+
+def gloves(n):
+    rng = np.random.default_rng(3)
+    numbers = np.exp(rng.normal(size=(n, 40)))
+    return [sb.Provider(f"p{i}", sb.ArraySource(y[:, None], y)) for i, y in enumerate(numbers)]
+
+
+def test_a_game_that_circles_solve_badly_is_solved_by_permutations():
+    given = {"sampling": sb.Fresh(10), "seed": 1}
+    whole = sb.value(gloves(60), Gloves(), **given, n_games=30)
+    assert whole.design.setup["solver"].startswith("Permutation(")
+    short = sb.value(gloves(60), Gloves(), **given, n_games=11, chunk_size=3, n_jobs=2)
+    assert np.array_equal(short.games, whole.games[:11])
+
+
+@pytest.mark.parametrize("rate", [0.7, 0.02])  # with the second, nobody is present in some games
+def test_a_probe_of_games_with_absent_providers(tmp_path, rate):
+    given = {"sampling": sb.Fresh(10), "seed": 1, "n_games": 12}
+    given |= {"participation": sb.Independent(rate)}
+    whole = sb.value(gloves(60), Gloves(), **given)
+    stored = sb.value(gloves(60), Gloves(), **given, run=tmp_path / "run", chunk_size=2)
+    assert np.array_equal(stored.games, whole.games)
+    assert not whole.design.setup["solver"].startswith("Trial(")
+
+
+def test_rows_of_many_members_count_as_work():
+    """A utility with its own loops over arcs merges them at a cost that n does not change."""
+
+    def work_of_circles(utility, n):
+        return default_solver(n, utility, POOLED)[0].options[0].operations / n
+
+    assert work_of_circles(LINEAR, 1000) == pytest.approx(work_of_circles(LINEAR, 100), rel=1e-3)
+    assert work_of_circles(Gloves(), 1000) > 5 * work_of_circles(Gloves(), 100)
 
 
 @pytest.mark.parametrize("chunk_size", [1, 3, None])
@@ -96,7 +199,7 @@ def test_the_decision_depends_on_the_first_games_alone(chunk_size):
     long = sb.value(providers, utility, **given, n_games=40)
     short = sb.value(providers, utility, **given, n_games=12, chunk_size=chunk_size)
     assert short.design.setup["solver"] == long.design.setup["solver"]
-    assert short.design.setup["solver"].startswith("Arcs(n_circles=")
+    assert re.match(r"(Arcs|BalancedPermutation)\(", short.design.setup["solver"])
     assert np.array_equal(short.games, long.games[:12])
     stopped = sb.value(
         providers, utility, **given, n_games=40, stop=sb.Precision(absolute=1e9), n_jobs=2
@@ -119,11 +222,19 @@ class Interrupted(Exception):
     pass
 
 
-def test_a_run_that_is_resumed_keeps_its_solver(tmp_path, monkeypatch):
+def squares_of_14():
     providers, rows = linear_providers(14, 60, 3)
-    utility = sb.LinearUtility(*rows)
+    return providers, sb.LinearUtility(*rows)
+
+
+@pytest.mark.parametrize(
+    ("game", "taken"), [(squares_of_14, "Arcs|Balanced"), (lambda: (gloves(60), Gloves()), "Perm")]
+)
+def test_a_run_that_is_resumed_keeps_its_solver(tmp_path, monkeypatch, game, taken):
+    providers, utility = game()
     given = {"sampling": sb.Fresh(10), "seed": 1, "n_games": 30}
     whole = sb.value(providers, utility, **given)
+    assert re.match(taken, whole.design.setup["solver"])
     for stop_after in (3, 8, 17):
 
         def watch(progress, after=stop_after):

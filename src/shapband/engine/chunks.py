@@ -272,6 +272,7 @@ def _joined(parts: Sequence[Solution]) -> Solution:
         sum(part.failures for part in parts),
         folds=_joined_folds([part.folds for part in parts]),
         pairs=joined_pairs([part.pairs for part in parts]),
+        probe_noise=_joined_probes(parts),
     )
 
 
@@ -279,6 +280,18 @@ def _joined_folds(parts: Sequence[FloatArray | None]) -> FloatArray | None:
     """The effects of folds of consecutive games; all of them have some, or none has."""
     known = [part for part in parts if part is not None]
     return np.concatenate(known) if known else None
+
+
+def _joined_probes(parts: Sequence[Solution]) -> FloatArray | None:
+    """The noise of the probe in consecutive games; NaN in games with too few providers for one."""
+    if all(part.probe_noise is None for part in parts):
+        return None
+    return np.concatenate(
+        [
+            np.full(len(part.values), np.nan) if part.probe_noise is None else part.probe_noise
+            for part in parts
+        ]
+    )
 
 
 def chunk_size(given: Arguments, realisation: Realisation, access: Access, n_jobs: int) -> int:

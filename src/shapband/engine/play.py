@@ -296,9 +296,7 @@ class _Session:
 
     def _decide(self, trial: Trial, tried: Sequence[Solution]) -> None:
         """Have the best solver of a trial solve the other games, and say so in the design."""
-        values = np.concatenate([one.values for one in tried])[:GAMES]
-        noise = np.concatenate([one.noise for one in tried])[:GAMES]
-        solver, reason = trial.decided(values, noise)
+        solver, reason = trial.decided_by(tried)
         said = {**self.design.setup, "solver": steady_repr(solver), "chosen": reason}
         self.design = replace(self.design, setup=said)
         self._job = replace(self._job, solver=solver)

@@ -35,7 +35,9 @@ class _Chunk:
     The noise has a further column for each group, and for each provider if presence was averaged
     over. `folds` (n_games, n_folds, n) are the effects of leaving out folds of validation rows in
     the first games of a run, and None in later ones; they are stored as further columns of noise.
-    So are the interactions of `pairs`, which are None if they were not asked for.
+    So are the interactions of `pairs`, which are None if they were not asked for. `probe_noise`
+    (n_games,) is None except in the first games of a run that tries solvers; it is stored as the
+    last column of noise.
     """
 
     games: range
@@ -43,6 +45,7 @@ class _Chunk:
     noise: FloatArray
     folds: FloatArray | None
     pairs: PairSolution | None
+    probe_noise: FloatArray | None
 
 
 class StoredGames(GameJournal):
@@ -118,22 +121,28 @@ class StoredGames(GameJournal):
         )
         return int(evaluations), int(failures)
 
-    def read(self, games: range) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        """Values, noise and effects of folds of stored games; the noise may have further columns.
+    def read(
+        self, games: range
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None]:
+        """Values, noise, effects of folds and noise of a probe of stored games.
 
-        Only the first games of a run have effects of folds; None if none of these games has.
+        The noise may have further columns. Only the first games of a run have effects of folds and
+        the noise of a probe; None if none of these games has.
         """
         parts = [(np.empty((0, self._n_providers)), np.empty((0, self._width)))]
-        effects = []
+        effects, probes = [], []
         for chunk in self._chunks(games):
             first = chunk.games.start
             rows = slice(max(games.start - first, 0), games.stop - first)
             parts.append((chunk.values[rows], chunk.noise[rows]))
             if chunk.folds is not None:
                 effects.append(chunk.folds[rows])
+            if chunk.probe_noise is not None:
+                probes.append(chunk.probe_noise[rows])
         values, noise = zip(*parts, strict=True)
         folds = np.concatenate(effects) if effects else None
-        return np.concatenate(values), np.concatenate(noise), folds
+        probe_noise = np.concatenate(probes) if probes else None
+        return np.concatenate(values), np.concatenate(noise), folds, probe_noise
 
     def _pairs(self, games: range) -> PairSolution | None:
         """The interactions of stored games; None if the run has none."""
@@ -149,7 +158,7 @@ class StoredGames(GameJournal):
     def solved_chunks(self) -> Iterator[Solution]:
         """All stored games, chunk by chunk."""
         for chunk in self._chunks(range(self._count)):
-            found = chunk.values, chunk.noise, chunk.folds
+            found = chunk.values, chunk.noise, chunk.folds, chunk.probe_noise
             solution = self._solution(*found, *self.counts(chunk.games))
             yield replace(solution, pairs=chunk.pairs)
 
@@ -193,15 +202,19 @@ class StoredGames(GameJournal):
         n, width = self._n_providers, self._width
         plain = width + 2 * self._n_pairs
         folded = plain + self._n_folds * (n + self._n_pairs)
+        widths = (plain, folded, plain + 1, folded + 1)  # one more column with a probe
         if not all(isinstance(blob, bytes) for blob in blobs) or (
             [len(blob) for blob in blobs]
-            not in [[8 * len(games) * n, 8 * len(games) * noises] for noises in (plain, folded)]
+            not in [[8 * len(games) * n, 8 * len(games) * noises] for noises in widths]
         ):
             raise RunDamaged(f"the values of games {games.start} to {games[-1]} were altered")
         values, noise = (
             np.frombuffer(blob, "<f8").astype(np.float64, copy=False).reshape(len(games), -1)
             for blob in blobs
         )
+        probe_noise = None
+        if noise.shape[1] in (plain + 1, folded + 1):
+            noise, probe_noise = noise[:, :-1], noise[:, -1]
         shape = len(games), self._n_folds if noise.shape[1] > plain else 0
         at = width + shape[1] * n
         folds = noise[:, width:at].reshape(*shape, n) if shape[1] else None
@@ -210,32 +223,43 @@ class StoredGames(GameJournal):
             own, spread, effects = np.split(noise[:, at:], [self._n_pairs, 2 * self._n_pairs], 1)
             changes = effects.reshape(*shape, self._n_pairs) if shape[1] else None
             pairs = PairSolution(own, spread, changes)
-        return _Chunk(games, values, noise[:, :width], folds, pairs)
+        return _Chunk(games, values, noise[:, :width], folds, pairs, probe_noise)
 
     def _solution(
         self,
         values: FloatArray,
         noise: FloatArray,
         folds: FloatArray | None,
+        probe_noise: FloatArray | None,
         evaluations: int,
         failures: int,
     ) -> Solution:
         n, groups = self._n_providers, self._n_providers + self._n_groups
         group_noise = noise[:, n:groups] if self._n_groups else None
         presence_variance = noise[:, groups:] if self._width > groups else None
-        counts = evaluations, failures
-        return Solution(values, noise[:, :n], *counts, group_noise, presence_variance, folds)
+        return Solution(
+            values,
+            noise[:, :n],
+            evaluations,
+            failures,
+            group_noise,
+            presence_variance,
+            folds,
+            probe_noise=probe_noise,
+        )
 
 
 def _all_noise(solution: Solution) -> FloatArray:
     """The noise of providers, then of groups, the variance over presence and the folds, if any.
 
-    The last columns are the interactions of pairs, with their noise and folds.
+    The last columns are the interactions of pairs, with their noise and folds, and a probe.
     """
-    pairs = solution.pairs
+    pairs, probe = solution.pairs, solution.probe_noise
     further = [solution.group_noise, solution.presence_variance, _flat(solution.folds)]
     if pairs is not None:
         further += [pairs.values, pairs.noise, _flat(pairs.folds)]
+    if probe is not None:
+        further.append(probe[:, None])
     return np.concatenate([solution.noise, *(one for one in further if one is not None)], axis=1)
 
 

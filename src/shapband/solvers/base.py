@@ -35,6 +35,8 @@ class Solution:
     folds : (n_games, n_folds, n) values without each fold of the validation rows minus `values`,
         NaN if a fold cannot be left out; added by the library, None if they are not wanted
     pairs : the interactions of pairs of providers; None unless `games.interactions`
+    probe_noise : (n_games,) mean noise of the probe of a `Trial`, NaN in games without one; None if
+        no game has one
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Solution:
     presence_variance: FloatArray | None = None
     folds: FloatArray | None = None
     pairs: PairSolution | None = None
+    probe_noise: FloatArray | None = None
 
 
 class Solver(ABC):

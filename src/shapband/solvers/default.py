@@ -8,25 +8,40 @@ from shapband.indices import SHAPLEY, Index
 from shapband.sampling.base import Sampling
 from shapband.sampling.fresh import Fresh
 from shapband.solvers.arcs import Arcs
+from shapband.solvers.balanced import BalancedPermutation
 from shapband.solvers.base import Solver
 from shapband.solvers.exact import Exact
 from shapband.solvers.known import Known
 from shapband.solvers.owen import count_coalitions
 from shapband.solvers.permutation import Permutation
 from shapband.solvers.strata import Strata
-from shapband.solvers.trial import GAMES, Option, Trial
+from shapband.solvers.trial import GAMES, PROBE, Option, Trial
 from shapband.utilities.base import Utility
 
-# Arithmetic operations of drawing, summarising and folding the records of one provider, and of the
-# solvers' own code for each evaluation. They follow from measured times, at 0.25 ns per operation.
-_DRAWN, _OF_ARCS, _OF_STRATA = 50_000, 100, 80_000
+# Arithmetic operations of drawing, summarising and folding the records of one provider (2 to 3 µs
+# with least squares and 12 to 300 providers), and of the solvers' own code for each evaluation.
+# They follow from measured times, at 0.25 ns per operation. Permutations count none of their own:
+# merging along them saves as much.
+_DRAWN, _OF_ARCS, _OF_STRATA = 12_000, 200, 80_000
 # At equal evaluations `Arcs` had 2.5 times the noise of `Strata` (the median of ten kinds of games
 # and of least squares with 30 and 100 providers; between 1.1 and 38 times).
 _ADVANTAGE = 2.5
-_CIRCLES = (8, 12, 16, 20, 40, 80)
+_CIRCLES = (*range(8, 15), 16, 18, 20, 24, 28, 40, 56, 80)
 _EVALUATIONS = (5, 10, 20)  # evaluations per provider with which `Strata` is tried
 _TABLE_UP_TO = 16  # with more providers, all coalitions are too many even if noise costs much
 _TRIED = 8  # circles of `Arcs` in the first games
+# Balanced permutations are tried beside circles if a game of them has at most this many times the
+# evaluations of the circles, so that the first games do not take long.
+_LONGER = 2
+_BLOCKS = (2, 4, 8)  # blocks of `BalancedPermutation`; each has every provider first once
+# Numbers of plain permutations. They are a probe of the first games and solve none of them: with 16
+# permutations the noise of least squares with 100 providers is 125 times the variance, and one such
+# game would double the squared error of a mean over a hundred. Two show the noise, which is a mean
+# over the providers and 8 games, at 1/25 of the evaluations of the circles that are tried.
+_PROBED, _WALKS = 2, (8, 16, 32, 64)
+# A utility without its own loop over arcs or permutations gets coalitions as rows of n members, and
+# an evaluation takes at least this many operations for each member (1.4 µs with 300 providers).
+_OF_MEMBER = 20
 _PERMUTATIONS = 200  # permutations per game, for groups with too many coalitions for `Exact`
 _ALL = "enumerating all coalitions costs no more than sampling"
 
@@ -56,13 +71,21 @@ def default_solver(
     n = n_providers
     each = utility.operations(n)
     if _ADVANTAGE * (each + _OF_ARCS) <= each + _OF_STRATA:
-        trial = _trial_of_arcs(n, each)
+        trial = _trial_of_arcs(n, utility)
     else:
         trial = _trial_of_strata(n, each, fresh=isinstance(sampling, Fresh))
     return trial, f"the first {GAMES} games show which takes the least work for the same error"
 
 
-def _trial_of_arcs(n: int, each: float) -> Trial:
+def _trial_of_arcs(n: int, utility: Utility) -> Trial:
+    """Try circles and permutations; twice as many of them have half the noise."""
+    least_each = _OF_MEMBER * n
+    each, along = utility.operations(n), utility.operations(n)
+    if type(utility).evaluate_arcs is Utility.evaluate_arcs:
+        each = max(each, least_each)
+    if type(utility).evaluate_prefixes is Utility.evaluate_prefixes:
+        along = max(along, least_each)
+    candidates: tuple[Solver, ...] = (Arcs(_TRIED),)
     options = [
         Option(
             solver,
@@ -71,10 +94,26 @@ def _trial_of_arcs(n: int, each: float) -> Trial:
         )
         for solver in map(Arcs, _CIRCLES)
     ]
+    least = _BLOCKS[0]
+    if least * n * n <= _LONGER * Arcs(_TRIED).most_evaluations(n):
+        candidates = (*candidates, BalancedPermutation(least * n))
+        options += [
+            Option(
+                BalancedPermutation(blocks * n),
+                n * _DRAWN + blocks * n * n * along,
+                tried=1,
+                noise=least / blocks,
+            )
+            for blocks in _BLOCKS
+        ]
     if n <= _TABLE_UP_TO:
         # In a table of all coalitions, one costs about a quarter of a coalition chosen alone.
         options.append(Option(Exact(), n * _DRAWN + 2**n * each / 4, noise=0.0))
-    return Trial((Arcs(_TRIED),), tuple(options))
+    options += [
+        Option(Permutation(count), n * (_DRAWN + count * along), PROBE, noise=_PROBED / count)
+        for count in _WALKS
+    ]
+    return Trial(candidates, tuple(options), Permutation(_PROBED))
 
 
 def _trial_of_strata(n: int, each: float, *, fresh: bool) -> Trial:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,9 +15,13 @@ from shapband.solvers.base import Solution, Solver
 
 GAMES = 8  # number of first games that decide which solver is used
 # Among the options that take at most _WORK times the least work, the cheapest one whose noise is at
-# most _NOISE times the variance of the values is chosen. Little noise makes the values of single
-# games useful, and makes the most of records that were paid for.
-_WORK, _NOISE = 1.4, 0.1
+# most _NOISE times the variance of the values is chosen, if there is one. Little noise makes the
+# values of single games useful, and makes the most of records that were paid for. If there is none,
+# the one with the least noise is chosen among the options that take at most _LIKE times the least
+# work: counts of operations are no more precise than that.
+_WORK, _NOISE, _LIKE = 1.5, 0.1, 1.1
+
+PROBE = -1  # an option whose noise follows from the noise of the probe
 
 
 class Option(NamedTuple):
@@ -27,8 +31,8 @@ class Option(NamedTuple):
     ----------
     solver : the solver
     operations : arithmetic operations of a game, including drawing and summarising the records
-    tried : the candidate from whose noise the noise of this solver follows
-    noise : noise of this solver / noise of that candidate
+    tried : the candidate from whose noise the noise of this solver follows, or `PROBE`
+    noise : noise of this solver / noise of that candidate or of the probe
     """
 
     solver: Solver
@@ -42,16 +46,20 @@ class Trial(Solver):
     """Solves the first games with candidates in turn, until `decided` picks one of the options.
 
     The decision follows from the values and the noise of the first 8 games alone, so an extended
-    or resumed valuation makes the same one.
+    or resumed valuation makes the same one. A probe also solves these games, but only its noise is
+    used: a solver whose values might be far too noisy can be an option, and does no harm if it is
+    not chosen.
 
     Parameters
     ----------
     candidates : solve equal parts of the first 8 games
     options : to choose from
+    probe : solves the first 8 games once more, to show its noise; None for none
     """
 
     candidates: tuple[Solver, ...]
     options: tuple[Option, ...]
+    probe: Solver | None = None
     any_index = True
 
     def check(self, n_providers: int) -> None:
@@ -61,11 +69,19 @@ class Trial(Solver):
     def for_size(self, n_providers: int) -> Trial:
         options = [one._replace(solver=one.solver.for_size(n_providers)) for one in self.options]
         candidates = tuple(solver.for_size(n_providers) for solver in self.candidates)
-        return Trial(candidates, tuple(options))
+        return Trial(candidates, tuple(options), self.probe)
 
     def solve(self, games: Games) -> Solution:
         """Solve games of one candidate; `parts` separates them."""
-        return self.at(games.indices.start).solve(games)
+        solution = self.at(games.indices.start).solve(games)
+        if self.probe is None:
+            return solution
+        probed = self.probe.solve(games)
+        return replace(
+            solution,
+            evaluations=solution.evaluations + probed.evaluations,
+            probe_noise=probed.noise.mean(axis=1),
+        )
 
     def solve_like(self, games: Games, pattern: Games) -> Solution:
         return self.at(games.indices.start).solve_like(games, pattern)
@@ -99,7 +115,16 @@ class Trial(Solver):
     def _solvers(self) -> Sequence[Solver]:
         return [*self.candidates, *(option.solver for option in self.options)]
 
-    def decided(self, values: FloatArray, noise: FloatArray) -> tuple[Solver, str]:
+    def decided_by(self, tried: Sequence[Solution]) -> tuple[Solver, str]:
+        """Choose an option by the solutions of the first games, and say why."""
+        values = np.concatenate([one.values for one in tried])[:GAMES]
+        noise = np.concatenate([one.noise for one in tried])[:GAMES]
+        probes = [one.probe_noise for one in tried if one.probe_noise is not None]
+        return self.decided(values, noise, np.concatenate(probes)[:GAMES] if probes else None)
+
+    def decided(
+        self, values: FloatArray, noise: FloatArray, probe_noise: FloatArray | None = None
+    ) -> tuple[Solver, str]:
         """Choose the option with the least work for the same error, and say why.
 
         The squared error of a mean over many games is (variance + noise) / games, so the work for
@@ -109,25 +134,44 @@ class Trial(Solver):
         Parameters
         ----------
         values, noise : (8, n) of the first games
+        probe_noise : (8,) mean noise of the probe in these games, NaN if it is not known; options
+            that depend on it are left out if it is None or never known
         """
         measured = [float(noise[start:stop].mean()) for start, stop in pairwise(self._edges)]
-        spread = float(values.var(axis=0, ddof=1).mean()) - float(noise.mean())
-        variance = max(spread, 0.0)
-        noises = [measured[one.tried] * one.noise for one in self.options]
-        work = [
-            (variance + own) * one.operations for own, one in zip(noises, self.options, strict=True)
+        variance = self._variance(values, noise, measured)
+        known = np.array([]) if probe_noise is None else probe_noise[~np.isnan(probe_noise)]
+        options = [one for one in self.options if known.size or one.tried != PROBE]
+        noises = [
+            (float(known.mean()) if one.tried == PROBE else measured[one.tried]) * one.noise
+            for one in options
         ]
+        work = [(variance + own) * one.operations for own, one in zip(noises, options, strict=True)]
         near = [at for at, own in enumerate(work) if own <= _WORK * min(work)]
         quiet = [at for at in near if noises[at] <= _NOISE * variance]
         if quiet:
             best = min(quiet, key=lambda at: work[at])
         else:
-            best = min(near, key=lambda at: noises[at])
-        solver = self.options[best].solver
+            alike = [at for at in near if work[at] <= _LIKE * min(work)]
+            best = min(alike, key=lambda at: noises[at])
+        solver = options[best].solver
         return solver, (
             f"among {len(work)} choices it takes the least work for the same error, or little more "
             f"with less noise, judged by the first {GAMES} games"
         )
+
+    def _variance(self, values: FloatArray, noise: FloatArray, measured: Sequence[float]) -> float:
+        """Return the mean variance of the values without noise, at least 0.
+
+        The games of a candidate are left out if its noise alone exceeds the whole variance in the
+        games of the candidate with the least noise, because they would hide the variance.
+        """
+        parts = [slice(*pair) for pair in pairwise(self._edges)]
+        quietest = int(np.argmin(measured))
+        seen = float(values[parts[quietest]].var(axis=0, ddof=1).mean())
+        clear = [part for at, part in enumerate(parts) if at == quietest or measured[at] <= seen]
+        used = np.concatenate([np.arange(GAMES)[part] for part in clear])
+        spread = float(values[used].var(axis=0, ddof=1).mean()) - float(noise[used].mean())
+        return max(spread, 0.0)
 
     def __repr__(self) -> str:
         return f"Trial({', '.join(map(repr, self.candidates))})"
