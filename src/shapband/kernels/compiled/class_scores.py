@@ -49,53 +49,157 @@ FULL = 128  # if a bucket holds more ends, all ends are sorted instead
 
 def class_scores(logits, codes, n_labels, score):
     """Scores (m,) of models from their logits (m, n_classes, n_rows); larger is better."""
-    room = score_room(codes)
-    return np.array([score_of(model, codes, n_labels, score, room) for model in logits])
+    room, nothing = score_room(codes, score), np.empty(0)
+    return np.array([score_of(model, n_labels, score, room, nothing) for model in logits])
 
 
-def score_room(codes):
+def score_room(codes, score, folds=None):
     """Working arrays, which the scores of all models of the same rows share.
 
-    They are: the signs of the rows and their log odds, both padded with zeros to a multiple of
-    LANES; the places of the negative rows and of the others; the sorted ends of the negatives; the
-    buckets; the sizes of the logits from which the odds were computed.
+    The first rows are all validation rows. Behind them are the rows of each fold or, for the AUC,
+    which is no mean over rows, the rows without each fold. The arrays are: the codes of the rows;
+    their signs and their log odds, both padded with zeros to a multiple of LANES; the sizes of the
+    logits from which the odds were computed; the places of the negative rows and of the others; the
+    sorted ends of the negatives; the buckets; the numbers of the rows; where each part begins in
+    the codes, the signs, the negatives and the positives.
+
+    Parameters
+    ----------
+    folds : (n_rows,) the fold of each row; None if there are no folds
     """
-    rows = codes.shape[0]
-    filled = (rows + LANES - 1) // LANES * LANES
-    signs = np.zeros(filled)
-    signs[:rows] = np.where(codes == 1, 1.0, -1.0)
-    negatives, positives = np.flatnonzero(codes == 0), np.flatnonzero(codes == 1)
-    buckets = np.empty(BUCKETS + 2, np.int64)
-    ordered, sizes = np.empty(negatives.shape[0]), np.empty(rows)
-    return signs, np.zeros(filled), negatives, positives, ordered, buckets, sizes
+    count = 0 if folds is None else folds.max() + 1
+    parts = [np.arange(len(codes))]
+    parts += [np.flatnonzero((folds == fold) != (score == AUC)) for fold in range(count)]
+    rows = np.concatenate(parts)
+    own = [codes[part] for part in parts]
+    filled = [np.append(np.where(one == 1, 1.0, -1.0), np.zeros(-len(one) % LANES)) for one in own]
+    signs = np.concatenate(filled)
+    negatives = [np.flatnonzero(one == 0) for one in own]
+    positives = [np.flatnonzero(one == 1) for one in own]
+    begins = np.zeros((len(parts) + 1, 4), np.int64)
+    for kind, arrays in enumerate((own, filled, negatives, positives)):
+        begins[1:, kind] = np.cumsum([len(one) for one in arrays])
+    return (
+        codes[rows], signs, np.zeros(len(signs)), np.empty(len(rows)), np.concatenate(negatives),
+        np.concatenate(positives), np.empty(len(negatives[0])), np.empty(BUCKETS + 2, np.int64),
+        rows, begins,
+    )  # fmt: skip
+
+
+def score_rooms(codes, score, folds, n_models):
+    """Return the room, and the array (n_models, n_folds) for scores without each fold.
+
+    Parameters
+    ----------
+    folds : the fold of each row, and this array; None if there are no folds
+    """
+    if folds is None:
+        return score_room(codes, score), np.empty((n_models, 0))
+    return score_room(codes, score, folds[0]), folds[1]
 
 
 @njit(**OPTIONS)
-def score_of(logits, codes, n_labels, score, room):
-    """Score of one model from its logits (n_classes, n_rows)."""
+def score_of(logits, n_labels, score, room, parts):
+    """Score of one model from its logits (n_classes, n_rows); see `score_of_odds` for `parts`."""
     if logits.shape[0] == 2 or score == AUC:
-        _log_odds(logits, room[1], room[6])
-        return _score_of_odds(codes, score, room)
-    if score == ACCURACY:
-        return _accuracy(logits, codes)
-    if score == LOG_LOSS:
-        return -_log_loss(logits, codes)
-    return -_brier(logits, codes) * (0.5 if n_labels <= 2 else 1.0)
+        _log_odds(logits, room[2], room[3])
+        return _scores_of_odds(score, room, parts)
+    return _scores_of_logits(logits, n_labels, score, room, parts)
 
 
 @njit(**PART)
-def score_of_odds(codes, score, room):
-    """Score of a model of two classes from the log odds of class 1, which are in the room."""
-    odds, sizes = room[1], room[6]
-    for r in range(sizes.shape[0]):
+def score_of_odds(score, room, parts):
+    """Score of a model of two classes from the log odds of class 1, which are in the room.
+
+    The scores without each fold are written to `parts`, whose size is the number of folds.
+    """
+    odds, sizes, begins = room[2], room[3], room[9]
+    for r in range(begins[1, 0]):
         sizes[r] = abs(odds[r])
-    return _score_of_odds(codes, score, room)
+    return _scores_of_odds(score, room, parts)
+
+
+@njit(**PART)
+def _scores_of_odds(score, room, parts):
+    """Score of a model of two classes from the log odds and the sizes in the room."""
+    codes, signs, odds, sizes, negatives, positives, ordered, buckets, rows, begins = room
+    whole = 0.0
+    # One call in a loop, where two calls would take twice as long to compile.
+    for part in range(parts.shape[0] + 1):
+        first, first_sign = begins[part, 0], begins[part, 1]
+        count = begins[part + 1, 0] - first
+        if part > 0:
+            for r in range(count):
+                odds[first_sign + r] = odds[rows[first + r]]
+                sizes[first + r] = sizes[rows[first + r]]
+        own = (
+            signs[first_sign : begins[part + 1, 1]],
+            odds[first_sign : begins[part + 1, 1]],
+            negatives[begins[part, 2] : begins[part + 1, 2]],
+            positives[begins[part, 3] : begins[part + 1, 3]],
+            ordered, buckets, sizes[first : first + count],
+        )  # fmt: skip
+        found = _score_of_odds(codes[first : first + count], score, own)
+        if part == 0:
+            whole = found
+        else:
+            parts[part - 1] = found
+    _leave_out_each(score, begins, parts)
+    return whole
+
+
+@njit(**PART)
+def _scores_of_logits(logits, n_labels, score, room, parts):
+    """Score of a model of any number of classes from its logits."""
+    codes, rows, begins = room[0], room[8], room[9]
+    classes, whole = logits.shape[0], 0.0
+    gathered = np.empty(classes * logits.shape[1] if parts.shape[0] > 0 else 0)
+    for part in range(parts.shape[0] + 1):
+        first, last = begins[part, 0], begins[part + 1, 0]
+        own, true = logits, codes[first:last]
+        if part > 0:
+            own = gathered[: classes * (last - first)].reshape(classes, last - first)
+            for k in range(classes):
+                for r in range(last - first):
+                    own[k, r] = logits[k, rows[first + r]]
+        if score == ACCURACY:
+            found = _accuracy(own, true)
+        elif score == LOG_LOSS:
+            found = -_log_loss(own, true)
+        else:
+            found = -_brier(own, true) * (0.5 if n_labels <= 2 else 1.0)
+        if part == 0:
+            whole = found
+        else:
+            parts[part - 1] = found
+    _leave_out_each(score, begins, parts)
+    return whole
+
+
+@njit(**PART)
+def _leave_out_each(score, begins, parts):
+    """Turn the scores on each fold, means over rows, into the scores on all other folds."""
+    if score == AUC:
+        return
+    sums = np.empty(parts.shape[0])
+    for fold in range(parts.shape[0]):
+        sums[fold] = parts[fold] * (begins[fold + 2, 0] - begins[fold + 1, 0])
+        if score == ACCURACY:
+            sums[fold] = math.floor(sums[fold] + 0.5)  # a number of rows
+    for fold in range(parts.shape[0]):
+        # Adding up the others loses no digits, however large the sum of this fold is.
+        total = 0.0
+        for other in range(parts.shape[0]):
+            if other != fold:
+                total += sums[other]
+        left_out = begins[fold + 2, 0] - begins[fold + 1, 0]
+        parts[fold] = total / (begins[1, 0] - left_out)
 
 
 @njit(**PART)
 def _score_of_odds(codes, score, room):
-    """Score of a model of two classes from the log odds and the sizes in the room."""
-    signs, odds, sizes = room[0], room[1], room[6]
+    """Score of a model of two classes on the rows of one part."""
+    signs, odds, _, _, _, _, sizes = room
     if score == ACCURACY:
         right = 0
         for r in range(codes.shape[0]):

@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.parts import PART
 from shapband.kernels.compiled.triangles import cholesky, reduce_to_triangle
 
 CLEAR_OWN = 1e-2  # if all pivots are above this, a factor from products loses at most two digits
@@ -54,7 +55,7 @@ def class_scatter(X, codes, rows, mean, inv_scale, summaries, provider):
         _own_factor(about, summary[3 * classes + d :, 1:])
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _last_of_classes(codes, rows, classes):
     """The last record (classes,) of each class; -1 for none."""
     last = np.full(classes, -1)
@@ -63,7 +64,7 @@ def _last_of_classes(codes, rows, classes):
     return last
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _centre(X, codes, rows, inv_scale, last, counts, shift, about):
     """Write the records relative to their class means, and the means relative to the last records.
 
@@ -81,7 +82,7 @@ def _centre(X, codes, rows, inv_scale, last, counts, shift, about):
         about[r] -= shift[codes[rows[r]]]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _own_factor(about, factor):
     """Write the triangular factor (d, d) of the scatter of the records about their means."""
     d = about.shape[1]
@@ -99,7 +100,7 @@ def _own_factor(about, factor):
         factor[f, :held] = reduced[f, :held]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def merged_means(members, counts, d):
     """Class means of a coalition, as a record of each class and the offsets of the means from it.
 
@@ -121,7 +122,7 @@ def merged_means(members, counts, d):
     return origins, offsets
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _offset(summary, origin, c):
     """The mean of a provider's class c relative to a record."""
     d = summary.shape[1] - 1
@@ -129,7 +130,7 @@ def _offset(summary, origin, c):
     return (summary[classes + d + c, 1:] - origin) + summary[2 * classes + d + c, 1:]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def stacked(members, origins, offsets):
     """The factors of all members, and the differences of their class means, side by side."""
     summaries, inside = members
