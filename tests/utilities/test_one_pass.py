@@ -65,7 +65,9 @@ def _asked(games: Games) -> list[Any]:
     orders = rng.permuted(np.tile(np.arange(n), (len(games.indices), 3, 1)), axis=2)
     inside = rng.integers(0, 2, size=(9, n)).astype(np.uint8)
     of_game = np.sort(rng.integers(0, len(games.indices), size=9))
-    arcs = np.array([[g, t, size] for g in range(len(games.indices)) for t, size in ((0, 1), (2, 3))])
+    arcs = np.array(
+        [[g, t, size] for g in range(len(games.indices)) for t, size in ((0, 1), (2, 3))]
+    )
     utility, summaries = games.utility, games._placed
     return [
         games.table(),
@@ -164,7 +166,7 @@ def test_fits_of_many_features_and_of_labels_that_validation_lacks() -> None:
     _check(third, _games(third, rng, *_rows(rng, 90, 3, 3, False), [[20, 30, 9, 8]]), rows_kept(60))
 
 
-@pytest.mark.parametrize("solver", [sb.Exact(), sb.Permutation(4), sb.Arcs(60), sb.Strata(17)])
+@pytest.mark.parametrize("solver", [sb.Exact(), sb.Permutation(4), sb.Arcs(60), sb.Strata(30)])
 def test_parts_are_looked_up_and_forgotten(
     solver: sb.Solver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

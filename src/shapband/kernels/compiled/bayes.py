@@ -92,7 +92,7 @@ def bayes_rows(summaries, inside, of_game, columns, codes, score, units, smoothi
         without each fold are written; None if they are not wanted
     """
     unknown = np.empty((0, summaries.shape[2], 1 + 2 * units.size))
-    rooms = score_rooms(codes, score, folds, of_game.size)
+    rooms = score_rooms(codes, folds, of_game.size)
     return _rows(summaries, inside, of_game, unknown, columns, score, units, smoothing, *rooms)
 
 
@@ -103,7 +103,7 @@ def bayes_sums(sums, columns, codes, score, units, smoothing, folds=None):
     """
     nobody, of_game = np.zeros((1, 0), np.uint8), np.zeros(len(sums), np.int64)
     nothing = np.empty((1, 0, sums.shape[1], 1 + 4 * units.size))
-    rooms = score_rooms(codes, score, folds, len(sums))
+    rooms = score_rooms(codes, folds, len(sums))
     return _rows(nothing, nobody, of_game, sums, columns, score, units, smoothing, *rooms)
 
 

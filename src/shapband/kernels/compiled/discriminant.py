@@ -45,7 +45,7 @@ def discriminant_rows(summaries, inside, of_game, columns, codes, score, folds=N
         without each fold are written; None if they are not wanted
     """
     unknown = np.empty((0, 0, 0))
-    rooms = score_rooms(codes, score, folds, of_game.size)
+    rooms = score_rooms(codes, folds, of_game.size)
     return _rows(summaries, inside, of_game, unknown, columns, score, *rooms)
 
 
@@ -57,7 +57,7 @@ def discriminant_sums(sums, columns, codes, score, folds=None):
     d = sums.shape[2] - 1
     nobody, of_game = np.zeros((1, 0), np.uint8), np.zeros(len(sums), np.int64)
     nothing = np.empty((1, 0, 3 * sums.shape[1] - d, 1 + d))
-    rooms = score_rooms(codes, score, folds, len(sums))
+    rooms = score_rooms(codes, folds, len(sums))
     return _rows(nothing, nobody, of_game, sums, columns, score, *rooms)
 
 
@@ -180,7 +180,9 @@ def _from_factors(members, counts, means, columns, farthest, smooth, slopes, log
     class of each row.
     """
     origins, offsets = merged_means(members, counts, means.shape[1])
-    means[:] = origins + offsets
+    for c in range(counts.size):
+        for f in range(means.shape[1]):
+            means[c, f] = origins[c, f] + offsets[c, f]
     parts = stacked(members, origins, offsets)
     vary = _rows_that_are_not_zero(parts)
     reduced = parts[vary]
@@ -191,7 +193,8 @@ def _from_factors(members, counts, means, columns, farthest, smooth, slopes, log
         largest = np.abs(reduced[f, :held]).max()
         row = reduced[f, :held] / largest
         length = math.sqrt((row * row).sum())
-        factor[f, :held] = row / length
+        for k in range(held):
+            factor[f, k] = row[k] / length
         spread[f] = largest * length / math.sqrt(counts.sum())
     whitener = _whitener(factor)
     first = _first(counts)
@@ -210,9 +213,11 @@ def _from_factors(members, counts, means, columns, farthest, smooth, slopes, log
 @njit(**PART)
 def _best(logits):
     """The class with the highest logit in every row."""
-    best = np.empty(logits.shape[1], np.int64)
+    best = np.zeros(logits.shape[1], np.int64)
     for r in range(best.size):
-        best[r] = logits[:, r].argmax()
+        for c in range(1, logits.shape[0]):
+            if logits[c, r] > logits[best[r], r]:
+                best[r] = c
     return best
 
 
@@ -220,7 +225,8 @@ def _best(logits):
 def _copy_rows(chosen, new, logits):
     for r in range(chosen.size):
         if chosen[r]:
-            logits[:, r] = new[:, r]
+            for c in range(logits.shape[0]):
+                logits[c, r] = new[c, r]
 
 
 @njit(**PART)
@@ -257,15 +263,17 @@ def _whitener(factor):
     if d == 0 or np.diag(factor).min() ** 2 > CLEAR_PIVOT:
         inverse = np.eye(d)
         for i in range(d):
+            own = inverse[i]
             for k in range(i):
-                inverse[i] -= factor[i, k] * inverse[k]
-            inverse[i] /= factor[i, i]
+                own -= factor[i, k] * inverse[k]
+            own /= factor[i, i]
         return inverse
     vectors, singular, _ = np.linalg.svd(factor)
     kept = np.flatnonzero(singular > SMALLEST)
     rows = np.empty((kept.size, d))
     for k in range(kept.size):
-        rows[k] = vectors[:, kept[k]] / singular[kept[k]]
+        for f in range(d):
+            rows[k, f] = vectors[f, kept[k]] / singular[kept[k]]
     return rows
 
 

@@ -158,7 +158,7 @@ def logistic_scores(summary, ridge, validation, codes, n_labels, score, inside, 
     class_of = np.searchsorted(classes, summary[:, 0])
     tally = np.stack([((class_of == k) & known).sum(axis=1) for k in range(len(classes))], axis=1)
     p, most = summary.shape[1], max(len(classes), 2)
-    room, parts = score_rooms(codes, score, folds, len(inside))
+    room, parts = score_rooms(codes, folds, len(inside))
     rooms = make_room(int(known.sum()), p, most), room
     found = np.zeros((len(inside), (most - 1) * p))
     game = classes, tally, class_of

@@ -336,7 +336,7 @@ def logistic_scores(
         np.empty(stride), np.empty(stride),
     )  # fmt: skip
     means_room = np.empty((3, wide)), np.empty(min(SEVERAL, len(summary)), np.int64)
-    scoring, parts = score_rooms(codes, score, folds, len(inside))
+    scoring, parts = score_rooms(codes, folds, len(inside))
     rooms = gathered, room, wide_room, make_record_room(few), means_room, scoring
     found = np.zeros((len(inside), wide))
     return _values(
