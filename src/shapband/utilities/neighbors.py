@@ -30,7 +30,7 @@ from shapband.utilities.scores import Empty, Score, check_empty, check_score, sc
 Task = Literal["regression", "classification"]
 Weights = Literal["uniform", "distance"]
 # Losses of coalitions, and a number that is 0 for coalitions without any neighbour.
-Losses: TypeAlias = tuple[FloatArray, IntArray]
+Losses: TypeAlias = tuple[FloatArray, AnyArray]
 # With more neighbours than this, sets of records are faster than sorted lists.
 _MANY = {"regression": 20, "classification": 8}
 # With this many validation rows or more, tables are made from two halves of the providers, which

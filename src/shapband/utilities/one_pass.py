@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
@@ -83,7 +84,8 @@ class OnePassUtility(RowsUtility):
             whole = compute(parts)
             values = np.concatenate([whole[None], np.moveaxis(parts, -1, 0)])
             memory.known[key] = games, values
-        return memory.known[key][1][self._place].copy()
+        found: FloatArray = memory.known[key][1][self._place].copy()
+        return found
 
     def _folds(self, parts: FloatArray) -> FoldScores | None:
         """What kernels need to write the scores without each fold; None if there are no folds."""
@@ -96,12 +98,15 @@ class OnePassUtility(RowsUtility):
         fold_of, count = self._memory.fold_of, len(self._memory.empty) - 1
         return [np.flatnonzero(fold_of == fold) for fold in range(count)]
 
-    def _set_empty(self, values: FloatArray, parts: FloatArray, nobody: AnyArray) -> None:
-        """Set the values of coalitions without records, on all rows and without each fold."""
+    def _set_empty(self, values: FloatArray, parts: FloatArray, nobody: Any) -> None:
+        """Set the values of coalitions without records, on all rows and without each fold.
+
+        `nobody` is an index of them.
+        """
         empty = np.array([self.empty]) if self._memory is None else self._memory.empty
         values[nobody], parts[nobody] = empty[0], empty[1:]
 
 
 def _digest(array: AnyArray) -> bytes:
     """Short bytes that differ for different arrays of one shape."""
-    return blake2b(np.ascontiguousarray(array), digest_size=16).digest()
+    return blake2b(array.tobytes(), digest_size=16).digest()
