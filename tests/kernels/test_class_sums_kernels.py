@@ -35,6 +35,12 @@ def summarised(write, given, shape):
     return summaries
 
 
+def with_folds(kernel, summaries, inside, *rest):
+    """Scores of coalitions on all rows, and without each of three folds."""
+    fold_of, parts = np.arange(60) ** 2 % 7 // 2, np.zeros((len(inside), 3))
+    return kernel(summaries, inside, *rest, (fold_of, parts)), parts
+
+
 @pytest.mark.parametrize("score", range(4))
 @pytest.mark.parametrize(("features", "classes"), [(1, 2), (3, 3), (6, 2)])
 def test_naive_bayes(features, classes, score):
@@ -47,8 +53,12 @@ def test_naive_bayes(features, classes, score):
     )
     np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
     rest = (score, np.linspace(0.5, 20.0, features), 1e-9)
-    found = compiled_bayes.bayes_rows(one, *asked, *rest)
-    np.testing.assert_allclose(found, plain_bayes.bayes_rows(one, *asked, *rest), rtol=1e-7)
+    (found, parts), (expected, own) = (
+        with_folds(kernels.bayes_rows, one, *asked, *rest)
+        for kernels in (compiled_bayes, plain_bayes)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+    np.testing.assert_allclose(parts, own, rtol=1e-7)
     assert found[0] == 0
     assert len(np.unique(found[1:])) > 5
 
@@ -66,8 +76,11 @@ def test_linear_discriminants(features, classes, score):
         for kernels in (plain_discriminant, compiled_discriminant)
     )
     np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
-    found = compiled_discriminant.discriminant_rows(one, *asked, score)
-    expected = plain_discriminant.discriminant_rows(one, *asked, score)
+    (found, parts), (expected, own) = (
+        with_folds(kernels.discriminant_rows, one, *asked, score)
+        for kernels in (compiled_discriminant, plain_discriminant)
+    )
+    np.testing.assert_allclose(parts, own, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(found, expected, rtol=1e-7)
     assert found[0] == 0
     assert len(np.unique(found[1:])) > 5

@@ -8,7 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.kernels.careful.class_scores import BRIER, LOG_LOSS, class_scores
+from shapband.kernels.careful.class_scores import (
+    BRIER,
+    LOG_LOSS,
+    class_scores,
+    scores_without_folds,
+)
 
 LARGE = 1e4  # logits beyond which differences have errors of more than 1e-12
 LOST = 1e-4  # variance over mean square below which sums have lost more than four digits
@@ -48,6 +53,7 @@ def bayes_rows(
     score: int,
     units: FloatArray,
     smoothing: float,
+    folds: tuple[IntArray, FloatArray] | None = None,
 ) -> FloatArray:
     """Scores (n_rows,) of coalitions given as rows of members; 0 without any record.
 
@@ -63,7 +69,10 @@ def bayes_rows(
             smooth = score in (LOG_LOSS, BRIER)
             logits = _logits(members, columns[: len(units)], units, smoothing, smooth)
             if logits is not None:
-                scores[r] = class_scores(logits[None], codes, summaries.shape[2], score)[0]
+                fixed = codes, summaries.shape[2], score
+                scores[r] = class_scores(logits[None], *fixed)[0]
+                if folds is not None:
+                    folds[1][r] = scores_without_folds(logits, *fixed, folds[0])
     return scores
 
 
@@ -74,6 +83,7 @@ def bayes_sums(
     score: int,
     units: FloatArray,
     smoothing: float,
+    folds: tuple[IntArray, FloatArray] | None = None,
 ) -> FloatArray:
     """Scores (n_rows,) of coalitions given as sums: NaN, so that all are made from members."""
     return np.full(len(sums), np.nan)

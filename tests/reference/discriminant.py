@@ -9,7 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.kernels.careful.class_scores import BRIER, LOG_LOSS, class_scores
+from shapband.kernels.careful.class_scores import (
+    BRIER,
+    LOG_LOSS,
+    class_scores,
+    scores_without_folds,
+)
 
 SMALLEST = 1e-4  # singular values of standardised rows that are dropped, as by scikit-learn
 
@@ -58,6 +63,7 @@ def discriminant_sums(
     columns: FloatArray,
     codes: IntArray,
     score: int,
+    folds: tuple[IntArray, FloatArray] | None = None,
 ) -> FloatArray:
     """Scores (n_rows,) of coalitions given as sums: NaN, so that all are made from members."""
     return np.full(len(sums), np.nan)
@@ -70,6 +76,7 @@ def discriminant_rows(
     columns: FloatArray,
     codes: IntArray,
     score: int,
+    folds: tuple[IntArray, FloatArray] | None = None,
 ) -> FloatArray:
     """Scores (n_rows,) of coalitions given as rows of members; 0 without any record.
 
@@ -86,6 +93,8 @@ def discriminant_rows(
         if np.isfinite(members).all():
             logits = _logits(members, classes, columns[:d], score in (LOG_LOSS, BRIER))
             scores[r] = class_scores(logits[None], codes, classes, score)[0]
+            if folds is not None:
+                folds[1][r] = scores_without_folds(logits, codes, classes, score, folds[0])
     return scores
 
 

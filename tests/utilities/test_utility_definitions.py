@@ -130,7 +130,7 @@ def test_weakly_penalised_fits_along_orders_are_those_of_the_joined_records(monk
     uncertain, slow = [], careful.logistic_scores
 
     def noted(*arguments):
-        uncertain.extend(arguments[-1])
+        uncertain.extend(arguments[-2])
         return slow(*arguments)
 
     monkeypatch.setattr(careful, "logistic_scores", noted)

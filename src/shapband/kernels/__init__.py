@@ -21,6 +21,7 @@ The other modules of `compiled` are helpers of the modules that are loaded:
 - for `linear_wide` and `logistic_wide`: `strips` (factors of large matrices);
 - for `logistic_wide`: `logistic_strips` (products) and `logistic_records` (fits of few records);
 - for `strata`, `curves` and `drift`: `listed` (coalitions as lists of members);
+- for `class_scores`, which all classifiers use: `auc` (the area under the ROC curve);
 - for several of them: `lanes` (vectors of numbers), `products` (products of columns) and `sorting`.
 """
 

@@ -13,6 +13,7 @@ from shapband.errors import InvalidInput
 from shapband.utilities.class_sums import ClassSumsUtility
 from shapband.utilities.classification import ClassScore
 from shapband.utilities.magnitudes import FARTHEST
+from shapband.utilities.one_pass import FoldScores
 from shapband.utilities.scores import Empty
 
 
@@ -84,13 +85,15 @@ class GaussianNBUtility(ClassSumsUtility):
     def _added(self) -> tuple[int, int]:
         return len(self._labels), 1 + 2 * len(self._scale)
 
-    def _scores(self, games: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
+    def _scores(
+        self, games: FloatArray, inside: MemberArray, of_game: IntArray, folds: FoldScores | None
+    ) -> FloatArray:
         rows = kernels.load("bayes").bayes_rows
-        scores: FloatArray = rows(games, inside, of_game, *self._fixed)
+        scores: FloatArray = rows(games, inside, of_game, *self._fixed, folds)
         return scores
 
-    def _scores_of_sums(self, sums: FloatArray) -> FloatArray:
-        scores: FloatArray = kernels.load("bayes").bayes_sums(sums, *self._fixed)
+    def _scores_of_sums(self, sums: FloatArray, folds: FoldScores | None) -> FloatArray:
+        scores: FloatArray = kernels.load("bayes").bayes_sums(sums, *self._fixed, folds)
         return scores
 
     @property

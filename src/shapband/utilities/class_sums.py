@@ -21,7 +21,6 @@ from shapband.utilities.base import (
     CoalitionFailed,
     GameSummaries,
     MergeableUtility,
-    RowsUtility,
 )
 from shapband.utilities.classification import (
     CLASS_SCORES,
@@ -31,6 +30,7 @@ from shapband.utilities.classification import (
 )
 from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.magnitudes import check_distances, standard_units
+from shapband.utilities.one_pass import FoldScores, OnePassUtility
 from shapband.utilities.rows import check_validation, validation_facts
 from shapband.utilities.scores import Empty, check_empty
 from shapband.utilities.wording import score_words
@@ -42,7 +42,7 @@ _TOO_FAR = (
 )
 
 
-class ClassSumsUtility(RowsUtility, MergeableUtility):
+class ClassSumsUtility(OnePassUtility, MergeableUtility):
     """A coalition is worth the score of a classifier made from sums over its records.
 
     Records are standardised by the validation rows, so that sums lose few digits. The origins and
@@ -85,7 +85,9 @@ class ClassSumsUtility(RowsUtility, MergeableUtility):
         """Write the summaries of a provider's draws into summaries (n_games, n, ...)."""
 
     @abstractmethod
-    def _scores(self, games: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
+    def _scores(
+        self, games: FloatArray, inside: MemberArray, of_game: IntArray, folds: FoldScores | None
+    ) -> FloatArray:
         """Scores of coalitions given as rows of members; arbitrary for one without records."""
 
     @property
@@ -94,7 +96,7 @@ class ClassSumsUtility(RowsUtility, MergeableUtility):
         """How many of a summary's first rows and columns are added up in a coalition."""
 
     @abstractmethod
-    def _scores_of_sums(self, sums: FloatArray) -> FloatArray:
+    def _scores_of_sums(self, sums: FloatArray, folds: FoldScores | None) -> FloatArray:
         """Scores of coalitions given as sums; NaN where their members are needed."""
 
     @property
@@ -143,11 +145,18 @@ class ClassSumsUtility(RowsUtility, MergeableUtility):
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
-        stacked = np.ascontiguousarray(games)
-        scores = self._scores(stacked, inside, of_game)
-        counts = stacked[:, :, : len(self._labels), 0].sum(axis=2)
-        nobody = (inside * counts[of_game]).sum(axis=1) == 0
-        scores[nobody] = self.empty
+        def compute(parts: FloatArray) -> FloatArray:
+            return self._values_of_rows(np.ascontiguousarray(games), inside, of_game, parts)
+
+        return self._scored(compute, (len(inside),), games, inside, of_game)
+
+    def _values_of_rows(
+        self, games: FloatArray, inside: MemberArray, of_game: IntArray, parts: FloatArray
+    ) -> FloatArray:
+        """Values of coalitions; those without each fold are written to parts (n_rows, n_folds)."""
+        scores = self._scores(games, inside, of_game, self._folds(parts))
+        counts = games[:, :, : len(self._labels), 0].sum(axis=2)
+        self._set_empty(scores, parts, (inside * counts[of_game]).sum(axis=1) == 0)
         if np.isnan(scores).any():
             failed = row_masks(inside[np.isnan(scores)][:1])[0]
             raise CoalitionFailed(failed, _TOO_FAR)
@@ -155,19 +164,33 @@ class ClassSumsUtility(RowsUtility, MergeableUtility):
 
     def evaluate_arcs(self, games: GameSummaries, circles: IntArray, arcs: IntArray) -> FloatArray:
         stacked, n = np.ascontiguousarray(games), circles.shape[2]
-        values = np.empty((len(arcs), n))
-        at_once = max(1, ROWS_AT_ONCE // n)
-        for start in range(0, len(arcs), at_once):
-            part = arcs[start : start + at_once]
-            sums = kernels.load("arc_sums").arc_sums(stacked, *self._added, circles, part)
-            scores = self._scores_of_sums(sums)
-            scores[sums[:, : len(self._labels), 0].sum(axis=1) == 0] = self.empty
-            left = np.flatnonzero(np.isnan(scores))
-            if len(left):
-                inside = arc_members(circles, part[left // n], left % n)
-                scores[left] = self.evaluate_rows(stacked, inside, part[left // n, 0])
-            values[start : start + at_once] = scores.reshape(-1, n)
-        return values
+
+        def compute(parts: FloatArray) -> FloatArray:
+            values = np.empty((len(arcs), n))
+            at_once = max(1, ROWS_AT_ONCE // n)
+            for start in range(0, len(arcs), at_once):
+                some = slice(start, start + at_once)
+                own = parts[some].reshape(len(arcs[some]) * n, parts.shape[2])  # a view
+                found = self._values_of_arcs(stacked, circles, arcs[some], own)
+                values[some] = found.reshape(-1, n)
+            return values
+
+        return self._scored(compute, (len(arcs), n), games, circles, arcs)
+
+    def _values_of_arcs(
+        self, games: FloatArray, circles: IntArray, arcs: IntArray, parts: FloatArray
+    ) -> FloatArray:
+        """Values of arcs (n_arcs x n); those without each fold are written to parts."""
+        n = circles.shape[2]
+        sums = kernels.load("arc_sums").arc_sums(games, *self._added, circles, arcs)
+        scores = self._scores_of_sums(sums, self._folds(parts))
+        self._set_empty(scores, parts, sums[:, : len(self._labels), 0].sum(axis=1) == 0)
+        left = np.flatnonzero(np.isnan(scores))
+        if len(left):
+            inside, own = arc_members(circles, arcs[left // n], left % n), parts[left]
+            scores[left] = self._values_of_rows(games, inside, arcs[left // n, 0], own)
+            parts[left] = own
+        return scores
 
     def _known(self, y: AnyArray) -> IntArray:
         """Codes of the records' labels; InvalidInput for a label that does not occur in y_val."""

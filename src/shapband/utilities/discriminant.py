@@ -9,6 +9,7 @@ from shapband._facts import facts
 from shapband._typing import FloatArray, IntArray, MemberArray
 from shapband.utilities.class_sums import ClassSumsUtility
 from shapband.utilities.classification import ClassScore
+from shapband.utilities.one_pass import FoldScores
 from shapband.utilities.scores import Empty
 
 
@@ -78,12 +79,15 @@ class LDAUtility(ClassSumsUtility):
     def _added(self) -> tuple[int, int]:
         return len(self._labels) + len(self._scale), 1 + len(self._scale)
 
-    def _scores(self, games: FloatArray, inside: MemberArray, of_game: IntArray) -> FloatArray:
+    def _scores(
+        self, games: FloatArray, inside: MemberArray, of_game: IntArray, folds: FoldScores | None
+    ) -> FloatArray:
         rows = kernels.load("discriminant").discriminant_rows
-        scores: FloatArray = rows(games, inside, of_game, self._columns, self._codes, self._score)
+        fixed = self._columns, self._codes, self._score, folds
+        scores: FloatArray = rows(games, inside, of_game, *fixed)
         return scores
 
-    def _scores_of_sums(self, sums: FloatArray) -> FloatArray:
+    def _scores_of_sums(self, sums: FloatArray, folds: FoldScores | None) -> FloatArray:
         rows = kernels.load("discriminant").discriminant_sums
-        scores: FloatArray = rows(sums, self._columns, self._codes, self._score)
+        scores: FloatArray = rows(sums, self._columns, self._codes, self._score, folds)
         return scores

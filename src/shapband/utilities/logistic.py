@@ -19,7 +19,7 @@ from shapband.kernels.careful import logistic as careful
 from shapband.providers import Provider
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
-from shapband.utilities.base import CoalitionFailed, GameSummaries, RowsUtility
+from shapband.utilities.base import CoalitionFailed, GameSummaries
 from shapband.utilities.classification import (
     CLASS_SCORES,
     ClassScore,
@@ -31,6 +31,7 @@ from shapband.utilities.embed import BatchCache, Embedding
 from shapband.utilities.faults import warn_of_lone_labels
 from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.magnitudes import check_distances, standard_units
+from shapband.utilities.one_pass import OnePassUtility
 from shapband.utilities.rows import validation_facts
 from shapband.utilities.scores import Empty, check_empty
 from shapband.utilities.starts import starts_along_orders, starts_in_table, starts_of_rows
@@ -45,7 +46,7 @@ WIDE = 40  # with two classes and this many features, the kernel for many featur
 _LANES = 8  # records are padded to a multiple of this, the length of the kernels' vectors
 
 
-class LogisticUtility(RowsUtility):
+class LogisticUtility(OnePassUtility):
     """A coalition is worth the score of a logistic regression fitted to its records.
 
     The model is scikit-learn's `LogisticRegression(C=C)` at a tight tolerance: an L2 penalty on the
@@ -83,7 +84,7 @@ class LogisticUtility(RowsUtility):
     model_name = "logistic regression"
     exact_up_to = 9
     any_order = True
-    _counters = (*RowsUtility._counters, "_codes")
+    _counters = (*OnePassUtility._counters, "_codes")
 
     def __init__(
         self,
@@ -186,55 +187,85 @@ class LogisticUtility(RowsUtility):
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         stacked = _stacked(games)
         inside, starts = starts_in_table(stacked.shape[1])
-        table = np.full((len(stacked), len(inside) + 1), self.empty)
-        for g, game in enumerate(stacked):
-            table[g, :0:-1] = self._values_of(game, inside, starts, in_table=True)
-        return table
+
+        def compute(parts: FloatArray) -> FloatArray:
+            table = np.empty(parts.shape[:2])
+            self._set_empty(table, parts, (slice(None), 0))
+            for g, game in enumerate(stacked):
+                own = np.empty((len(inside), parts.shape[2]))
+                table[g, :0:-1] = self._values_of(game, inside, starts, own, in_table=True)
+                parts[g, :0:-1] = own
+            return table
+
+        return self._scored(compute, (len(stacked), len(inside) + 1), games)
 
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        values = np.empty(orders.shape)
-        for g, game in enumerate(_stacked(games)):
-            inside, starts, places = starts_along_orders(orders[g], first[g])
-            values[g][places] = self._values_of(game, inside, starts)
-        return np.take_along_axis(values, first, axis=1)
+        def compute(parts: FloatArray) -> FloatArray:
+            values = np.empty(orders.shape)
+            for g, game in enumerate(_stacked(games)):
+                inside, starts, places = starts_along_orders(orders[g], first[g])
+                own = np.empty((len(inside), parts.shape[3]))
+                values[g][places] = self._values_of(game, inside, starts, own)
+                parts[g][places] = own
+            parts[:] = np.take_along_axis(parts, first[..., None], axis=1)
+            return np.take_along_axis(values, first, axis=1)
+
+        return self._scored(compute, orders.shape, games, orders)
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
-        stacked, values = _stacked(games), np.empty(len(inside))
-        for g in np.unique(of_game):
-            rows = slice(*np.searchsorted(of_game, [g, g + 1]))
-            values[rows] = self._values_of(stacked[g], *starts_of_rows(inside[rows]))[1:]
-        return values
+        def compute(parts: FloatArray) -> FloatArray:
+            stacked, values = _stacked(games), np.empty(len(inside))
+            for g in np.unique(of_game):
+                rows = slice(*np.searchsorted(of_game, [g, g + 1]))
+                listed, starts = starts_of_rows(inside[rows])
+                own = np.empty((len(listed), parts.shape[1]))
+                values[rows] = self._values_of(stacked[g], listed, starts, own)[1:]
+                parts[rows] = own[1:]
+            return values
+
+        return self._scored(compute, (len(inside),), games, inside, of_game)
 
     def _values_of(
-        self, game: FloatArray, inside: MemberArray, starts: IntArray, in_table: bool = False
+        self,
+        game: FloatArray,
+        inside: MemberArray,
+        starts: IntArray,
+        parts: FloatArray,
+        in_table: bool = False,
     ) -> FloatArray:
         """Values of coalitions of one game, fitted in this order; see `starts`.
 
-        `in_table` says whether they are all coalitions, in the order of `starts_in_table`.
-        Fits that are uncertain are repeated by slower code that keeps more digits.
+        The values without each fold are written to parts (n_rows, n_folds). `in_table` says whether
+        the rows are all coalitions, in the order of `starts_in_table`. Fits that are uncertain are
+        repeated by slower code that keeps more digits.
         """
         fixed = self._ridge, self._columns, self._y, len(self._labels), self._score
         values: FloatArray
         if len(self._ridge) >= WIDE and len(np.unique(game[:, 0][~np.isnan(game[:, 0])])) == 2:
             values = kernels.load("logistic_wide").logistic_scores(
-                game, *fixed, inside, starts, in_table
+                game, *fixed, inside, starts, in_table, self._folds(parts)
             )
             left = np.flatnonzero(np.isnan(values) & inside.any(axis=1))
             if len(left):
-                alone = np.full_like(starts[left], -1)
+                alone, own = np.full_like(starts[left], -1), parts[left]
                 values[left] = kernels.load("logistic").logistic_scores(
-                    game, *fixed, inside[left], alone
+                    game, *fixed, inside[left], alone, self._folds(own)
                 )
+                parts[left] = own
         else:
-            values = kernels.load("logistic").logistic_scores(game, *fixed, inside, starts)
+            values = kernels.load("logistic").logistic_scores(
+                game, *fixed, inside, starts, self._folds(parts)
+            )
         values[(inside.astype(bool) & _far(game)).any(axis=1)] = np.nan
-        values[~inside.any(axis=1)] = self.empty
+        self._set_empty(values, parts, ~inside.any(axis=1))
         left = np.flatnonzero(np.isnan(values))
-        values[left] = careful.logistic_scores(game, *fixed, inside[left])
+        own = parts[left]
+        values[left] = careful.logistic_scores(game, *fixed, inside[left], self._folds(own))
+        parts[left] = own
         failed = left[np.isnan(values[left])]
         if len(failed):
             raise CoalitionFailed(min(row_masks(inside[failed])), _UNCERTAIN)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,15 +20,18 @@ from shapband.records.arrays import float_targets
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
 from shapband.seeds import Seeds
-from shapband.utilities.base import GameSummaries, MergeableUtility, RowsUtility
+from shapband.utilities.base import GameSummaries, MergeableUtility
 from shapband.utilities.labels import check_labels, most_frequent, ordered_codes
 from shapband.utilities.magnitudes import check_features_magnitude, check_targets_magnitude
+from shapband.utilities.one_pass import OnePassUtility
 from shapband.utilities.rows import check_numeric_targets, check_validation, validation_facts
 from shapband.utilities.scores import Empty, Score, check_empty, check_score, score_from_mse
 from shapband.utilities.wording import score_words
 
 Task = Literal["regression", "classification"]
 Weights = Literal["uniform", "distance"]
+# Losses of coalitions, and a number that is 0 for coalitions without any neighbour.
+Losses: TypeAlias = tuple[FloatArray, AnyArray]
 # With more neighbours than this, sets of records are faster than sorted lists.
 _MANY = {"regression": 20, "classification": 8}
 # With this many validation rows or more, tables are made from two halves of the providers, which
@@ -37,7 +40,7 @@ _MANY = {"regression": 20, "classification": 8}
 MANY_ROWS = 5000
 
 
-class NeighborUtility(RowsUtility, MergeableUtility):
+class NeighborUtility(OnePassUtility, MergeableUtility):
     """A coalition is worth the score of its k nearest neighbours on the validation rows.
 
     For every validation row a provider's summary lists its k nearest records; a coalition's
@@ -202,50 +205,97 @@ class NeighborUtility(RowsUtility, MergeableUtility):
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
         stacked = np.ascontiguousarray(games)
-        n = stacked.shape[1]
-        if stacked.shape[3] == 1 and not self._sets:
-            tables = kernels.load("nearest_neighbor").nearest_tables
-            holders = (stacked[:, :, 0, 0, 0] < np.inf) @ (1 << np.arange(n))
-            found = np.arange(1 << n) & holders[:, None]
-            return self._worth(tables(stacked, self._y, self._classify), found)
-        if not (self._sets or self._classify) and len(self._y) >= MANY_ROWS:
-            table = kernels.load("neighbor_halves").regression_table
-            return np.stack([self._worth(*table(game, self._y)) for game in stacked])
-        walk = walk_of_table(n)
-        return np.stack([self._values_along(walk, game, 1 << n) for game in stacked])
+
+        def compute(parts: FloatArray) -> FloatArray:
+            return self._values(self._table, stacked, parts)
+
+        return self._scored(compute, (len(stacked), 1 << stacked.shape[1]), games)
 
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        stacked, values = np.ascontiguousarray(games), np.empty(orders.shape)
-        for g, game in enumerate(stacked):
-            walk = walk_of_orders(orders[g], first[g])
-            values[g].flat = self._values_along(walk, game, orders[g].size)
-        return np.take_along_axis(values, first, axis=1)
+        def compute(parts: FloatArray) -> FloatArray:
+            values = np.empty(orders.shape)
+            for g, game in enumerate(np.ascontiguousarray(games)):
+                along = self._along(walk_of_orders(orders[g], first[g]), orders[g].size)
+                own = parts[g].reshape(orders[g].size, parts.shape[3])  # a view
+                values[g].flat = self._values(along, game, own)
+            parts[:] = np.take_along_axis(parts, first[..., None], axis=1)
+            return np.take_along_axis(values, first, axis=1)
+
+        return self._scored(compute, orders.shape, games, orders)
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
-        stacked, values = np.ascontiguousarray(games), np.empty(len(inside))
-        for g in np.unique(of_game):
-            rows = slice(*np.searchsorted(of_game, [g, g + 1]))
-            walk = walk_of_rows(inside[rows])
-            values[rows] = self._values_along(walk, stacked[g], rows.stop - rows.start)
-        return values
+        def compute(parts: FloatArray) -> FloatArray:
+            stacked, values = np.ascontiguousarray(games), np.empty(len(inside))
+            for g in np.unique(of_game):
+                rows = slice(*np.searchsorted(of_game, [g, g + 1]))
+                along = self._along(walk_of_rows(inside[rows]), rows.stop - rows.start)
+                values[rows] = self._values(along, stacked[g], parts[rows])
+            return values
 
-    def _values_along(self, walk: Walk, game: FloatArray, n_rows: int) -> FloatArray:
-        """Values (n_rows,) of the coalitions of a walk in one game."""
+        return self._scored(compute, (len(inside),), games, inside, of_game)
+
+    def _table(self, games: FloatArray, y: FloatArray) -> Losses:
+        """Losses of all coalitions of games on some validation rows: (n_games, 2**n)."""
+        n = games.shape[1]
+        if games.shape[3] == 1 and not self._sets:
+            tables = kernels.load("nearest_neighbor").nearest_tables
+            holders = (games[:, :, 0, 0, 0] < np.inf) @ (1 << np.arange(n))
+            return tables(games, y, self._classify), np.arange(1 << n) & holders[:, None]
+        if not (self._sets or self._classify) and len(self._y) >= MANY_ROWS:
+            table = kernels.load("neighbor_halves").regression_table
+            found = [table(game, y) for game in games]
+        else:
+            losses = self._along(walk_of_table(n), 1 << n)
+            found = [losses(game, y) for game in games]
+        return np.stack([loss for loss, _ in found]), np.stack([count for _, count in found])
+
+    def _along(self, walk: Walk, n_rows: int) -> Callable[[FloatArray, FloatArray], Losses]:
+        """Return a function for the losses (n_rows,) of the coalitions of a walk in one game."""
         name = "neighbor_sets" if self._sets else "neighbors"
         settings = (self._k, self._weighted) if self._sets else ()
         losses = kernels.load(name).neighbor_losses
-        return self._worth(*losses(game, walk, n_rows, self._y, self._classify, *settings))
+        return lambda game, y: losses(game, walk, n_rows, y, self._classify, *settings)
 
-    def _worth(self, loss: FloatArray, found: AnyArray) -> FloatArray:
-        """Score the losses; coalitions without any neighbour are worth `empty`."""
-        scores = (self._score, self._variance)
-        values = 1.0 - loss if self._classify else score_from_mse(loss, *scores)
-        values[found == 0] = self.empty
+    def _values(
+        self,
+        losses: Callable[[FloatArray, FloatArray], Losses],
+        lists: FloatArray,
+        parts: FloatArray,
+    ) -> FloatArray:
+        """Score the losses; coalitions without any neighbour are worth `empty`.
+
+        The loss is a mean over rows, so the losses on the rows without each fold are made from the
+        losses on each fold.
+
+        Parameters
+        ----------
+        losses : of lists and targets of some validation rows
+        lists : neighbours of all validation rows, which are the last axis
+        parts : (.., n_folds) the values without each fold are written here
+        """
+        loss, found = losses(lists, self._y)
+        values = self._worth(loss, self._variance)
+        if parts.shape[-1]:
+            sums = [
+                losses(np.ascontiguousarray(lists[..., rows]), self._y[rows])[0] * len(rows)
+                for rows in self._rows_of_folds()
+            ]
+            if self._classify:
+                sums = [np.rint(one) for one in sums]  # numbers of rows
+            for fold, rows in enumerate(self._rows_of_folds()):
+                left = np.delete(self._y, rows)
+                others = sum(one for other, one in enumerate(sums) if other != fold)
+                parts[..., fold] = self._worth(np.asarray(others) / len(left), float(left.var()))
+        self._set_empty(values, parts, found == 0)
         return values
+
+    def _worth(self, loss: FloatArray, variance: float) -> FloatArray:
+        """Scores from losses on validation rows whose targets have this variance."""
+        return 1.0 - loss if self._classify else score_from_mse(loss, self._score, variance)
 
     def _scaled(self, X: FloatArray, what: str) -> FloatArray:
         """Features in the common unit, in which squares of their differences are finite."""

@@ -66,6 +66,25 @@ def rows_kept(n_rows: int, groups: AnyArray | None = None) -> tuple[IntArray, ..
     return tuple(np.flatnonzero(fold_of[labels] != fold) for fold in range(n_folds))
 
 
+def folds_of(kept: Sequence[IntArray], n_rows: int) -> IntArray | None:
+    """Return the fold of each row, or None if not every row is left out exactly once.
+
+    Parameters
+    ----------
+    kept : rows that are left without each fold
+
+    Examples
+    --------
+    >>> folds_of([np.array([0, 2]), np.array([1])], 3).tolist()
+    [1, 0, 1]
+    """
+    left_out = np.ones((len(kept), n_rows), dtype=bool)
+    for out, rows in zip(left_out, kept, strict=True):
+        out[rows] = False
+    once = (left_out.sum(axis=0) == 1).all() and left_out.any(axis=1).all()
+    return left_out.argmax(axis=0) if once else None
+
+
 def validation_facts(rows: Batch) -> str:
     """Return the number of validation rows and features as a string, for a `repr`."""
     return f"{len(rows)} validation rows, {rows.schema.n_features} features"

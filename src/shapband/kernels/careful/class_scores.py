@@ -34,6 +34,21 @@ def class_scores(logits: FloatArray, codes: IntArray, n_labels: int, score: int)
     return np.array([_score(model, codes, n_labels, score) for model in logits])
 
 
+def scores_without_folds(
+    logits: FloatArray, codes: IntArray, n_labels: int, score: int, fold_of: IntArray
+) -> FloatArray:
+    """Scores (n_folds,) of one model on the rows without each fold, given by the fold of each row.
+
+    Examples
+    --------
+    >>> logits, codes = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]), np.array([0, 0, 1])
+    >>> scores_without_folds(logits, codes, 2, ACCURACY, np.array([0, 1, 1])).tolist()
+    [0.5, 1.0]
+    """
+    kept = [fold_of != fold for fold in range(int(fold_of.max()) + 1)]
+    return np.array([_score(logits[:, rows], codes[rows], n_labels, score) for rows in kept])
+
+
 def _score(logits: FloatArray, codes: IntArray, n_labels: int, score: int) -> float:
     if score == ACCURACY:
         return float(np.mean(predicted(logits) == codes))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.kernels.careful.class_scores import class_scores
+from shapband.kernels.careful.class_scores import class_scores, scores_without_folds
 
 # A fit ends when the square of a step's change, relative to 1 + |logit|, is at most this. The error
 # left by a Newton step is about the square of its change.
@@ -36,40 +36,50 @@ def logistic_scores(
     n_labels: int,
     score: int,
     inside: MemberArray,
+    folds: tuple[IntArray, FloatArray] | None = None,
 ) -> FloatArray:
-    """Scores (n_rows,) of coalitions of one game, given as rows of members; NaN without members."""
-    fixed = (ridge, validation, codes, n_labels, score)
-    return np.array([_value(summary, row, *fixed) for row in inside])
+    """Scores (n_rows,) of coalitions of one game, given as rows of members; NaN without members.
+
+    Parameters
+    ----------
+    folds : the fold of each validation row, and an array (n_rows, n_folds) to which the scores
+        without each fold are written; None if they are not wanted
+    """
+    scores = np.full(len(inside), np.nan)
+    for r, row in enumerate(inside):
+        logits = _logits_of_coalition(summary, row, ridge, validation[:, : len(codes)], n_labels)
+        if logits is not None:
+            scores[r] = class_scores(logits[None], codes, n_labels, score)[0]
+            if folds is not None:
+                folds[1][r] = scores_without_folds(logits, codes, n_labels, score, folds[0])
+    return scores
 
 
-def _value(
+def _logits_of_coalition(
     summary: FloatArray,
     inside: MemberArray,
     ridge: FloatArray,
-    validation: FloatArray,
-    codes: IntArray,
+    rows: FloatArray,
     n_labels: int,
-    score: int,
-) -> float:
-    """Score of the coalition of the providers with a 1; NaN without members."""
+) -> FloatArray | None:
+    """Logits (n_classes, n_rows) of validation rows; None without members or if uncertain."""
     members = summary[inside.astype(bool)]
     records = members.transpose(0, 2, 1).reshape(-1, summary.shape[1])
     records = records[~np.isnan(records[:, 0])]
     if len(records) == 0:
-        return float("nan")
+        return None
     classes, class_of = np.unique(records[:, 0], return_inverse=True)
-    rows = validation[:, : len(codes)]
-    found = np.zeros((len(classes), len(codes)))
+    found = np.zeros((len(classes), rows.shape[1]))
     if len(classes) > 1:
         with np.errstate(over="ignore", invalid="ignore"):  # the fit is NaN after an overflow
             found[1:] = _logits_of_rows(records[:, 1:], class_of, len(classes), ridge, rows[1:])
         if np.isnan(found).any():
-            return float("nan")
+            return None
     others = np.cumsum(classes < 0) - 1
     place = np.where(classes < 0, n_labels + others, classes).astype(np.int64)
-    logits = np.full((n_labels + int((classes < 0).sum()), len(codes)), -np.inf)
+    logits = np.full((n_labels + int((classes < 0).sum()), rows.shape[1]), -np.inf)
     logits[place] = found
-    return float(class_scores(logits[None], codes, n_labels, score)[0])
+    return logits
 
 
 def _logits_of_rows(

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.class_scores import BRIER, LOG_LOSS, score_of, score_room
+from shapband.kernels.compiled.class_scores import BRIER, LOG_LOSS, score_of, score_rooms
 from shapband.kernels.compiled.lanes import OPTIONS
 
 LARGE = 1e4  # differences of larger logits have rounding errors of more than 1e-12
@@ -75,7 +75,7 @@ def _own_moments(Z, codes, rows, shift, summary):
             sums[1 + 3 * d + f] += (Z[r, f] - sums[1 + 2 * d + f]) ** 2
 
 
-def bayes_rows(summaries, inside, of_game, columns, codes, score, units, smoothing):
+def bayes_rows(summaries, inside, of_game, columns, codes, score, units, smoothing, folds=None):
     """Scores (n_rows,) of coalitions given as rows of members; 0 without any record.
 
     A score is NaN if sums overflow; the utility refuses it.
@@ -88,25 +88,27 @@ def bayes_rows(summaries, inside, of_game, columns, codes, score, units, smoothi
     score : number of the score, see `class_scores`
     units : (d,) variance in a feature's own units = standardised variance * unit
     smoothing : part of the largest variance, in own units, that is added to all of them
+    folds : the fold of each validation row, and an array (n_rows, n_folds) to which the scores
+        without each fold are written; None if they are not wanted
     """
     unknown = np.empty((0, summaries.shape[2], 1 + 2 * units.size))
-    room = score_room(codes)
-    return _rows(summaries, inside, of_game, unknown, columns, codes, score, units, smoothing, room)
+    rooms = score_rooms(codes, folds, of_game.size)
+    return _rows(summaries, inside, of_game, unknown, columns, score, units, smoothing, *rooms)
 
 
-def bayes_sums(sums, columns, codes, score, units, smoothing):
+def bayes_sums(sums, columns, codes, score, units, smoothing, folds=None):
     """Scores (n_rows,) of coalitions given as sums (n_rows, C, 1 + 2 d); 0 without any record.
 
     A score is NaN if sums overflow or have lost digits.
     """
     nobody, of_game = np.zeros((1, 0), np.uint8), np.zeros(len(sums), np.int64)
     nothing = np.empty((1, 0, sums.shape[1], 1 + 4 * units.size))
-    room = score_room(codes)
-    return _rows(nothing, nobody, of_game, sums, columns, codes, score, units, smoothing, room)
+    rooms = score_rooms(codes, folds, len(sums))
+    return _rows(nothing, nobody, of_game, sums, columns, score, units, smoothing, *rooms)
 
 
 @njit(**OPTIONS)
-def _rows(summaries, inside, of_game, sums, columns, codes, score, units, smoothing, room):
+def _rows(summaries, inside, of_game, sums, columns, score, units, smoothing, room, parts):
     """Scores of coalitions, from their sums, or from their members if there are no sums."""
     classes = summaries.shape[2]
     listed = sums.shape[0] == 0
@@ -143,7 +145,7 @@ def _rows(summaries, inside, of_game, sums, columns, codes, score, units, smooth
             _add_class(columns, centres[c], weights[c], constants[c], logits[c])
         if score in (LOG_LOSS, BRIER):
             _sharpen(columns, constants, centres, weights, logits)
-        scores[r] = score_of(logits, codes, classes, score, room)
+        scores[r] = score_of(logits, classes, score, room, parts[r])
     return scores
 
 

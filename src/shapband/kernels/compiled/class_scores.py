@@ -3,10 +3,8 @@
 *Log loss.* The sum of the logarithms of factors is the logarithm of their product. So factors are
 multiplied, and a logarithm is taken only when the product has become large.
 
-*AUC.* The log odds of each row become an interval, with half a margin on both sides; two rows are
-tied if their intervals overlap. The upper ends of the negative rows' intervals are sorted into
-buckets of equal width, and so are the lower ends. A positive row is above all ends in lower
-buckets, so it is compared with the ends in its own bucket only.
+*Folds.* A score that is a mean over rows is computed on all rows and on each fold, and the scores
+without each fold are made from those. The AUC counts pairs of rows (see `auc`).
 """
 
 import math
@@ -14,6 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
+from shapband.kernels.compiled.auc import area_under_curve, pair_room
 from shapband.kernels.compiled.lanes import (
     LANES,
     OPTIONS,
@@ -32,7 +31,6 @@ from shapband.kernels.compiled.lanes import (
     subtract,
 )
 from shapband.kernels.compiled.parts import PART
-from shapband.kernels.compiled.sorting import count_below, sort
 
 ACCURACY, LOG_LOSS, AUC, BRIER = range(4)
 TIE = 1e-10  # see `shapband.kernels.careful.class_scores`
@@ -43,59 +41,154 @@ LARGE = 1e280  # a product beyond it is replaced by its logarithm
 # Rows whose factors are multiplied before a logarithm is taken: 512 factors of at most 2 in each
 # lane make a product of at most 2**512.
 PRODUCT = 512 * LANES
-BUCKETS = 2048
-FULL = 128  # if a bucket holds more ends, all ends are sorted instead
 
 
 def class_scores(logits, codes, n_labels, score):
     """Scores (m,) of models from their logits (m, n_classes, n_rows); larger is better."""
-    room = score_room(codes)
-    return np.array([score_of(model, codes, n_labels, score, room) for model in logits])
+    room, nothing = score_room(codes), np.empty(0)
+    return np.array([score_of(model, n_labels, score, room, nothing) for model in logits])
 
 
-def score_room(codes):
+def score_room(codes, folds=None):
     """Working arrays, which the scores of all models of the same rows share.
 
-    They are: the signs of the rows and their log odds, both padded with zeros to a multiple of
-    LANES; the places of the negative rows and of the others; the sorted ends of the negatives; the
-    buckets; the sizes of the logits from which the odds were computed.
+    The first rows are all validation rows, and the rows of each fold follow. The arrays are: the
+    codes of the rows; their signs and their log odds, both padded with zeros to a multiple of
+    LANES; the sizes of the logits from which the odds were computed; the numbers of the rows; where
+    each part begins in the codes and in the signs and, without the fold, in the negatives and the
+    positives of the AUC; the room of the AUC.
+
+    Parameters
+    ----------
+    folds : (n_rows,) the fold of each row; None if there are no folds
     """
-    rows = codes.shape[0]
-    filled = (rows + LANES - 1) // LANES * LANES
-    signs = np.zeros(filled)
-    signs[:rows] = np.where(codes == 1, 1.0, -1.0)
-    negatives, positives = np.flatnonzero(codes == 0), np.flatnonzero(codes == 1)
-    buckets = np.empty(BUCKETS + 2, np.int64)
-    ordered, sizes = np.empty(negatives.shape[0]), np.empty(rows)
-    return signs, np.zeros(filled), negatives, positives, ordered, buckets, sizes
+    count = 0 if folds is None else folds.max() + 1
+    everything = np.arange(len(codes))
+    parts = [everything, *(np.flatnonzero(folds == fold) for fold in range(count))]
+    kept = [everything, *(np.flatnonzero(folds != fold) for fold in range(count))]
+    own = [codes[part] for part in parts]
+    filled = [np.append(np.where(one == 1, 1.0, -1.0), np.zeros(-len(one) % LANES)) for one in own]
+    signs, rows = np.concatenate(filled), np.concatenate(parts)
+    begins = np.zeros((len(parts) + 1, 4), np.int64)
+    begins[1:, 0] = np.cumsum([len(part) for part in parts])
+    begins[1:, 1] = np.cumsum([len(part) for part in filled])
+    begins[1:, 2] = np.cumsum([(codes[part] == 0).sum() for part in kept])
+    begins[1:, 3] = np.cumsum([(codes[part] == 1).sum() for part in kept])
+    odds, sizes, pairs = np.zeros(len(signs)), np.empty(len(rows)), pair_room(codes, kept, folds)
+    return codes[rows], signs, odds, sizes, rows, begins, pairs
+
+
+def score_rooms(codes, folds, n_models):
+    """Return the room, and the array (n_models, n_folds) for scores without each fold.
+
+    Parameters
+    ----------
+    folds : the fold of each row, and this array; None if there are no folds
+    """
+    if folds is None:
+        return score_room(codes), np.empty((n_models, 0))
+    return score_room(codes, folds[0]), folds[1]
 
 
 @njit(**OPTIONS)
-def score_of(logits, codes, n_labels, score, room):
-    """Score of one model from its logits (n_classes, n_rows)."""
+def score_of(logits, n_labels, score, room, parts):
+    """Score of one model from its logits (n_classes, n_rows); see `score_of_odds` for `parts`."""
     if logits.shape[0] == 2 or score == AUC:
-        _log_odds(logits, room[1], room[6])
-        return _score_of_odds(codes, score, room)
-    if score == ACCURACY:
-        return _accuracy(logits, codes)
-    if score == LOG_LOSS:
-        return -_log_loss(logits, codes)
-    return -_brier(logits, codes) * (0.5 if n_labels <= 2 else 1.0)
+        _log_odds(logits, room[2], room[3])
+        return _scores_of_odds(score, room, parts)
+    return _scores_of_logits(logits, n_labels, score, room, parts)
 
 
 @njit(**PART)
-def score_of_odds(codes, score, room):
-    """Score of a model of two classes from the log odds of class 1, which are in the room."""
-    odds, sizes = room[1], room[6]
-    for r in range(sizes.shape[0]):
+def score_of_odds(score, room, parts):
+    """Score of a model of two classes from the log odds of class 1, which are in the room.
+
+    The scores without each fold are written to `parts`, whose size is the number of folds.
+    """
+    odds, sizes, begins = room[2], room[3], room[5]
+    for r in range(begins[1, 0]):
         sizes[r] = abs(odds[r])
-    return _score_of_odds(codes, score, room)
+    return _scores_of_odds(score, room, parts)
 
 
 @njit(**PART)
-def _score_of_odds(codes, score, room):
+def _scores_of_odds(score, room, parts):
     """Score of a model of two classes from the log odds and the sizes in the room."""
-    signs, odds, sizes = room[0], room[1], room[6]
+    codes, signs, odds, sizes, rows, begins, pairs = room
+    if score == AUC:
+        for r in range(begins[1, 0]):
+            sizes[r] = margin(sizes[r])
+        return area_under_curve(odds, sizes, begins, pairs, parts)
+    whole = 0.0
+    # One call in a loop, where two calls would take twice as long to compile.
+    for part in range(parts.shape[0] + 1):
+        first, first_sign, last_sign = begins[part, 0], begins[part, 1], begins[part + 1, 1]
+        last = begins[part + 1, 0]
+        if part > 0:
+            for r in range(last - first):
+                odds[first_sign + r] = odds[rows[first + r]]
+                sizes[first + r] = sizes[rows[first + r]]
+        found = _mean_score_of_odds(
+            codes[first:last], signs[first_sign:last_sign], odds[first_sign:last_sign],
+            sizes[first:last], score,
+        )  # fmt: skip
+        if part == 0:
+            whole = found
+        else:
+            parts[part - 1] = found
+    _leave_out_each(score, begins, parts)
+    return whole
+
+
+@njit(**PART)
+def _scores_of_logits(logits, n_labels, score, room, parts):
+    """Score of a model of any number of classes from its logits."""
+    codes, rows, begins = room[0], room[4], room[5]
+    classes, whole = logits.shape[0], 0.0
+    gathered = np.empty(classes * logits.shape[1] if parts.shape[0] > 0 else 0)
+    for part in range(parts.shape[0] + 1):
+        first, last = begins[part, 0], begins[part + 1, 0]
+        own, true = logits, codes[first:last]
+        if part > 0:
+            own = gathered[: classes * (last - first)].reshape(classes, last - first)
+            for k in range(classes):
+                for r in range(last - first):
+                    own[k, r] = logits[k, rows[first + r]]
+        if score == ACCURACY:
+            found = _accuracy(own, true)
+        elif score == LOG_LOSS:
+            found = -_log_loss(own, true)
+        else:
+            found = -_brier(own, true) * (0.5 if n_labels <= 2 else 1.0)
+        if part == 0:
+            whole = found
+        else:
+            parts[part - 1] = found
+    _leave_out_each(score, begins, parts)
+    return whole
+
+
+@njit(**PART)
+def _leave_out_each(score, begins, parts):
+    """Turn the scores on each fold, means over rows, into the scores on all other folds."""
+    sums = np.empty(parts.shape[0])
+    for fold in range(parts.shape[0]):
+        sums[fold] = parts[fold] * (begins[fold + 2, 0] - begins[fold + 1, 0])
+        if score == ACCURACY:
+            sums[fold] = math.floor(sums[fold] + 0.5)  # a number of rows
+    for fold in range(parts.shape[0]):
+        # Adding up the others loses no digits, however large the sum of this fold is.
+        total = 0.0
+        for other in range(parts.shape[0]):
+            if other != fold:
+                total += sums[other]
+        left_out = begins[fold + 2, 0] - begins[fold + 1, 0]
+        parts[fold] = total / (begins[1, 0] - left_out)
+
+
+@njit(**PART)
+def _mean_score_of_odds(codes, signs, odds, sizes, score):
+    """Score of a model of two classes that is a mean over rows."""
     if score == ACCURACY:
         right = 0
         for r in range(codes.shape[0]):
@@ -103,9 +196,7 @@ def _score_of_odds(codes, score, room):
         return right / codes.shape[0]
     if score == LOG_LOSS:
         return -_log_loss_of_odds(signs, odds, codes.shape[0])
-    if score == BRIER:
-        return -_brier_of_odds(signs, odds, codes.shape[0])
-    return _auc(odds[: codes.shape[0]], room)
+    return -_brier_of_odds(signs, odds, codes.shape[0])
 
 
 @njit(inline="always")
@@ -227,74 +318,3 @@ def _log_odds(logits, odds, sizes):
             rest = top + math.log(mass) if mass > 0.0 else -np.inf
         odds[r] = logits[1, r] - rest
         sizes[r] = max(abs(logits[1, r]), abs(rest))
-
-
-@njit(**PART)
-def _auc(odds, room):
-    """Share of pairs of a positive and a negative row in the right order; ties count half."""
-    _, _, negatives, positives, _, _, sizes = room
-    # A positive row beats the negatives whose upper ends are below its lower end. It beats or ties
-    # with the negatives whose lower ends are at most its upper end.
-    lower, upper = np.empty(odds.shape[0]), np.empty(odds.shape[0])
-    for r in range(odds.shape[0]):
-        half = 0.5 * margin(sizes[r])
-        lower[r], upper[r] = odds[r] - half, odds[r] + half
-    twice = 0
-    # One call in a loop, where two calls would take twice as long to compile.
-    for or_equal in (False, True):
-        of_negatives, of_positives = (lower, upper) if or_equal else (upper, lower)
-        twice += _count(of_negatives, of_positives, or_equal, room)
-    return twice / (2.0 * negatives.shape[0] * positives.shape[0])
-
-
-@njit(**PART)
-def _count(of_negatives, of_positives, or_equal, room):
-    """Number of pairs in which the negative row's end is below the positive row's end."""
-    _, _, negatives, positives, ordered, ends, _ = room
-    low, high = of_negatives[negatives[0]], of_negatives[negatives[0]]
-    for r in negatives:
-        low, high = min(low, of_negatives[r]), max(high, of_negatives[r])
-    per_width = BUCKETS / (high - low)
-    if not 0.0 < per_width < np.inf or not _fill_buckets(of_negatives, low, per_width, room):
-        return _count_sorted(of_negatives, of_positives, or_equal, room)
-    # Bucket b holds ordered[ends[b] : ends[b + 1]].
-    count = 0
-    for r in positives:
-        own = of_positives[r]
-        if own < low:
-            continue
-        b = BUCKETS - 1 if own > high else min(int((own - low) * per_width), BUCKETS - 1)
-        count += ends[b]
-        for s in range(ends[b], ends[b + 1]):
-            count += (ordered[s] <= own) if or_equal else (ordered[s] < own)
-    return count
-
-
-@njit(**PART)
-def _fill_buckets(of_negatives, low, per_width, room):
-    """Sort the ends of the negatives into buckets; False if one of them holds too many."""
-    _, _, negatives, _, ordered, ends, _ = room
-    ends[:] = 0
-    for r in negatives:
-        ends[min(int((of_negatives[r] - low) * per_width), BUCKETS - 1) + 2] += 1
-    most = 0
-    for b in range(2, BUCKETS + 2):
-        most = max(most, ends[b])
-        ends[b] += ends[b - 1]
-    for r in negatives:
-        b = min(int((of_negatives[r] - low) * per_width), BUCKETS - 1)
-        ordered[ends[b + 1]] = of_negatives[r]
-        ends[b + 1] += 1
-    return most <= FULL
-
-
-@njit(**PART)
-def _count_sorted(of_negatives, of_positives, or_equal, room):
-    """The same number as `_count`, where many ends are in one bucket or some are infinite."""
-    _, _, negatives, positives, _, _, _ = room
-    ordered = of_negatives[negatives]
-    sort(ordered)
-    count = 0
-    for r in positives:
-        count += count_below(ordered, of_positives[r], or_equal)
-    return count

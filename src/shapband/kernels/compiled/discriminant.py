@@ -15,9 +15,10 @@ import math
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.class_scores import BRIER, LOG_LOSS, score_of, score_room
+from shapband.kernels.compiled.class_scores import BRIER, LOG_LOSS, score_of, score_rooms
 from shapband.kernels.compiled.discriminant_sums import class_scatter, merged_means, stacked
 from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.parts import PART
 from shapband.kernels.compiled.triangles import cholesky, reduce_to_triangle, solve
 
 __all__ = ["class_scatter", "discriminant_rows", "discriminant_sums"]
@@ -29,7 +30,7 @@ CLEAR_PIVOT = 1e-6  # if all squared pivots are above this, no singular value is
 SMALLEST = 1e-4  # smaller singular values of standardised rows are dropped, as by scikit-learn
 
 
-def discriminant_rows(summaries, inside, of_game, columns, codes, score):
+def discriminant_rows(summaries, inside, of_game, columns, codes, score, folds=None):
     """Scores (n_rows,) of coalitions given as rows of members; 0 without any record.
 
     A score is NaN if sums overflow; the utility refuses it.
@@ -40,12 +41,15 @@ def discriminant_rows(summaries, inside, of_game, columns, codes, score):
         the last group of four
     codes : (n_val,) classes of the validation rows
     score : number of the score, see `class_scores`
+    folds : the fold of each validation row, and an array (n_rows, n_folds) to which the scores
+        without each fold are written; None if they are not wanted
     """
     unknown = np.empty((0, 0, 0))
-    return _rows(summaries, inside, of_game, unknown, columns, codes, score, score_room(codes))
+    rooms = score_rooms(codes, folds, of_game.size)
+    return _rows(summaries, inside, of_game, unknown, columns, score, *rooms)
 
 
-def discriminant_sums(sums, columns, codes, score):
+def discriminant_sums(sums, columns, codes, score, folds=None):
     """Scores (n_rows,) of coalitions given as sums (n_rows, C + d, 1 + d); 0 without any record.
 
     A score is NaN if sums overflow or have lost digits.
@@ -53,11 +57,12 @@ def discriminant_sums(sums, columns, codes, score):
     d = sums.shape[2] - 1
     nobody, of_game = np.zeros((1, 0), np.uint8), np.zeros(len(sums), np.int64)
     nothing = np.empty((1, 0, 3 * sums.shape[1] - d, 1 + d))
-    return _rows(nothing, nobody, of_game, sums, columns, codes, score, score_room(codes))
+    rooms = score_rooms(codes, folds, len(sums))
+    return _rows(nothing, nobody, of_game, sums, columns, score, *rooms)
 
 
 @njit(**OPTIONS)
-def _rows(summaries, inside, of_game, sums, columns, codes, score, room):
+def _rows(summaries, inside, of_game, sums, columns, score, room, parts):
     """Scores of coalitions, from their sums, or from their members if there are no sums."""
     d = summaries.shape[3] - 1
     listed = sums.shape[0] == 0
@@ -67,22 +72,24 @@ def _rows(summaries, inside, of_game, sums, columns, codes, score, room):
     logits = np.empty((classes, columns.shape[1]))
     farthest = np.empty(d)
     for f in range(d):
-        farthest[f] = np.abs(columns[f]).max()
+        farthest[f] = 0.0
+        for value in columns[f]:
+            farthest[f] = max(farthest[f], abs(value))
     scores = np.empty(of_game.size)
     for r in range(of_game.size):
         total[:] = 0.0
         row = inside[r if listed else 0]
         for i in range(row.size):
             if row[i]:
-                total += summaries[of_game[r], i, : classes + d]
+                _add(summaries[of_game[r], i], total)
         if not listed:
-            total += sums[r]
+            _add(sums[r], total)
         counts = total[:classes, 0]
         if counts.sum() == 0:
             scores[r] = 0.0
             continue
         scores[r] = np.nan
-        if not np.isfinite(total).all():
+        if not _is_finite(total):
             continue
         if _from_sums(total, means, farthest, slopes):
             _write_logits(counts, means, columns, slopes, _first(counts), logits)
@@ -92,17 +99,36 @@ def _rows(summaries, inside, of_game, sums, columns, codes, score, room):
             members = summaries[of_game[r]], row
             smooth = score in (LOG_LOSS, BRIER)
             _from_factors(members, counts, means, columns, farthest, smooth, slopes, logits)
-        scores[r] = score_of(logits, codes, classes, score, room)
+        scores[r] = score_of(logits, classes, score, room, parts[r])
     return scores
 
 
-@njit(**OPTIONS)
+@njit(**PART)
+def _add(more, total):
+    """Add the first rows of an array to the total."""
+    for k in range(total.shape[0]):
+        for f in range(total.shape[1]):
+            total[k, f] += more[k, f]
+
+
+@njit(**PART)
+def _is_finite(total):
+    for row in total:
+        for value in row:
+            if not abs(value) < np.inf:
+                return False
+    return True
+
+
+@njit(**PART)
 def _from_sums(total, means, farthest, slopes):
     """Write class means and slopes of the logits; return whether they are accurate."""
     classes, d = means.shape
     scatter = total[classes:, 1:]
     count = total[:classes, 0].sum()
-    spread, squares = np.empty(d), np.diag(scatter).copy()
+    spread, squares = np.empty(d), np.empty(d)
+    for f in range(d):
+        squares[f] = scatter[f, f]
     for c in range(classes):
         held = total[c, 0]
         for f in range(d):
@@ -128,7 +154,7 @@ def _from_sums(total, means, farthest, slopes):
     return OPERATIONS * EPS / (left * pivot) * _reach(means, farthest, slopes) < SHARP
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _reach(means, farthest, slopes):
     """Largest possible sum of the absolute terms of a logit."""
     classes, d = means.shape
@@ -144,7 +170,7 @@ def _reach(means, farthest, slopes):
     return largest
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _from_factors(members, counts, means, columns, farthest, smooth, slopes, logits):
     """Write the logits, from the providers' own means and factors.
 
@@ -154,7 +180,9 @@ def _from_factors(members, counts, means, columns, farthest, smooth, slopes, log
     class of each row.
     """
     origins, offsets = merged_means(members, counts, means.shape[1])
-    means[:] = origins + offsets
+    for c in range(counts.size):
+        for f in range(means.shape[1]):
+            means[c, f] = origins[c, f] + offsets[c, f]
     parts = stacked(members, origins, offsets)
     vary = _rows_that_are_not_zero(parts)
     reduced = parts[vary]
@@ -165,7 +193,8 @@ def _from_factors(members, counts, means, columns, farthest, smooth, slopes, log
         largest = np.abs(reduced[f, :held]).max()
         row = reduced[f, :held] / largest
         length = math.sqrt((row * row).sum())
-        factor[f, :held] = row / length
+        for k in range(held):
+            factor[f, k] = row[k] / length
         spread[f] = largest * length / math.sqrt(counts.sum())
     whitener = _whitener(factor)
     first = _first(counts)
@@ -181,23 +210,26 @@ def _from_factors(members, counts, means, columns, farthest, smooth, slopes, log
                 _copy_rows(best == c, relative, logits)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _best(logits):
     """The class with the highest logit in every row."""
-    best = np.empty(logits.shape[1], np.int64)
+    best = np.zeros(logits.shape[1], np.int64)
     for r in range(best.size):
-        best[r] = logits[:, r].argmax()
+        for c in range(1, logits.shape[0]):
+            if logits[c, r] > logits[best[r], r]:
+                best[r] = c
     return best
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _copy_rows(chosen, new, logits):
     for r in range(chosen.size):
         if chosen[r]:
-            logits[:, r] = new[:, r]
+            for c in range(logits.shape[0]):
+                logits[c, r] = new[c, r]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _rows_that_are_not_zero(matrix):
     found = np.zeros(matrix.shape[0], np.bool_)
     for f in range(matrix.shape[0]):
@@ -205,7 +237,7 @@ def _rows_that_are_not_zero(matrix):
     return np.flatnonzero(found)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _directions(counts, means, spread, factor, slopes):
     """Write the slopes of all classes that have records, minus the slopes of the first one.
 
@@ -214,11 +246,14 @@ def _directions(counts, means, spread, factor, slopes):
     """
     first = _first(counts)
     slopes[:] = 0.0
+    direction = np.empty(spread.size)
     for c in range(first + 1, counts.size):
         if counts[c] > 0.0:
-            direction = (means[c] - means[first]) / spread
+            for f in range(spread.size):
+                direction[f] = (means[c, f] - means[first, f]) / spread[f]
             solve(factor, direction)
-            slopes[c, : spread.size] = direction / spread
+            for f in range(spread.size):
+                slopes[c, f] = direction[f] / spread[f]
 
 
 @njit(**OPTIONS)
@@ -228,19 +263,21 @@ def _whitener(factor):
     if d == 0 or np.diag(factor).min() ** 2 > CLEAR_PIVOT:
         inverse = np.eye(d)
         for i in range(d):
+            own = inverse[i]
             for k in range(i):
-                inverse[i] -= factor[i, k] * inverse[k]
-            inverse[i] /= factor[i, i]
+                own -= factor[i, k] * inverse[k]
+            own /= factor[i, i]
         return inverse
     vectors, singular, _ = np.linalg.svd(factor)
     kept = np.flatnonzero(singular > SMALLEST)
     rows = np.empty((kept.size, d))
     for k in range(kept.size):
-        rows[k] = vectors[:, kept[k]] / singular[kept[k]]
+        for f in range(d):
+            rows[k, f] = vectors[f, kept[k]] / singular[kept[k]]
     return rows
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _white_slopes(counts, origins, offsets, vary, spread, whitener, base, slopes):
     """Write the slopes of all classes that have records, minus the slopes of class `base`."""
     slopes[:] = 0.0
@@ -254,7 +291,7 @@ def _white_slopes(counts, origins, offsets, vary, spread, whitener, base, slopes
                     slopes[c, vary[k]] += part * row[k] / spread[k]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _first(counts):
     """The first class that has records."""
     c = 0
@@ -263,7 +300,7 @@ def _first(counts):
     return c
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _write_logits(counts, means, columns, slopes, base, logits):
     """Write the logits of all classes minus the logits of class `base`, which has records."""
     classes, d = means.shape

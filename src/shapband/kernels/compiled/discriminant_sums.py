@@ -13,6 +13,9 @@ The first column is zero in all blocks but the first. The first C + d rows of a 
 sums of its members' rows. The others are merged without a loss of digits: with n_ci records of
 member i in class c, and their mean m_ci,
 L L' = sum_i L_i L_i' + sum_ci n_ci (m_ci - m_c) (m_ci - m_c)'.
+
+Arrays are copied by loops, not by slices: numba takes a second to compile the error message of two
+slices that differ in length.
 """
 
 import math
@@ -21,6 +24,7 @@ import numpy as np
 from numba import njit
 
 from shapband.kernels.compiled.lanes import OPTIONS
+from shapband.kernels.compiled.parts import PART
 from shapband.kernels.compiled.triangles import cholesky, reduce_to_triangle
 
 CLEAR_OWN = 1e-2  # if all pivots are above this, a factor from products loses at most two digits
@@ -48,13 +52,14 @@ def class_scatter(X, codes, rows, mean, inv_scale, summaries, provider):
         last = _last_of_classes(codes, rows[g], classes)
         _centre(X, codes, rows[g], inv_scale, last, summary[:classes, 0], shift, about)
         for c in range(classes):
-            if last[c] >= 0:
-                summary[classes + d + c, 1:] = (X[last[c]] - mean) * inv_scale
-        summary[2 * classes + d : 3 * classes + d, 1:] = shift
+            for f in range(d):
+                summary[2 * classes + d + c, 1 + f] = shift[c, f]
+                if last[c] >= 0:
+                    summary[classes + d + c, 1 + f] = (X[last[c], f] - mean[f]) * inv_scale[f]
         _own_factor(about, summary[3 * classes + d :, 1:])
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _last_of_classes(codes, rows, classes):
     """The last record (classes,) of each class; -1 for none."""
     last = np.full(classes, -1)
@@ -63,7 +68,7 @@ def _last_of_classes(codes, rows, classes):
     return last
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _centre(X, codes, rows, inv_scale, last, counts, shift, about):
     """Write the records relative to their class means, and the means relative to the last records.
 
@@ -72,16 +77,20 @@ def _centre(X, codes, rows, inv_scale, last, counts, shift, about):
     shift[:] = 0.0
     for r in range(rows.size):
         c = codes[rows[r]]
-        about[r] = (X[rows[r]] - X[last[c]]) * inv_scale
-        shift[c] += about[r]
+        for f in range(inv_scale.size):
+            about[r, f] = (X[rows[r], f] - X[last[c], f]) * inv_scale[f]
+        own = shift[c]
+        own += about[r]
     for c in range(counts.size):
         if counts[c] > 0.0:
-            shift[c] /= counts[c]
+            for f in range(inv_scale.size):
+                shift[c, f] /= counts[c]
     for r in range(rows.size):
-        about[r] -= shift[codes[rows[r]]]
+        for f in range(inv_scale.size):
+            about[r, f] -= shift[codes[rows[r]], f]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _own_factor(about, factor):
     """Write the triangular factor (d, d) of the scatter of the records about their means."""
     d = about.shape[1]
@@ -96,10 +105,11 @@ def _own_factor(about, factor):
     factor[:] = 0.0
     for f in range(d):
         held = min(f + 1, reduced.shape[1])
-        factor[f, :held] = reduced[f, :held]
+        for k in range(held):
+            factor[f, k] = reduced[f, k]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def merged_means(members, counts, d):
     """Class means of a coalition, as a record of each class and the offsets of the means from it.
 
@@ -115,13 +125,15 @@ def merged_means(members, counts, d):
             held = summaries[i, c, 0] if inside[i] else 0.0
             if held > 0.0:
                 if seen[c] == 0.0:
-                    origins[c] = summaries[i, classes + d + c, 1:]
-                offsets[c] += held / counts[c] * _offset(summaries[i], origins[c], c)
+                    for f in range(d):
+                        origins[c, f] = summaries[i, classes + d + c, 1 + f]
+                own = offsets[c]
+                own += held / counts[c] * _offset(summaries[i], origins[c], c)
                 seen[c] += held
     return origins, offsets
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _offset(summary, origin, c):
     """The mean of a provider's class c relative to a record."""
     d = summary.shape[1] - 1
@@ -129,7 +141,7 @@ def _offset(summary, origin, c):
     return (summary[classes + d + c, 1:] - origin) + summary[2 * classes + d + c, 1:]
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def stacked(members, origins, offsets):
     """The factors of all members, and the differences of their class means, side by side."""
     summaries, inside = members
@@ -142,11 +154,14 @@ def stacked(members, origins, offsets):
     for i in range(inside.shape[0]):
         if not inside[i]:
             continue
-        parts[:, first : first + d] = summaries[i, 3 * classes + d :, 1:]
+        for f in range(d):
+            for k in range(d):
+                parts[f, first + k] = summaries[i, 3 * classes + d + f, 1 + k]
         for c in range(classes):
             held = summaries[i, c, 0]
             if held > 0.0:
                 gap = _offset(summaries[i], origins[c], c) - offsets[c]
-                parts[:, first + d + c] = math.sqrt(held) * gap
+                for f in range(d):
+                    parts[f, first + d + c] = math.sqrt(held) * gap[f]
         first += d + classes
     return parts

@@ -13,7 +13,7 @@ frequencies of its classes.
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.class_scores import score_of, score_of_odds, score_room
+from shapband.kernels.compiled.class_scores import score_of, score_of_odds, score_rooms
 from shapband.kernels.compiled.lanes import LANES, OPTIONS
 from shapband.kernels.compiled.logistic_derivatives import make_room
 from shapband.kernels.compiled.newton import fit, linear_forms, start_cold
@@ -53,16 +53,16 @@ def _gather(summary, game, inside, place, room):
 
 
 @njit(**PART)
-def score_fit(classes, place, beta, p, validation, codes, n_labels, score, room):
+def score_fit(classes, place, beta, p, validation, codes, n_labels, score, room, parts):
     """Score of a fit; `place` is negative for classes that the coalition does not have."""
-    odds = room[1]
+    odds = room[2]
     flat = validation.reshape(-1)
     stride = validation.shape[1]
     first = np.int64(0)  # a literal 0 would compile `linear_forms` once more
     two_labels = n_labels == 2 and classes.shape[0] == 2 and classes[0] == 0.0
     if two_labels and classes[1] == 1.0 and place[0] == 0 and place[1] == 1:
         linear_forms(flat, stride, stride, p, beta, first, odds, first)
-        return score_of_odds(codes, score, room)
+        return score_of_odds(score, room, parts)
     rows = codes.shape[0]
     others = 0
     logits = np.full((n_labels + classes.shape[0], rows), -np.inf)
@@ -80,11 +80,13 @@ def score_fit(classes, place, beta, p, validation, codes, n_labels, score, room)
         linear_forms(flat, stride, stride, p, beta, (place[k] - 1) * p, odds, first)
         for r in range(rows):
             logits[at, r] = odds[r]
-    return score_of(logits[: n_labels + others], codes, n_labels, score, room)
+    return score_of(logits[: n_labels + others], n_labels, score, room, parts)
 
 
 @njit(**PART)
-def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels, score, rooms):
+def _value(
+    summary, game, inside, warm, beta, ridge, validation, codes, n_labels, score, rooms, parts
+):
     """Score of one coalition; beta holds the start if `warm`, and afterwards the fit.
 
     The score is NaN without members, and if the fit does not converge or is uncertain.
@@ -109,7 +111,9 @@ def _value(summary, game, inside, warm, beta, ridge, validation, codes, n_labels
         fit(count, p, present, ridge, beta, fit_room)
         if np.isnan(beta[0]):
             return np.nan
-    return score_fit(classes, place, beta, p, validation, codes, n_labels, score, score_place)
+    return score_fit(
+        classes, place, beta, p, validation, codes, n_labels, score, score_place, parts
+    )
 
 
 @njit(**PART)
@@ -124,7 +128,9 @@ def start_from(found, starts, beta):
 
 
 @njit(**OPTIONS)
-def _values(summary, game, ridge, validation, codes, n_labels, score, inside, starts, rooms, found):
+def _values(
+    summary, game, ridge, validation, codes, n_labels, score, inside, starts, rooms, parts, found
+):
     """Scores (n_rows,) of coalitions of one game; their fits are written to the rows of found."""
     values = np.empty(inside.shape[0])
     for row in range(inside.shape[0]):
@@ -132,27 +138,31 @@ def _values(summary, game, ridge, validation, codes, n_labels, score, inside, st
         start_from(found, starts[row], beta)
         values[row] = _value(
             summary, game, inside[row], starts[row, 0] >= 0, beta, ridge, validation, codes,
-            n_labels, score, rooms,
+            n_labels, score, rooms, parts[row],
         )  # fmt: skip
     return values
 
 
-def logistic_scores(summary, ridge, validation, codes, n_labels, score, inside, starts):
+def logistic_scores(summary, ridge, validation, codes, n_labels, score, inside, starts, folds=None):
     """Scores (n_rows,) of coalitions of one game, given as rows of members; NaN without members.
 
     Parameters
     ----------
     starts : (n_rows, 7) earlier rows with larger coalitions: S+i, S+j, S+i+j, S+k, S+i+k, S+j+k,
         S+i+j+k; -1 for none
+    folds : the fold of each validation row, and an array (n_rows, n_folds) to which the scores
+        without each fold are written; None if they are not wanted
     """
     known = ~np.isnan(summary[:, 0])
     classes = np.unique(summary[:, 0][known])
     class_of = np.searchsorted(classes, summary[:, 0])
     tally = np.stack([((class_of == k) & known).sum(axis=1) for k in range(len(classes))], axis=1)
     p, most = summary.shape[1], max(len(classes), 2)
-    rooms = make_room(int(known.sum()), p, most), score_room(codes)
+    room, parts = score_rooms(codes, folds, len(inside))
+    rooms = make_room(int(known.sum()), p, most), room
     found = np.zeros((len(inside), (most - 1) * p))
     game = classes, tally, class_of
     return _values(
-        summary, game, ridge, validation, codes, n_labels, score, inside, starts, rooms, found
-    )
+        summary, game, ridge, validation, codes, n_labels, score, inside, starts, rooms, parts,
+        found,
+    )  # fmt: skip

@@ -23,7 +23,7 @@ A fit that is uncertain or fails has the score NaN; the caller uses `logistic` f
 import numpy as np
 from numba import njit
 
-from shapband.kernels.compiled.class_scores import score_room
+from shapband.kernels.compiled.class_scores import score_rooms
 from shapband.kernels.compiled.lanes import LANES, OPTIONS
 from shapband.kernels.compiled.logistic import score_fit
 from shapband.kernels.compiled.logistic_derivatives import binary_chunk
@@ -261,7 +261,7 @@ def _start(strips, most, count, p, ridge, known, beta, room):
 @njit(**OPTIONS)
 def _values(
     game, features, sizes_of, reaches, products, ridge, validation, codes, n_labels, score, inside,
-    starts, in_table, found, rooms,
+    starts, in_table, found, rooms, parts,
 ):  # fmt: skip
     classes, counts, labels = game
     gathered, room, wide_room, record_room, means_room, scoring = rooms
@@ -297,12 +297,14 @@ def _values(
                 values[row] = np.nan
                 continue
         values[row] = score_fit(
-            classes, place, beta, p, validation, codes, n_labels, score, scoring
+            classes, place, beta, p, validation, codes, n_labels, score, scoring, parts[row]
         )
     return values
 
 
-def logistic_scores(summary, ridge, validation, codes, n_labels, score, inside, starts, in_table):
+def logistic_scores(
+    summary, ridge, validation, codes, n_labels, score, inside, starts, in_table, folds=None
+):
     """Scores (n_rows,) of coalitions of one game with two classes; NaN where a fit is uncertain.
 
     The parameters are those of `logistic.logistic_scores`, and whether the rows are all coalitions
@@ -334,11 +336,10 @@ def logistic_scores(summary, ridge, validation, codes, n_labels, score, inside, 
         np.empty(stride), np.empty(stride),
     )  # fmt: skip
     means_room = np.empty((3, wide)), np.empty(min(SEVERAL, len(summary)), np.int64)
-    rooms = (
-        gathered, room, wide_room, make_record_room(few), means_room, score_room(codes)
-    )  # fmt: skip
+    scoring, parts = score_rooms(codes, folds, len(inside))
+    rooms = gathered, room, wide_room, make_record_room(few), means_room, scoring
     found = np.zeros((len(inside), wide))
     return _values(
         (classes, counts, labels), features, sizes_of, reaches, products, ridge, validation, codes,
-        n_labels, score, inside, starts, in_table, found, rooms,
+        n_labels, score, inside, starts, in_table, found, rooms, parts,
     )  # fmt: skip
