@@ -95,7 +95,7 @@ def check_extended(run, settings, before, after):
 
 def many():
     """So many providers that the first 8 games decide on a solver."""
-    providers, (X, y) = linear_providers(n=24)
+    providers, (X, y) = linear_providers(n=14)
     return {"providers": providers, "utility": sb.LinearUtility(X, y)}
 
 
@@ -107,8 +107,8 @@ def in_groups():
 def ridge():
     from sklearn.linear_model import Ridge
 
-    X, y = linear_providers()[1]
-    return {"utility": sb.EstimatorUtility(Ridge(), X, y)}
+    providers, (X, y) = linear_providers(n=2)
+    return {"providers": providers, "utility": sb.EstimatorUtility(Ridge(), X, y)}
 
 
 CASES = {
