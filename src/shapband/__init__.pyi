@@ -21,6 +21,7 @@ from .market.prices import Prices
 from .progress import GamesSoFar
 from .providers import Group, Provider, providers_from_frame
 from .records.batch import Batch, Schema
+from .runs.extensions import Extension
 from .runs.read import Run, RunStatus, load
 from .runs.refused import RefusedAnswer
 from .sampling.base import Purchases, Realisation, Sampling
@@ -94,6 +95,7 @@ __all__ = [
     "Estimate",
     "EstimatorUtility",
     "Exact",
+    "Extension",
     "FiniteSource",
     "FrameSource",
     "Fresh",

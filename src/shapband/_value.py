@@ -118,8 +118,10 @@ def value(
         the valuation; with `run`, the games of this chunk are stored before, and the next call
         resumes after them. In a resumed run it is called for the stored games too
     run : a directory that keeps everything that is bought and solved. Called again with the same
-        arguments, `value` resumes an interrupted run and returns the result of a finished one; if
-        an argument differs, an error names it. `load` and the command line read the directory
+        arguments, `value` resumes an interrupted run and returns the result of a finished one.
+        Another `n_games`, `stop` or `budget`, or a `Pooled` with larger pools, extends the run,
+        with the result of a run that had these arguments from the start; if another argument
+        differs, an error names it. `load` and the command line read the directory
     ask_again : with `run`, repeat requests whose answers could not be used. Such answers are paid
         for, so a run does not repeat the requests by itself
 

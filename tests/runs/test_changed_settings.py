@@ -109,5 +109,16 @@ def test_a_rule_of_ones_own_is_known_by_its_settings_and_not_by_its_address(tmp_
     first = sb.value(PROVIDERS, sb.AdditiveUtility(), stop=Enough(64), **options)
     again = sb.value(PROVIDERS, sb.AdditiveUtility(), stop=Enough(64), **options)
     assert again.n_games == first.n_games == 64
-    with pytest.raises(RunError, match="settings of the stop"):
-        sb.value(PROVIDERS, sb.AdditiveUtility(), stop=Enough(128), **options)
+    assert sb.load(options["run"]).status.extensions == ()
+
+
+def test_other_settings_of_a_rule_of_ones_own_extend_a_run(tmp_path):
+    options = {**OPTIONS, "n_games": 200, "run": tmp_path / "run"}
+    for games in (64, 128):
+        found = sb.value(PROVIDERS, sb.AdditiveUtility(), stop=Enough(games), **options)
+        assert found.n_games == games
+    found = sb.value(PROVIDERS, sb.AdditiveUtility(), **options)
+    assert found.n_games == 200
+    first, second = sb.load(options["run"]).status.extensions
+    assert str(first) == "settings of the stop, after 64 games"
+    assert str(second).endswith("to None, after 128 games")

@@ -208,7 +208,7 @@ def test_a_run_that_this_version_adds_to_is_not_read_by_older_ones(arguments, tm
     with sqlite3.connect(run / "run.db") as connection:
         (found,) = connection.execute("PRAGMA user_version").fetchone()
     connection.close()
-    assert found == database.FORMAT == 4
+    assert found == database.FORMAT == 5
 
 
 def test_a_run_is_finished_with_the_solver_that_an_older_version_chose(tmp_path, monkeypatch):

@@ -82,6 +82,7 @@ class Access:
             sum(used.records for used in before.values()),
         )
         self._pools = Cost()
+        self._pools_in_parts: tuple[str, ...] = ()
         self._refused = self._journal.refused_cost()
         self._threads = RequestThreads(concurrency)
         self._stopped = threading.Event()
@@ -114,6 +115,14 @@ class Access:
     def report(self) -> AccessReport:
         """Requests, records and seconds so far, by provider."""
         return AccessReport(self._usage)
+
+    @property
+    def pools_in_parts(self) -> tuple[str, ...]:
+        """Providers that draw for themselves, and whose pools took several requests.
+
+        A pool that was bought at once would have other records.
+        """
+        return self._pools_in_parts
 
     @property
     def waits(self) -> bool:
@@ -175,12 +184,18 @@ class Access:
     def fetch_pools(self, sizes: Sequence[int]) -> list[Batch]:
         """Fetch a pool of every provider, which begins with records bought for smaller pools.
 
-        From a finite source, the records are the same as from a single request.
+        From a finite source, the records are the same as from a single request. `pools_in_parts`
+        names the providers of whom this is not so.
         """
         parts = [self._parts(p, size) for p, size in zip(self.providers, sizes, strict=True)]
         orders = [order for one in parts for order in one]
         filled = iter(self._fill(orders, "the pools"))
         self._pools += Cost(len(orders), sum(order.size for order in orders))
+        self._pools_in_parts = tuple(
+            provider.name
+            for provider, one in zip(self.providers, parts, strict=True)
+            if len(one) > 1 and not isinstance(provider.source, FiniteSource)
+        )
         pools = [concat([next(filled).batches()[0] for _ in one]) for one in parts]
         return [
             pool if len(pool) == size else pool.take(np.arange(size))

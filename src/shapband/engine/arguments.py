@@ -135,7 +135,7 @@ class Arguments:
             participation=self.participation,
             averaged=self.averaging.averages,
             grouping=self.grouping,
-            setup=self.setup,
+            setup={**design.setup, **self.setup},
             validation=self.validation,
             **known,
         )

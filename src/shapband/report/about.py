@@ -121,6 +121,8 @@ def method_section(valuation: Valuation) -> Section:
         facts.append(("Training", sentence(setup["training"])))
     if "sampling_chosen" in setup:
         facts.append(("Why this sampling", sentence(setup["sampling_chosen"])))
+    if "pools_bought" in setup:
+        facts.append(("Pools", sentence(setup["pools_bought"])))
     if "chosen" in setup:
         facts.append(("Why this solver", sentence(setup["chosen"])))
     if "participation" in setup:
@@ -161,6 +163,8 @@ def _run_facts(status: RunStatus) -> Iterator[tuple[str, str | Markup]]:
     manifest = status.manifest
     yield "Run", f"{status.state}, {status.done:,} of {status.n_games:,} games"
     yield "Begun", manifest["created"]
+    for extension in status.extensions:
+        yield "Extended", f"{extension.time}: {extension}"
     if status.unanswered:
         yield "Requests without an answer", f"{status.unanswered:,}"
     if status.refused:

@@ -5,5 +5,6 @@ is kept in a `store`, one SQLite file (`database`) that holds the manifest, the 
 source request, the records that were bought (`purchases`, as bytes in `batches`), the `solved`
 games, and the result. A `reserve` on the disk keeps room for paid records, and a `lock` keeps a
 second process out. Before a run is resumed, `fingerprints` and `versions` show what changed since
-it began.
+it began. `extending` decides which changed arguments extend a run; the ledger keeps the
+`extensions`.
 """

@@ -17,9 +17,9 @@ from shapband.runs.lock import can_lock
 from shapband.runs.private import open_private
 
 NAME = "run.db"
-FORMAT = 4
+FORMAT = 5
 # Oldest format that can be read. Format 3 added refused answers, format 4 effects of validation
-# rows in the values of the first games.
+# rows in the values of the first games, format 5 extensions.
 _OLDEST = 2
 _MARK = 0x5348_4250  # "SHBP" marks the database of a run
 _PAGE = 32_768  # page size in bytes; with large pages the values of games are written faster

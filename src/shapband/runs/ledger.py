@@ -158,12 +158,23 @@ class Ledger:
 
     def note(self, key: str, content: Any) -> None:
         """Store a fact that was not known when the manifest was written."""
-        text = canonical(content)
+        self.note_all({key: content})
+
+    def note_all(
+        self,
+        contents: Mapping[str, Any],
+        also: Callable[[sqlite3.Connection], None] | None = None,
+    ) -> None:
+        """Store several facts by key, and what belongs to them, in one transaction."""
+        texts = {key: canonical(content) for key, content in contents.items()}
 
         def write(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (key, text))
+            for note in texts.items():
+                connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", note)
+            if also is not None:
+                also(connection)
 
-        self.enter([stored("noted", key, 0, hash_of(text))], write)
+        self.enter([stored("noted", key, 0, hash_of(text)) for key, text in texts.items()], write)
 
     def noted(self, key: str) -> Any:
         """Give what was noted, or None."""

@@ -70,7 +70,7 @@ class StoredPurchases(PurchaseJournal):
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._paid = _paid(ledger)
-        self._pool_parts = _pool_parts(ledger)
+        self._pool_parts = pool_parts(ledger)
         self._reserve = Reserve(ledger.run)
         self._asked: dict[_Address, int] = {}  # number of records of each request under way
         self._full: RunFull | None = None
@@ -304,7 +304,7 @@ def _paid(ledger: Ledger) -> defaultdict[tuple[str, str], PaidGames]:
     return games
 
 
-def _pool_parts(ledger: Ledger) -> defaultdict[str, list[int]]:
+def pool_parts(ledger: Ledger) -> defaultdict[str, list[int]]:
     """Number of records in each request for a pool, by provider."""
     parts: defaultdict[str, list[int]] = defaultdict(list)
     for names, (requests, records) in ledger.select(

@@ -12,6 +12,7 @@ import numpy as np
 
 from shapband.access.meter import AccessReport, Usage
 from shapband.estimate.estimator import Estimator
+from shapband.runs.extensions import Extension
 from shapband.runs.fingerprints import is_unchecked
 from shapband.runs.ledger import COLUMNS
 from shapband.runs.plausible import check_choices, check_valuation, readable
@@ -35,7 +36,8 @@ class RunStatus:
     ----------
     state : ``running`` while a process is working in it, ``interrupted`` if none is and games are
         left to play, or ``finished``
-    manifest : the arguments of the run, and the versions and data it was begun with
+    manifest : the arguments of the run after its extensions, and the versions and data it was
+        begun with
     access : requests, records and seconds so far
     done : games played
     n_games : games asked for; a budget or a stopping rule may end the run before
@@ -45,6 +47,7 @@ class RunStatus:
     unanswered : requests without an answer: under way, or lost when the process ended
     digest : the digest of the last ledger entry, which depends on everything stored before it
     refused : answers that could not be used; their records are counted in `access`
+    extensions : what was changed since the run was begun
 
     Examples
     --------
@@ -67,6 +70,7 @@ class RunStatus:
     unanswered: int
     digest: str
     refused: tuple[RefusedAnswer, ...] = ()
+    extensions: tuple[Extension, ...] = ()
 
     @property
     def no_result(self) -> str:
@@ -128,6 +132,15 @@ class Run:
         return self.status.valuation
 
     @property
+    def earlier_results(self) -> list[Valuation]:
+        """The results that the run had before it was extended, the oldest first.
+
+        They do not hold the values of single games. An extension of an unfinished run has none.
+        """
+        with RunStore.open(self.path) as store:
+            return store.earlier_results()
+
+    @property
     def ledger(self) -> pd.DataFrame:
         """Every request to a source and everything stored, one row each, in order."""
         import pandas as pd
@@ -180,6 +193,7 @@ def status_of(run: Path, result: Valuation | None = None) -> RunStatus:
             unanswered=store.unanswered(),
             digest=store.ledger.digest,
             refused=refused_answers(store.ledger),
+            extensions=store.extensions,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,14 @@ from shapband.engine.workers.base import Workers
 from shapband.errors import BudgetExceeded, InvalidInput, RunDamaged, RunError, VersionsChanged
 from shapband.indices import SHAPLEY
 from shapband.runs import database
+from shapband.runs.extending import (
+    check_extension,
+    extends,
+    found_changes,
+    new_extension,
+    why_not,
+)
+from shapband.runs.extensions import Change
 from shapband.runs.fingerprints import fingerprint, fingerprint_object, is_same_data
 from shapband.runs.ledger import now
 from shapband.runs.older import (
@@ -50,11 +58,13 @@ class StoredConfig:
     text : the file as it was written; secrets are only named in it
     base : the folder that its relative paths start from
     digest : the digest of the manifest of the run; empty before the run is begun
+    settings : keys that the command line has extended the run by, with their values as JSON
     """
 
     text: str
     base: Path
     digest: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def begin(
@@ -94,21 +104,27 @@ def resume(
     *,
     seed_given: bool = False,
     ask_again: bool = False,
+    settings: Mapping[str, str] | None = None,
 ) -> Valuation:
-    """Resume an interrupted run, or return the result of a finished one.
+    """Resume an interrupted run, extend a run, or return the result of a finished one.
 
-    The arguments must be the same as when the run began, also the seed if `seed_given`. If versions
+    The arguments must be the same as when the run began, also the seed if `seed_given`; other
+    games, larger pools, another stopping rule and another budget extend the run. If versions
     changed since then, `warn` receives one line; by default it becomes a VersionsChanged warning.
-    Requests whose answers were refused are made again only if `ask_again`.
+    Requests whose answers were refused are made again only if `ask_again`. `settings` are the keys
+    of the configuration by which the command line extends the run.
     """
     with RunStore.open(run) as store:
         finished = _verified_result(store)
         given = with_stored_rules(store.manifest, given)
         given = with_stored_draws(store.games.design(store.manifest), given)
-        if finished is None:
+        asked = _arguments(given)
+        changes = _changes(store, given, asked)
+        if finished is None or changes:
             check_same_bits(store.run, store.manifest["versions"], given)
-        _check_same(store, given, seed_given=seed_given)
-    if finished is not None:
+        _check_same(store, given, asked, seed_given=seed_given)
+        check_extension(store, given, changes)
+    if finished is not None and not changes:
         return finished
     with RunStore.open(run, write=True) as store, store.lock():
         store.verify()
@@ -117,6 +133,10 @@ def resume(
         else:
             check_refused(store.ledger, run)
         store.mark_format()
+        changes = _changes(store, given, asked)  # another process may have extended it meanwhile
+        if changes:
+            check_extension(store, given, changes)
+            store.extend(new_extension(store, given, changes, settings))
         _check_versions(store, warn or _warn)
         return store.finished() or _play(store, given, workers, watch)
 
@@ -150,14 +170,17 @@ def stored_config(run: Path) -> StoredConfig:
     with RunStore.open(run) as store:
         text, mark = store.manifest["config"], store.manifest["config_sha256"]
         base, digest = store.manifest["base"], store.start
-    if text is None:
+        extensions = store.extensions
+    by_python = any(one.settings is None for one in extensions)
+    if text is None or by_python:
         raise RunError(
-            f"the run {run} was begun from Python: call value(..., run={str(run)!r}) with the same "
-            "arguments to resume it"
+            f"the run {run} was {'begun' if text is None else 'extended'} from Python: call "
+            f"value(..., run={str(run)!r}) with the same arguments to resume it"
         )
     if _sha256(text) != mark:
         raise RunDamaged(f"the configuration in the run {run} was altered")
-    return StoredConfig(text, Path(base), digest)
+    settings = {key: value for one in extensions for key, value in (one.settings or {}).items()}
+    return StoredConfig(text, Path(base), digest, settings)
 
 
 def finished_valuation(run: Path) -> Valuation | None:
@@ -258,9 +281,33 @@ def _players(given: Arguments) -> str:
     return ", ".join(names)
 
 
-def _check_same(store: RunStore, given: Arguments, *, seed_given: bool) -> None:
-    """Raise RunError if an argument differs from the run's; name the first one that differs."""
-    manifest = store.manifest
+def _check_same(
+    store: RunStore, given: Arguments, asked: Mapping[str, str], *, seed_given: bool
+) -> None:
+    """Raise RunError if an argument differs from the run's and cannot extend it; name the first."""
+    before, data = _arguments_before(store), _data(given)
+    if before["providers"] == asked["providers"]:
+        _check_data(store, data)
+    for what in asked:
+        if what in before and what not in data and before[what] != asked[what]:
+            if extends(what, before[what], given.sampling):
+                continue
+            reason = why_not(what, before[what], given.sampling)
+            raise _changed(store, what, before[what], asked[what], reason)
+    if seed_given and given.seeds.seed != store.manifest["seed"]:
+        raise RunError(
+            f"the seed of the run {store.run} is {store.manifest['seed']}; received "
+            f"{given.seeds.seed}: leave it out, or begin a new run"
+        )
+
+
+def _changes(store: RunStore, given: Arguments, asked: Mapping[str, str]) -> dict[str, Change]:
+    """The changed arguments by which the run is extended."""
+    return found_changes(_arguments_before(store), asked, given.sampling)
+
+
+def _arguments_before(store: RunStore) -> dict[str, str]:
+    """The arguments of the run, in the words of this version."""
     # Versions that did not store these arguments computed Shapley values with everybody present.
     unsaid = {
         "index": repr(SHAPLEY),
@@ -269,20 +316,10 @@ def _check_same(store: RunStore, given: Arguments, *, seed_given: bool) -> None:
         "way that presence enters": DRAWN,
         "interactions": str(False),
     }
-    before: dict[str, str] = {**unsaid, **manifest["arguments"]}
+    before: dict[str, str] = {**unsaid, **store.manifest["arguments"]}
     if "sampling" in before:
         before["sampling"] = sampling_now(before["sampling"])
-    found, data = _arguments(given), _data(given)
-    if before["providers"] == found["providers"]:
-        _check_data(store, data)
-    for what in found:
-        if what in before and what not in data and before[what] != found[what]:
-            raise _changed(store, what, before[what], found[what])
-    if seed_given and given.seeds.seed != manifest["seed"]:
-        raise RunError(
-            f"the seed of the run {store.run} is {manifest['seed']}; received {given.seeds.seed}: "
-            "leave it out, or begin a new run"
-        )
+    return before
 
 
 def _check_data(store: RunStore, data: Mapping[str, str]) -> None:
@@ -293,7 +330,7 @@ def _check_data(store: RunStore, data: Mapping[str, str]) -> None:
             raise _changed(store, what, before[what], found)
 
 
-def _changed(store: RunStore, what: str, before: str, found: str) -> RunError:
+def _changed(store: RunStore, what: str, before: str, found: str, reason: str = "") -> RunError:
     hashed = found.startswith("sha256:") or before.startswith("sha256:")
     change = "" if hashed else f", from {before} to {found}"
     old = store.manifest["versions"].get("shapband", "")
@@ -303,7 +340,10 @@ def _changed(store: RunStore, what: str, before: str, found: str) -> RunError:
             f". If only their description changed since version {old}, which cannot be detected, "
             f"load({str(store.run)!r}) reads a finished run, and version {old} resumes this one"
         )
-    return RunError(f"the {what} changed since the run {store.run} began{change}: {remedy}")
+    because = f" ({reason})" if reason else ""
+    return RunError(
+        f"the {what} changed since the run {store.run} began{change}{because}: {remedy}"
+    )
 
 
 def _check_versions(store: RunStore, warn: Callable[[str], None]) -> None:

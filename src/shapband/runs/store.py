@@ -14,7 +14,8 @@ from typing import Any
 from shapband.access.meter import Usage
 from shapband.checks import one_line
 from shapband.errors import RunDamaged, RunError, RunExists, RunLocked
-from shapband.runs import database, ledger, purchases, solved
+from shapband.runs import database, extensions, ledger, purchases, solved
+from shapband.runs.extensions import Extension
 from shapband.runs.ledger import Ledger, canonical, chained, hash_of, stored
 from shapband.runs.lock import NAME as LOCK
 from shapband.runs.lock import is_locked, locked
@@ -51,8 +52,11 @@ class RunStore:
     Attributes
     ----------
     run : the directory
-    manifest : the arguments of the run, and the versions and data it was begun with
-    start : the digest of the manifest, which the first entry of the ledger is chained to
+    manifest : the arguments of the run after its extensions, and the versions and data it was
+        begun with
+    start : the digest of the manifest as it was begun, which the first entry of the ledger is
+        chained to
+    extensions : what was changed since the run was begun
     ledger : every request to a source
     games : the solved games
     """
@@ -60,14 +64,18 @@ class RunStore:
     def __init__(self, run: Path, connection: sqlite3.Connection) -> None:
         self.run = run
         self._connection = connection
-        self.manifest = _read_manifest(run, connection)
-        self.start = chained("", dict(self.manifest))
+        self._begun = _read_manifest(run, connection)
+        self.start = chained("", dict(self._begun))
         self._purchases: StoredPurchases | None = None
         self._load()
 
     def _load(self) -> None:
         self.ledger = Ledger(self.run, self._connection, self.start)
         self.ledger.check_first()
+        with readable(self.run, "the note of the extensions"):
+            self.extensions = extensions.read_extensions(self.ledger.noted(extensions.NOTE))
+        changed = extensions.extended(self._begun, self.extensions)
+        self.manifest: Mapping[str, Any] = MappingProxyType(_Manifest(self.run, changed))
         n_providers = len(self.manifest["providers"])
         n_groups = len(set(self.manifest.get("groups") or ()) - {""})
         sizes = n_providers, n_groups, self.manifest.get("folds", 0)
@@ -141,6 +149,34 @@ class RunStore:
         """Requests that were asked and neither received nor failed since."""
         return purchases.count_unanswered(self.ledger)
 
+    def extend(self, extension: Extension) -> None:
+        """Record an extension, after which the run is not finished.
+
+        An earlier result is kept as a note. Games that are played again are removed.
+        """
+        every = [*self.extensions, extension]
+        notes = {extensions.NOTE: extensions.written_extensions(every)}
+        for (text,) in self.ledger.query("SELECT json FROM result"):
+            notes[f"{extensions.RESULT} {len(every)}"] = text
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM result")
+            if extension.replays:
+                connection.execute("DELETE FROM games")
+
+        self.ledger.note_all(notes, write)
+        self._load()
+
+    def earlier_results(self) -> list[Valuation]:
+        """The results before the extensions of a finished run, without values of single games."""
+        with readable(self.run, "an earlier result"):
+            keys = [f"{extensions.RESULT} {at + 1}" for at in range(len(self.extensions))]
+            texts = [text for text in map(self.ledger.noted, keys) if text is not None]
+            results = [Valuation.from_json(text) for text in texts]
+            for result in results:
+                check_valuation(result, self.manifest)
+        return results
+
     def finish(self, valuation: Valuation) -> None:
         """Store the result. Its games are stored already."""
         text = replace(valuation, games=valuation.games[:0]).to_json()
@@ -177,13 +213,13 @@ class RunStore:
         """Raise RunDamaged, naming the first broken entry, unless everything is intact."""
         with readable(self.run, "the ledger"):
             self._check_pages()
-            due, chunks = 0, 0
+            due, chunks, since = 0, 0, extensions.first_entry(self.extensions)
             answers: set[object] = set()
             notes: dict[str, str] = {}
             for entry in self.ledger.verified():
                 if entry.outcome in ("received", "refused"):
                     answers.add(purchases.verify_purchase(self.ledger, entry))
-                elif entry.outcome == "solved":
+                elif entry.outcome == "solved" and entry.id > since:
                     due = self.games.verify(entry, due)
                     chunks += 1
                 elif entry.outcome == "noted":

@@ -167,6 +167,7 @@ class PoolGames(Realisation):
             unseen=np.array(unseen, dtype=np.float64),
             replace=replace,
             per_shuffle=per_shuffle,
+            setup=_bought_in_parts(access.pools_in_parts),
             distinct_records=np.array([count_distinct(pool) for pool in pools], dtype=np.float64),
         )
         return PoolGames(design=design, cost=Cost(), pools=tuple(pools))
@@ -180,6 +181,16 @@ class PoolGames(Realisation):
         """Choose other rows of every pool, or any rows if games draw with replacement."""
         choices = further_choices(self.design, games)
         return [Draws(pool, choice) for pool, choice in zip(self.pools, choices, strict=True)]
+
+
+def _bought_in_parts(names: Sequence[str]) -> dict[str, str]:
+    """The entry of `setup` about pools that differ from pools bought at once."""
+    if not names:
+        return {}
+    return {
+        "pools_bought": f"the pool of {', '.join(map(repr, names))} was bought in several "
+        "requests, so its records differ from those of a pool bought at once"
+    }
 
 
 def _unseen(provider: Provider, pool: int) -> float:

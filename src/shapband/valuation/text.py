@@ -38,6 +38,7 @@ REASONS = {
     "training": "training: ",
     "utility_chosen": "utility: chosen because ",
     "sampling_chosen": "sampling: ",
+    "pools_bought": "pools:   ",
     "chosen": "solver:  ",
     "certain": "games:   all are equal, because ",
 }

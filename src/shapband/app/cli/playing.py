@@ -213,33 +213,70 @@ def resume(
         bool,
         typer.Option("--ask-again", help="Repeat requests whose answers could not be used."),
     ] = False,
+    games: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Extend the run to this many games.")
+    ] = None,
+    n_pool: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", help="Extend the pools to this many records each."),
+    ] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            metavar="WIDTH", help="Stop when the half widths of all 95 % intervals are below this."
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Stop after this many seconds in all.")
+    ] = None,
+    max_records: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Records that the run may buy in all.")
+    ] = None,
+    max_requests: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Requests that the run may make in all.")
+    ] = None,
     quiet: Quiet = False,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Resume an interrupted run.
+    """Resume an interrupted run, or extend a run.
 
     The result is the same as without interruption, and nothing is bought twice. An answer that
     could not be used is paid for too, so its request is made again only with `--ask-again`.
+
+    `--games`, `--n-pool`, `--precision`, `--seconds`, `--max-records` and `--max-requests` extend
+    the run: they take the place of n_games, sampling.n_pool, stop.absolute, stop.seconds,
+    budget.records and budget.requests in its configuration. Games that were played are kept, but
+    larger pools have all games played again.
     """
-    from shapband.app.config.config import Config
+    from shapband.app.config.written import extended_config, settings_of
     from shapband.runs.run import finished_valuation, stored_config
     from shapband.runs.run import resume as resume_run
     from shapband.runs.trust import check_trusted
+
+    settings = settings_of(
+        games=games,
+        n_pool=n_pool,
+        precision=precision,
+        seconds=seconds,
+        max_records=max_records,
+        max_requests=max_requests,
+    )
 
     def warn(line: str) -> None:
         typer.echo(f"warning: {line}", err=True)
 
     def play(watch: Watch) -> Valuation:
-        finished = finished_valuation(run)
+        finished = None if settings else finished_valuation(run)
         if finished is not None:
             return finished
         config = stored_config(run)
-        described = Config.parse(config.text)
+        described = extended_config(config.text, {**config.settings, **settings})
         if not trust:
             check_trusted(config.digest, described.objects, run)
         built = described.build(config.base)
-        return resume_run(run, built.arguments, built.workers, watch, warn, ask_again=ask_again)
+        played = built.arguments, built.workers
+        return resume_run(run, *played, watch, warn, ask_again=ask_again, settings=settings)
 
     _play(run, play, quiet=quiet, json=json)
 

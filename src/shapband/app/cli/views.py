@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shapband.checks import file_error, printable
+from shapband.codec import encode
 from shapband.errors import InvalidInput
 from shapband.foreign import csv_cell, json_text
 from shapband.runs.read import status_of
@@ -55,6 +56,8 @@ def format_status(run: Path, status: RunStatus) -> str:
         lines.append(_wrapped(status.no_result))
     else:
         lines.append(str(status.valuation))
+    if status.extensions:
+        lines += ["", *(_wrapped(printable(f"extended: {one}")) for one in status.extensions)]
     if status.unanswered:
         lines += ["", f"requests without an answer: {status.unanswered:,}"]
     lines += [_wrapped(printable(line)) for line in _refused_lines(status)]
@@ -116,6 +119,8 @@ def status_json(run: Path, status: RunStatus) -> str:
         document["unanswered"] = status.unanswered
     if status.refused:
         document["refused"] = [asdict(answer) for answer in status.refused]
+    if status.extensions:
+        document["extensions"] = [encode(one) for one in status.extensions]
     if status.unchecked:
         document["unchecked"] = list(status.unchecked)
     valuation = status.valuation

@@ -90,6 +90,57 @@ def planned_text(config: Config, row: Proposal) -> str:
     return "# written by `shapband plan`\n" + to_toml(document)
 
 
+# The options of `shapband resume` that extend a run, and the keys whose place they take.
+_EXTENDED = {
+    "games": "n_games",
+    "n_pool": "sampling.n_pool",
+    "precision": "stop.absolute",
+    "seconds": "stop.seconds",
+    "max_records": "budget.records",
+    "max_requests": "budget.requests",
+}
+_POOLED = ("pooled", "stratified", "blocks")  # kinds of samplings with n_pool
+
+
+def settings_of(**options: float | None) -> dict[str, str]:
+    """The keys of the configuration that options change, with their values as JSON.
+
+    Examples
+    --------
+    >>> settings_of(games=60, precision=0.01, seconds=None)
+    {'n_games': '60', 'stop.absolute': '0.01'}
+    """
+    return {
+        _EXTENDED[option]: json.dumps(value)
+        for option, value in options.items()
+        if value is not None
+    }
+
+
+def extended_config(text: str, settings: Mapping[str, str]) -> Config:
+    """The configuration of a run that was extended by settings, whose values are JSON."""
+    from shapband.app.config.config import Config
+
+    if not settings:
+        return Config.parse(text)
+    document = tomllib.loads(text)
+    for key, value in settings.items():
+        number = json.loads(value)
+        if key not in _EXTENDED.values() or type(number) not in (int, float):
+            raise InvalidInput(f"a run cannot be extended by {key} = {value}")
+        *tables, last = key.split(".")
+        place = document
+        for table in tables:
+            place = place.setdefault(table, {})
+        place[last] = number
+    if "sampling.n_pool" in settings and document["sampling"].get("kind") not in _POOLED:
+        raise InvalidInput(
+            "--n-pool: the sampling of the run must have pools; it is "
+            f"{document['sampling']['kind']!r}: leave --n-pool out, or begin a new run"
+        )
+    return Config.parse(to_toml(document))
+
+
 def check_outputs(config: Path, write: Path | None, out: Path | None) -> None:
     """Check, before anything is bought, that a file and a run can be written."""
     if write is not None and write.resolve().parent != config.resolve().parent:
