@@ -18,15 +18,16 @@ from shapband.solvers.strata import Strata
 from shapband.solvers.trial import GAMES, PROBE, Option, Trial
 from shapband.utilities.base import Utility
 
-# Arithmetic operations of drawing, summarising and folding the records of one provider (2 to 3 µs
-# with least squares and 12 to 300 providers), and of the solvers' own code for each evaluation.
-# They follow from measured times, at 0.25 ns per operation. Permutations count none of their own:
-# merging along them saves as much.
-_DRAWN, _OF_ARCS, _OF_STRATA = 12_000, 200, 80_000
+# Arithmetic operations of drawing, summarising and folding the records of one provider, and of the
+# solvers' own code for each evaluation. They follow from measured times, at 0.25 ns per operation:
+# a draw takes 2 to 3 µs with least squares and 12 to 300 providers, 7 µs with 3,000 and 34 µs with
+# 10,000, because fewer games of many providers are drawn at once. Permutations count no operations
+# of their own: merging along them saves as much.
+_DRAWN, _DRAWN_OF_MANY, _OF_ARCS, _OF_STRATA = 12_000, 10, 200, 80_000
 # At equal evaluations `Arcs` had 2.5 times the noise of `Strata` (the median of ten kinds of games
 # and of least squares with 30 and 100 providers; between 1.1 and 38 times).
 _ADVANTAGE = 2.5
-_CIRCLES = (*range(8, 15), 16, 18, 20, 24, 28, 40, 56, 80)
+_CIRCLES = (*range(8, 17), 18, 20, 24, 28, 40, 56, 80)
 _EVALUATIONS = (5, 10, 20)  # evaluations per provider with which `Strata` is tried
 _TABLE_UP_TO = 16  # with more providers, all coalitions are too many even if noise costs much
 _TRIED = 8  # circles of `Arcs` in the first games
@@ -89,7 +90,7 @@ def _trial_of_arcs(n: int, utility: Utility) -> Trial:
     options = [
         Option(
             solver,
-            n * _DRAWN + solver.most_evaluations(n) * (each + _OF_ARCS),
+            n * _drawn(n) + solver.most_evaluations(n) * (each + _OF_ARCS),
             noise=_TRIED / solver.n_circles,
         )
         for solver in map(Arcs, _CIRCLES)
@@ -100,7 +101,7 @@ def _trial_of_arcs(n: int, utility: Utility) -> Trial:
         options += [
             Option(
                 BalancedPermutation(blocks * n),
-                n * _DRAWN + blocks * n * n * along,
+                n * _drawn(n) + blocks * n * n * along,
                 tried=1,
                 noise=least / blocks,
             )
@@ -108,9 +109,9 @@ def _trial_of_arcs(n: int, utility: Utility) -> Trial:
         ]
     if n <= _TABLE_UP_TO:
         # In a table of all coalitions, one costs about a quarter of a coalition chosen alone.
-        options.append(Option(Exact(), n * _DRAWN + 2**n * each / 4, noise=0.0))
+        options.append(Option(Exact(), n * _drawn(n) + 2**n * each / 4, noise=0.0))
     options += [
-        Option(Permutation(count), n * (_DRAWN + count * along), PROBE, noise=_PROBED / count)
+        Option(Permutation(count), n * (_drawn(n) + count * along), PROBE, noise=_PROBED / count)
         for count in _WALKS
     ]
     return Trial(candidates, tuple(options), Permutation(_PROBED))
@@ -119,7 +120,7 @@ def _trial_of_arcs(n: int, utility: Utility) -> Trial:
 def _trial_of_strata(n: int, each: float, *, fresh: bool) -> Trial:
     """Try `Strata` with three numbers of evaluations, and all coalitions if they are few."""
     # Records cost more than work: a game with fresh draws counts as much as 20 more evaluations.
-    drawn = _DRAWN + (_EVALUATIONS[-1] * each if fresh else 0.0)
+    drawn = _drawn(n) + (_EVALUATIONS[-1] * each if fresh else 0.0)
     options = [
         Option(Strata(count * n), n * (drawn + count * (each + _OF_STRATA)), tried=at)
         for at, count in enumerate(_EVALUATIONS)
@@ -127,6 +128,11 @@ def _trial_of_strata(n: int, each: float, *, fresh: bool) -> Trial:
     if 2**n <= 2 * _EVALUATIONS[-1] * n:
         options[-1] = Option(Exact(), n * drawn + 2**n * each, tried=len(_EVALUATIONS) - 1)
     return Trial(tuple(option.solver for option in options), tuple(options))
+
+
+def _drawn(n: int) -> float:
+    """Operations of drawing, summarising and folding the records of one of n providers."""
+    return _DRAWN + _DRAWN_OF_MANY * n
 
 
 def default_group_solver(sizes: Sequence[int]) -> tuple[Solver, str]:

@@ -14,12 +14,13 @@ from shapband.games import Games
 from shapband.solvers.base import Solution, Solver
 
 GAMES = 8  # number of first games that decide which solver is used
-# Among the options that take at most _WORK times the least work, the cheapest one whose noise is at
-# most _NOISE times the variance of the values is chosen, if there is one. Little noise makes the
-# values of single games useful, and makes the most of records that were paid for. If there is none,
-# the one with the least noise is chosen among the options that take at most _LIKE times the least
-# work: counts of operations are no more precise than that.
-_WORK, _NOISE, _LIKE = 1.5, 0.1, 1.1
+# Options that take at most _WORK times the least work are chosen if their noise is at most _NOISE
+# times the variance of the values. Little noise makes the values of single games useful, and makes
+# the most of records that were paid for. Among them, the cheapest one with at most _AIM is chosen,
+# or else the one with the least noise: the margin is there because 8 games may show a variance that
+# is a third too large. If all options have more noise, the one with the least noise is chosen among
+# those that take at most _LIKE times the least work, as counts of operations are not more precise.
+_WORK, _NOISE, _AIM, _LIKE = 1.5, 0.1, 0.07, 1.1
 
 PROBE = -1  # an option whose noise follows from the noise of the probe
 
@@ -149,7 +150,7 @@ class Trial(Solver):
         near = [at for at, own in enumerate(work) if own <= _WORK * min(work)]
         quiet = [at for at in near if noises[at] <= _NOISE * variance]
         if quiet:
-            best = min(quiet, key=lambda at: work[at])
+            best = min(quiet, key=lambda at: (max(noises[at], _AIM * variance), work[at]))
         else:
             alike = [at for at in near if work[at] <= _LIKE * min(work)]
             best = min(alike, key=lambda at: noises[at])
