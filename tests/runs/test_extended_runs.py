@@ -139,6 +139,20 @@ def test_more_games_give_the_bits_of_a_direct_run(tmp_path, case):
     check_extended(tmp_path / "run", given(**CASES[case]), {"n_games": 5}, {"n_games": 20})
 
 
+def test_a_trial_without_further_games_decides_nothing_when_it_is_resumed(tmp_path):
+    run, settings = tmp_path / "run", given(**many())
+
+    def interrupt(so_far):
+        if so_far.done == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sb.value(**{**settings, "n_games": 8}, run=run, callback=interrupt)
+    for n_games in (8, 9):
+        found = sb.value(**{**settings, "n_games": n_games}, run=run)
+        assert bits(found) == bits(sb.value(**{**settings, "n_games": n_games}))
+
+
 def test_a_run_is_extended_again_and_again(tmp_path):
     for n_games in (2, 9, 12, 13, 40, 75):
         found = sb.value(**given(n_games=n_games), run=tmp_path / "run")

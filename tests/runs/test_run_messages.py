@@ -54,7 +54,6 @@ def test_a_run_that_is_continued_with_other_arguments(run):
         "sampling changed since the run {} began, from Fresh(n_sample=4) to Fresh(n_sample=5)": {
             "sampling": sb.Fresh(5)
         },
-        "n_games changed since the run {} began, from 4 to 5": {"n_games": 5},
         "data of provider 'a' changed since the run {} began": {
             "providers": [sb.Provider(name, sb.ArraySource(-X, X[:, 0])) for name in "ab"]
         },
@@ -63,6 +62,13 @@ def test_a_run_that_is_continued_with_other_arguments(run):
         assert refusal(RunError, play, run, **change) == f"the {said.format(run)}: {NEW}"
     assert refusal(RunError, play, run, seed=4) == (
         f"the seed of the run {run} is 3; received 4: leave it out, or begin a new run"
+    )
+
+
+def test_a_run_cannot_have_fewer_games_than_it_has_played(run):
+    assert refusal(RunError, play, run, n_games=3) == (
+        f"n_games: the run {run} has played 4 games, more than the 3 asked for: ask for at least "
+        "4, or begin a new run"
     )
 
 

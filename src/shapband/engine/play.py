@@ -209,7 +209,7 @@ class _Session:
         self._chunk = chunk_size(given, self._realisation, access, workers.n_jobs)
         self._trial = given.solver if isinstance(given.solver, Trial) else None
         self._tried: list[Solution] = []
-        if self._trial is not None and self._stored >= GAMES:
+        if self._trial is not None and self._n_games > GAMES and self._stored >= GAMES:
             self._decide(self._trial, [journal.solutions(range(GAMES))])
 
     def play(self, watch: Watch) -> Stopped:
