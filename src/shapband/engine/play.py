@@ -270,7 +270,7 @@ class _Session:
         parts = [new] if self._trial is None else self._trial.parts(new)
         edge = self._given.fold_games
         for cut in [cut for part in parts for cut in cut_at(part, edge)]:
-            if self._late is None:
+            if cut and self._late is None:
                 yield from self._solve(cut)
 
     def _solve(self, new: range) -> Generator[None, None, None]:
