@@ -46,6 +46,7 @@ from .sources.base import FiniteSource, GenerativeSource, Source
 from .sources.delayed import with_delay
 from .sources.frames import FrameSource
 from .sources.functions import DistributionSource, FunctionSource
+from .sources.retry import Retry
 from .utilities.additive import AdditiveUtility
 from .utilities.base import Utility
 from .utilities.bayes import GaussianNBUtility
@@ -128,6 +129,7 @@ __all__ = [
     "RayWorkers",
     "Realisation",
     "RefusedAnswer",
+    "Retry",
     "Run",
     "RunStatus",
     "Sampling",

@@ -86,6 +86,8 @@ class HeldPurchases(PurchaseJournal):
                 self._batches[event.name, event.purpose, event.game] = event.batch
                 used = Usage(1, len(event.batch), event.seconds)
                 self._count(event.name, event.purpose, (event.game,), used)
+            elif isinstance(event, Asked) and event.attempt > 1 and not self._closed:
+                self._usage[event.name] += Usage(retries=1)
 
     def taken(self, names: Sequence[str], purpose: str, games: GameNumbers, size: int) -> None:
         """Note draws from records in memory, unless this is closed."""

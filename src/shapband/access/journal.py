@@ -19,12 +19,16 @@ GameNumbers: TypeAlias = range | tuple[int, ...]  # in ascending order
 
 
 class Asked(NamedTuple):
-    """A request for the draw of one game is about to be made to a source."""
+    """A request for the draw of one game is about to be made to a source.
+
+    `attempt` is above 1 if the request failed before, and is made again by itself.
+    """
 
     name: str
     purpose: str
     game: int
     size: int
+    attempt: int = 1
 
 
 class Received(NamedTuple):
@@ -38,7 +42,7 @@ class Received(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A request failed."""
+    """An attempt to make a request failed."""
 
     name: str
     purpose: str
