@@ -26,8 +26,8 @@ def value(sources, retry=None, n_games=6, **options):
 def test_faults_at_random_in_a_thousand_games_change_no_bit():
     exact = value({"a": near(), "b": near(1.0), "c": near(2.0)}, n_games=1_000)
     sources = {
-        "a": Flaky(at_random(0.3, seed=1)),
-        "b": Flaky(at_random(0.05, seed=2), shift=1.0, concurrent=4),
+        "a": Flaky(at_random(0.3, seed=1), concurrent=6),
+        "b": Flaky(at_random(0.05, seed=2), shift=1.0, concurrent=8),
         "c": Flaky(at_random(0.3, seed=3), shift=2.0, concurrent=3, together=7),
     }
     state = random.getstate()
