@@ -12,7 +12,7 @@ from itertools import count
 from typing import NamedTuple, cast
 
 from shapband._typing import IntArray
-from shapband.access.journal import GameNumbers
+from shapband.access.journal import Asked, GameNumbers
 from shapband.access.meter import Usage
 from shapband.checks import described
 from shapband.errors import SourceError
@@ -172,6 +172,10 @@ class Delivery:
         """The address that identifies the request for a game."""
         return *self._of, game
 
+    def event(self, game: int) -> Asked:
+        """The next attempt to make the request for a game, for the journal."""
+        return Asked(*self.address(game), self.order.size, self.failures[game] + 1)
+
     @cached_property
     def rows(self) -> IntArray | None:
         """The rows to ask of a finite source, one line per game; None for other sources."""
@@ -272,10 +276,15 @@ class Delivery:
             self._lost[begun.call] = time.monotonic()
         self.asked.discard(game)
 
+    @property
+    def is_blocked(self) -> bool:
+        """Whether calls that were given up hold all places of the source."""
+        return len(self._lost) >= self.at_once
+
     def blocked_since(self) -> float:
         """When the last place of the source was lost to a call that was given up; else never."""
         with self._lock:
-            return max(self._lost.values()) if len(self._lost) >= self.at_once else float("inf")
+            return max(self._lost.values()) if self.is_blocked else float("inf")
 
     def under_way(self) -> dict[int, float]:
         """The requests that were begun and have not ended, and when they were begun."""

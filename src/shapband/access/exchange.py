@@ -23,9 +23,16 @@ from functools import partial
 from queue import Empty, SimpleQueue
 
 from shapband.access.answers import Refusal
-from shapband.access.deliveries import Call, Delivery, Order
+from shapband.access.deliveries import Delivery, Order
 from shapband.access.journal import Asked, Event, Failed, PurchaseJournal, Received, Refused
-from shapband.access.outcomes import Answer, Outcome, is_repeated, outcomes_of, reason_of, why_final
+from shapband.access.outcomes import (
+    Answer,
+    is_final,
+    is_repeated,
+    outcomes_of,
+    reason_of,
+    why_final,
+)
 from shapband.access.repeats import Repeats
 from shapband.access.threads import RequestThreads, gates_of
 from shapband.access.watchdog import watched
@@ -108,7 +115,7 @@ class Exchange:
         try:
             with watched(self.deliveries, self._timeout):
                 self._ask()
-                while self._open or self._repeats:
+                while self._open or self._repeats or self._is_blocked():
                     self._collect()
                     self._ask()
         except BaseException as error:
@@ -122,6 +129,11 @@ class Exchange:
             raise OutOfTime(_TIME_IS_UP) if self._is_late() else Abandoned
         return self.deliveries
 
+    def _is_blocked(self) -> bool:
+        """Whether requests wait for calls that were given up, and may still return."""
+        blocked = (one.is_blocked and one.next_game is not None for one in self.deliveries)
+        return not self._ends() and any(blocked)
+
     def _is_late(self) -> bool:
         return time.monotonic() >= self._deadline
 
@@ -132,7 +144,7 @@ class Exchange:
             delivery.repeat(game)
             self._is_ready(delivery)
         following = self._following()
-        self._record([self._asked_event(*one) for one in following])
+        self._record([delivery.event(game) for delivery, game in following])
         # First all requests are allowed, so that a thread finds those that it can make together.
         needed = [delivery for delivery, game in following if delivery.allow(game)]
         for delivery in needed:
@@ -141,10 +153,6 @@ class Exchange:
         for delivery in needed:  # last, because these calls block this thread
             if not delivery.waits:
                 self._serve(delivery)
-
-    def _asked_event(self, delivery: Delivery, game: int) -> Asked:
-        attempt = delivery.failures[game] + 1
-        return Asked(*delivery.address(game), delivery.order.size, attempt)
 
     def _is_ready(self, delivery: Delivery) -> None:
         """Note that a delivery may have a request to make."""
@@ -200,8 +208,10 @@ class Exchange:
             if batch is None:
                 break
             delivery.recall(batch)
-        if game is None or self._is_late() or time.monotonic() < delivery.paused_until:
-            return False  # after a pause, the request that led to it brings the delivery back
+        if game is None or self._is_late() or delivery.is_blocked:
+            return False
+        if time.monotonic() < delivery.paused_until:
+            return False  # the request that led to the pause brings the delivery back
         return self._has_rows(delivery, game)
 
     def _asked(self, delivery: Delivery) -> int:
@@ -240,15 +250,9 @@ class Exchange:
             with self._gates.get(id(delivery.order.provider.source), _OPEN):
                 outcomes, seconds = outcomes_of(delivery, call)
             for game, outcome in zip(call.games, outcomes, strict=True):
-                if self._ends_all(delivery, call, game, outcome):
+                if is_final(delivery, call, game, outcome):
                     self._stopped.set()
                 self._answers.put(Answer(delivery, call.number, game, outcome, seconds))
-
-    def _ends_all(self, delivery: Delivery, call: Call, game: int, outcome: Outcome) -> bool:
-        """Whether an outcome is a failure for good, of a call that was not given up before."""
-        if isinstance(outcome, Batch) or is_repeated(delivery, game, outcome):
-            return False
-        return delivery.waits_for(game, call.number)
 
     def _collect(self) -> None:
         """Wait for an answer, or until a request is overdue; take all answers that have arrived.
@@ -259,13 +263,13 @@ class Exchange:
         answered: dict[Delivery, None] = {}
         with suppress(Empty):
             answer = self._answers.get(timeout=self._patience())
-            self._take(*answer)
+            self._take(answer)
             answered[answer.delivery] = None
             if self._open:
                 time.sleep(min(_LONGEST_PAUSE, _PAUSE * answer.seconds))
             for _ in range(self._answers.qsize()):
                 answer = self._answers.get_nowait()
-                self._take(*answer)
+                self._take(answer)
                 answered[answer.delivery] = None
         self._give_up_overdue()
         for delivery in answered:
@@ -279,15 +283,9 @@ class Exchange:
         left = [when - now for when in times if when >= now]
         return max(_SHORTEST_WAIT, min(_LONGEST_WAIT, self._timeout / 4, *left))
 
-    def _take(
-        self,
-        delivery: Delivery,
-        call: int,
-        game: int,
-        answer: Outcome,
-        seconds: float,
-    ) -> None:
+    def _take(self, arrived: Answer) -> None:
         """Keep an answer for the journal."""
+        delivery, call, game, answer, seconds = arrived
         if not self._ended(delivery, game, call):
             return  # the answer came after its time limit
         if isinstance(answer, Batch):
@@ -310,6 +308,7 @@ class Exchange:
         if now < self._next_look and not over:
             return
         self._next_look = now + min(_LONGEST_WAIT, self._timeout / 4)
+        no_answer = f"no answer within {self._timeout:g} seconds"
         for delivery in self.deliveries:
             for game, begun in delivery.under_way().items() if delivery.waits else ():
                 late = begun + self._timeout < now
@@ -317,12 +316,12 @@ class Exchange:
                     continue
                 self._give_up(delivery, game)
                 if late:
-                    cause: SourceError = TemporaryFailure(self._no_answer())
+                    cause: SourceError = TemporaryFailure(no_answer)
                 else:
                     cause = OutOfTime(f"no answer when {_TIME_IS_UP}")
                 self._fail(delivery, cause, game)
             if delivery.blocked_since() + self._timeout < now and delivery not in self._failures:
-                self._blame(delivery, SourceError(f"{self._no_answer()}, nor twice as many"))
+                self._blame(delivery, SourceError(no_answer))
 
     def _give_up(self, delivery: Delivery, game: int) -> None:
         """Wait no longer for a request, and let another thread make the requests that follow."""
@@ -331,9 +330,6 @@ class Exchange:
         self._open -= 1
         self._slots -= before - delivery.slots
         self._threads.replace_one()
-
-    def _no_answer(self) -> str:
-        return f"no answer within {self._timeout:g} seconds"
 
     def _fail(self, delivery: Delivery, cause: BaseException, game: int) -> None:
         """Record that an attempt failed, then repeat the request after a pause, or stop."""

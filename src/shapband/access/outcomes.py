@@ -50,6 +50,13 @@ def is_repeated(delivery: Delivery, game: int, outcome: Refusal | BaseException)
     return delivery.retry.allows(delivery.failures[game] + 1, outcome)
 
 
+def is_final(delivery: Delivery, call: Call, game: int, outcome: Outcome) -> bool:
+    """Whether an outcome is a failure for good, of a call that was not given up before."""
+    if isinstance(outcome, Batch) or is_repeated(delivery, game, outcome):
+        return False
+    return delivery.waits_for(game, call.number)
+
+
 def why_final(delivery: Delivery, cause: BaseException, attempts: int) -> str:
     """Why a request that failed in a way that may pass is not made again; empty for others."""
     if not may_pass(cause):
