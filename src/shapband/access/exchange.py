@@ -37,7 +37,7 @@ from shapband.access.repeats import Repeats
 from shapband.access.threads import RequestThreads, gates_of
 from shapband.access.watchdog import watched
 from shapband.checks import one_line
-from shapband.errors import RunError, SourceError, TemporaryFailure
+from shapband.errors import ProviderFailed, RunError, SourceError, TemporaryFailure
 from shapband.log import info, warning
 from shapband.records.batch import Batch, Schema
 from shapband.sources.retry import pause_asked
@@ -359,9 +359,10 @@ class Exchange:
     def _blame(self, delivery: Delivery, cause: BaseException, attempts: int = 1) -> None:
         """Stop, and keep the error that `run` raises."""
         self._stopped.set()
-        kind = OutOfTime if isinstance(cause, OutOfTime) else SourceError
         name, why = delivery.order.provider.name, why_final(delivery, cause, attempts)
-        error: BaseException = kind(f"provider {name!r}: {reason_of(cause)}{why}")
+        message = f"provider {name!r}: {reason_of(cause)}{why}"
+        is_late = isinstance(cause, OutOfTime)
+        error: BaseException = OutOfTime(message) if is_late else ProviderFailed(message, name)
         error.__cause__ = cause
         warning(f"request failed: {error}")
         failure = cause if isinstance(cause, KeyboardInterrupt) else error

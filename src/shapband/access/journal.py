@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from shapband.access.answers import Refusal
@@ -70,8 +70,8 @@ class PurchaseJournal(ABC):
     def usage(self) -> Mapping[str, Usage]:
         """Requests, records and seconds so far, by provider, including refused answers."""
 
-    def refused_cost(self) -> Cost:
-        """Requests and records of the answers so far that could not be used."""
+    def sunk_cost(self, names: Collection[str]) -> Cost:  # noqa: ARG002
+        """Requests and records so far of which games of these providers cannot make use."""
         return Cost()
 
     @abstractmethod

@@ -13,6 +13,7 @@ from shapband.access.budget import Budget, check_budget
 from shapband.checks import check_kind, check_number, check_whole, error_line, steady_repr, written
 from shapband.engine.folds import choose_folds
 from shapband.engine.kinds import check_kinds
+from shapband.engine.leaving import LeftOut, describe, without
 from shapband.engine.shortcuts import EVERYBODY, Averaging, choose_averaging, why_certain
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.estimate.stopping import StoppingRule
@@ -61,6 +62,7 @@ class Arguments:
     averaging: Averaging = EVERYBODY
     validation: Validation | None = None  # whether errors cover the choice of validation rows
     rows_kept: tuple[IntArray, ...] = ()  # validation rows that are left without each fold
+    left_out: tuple[LeftOut, ...] = ()  # providers without whom the valuation goes on
 
     @property
     def fold_games(self) -> int:
@@ -97,6 +99,7 @@ class Arguments:
         reason why the library chose the solver, if the user named none. "utility_chosen" is the
         reason for the utility, if `utility_for` chose it, and "sampling_chosen" the reason for the
         sampling, if the user named none. "training" says what is random in the fit of a model.
+        "left_out" names providers that failed, and says what follows for the values.
         """
         source = " (a dummy model)" if self.utility.baseline else ""
         setup = {
@@ -113,6 +116,7 @@ class Arguments:
             "sampling_chosen": self.sampling_reason,
             "chosen": self.reason,
             "certain": self.certain,
+            "left_out": describe(self.left_out),
         }
         return setup | {word: reason for word, reason in reasons.items() if reason}
 
@@ -121,6 +125,9 @@ class Arguments:
         estimand = design.estimand
         if self.participation is not None:
             estimand = f"{estimand}, {self.participation.estimand}"
+        if self.left_out:
+            names = ", ".join(repr(one.name) for one in self.left_out)
+            estimand = f"{estimand}, without {names}"
         return replace(
             design,
             estimand=estimand,
@@ -152,16 +159,17 @@ def check_arguments(
     fixed_validation: bool = False,
     validation_groups: Any = None,
     sampling_reason: str = "",
+    left_out: Sequence[LeftOut] = (),
     locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Arguments:
     """Check all arguments of a valuation before any source is asked, and fill in the defaults.
 
     The arguments are the same as in `value`; `sampling_reason` says why the library chose the
-    sampling, and `locate` returns a context that adds the position
-    of an argument, such as the key in a configuration file, to its errors.
+    sampling, `left_out` are providers that are not asked, and `locate` returns a context that adds
+    the position of an argument, such as the key in a configuration file, to its errors.
     """
     with locate("providers"):
-        checked, grouping = check_providers(providers)
+        checked, grouping = check_providers(without(providers, left_out))
     names = [provider.name for provider in checked]
     with locate("participation"):
         present = _present_counts(participation, names)
@@ -229,6 +237,7 @@ def check_arguments(
         averaging=choose_averaging(participation, sampling, chosen, weighing, names),
         validation=folds[0],
         rows_kept=folds[1],
+        left_out=tuple(left_out),
     )
 
 

@@ -132,6 +132,8 @@ def method_section(valuation: Valuation) -> Section:
         facts.append(("Training", sentence(setup["training"])))
     if "sampling_chosen" in setup:
         facts.append(("Why this sampling", sentence(setup["sampling_chosen"])))
+    if "left_out" in setup:
+        facts.append(("Left out", sentence(setup["left_out"])))
     if "chosen" in setup:
         facts.append(("Why this solver", sentence(setup["chosen"])))
     if "participation" in setup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from shapband.access.answers import Refusal
@@ -80,7 +80,7 @@ class StoredPurchases(PurchaseJournal):
         """What was received so far, by provider."""
         return usage_of(self._ledger)
 
-    def refused_cost(self) -> Cost:
+    def sunk_cost(self, names: Collection[str]) -> Cost:  # noqa: ARG002
         """Requests and records of the answers so far that could not be used."""
         return refused_cost(self._ledger)
 

@@ -37,6 +37,7 @@ REASONS = {
     "sampling_chosen": "sampling: ",
     "chosen": "solver:  ",
     "certain": "games:   all are equal, because ",
+    "left_out": "left out: ",
 }
 
 
