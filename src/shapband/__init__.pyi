@@ -48,6 +48,7 @@ from .sources.base import FiniteSource, GenerativeSource, Source
 from .sources.delayed import with_delay
 from .sources.frames import FrameSource
 from .sources.functions import DistributionSource, FunctionSource
+from .sources.retry import Retry
 from .utilities.additive import AdditiveUtility
 from .utilities.base import Utility
 from .utilities.bayes import GaussianNBUtility
@@ -134,6 +135,7 @@ __all__ = [
     "RayWorkers",
     "Realisation",
     "RefusedAnswer",
+    "Retry",
     "Run",
     "RunStatus",
     "Sampling",

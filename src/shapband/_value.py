@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_kind
 from shapband.engine.arguments import check_arguments, seeds_of
+from shapband.engine.leaving import play_leaving_out
 from shapband.engine.play import play
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
+from shapband.errors import InvalidInput
 from shapband.estimate.stopping import StoppingRule
 from shapband.indices import Index
 from shapband.inputs.convert import convert
@@ -55,6 +58,7 @@ def value(
     callback: Callable[[GamesSoFar], object] | None = None,
     run: str | os.PathLike[str] | None = None,
     ask_again: bool = False,
+    leave_out_failing: bool = False,
 ) -> Valuation:
     """Estimate the expectation and variance of every provider's Shapley value, or another index.
 
@@ -124,6 +128,10 @@ def value(
         differs, an error names it. `load` and the command line read the directory
     ask_again : with `run`, repeat requests whose answers could not be used. Such answers are paid
         for, so a run does not repeat the requests by itself
+    leave_out_failing : what happens if the requests to a provider fail for good, after the attempts
+        of its `Retry`. False stops with an error that names it. True begins the games anew without
+        this provider: the valuation is the one of the other providers, and says so. Records bought
+        from them are held in memory and not bought again. Not with `run`
 
     Returns
     -------
@@ -161,7 +169,8 @@ def value(
         sampling=sampling,
         seed=rows_seed,
     )
-    given = check_arguments(
+    check = partial(
+        check_arguments,
         inputs.providers,
         inputs.utility,
         sampling=inputs.sampling,
@@ -181,6 +190,13 @@ def value(
         validation_groups=validation_groups,
         interactions=interactions,
     )
+    check_kind("leave_out_failing", leave_out_failing, bool, "True or False")
+    if leave_out_failing and run is not None:
+        raise InvalidInput(
+            "leave_out_failing: a run does not go on without a provider: leave out run, or value "
+            "the other providers in another run"
+        )
+    given = check()
     known = "DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on this machine"
     check_kind("workers", workers, Workers | None, known)
     chosen = workers or LocalWorkers(n_jobs, threads=given.utility.threaded)
@@ -193,6 +209,14 @@ def value(
                 Path(run), given, chosen, watch, seed_given=seed is not None, ask_again=ask_again
             )
         with chosen:
+            if leave_out_failing:
+                check = partial(check, seed=given.seeds.seed)
+                return play_leaving_out(
+                    lambda left_out: check(left_out=left_out),
+                    lambda others, held: play(
+                        others, chosen, watch, held, keep_interrupted=_interactive()
+                    ),
+                )
             return play(given, chosen, watch, keep_interrupted=_interactive())
 
 

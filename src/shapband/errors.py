@@ -7,7 +7,8 @@
     │   └── UnknownProvider (also KeyError)  a valuation has no provider of this name
     ├── BudgetExceeded                   the budget does not pay for two games
     ├── SourceError                      a source failed, or gave what it should not
-    │   └── TemporaryFailure             a request failed in a way that may pass
+    │   ├── TemporaryFailure             a request failed in a way that may pass
+    │   └── ProviderFailed               the requests to one provider fail for good
     ├── EvaluationError                  a coalition could not be evaluated
     ├── ConformanceError (also AssertionError)  a class of the user's breaks a rule of its kind
     ├── WorkerError                      workers cannot be reached, or are lost
@@ -19,6 +20,7 @@
 
     VersionsChanged (RuntimeWarning)     a run is resumed with other versions
     RepeatedRecords (UserWarning)        a provider's draws hold many records more than once
+    ProviderLeftOut (RuntimeWarning)     a valuation goes on without a provider that failed
     SlowSource (RuntimeWarning)          a source has not answered in time, and is waited for
     LoneLabels (UserWarning)             nobody else has any of a provider's labels
     UnseenLabels (UserWarning)           draws lack a label, which the log loss makes expensive
@@ -60,6 +62,19 @@ class TemporaryFailure(SourceError):
         self.retry_after = retry_after
 
 
+class ProviderFailed(SourceError):
+    """The requests to one provider fail for good: repeated attempts failed, or would not help.
+
+    Attributes
+    ----------
+    provider : its name
+    """
+
+    def __init__(self, message: str, provider: str) -> None:
+        super().__init__(message)
+        self.provider = provider
+
+
 class EvaluationError(ShapbandError):
     """The utility of a coalition could not be computed."""
 
@@ -98,6 +113,10 @@ class VersionsChanged(RuntimeWarning):
 
 class RepeatedRecords(UserWarning):
     """A provider has few different records for its draws, or many copies in its pool."""
+
+
+class ProviderLeftOut(RuntimeWarning):
+    """A provider failed for good, and the valuation goes on without it."""
 
 
 class SlowSource(RuntimeWarning):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, overload
 
@@ -26,6 +26,7 @@ from shapband.records.frames import as_frame
 from shapband.secrets import learn
 from shapband.sources.base import FiniteSource, MemorySource, Source
 from shapband.sources.frames import FrameSource
+from shapband.sources.retry import Retry
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -39,6 +40,8 @@ class Provider:
     ----------
     name : unique among the providers of a valuation; the provider's random draws depend on it
     source : where its records are drawn from
+    retry : how often requests that failed are repeated; None is ``Retry()`` for a source with
+        ``waits = True``, and ``Retry(attempts=1)`` for any other source
 
     Examples
     --------
@@ -49,11 +52,14 @@ class Provider:
 
     name: str
     source: Source
+    retry: Retry | None = None
 
     def __post_init__(self) -> None:
         _check_name("a provider's name", self.name)
         wanted = "a shapband source, such as ArraySource(X, y)"
         check_kind(f"provider {self.name!r}: source", self.source, Source, wanted)
+        about = f"provider {self.name!r}: retry"
+        check_kind(about, self.retry, Retry | None, "a Retry(attempts=...) or None")
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +313,7 @@ def _check_answers(provider: Provider) -> None:
     """Check the attributes of a source before any records are requested from it."""
     source, whose = provider.source, f"provider {provider.name!r}: the"
     finite = ("size", "replace", "records") if isinstance(source, FiniteSource) else ()
-    for question in ("schema", "waits", "concurrent", *finite):
+    for question in ("schema", "waits", "concurrent", "together", *finite):
         try:
             getattr(source, question)
         except Exception as cause:
@@ -320,6 +326,7 @@ def _check_answers(provider: Provider) -> None:
             f"received {written(source.schema)}"
         )
     check_whole(f"{whose} attribute concurrent of its source", source.concurrent, 1)
+    check_whole(f"{whose} attribute together of its source", source.together, 1)
     if isinstance(source, FiniteSource):
         check_whole(f"{whose} size of its source", source.size, 1)
 
@@ -339,7 +346,7 @@ def _with_own_records(provider: Provider) -> Provider:
         raise InvalidInput(
             f"{which} must be as many as its size, {source.size}; received {len(records)}"
         )
-    return Provider(provider.name, MemorySource(records, replace=source.replace))
+    return replace(provider, source=MemorySource(records, replace=source.replace))
 
 
 def _check_features(providers: Sequence[Provider]) -> None:

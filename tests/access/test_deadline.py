@@ -12,6 +12,7 @@ import shapband as sb
 from shapband.access.access import Access
 from shapband.access.exchange import Exchange, OutOfTime
 from shapband.access.journal import Asked, Failed, NullPurchases, Received
+from shapband.access.repeats import Repeats
 from shapband.errors import SourceError
 from shapband.seeds import Seeds
 
@@ -239,5 +240,5 @@ def test_a_rule_that_the_pools_keep_out_of_reach_ends_the_valuation(source, fact
 )
 def test_time_limits_are_checked_often_enough(monkeypatch, timeout, until, seconds):
     monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
-    exchange = SimpleNamespace(_timeout=timeout, _deadline=1000.0 + until)
+    exchange = SimpleNamespace(_timeout=timeout, _deadline=1000.0 + until, _repeats=Repeats())
     assert Exchange._patience(exchange) == pytest.approx(seconds)

@@ -173,7 +173,9 @@ def try_asked_sources(tally: Tally, data: Any) -> None:
     }
 
     def call() -> sb.Valuation:
-        providers = [sb.Provider(f"p{i}", source) for i, (source, _) in enumerate(made)]
+        providers = [
+            sb.Provider(f"p{i}", source, sb.Retry(attempts=1)) for i, (source, _) in enumerate(made)
+        ]
         return sb.value(
             providers,
             sb.FunctionUtility(_seen_worth),
@@ -241,7 +243,9 @@ def try_held_sources(tally: Tally, data: Any) -> None:
     rows: list[Any] = []
 
     def call() -> sb.Valuation:
-        providers = [sb.Provider(f"p{i}", maker()) for i, maker in enumerate(makers)]
+        providers = [
+            sb.Provider(f"p{i}", maker(), sb.Retry(attempts=1)) for i, maker in enumerate(makers)
+        ]
         sampling = sb.Fresh(n_sample)
         utility = sb.FunctionUtility(_seen_worth)
         found = sb.value(providers, utility, sampling=sampling, n_games=n_games, seed=7)

@@ -75,15 +75,16 @@ class Access:
         self._present = present
         self._preparing = False
         self._seen: dict[str, Schema] = {}
-        before = self._journal.usage()
-        self._usage = {p.name: before.get(p.name, Usage()) for p in providers}
+        before = dict(self._journal.usage())
+        # Providers that were left out have been paid, so they stay in the report.
+        self._usage = {p.name: before.get(p.name, Usage()) for p in providers} | before
         self._spent = Cost(
             sum(used.requests for used in before.values()),
             sum(used.records for used in before.values()),
         )
         self._pools = Cost()
         self._pools_in_parts: tuple[str, ...] = ()
-        self._refused = self._journal.refused_cost()
+        self._sunk = self._journal.sunk_cost([provider.name for provider in providers])
         self._threads = RequestThreads(concurrency)
         self._stopped = threading.Event()
 
@@ -149,13 +150,14 @@ class Access:
         """Number of games that the budget covers besides the pools; None if there is no limit.
 
         The number counts from the first game, so that a resumed run gets the same number. Answers
-        that could not be used are paid for too, and leave fewer games.
+        that could not be used, and records of providers that were left out, are paid for too, and
+        leave fewer games.
         """
-        return self.budget.games_within(self._pools + self._refused, per_game)
+        return self.budget.games_within(self._pools + self._sunk, per_game)
 
     def affordable_of(self, costs: Iterable[Cost]) -> int | None:
         """Number of games, in their order, that the budget covers; None if there is no limit."""
-        return self.budget.games_of(self._pools + self._refused, costs)
+        return self.budget.games_of(self._pools + self._sunk, costs)
 
     def fetch(
         self, purpose: str, games: range, sizes: Sequence[int], what: str, besides: str = ""

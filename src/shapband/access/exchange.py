@@ -5,30 +5,42 @@ a source may reuse its buffers. The thread that runs the exchange records everyt
 answers that have arrived, writes them and the requests that follow them in one transaction, and
 only then allows these requests. So it waits for the disk once per group of answers, however many
 sources are asked at the same time. Each source is allowed twice the requests that it can answer at
-once, so that it need not wait for the disk either. A source answers up to `concurrent` requests at
-once, so answers may arrive in any order.
+once, so that it need not wait for the disk either. A source answers up to `concurrent` calls at
+once, and up to `together` requests in a call, so answers may arrive in any order.
+
+A request that failed in a way that may pass is made again after a pause. No thread waits for the
+end of the pause, and other requests go on meanwhile. Every attempt is recorded.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 
-from shapband.access.answers import Refusal, received
+from shapband.access.answers import Refusal
 from shapband.access.deliveries import Delivery, Order
 from shapband.access.journal import Asked, Event, Failed, PurchaseJournal, Received, Refused
-from shapband.access.threads import RequestThreads
+from shapband.access.outcomes import (
+    Answer,
+    is_final,
+    is_repeated,
+    outcomes_of,
+    reason_of,
+    why_final,
+)
+from shapband.access.repeats import Repeats
+from shapband.access.threads import RequestThreads, gates_of
 from shapband.access.watchdog import watched
-from shapband.checks import error_line, one_line
-from shapband.errors import RunError, ShapbandError, SourceError
-from shapband.log import warning
+from shapband.checks import one_line
+from shapband.errors import ProviderFailed, RunError, SourceError, TemporaryFailure
+from shapband.log import info, warning
 from shapband.records.batch import Batch, Schema
-from shapband.sources.base import UnusableAnswer
+from shapband.sources.retry import pause_asked
 
 _AHEAD = 1  # requests allowed ahead for each one that a source can answer at once
 _NOT_MADE = "the request was not made, because the valuation was stopped"
@@ -51,10 +63,6 @@ class OutOfTime(SourceError):
     """The deadline was reached before all requests of an exchange were answered."""
 
 
-# The answer of a source for a game, or the exception that it raised, and the seconds taken.
-_Answer = tuple[Delivery, int, Batch | Refusal | BaseException, float]
-
-
 class Exchange:
     """Fetches some orders from distant sources.
 
@@ -65,7 +73,7 @@ class Exchange:
     journal : stores requests and answers
     threads : wait for the sources whose `waits` is set; the others are asked in this thread
     concurrency : largest number of requests at the same time
-    timeout : seconds that a request in a thread may take; a slower request in this thread only
+    timeout : seconds that an attempt in a thread may take; a slower request in this thread only
         causes a warning
     stopped : once it is set, no further request is made; errors set it
     deadline : time on the monotonic clock after which no request is made; requests under way are
@@ -95,18 +103,19 @@ class Exchange:
         self._ready_here = deque(one for one in self.deliveries if not one.waits)
         self._next_look = 0.0  # time of the next check for overdue requests
         self._open = 0  # requests that are allowed and not yet answered
-        self._slots = 0  # requests that a source may be answering now
-        self._answers: SimpleQueue[_Answer] = SimpleQueue()
+        self._slots = 0  # calls that a source may be answering now
+        self._repeats = Repeats()  # requests that are made again after a pause
+        self._answers: SimpleQueue[Answer] = SimpleQueue()
         self._events: list[Event] = []
         self._failures: dict[Delivery, BaseException] = {}
-        self._gates = _gates(orders)
+        self._gates = gates_of(orders)
 
     def run(self) -> list[Delivery]:
         """Fetch everything, or raise the error of the first provider that failed."""
         try:
             with watched(self.deliveries, self._timeout):
                 self._ask()
-                while self._open:
+                while self._open or self._repeats or self._is_blocked():
                     self._collect()
                     self._ask()
         except BaseException as error:
@@ -120,26 +129,43 @@ class Exchange:
             raise OutOfTime(_TIME_IS_UP) if self._is_late() else Abandoned
         return self.deliveries
 
+    def _is_blocked(self) -> bool:
+        """Whether requests wait for calls that were given up, and may still return."""
+        blocked = (one.is_blocked and one.next_game is not None for one in self.deliveries)
+        return not self._ends() and any(blocked)
+
     def _is_late(self) -> bool:
         return time.monotonic() >= self._deadline
 
     def _ask(self) -> None:
         """Record the answers that arrived and the next requests, then allow these requests."""
         self._revoke_if_stopped()
+        for delivery, game in self._repeats.due(time.monotonic()):
+            delivery.repeat(game)
+            self._is_ready(delivery)
         following = self._following()
-        self._record([Asked(*one.address(game), one.order.size) for one, game in following])
-        for delivery, game in following:
-            if delivery.waits and delivery.allow(game):
+        self._record([delivery.event(game) for delivery, game in following])
+        # First all requests are allowed, so that a thread finds those that it can make together.
+        needed = [delivery for delivery, game in following if delivery.allow(game)]
+        for delivery in needed:
+            if delivery.waits:
                 self._threads.submit(partial(self._serve, delivery))
-        for delivery, game in following:  # last, because these calls block this thread
+        for delivery in needed:  # last, because these calls block this thread
             if not delivery.waits:
-                delivery.allow(game)
                 self._serve(delivery)
 
-    def _following(self) -> list[tuple[Delivery, int]]:
-        """Choose the requests to allow now; only one of them to a source asked in this thread.
+    def _is_ready(self, delivery: Delivery) -> None:
+        """Note that a delivery may have a request to make."""
+        if not delivery.waits:
+            if delivery not in self._ready_here:
+                self._ready_here.appendleft(delivery)
+        elif delivery not in self._ready:
+            self._ready.append(delivery)
 
-        Sources take turns: a source gets another request only after all others had theirs.
+    def _following(self) -> list[tuple[Delivery, int]]:
+        """Choose the requests to allow now; only one call of a source asked in this thread.
+
+        Sources take turns: a source gets another call only after all others had theirs.
         """
         chosen: list[tuple[Delivery, int]] = []
         turns, self._ready = self._ready, deque()
@@ -147,20 +173,27 @@ class Exchange:
             delivery = turns.popleft()
             if not self._is_needed(delivery):
                 continue
-            is_ahead = len(delivery.asked) >= delivery.at_once
+            is_ahead = len(delivery.asked) >= delivery.capacity
             if self._slots >= self._concurrency and not is_ahead:
                 self._ready.append(delivery)  # wait until another request is answered
                 continue
             if is_ahead and self._ready:
                 continue  # sources that wait for a free slot go first
-            chosen.append((delivery, self._asked(delivery)))
-            if len(delivery.asked) < (1 + _AHEAD) * delivery.at_once:
+            chosen += self._one_call(delivery)
+            if len(delivery.asked) < (1 + _AHEAD) * delivery.capacity:
                 turns.append(delivery)
         here = False
         while self._ready_here and not here and self._slots < self._concurrency:
             delivery = self._ready_here.popleft()
             if here := not self._stopped.is_set() and self._is_needed(delivery):
-                chosen.append((delivery, self._asked(delivery)))
+                chosen += self._one_call(delivery)
+        return chosen
+
+    def _one_call(self, delivery: Delivery) -> list[tuple[Delivery, int]]:
+        """Choose the requests of one call, of which the first is needed."""
+        chosen = [(delivery, self._asked(delivery))]
+        while len(chosen) < delivery.together and self._is_needed(delivery):
+            chosen.append((delivery, self._asked(delivery)))
         return chosen
 
     def _is_needed(self, delivery: Delivery) -> bool:
@@ -175,21 +208,27 @@ class Exchange:
             if batch is None:
                 break
             delivery.recall(batch)
-        return game is not None and not self._is_late() and self._has_rows(delivery, game)
+        if game is None or self._is_late() or delivery.is_blocked:
+            return False
+        if time.monotonic() < delivery.paused_until:
+            return False  # the request that led to the pause brings the delivery back
+        return self._has_rows(delivery, game)
 
     def _asked(self, delivery: Delivery) -> int:
         """Ask for the next game of a delivery."""
+        before = delivery.slots
         game = delivery.ask()
         self._open += 1
-        self._slots += len(delivery.asked) <= delivery.at_once
+        self._slots += delivery.slots - before
         return game
 
-    def _ended(self, delivery: Delivery, game: int) -> bool:
+    def _ended(self, delivery: Delivery, game: int, call: int) -> bool:
         """Note that a request has ended; return whether it had not been given up before."""
-        if not delivery.end(game):
+        before = delivery.slots
+        if not delivery.end(game, call):
             return False
         self._open -= 1
-        self._slots -= len(delivery.asked) < delivery.at_once
+        self._slots -= before - delivery.slots
         return True
 
     def _has_rows(self, delivery: Delivery, game: int) -> bool:
@@ -207,26 +246,13 @@ class Exchange:
 
     def _serve(self, delivery: Delivery) -> None:
         """Make the requests that are allowed, and report the outcome of each in any case."""
-        while not self._ends() and (game := delivery.begin()) is not None:
+        while not self._ends() and (call := delivery.begin()) is not None:
             with self._gates.get(id(delivery.order.provider.source), _OPEN):
-                answer, seconds = self._answer(delivery, game)
-            if not isinstance(answer, Batch):
-                self._stopped.set()
-            self._answers.put((delivery, game, answer, seconds))
-
-    def _answer(
-        self, delivery: Delivery, game: int
-    ) -> tuple[Batch | Refusal | BaseException, float]:
-        """Make a request; return a checked copy of its answer, and the seconds it took."""
-        started, size = time.perf_counter(), delivery.order.size
-        try:
-            answer = delivery.request(game)
-            seconds = time.perf_counter() - started
-            return received(answer, size), seconds
-        except UnusableAnswer as cause:
-            return Refusal.of(cause.answer, size, cause), time.perf_counter() - started
-        except BaseException as cause:  # noqa: BLE001  raised by `run`
-            return cause, time.perf_counter() - started
+                outcomes, seconds = outcomes_of(delivery, call)
+            for game, outcome in zip(call.games, outcomes, strict=True):
+                if is_final(delivery, call, game, outcome):
+                    self._stopped.set()
+                self._answers.put(Answer(delivery, call.number, game, outcome, seconds))
 
     def _collect(self) -> None:
         """Wait for an answer, or until a request is overdue; take all answers that have arrived.
@@ -237,38 +263,30 @@ class Exchange:
         answered: dict[Delivery, None] = {}
         with suppress(Empty):
             answer = self._answers.get(timeout=self._patience())
-            self._take(*answer)
-            answered[answer[0]] = None
+            self._take(answer)
+            answered[answer.delivery] = None
             if self._open:
-                time.sleep(min(_LONGEST_PAUSE, _PAUSE * answer[3]))
+                time.sleep(min(_LONGEST_PAUSE, _PAUSE * answer.seconds))
             for _ in range(self._answers.qsize()):
                 answer = self._answers.get_nowait()
-                self._take(*answer)
-                answered[answer[0]] = None
+                self._take(answer)
+                answered[answer.delivery] = None
         self._give_up_overdue()
         for delivery in answered:
-            if delivery.next_game is None:
-                continue
-            if not delivery.waits:
-                self._ready_here.appendleft(delivery)
-            elif delivery not in self._ready:
-                self._ready.append(delivery)
+            if delivery.next_game is not None:
+                self._is_ready(delivery)
 
     def _patience(self) -> float:
         """Seconds to wait for an answer before the time limits are checked."""
         now = time.monotonic()
-        left = [when - now for when in (self._deadline, self._deadline + _GRACE) if when > now]
+        times = self._deadline, self._deadline + _GRACE, max(self._repeats.first(), now)
+        left = [when - now for when in times if when >= now]
         return max(_SHORTEST_WAIT, min(_LONGEST_WAIT, self._timeout / 4, *left))
 
-    def _take(
-        self,
-        delivery: Delivery,
-        game: int,
-        answer: Batch | Refusal | BaseException,
-        seconds: float,
-    ) -> None:
+    def _take(self, arrived: Answer) -> None:
         """Keep an answer for the journal."""
-        if not self._ended(delivery, game):
+        delivery, call, game, answer, seconds = arrived
+        if not self._ended(delivery, game, call):
             return  # the answer came after its time limit
         if isinstance(answer, Batch):
             try:
@@ -290,28 +308,61 @@ class Exchange:
         if now < self._next_look and not over:
             return
         self._next_look = now + min(_LONGEST_WAIT, self._timeout / 4)
+        no_answer = f"no answer within {self._timeout:g} seconds"
         for delivery in self.deliveries:
             for game, begun in delivery.under_way().items() if delivery.waits else ():
                 late = begun + self._timeout < now
                 if not (late or over):
                     continue
-                self._ended(delivery, game)
+                self._give_up(delivery, game)
                 if late:
-                    cause = SourceError(f"no answer within {self._timeout:g} seconds")
+                    cause: SourceError = TemporaryFailure(no_answer)
                 else:
                     cause = OutOfTime(f"no answer when {_TIME_IS_UP}")
                 self._fail(delivery, cause, game)
+            if delivery.blocked_since() + self._timeout < now and delivery not in self._failures:
+                self._blame(delivery, SourceError(no_answer))
+
+    def _give_up(self, delivery: Delivery, game: int) -> None:
+        """Wait no longer for a request, and let another thread make the requests that follow."""
+        before = delivery.slots
+        delivery.give_up(game)
+        self._open -= 1
+        self._slots -= before - delivery.slots
+        self._threads.replace_one()
 
     def _fail(self, delivery: Delivery, cause: BaseException, game: int) -> None:
-        self._events.append(Failed(*delivery.address(game), _reason(cause)))
-        self._blame(delivery, cause)
+        """Record that an attempt failed, then repeat the request after a pause, or stop."""
+        self._events.append(Failed(*delivery.address(game), reason_of(cause)))
+        repeated = is_repeated(delivery, game, cause)
+        delivery.failures[game] += 1
+        delivery.failed_in_row += 1
+        if not repeated:
+            self._blame(delivery, cause, delivery.failures[game])
+        elif not self._ends():
+            self._repeat(delivery, cause, game)
 
-    def _blame(self, delivery: Delivery, cause: BaseException) -> None:
+    def _repeat(self, delivery: Delivery, cause: BaseException, game: int) -> None:
+        failures, now = delivery.failures[game], time.monotonic()
+        pause = delivery.retry.pause(failures, cause)
+        self._repeats.add(now + pause, delivery, game)
+        # A source that answers nothing any more is left alone until one of its requests is due.
+        is_down = delivery.failed_in_row > delivery.capacity
+        whole = pause if is_down else pause_asked(cause)
+        delivery.paused_until = max(delivery.paused_until, now + whole)
+        name, attempts = delivery.order.provider.name, delivery.retry.attempts
+        info(
+            f"provider {name!r}: {reason_of(cause)}; attempt {failures + 1} of {attempts} follows "
+            f"in {pause:.2g} seconds"
+        )
+
+    def _blame(self, delivery: Delivery, cause: BaseException, attempts: int = 1) -> None:
         """Stop, and keep the error that `run` raises."""
         self._stopped.set()
-        kind = OutOfTime if isinstance(cause, OutOfTime) else SourceError
-        name = delivery.order.provider.name
-        error: BaseException = kind(f"provider {name!r}: {_reason(cause)}")
+        name, why = delivery.order.provider.name, why_final(delivery, cause, attempts)
+        message = f"provider {name!r}: {reason_of(cause)}{why}"
+        is_late = isinstance(cause, OutOfTime)
+        error: BaseException = OutOfTime(message) if is_late else ProviderFailed(message, name)
         error.__cause__ = cause
         warning(f"request failed: {error}")
         failure = cause if isinstance(cause, KeyboardInterrupt) else error
@@ -320,6 +371,7 @@ class Exchange:
     def _revoke_if_stopped(self) -> None:
         if not self._ends():
             return
+        self._repeats.clear()
         for delivery in self.deliveries:
             before, asked = delivery.slots, len(delivery.asked)
             revoked = delivery.revoke()
@@ -342,22 +394,3 @@ class Exchange:
                 error.add_note(one_line(another))
             if self._open:
                 self._collect()
-
-
-def _reason(cause: BaseException) -> str:
-    return one_line(cause) if isinstance(cause, ShapbandError) else error_line(cause)
-
-
-def _gates(orders: Sequence[Order]) -> dict[int, threading.Semaphore]:
-    """Semaphores that limit the requests to sources that several providers share.
-
-    A source gets no more requests than it answers at once. Sources are keyed by their `id`, because
-    a class of the user need not be hashable.
-    """
-    sources = [order.provider.source for order in orders]
-    counts = Counter(id(source) for source in sources)
-    return {
-        id(source): threading.Semaphore(source.concurrent)
-        for source in sources
-        if counts[id(source)] > 1
-    }

@@ -6,9 +6,10 @@ Held records are the first draws of the valuation, or the first records of its p
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from shapband.access.budget import Cost
 from shapband.access.journal import Asked, Event, GameNumbers, PurchaseJournal, Received
 from shapband.access.meter import Usage
 from shapband.records.batch import Batch
@@ -65,6 +66,11 @@ class HeldPurchases(PurchaseJournal):
         """What was received so far, by provider."""
         return dict(self._usage)
 
+    def sunk_cost(self, names: Collection[str]) -> Cost:
+        """Requests and records of other providers, which were left out since."""
+        others = [used for name, used in self._usage.items() if name not in names]
+        return Cost(sum(used.requests for used in others), sum(used.records for used in others))
+
     def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[GameNumbers]:
         """For each provider, the games whose draws are not held."""
         held = [self._games[name, purpose] for name in names]
@@ -86,6 +92,8 @@ class HeldPurchases(PurchaseJournal):
                 self._batches[event.name, event.purpose, event.game] = event.batch
                 used = Usage(1, len(event.batch), event.seconds)
                 self._count(event.name, event.purpose, (event.game,), used)
+            elif isinstance(event, Asked) and event.attempt > 1 and not self._closed:
+                self._usage[event.name] += Usage(retries=1)
 
     def taken(self, names: Sequence[str], purpose: str, games: GameNumbers, size: int) -> None:
         """Note draws from records in memory, unless this is closed."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from shapband.access.answers import Refusal
@@ -19,12 +19,16 @@ GameNumbers: TypeAlias = range | tuple[int, ...]  # in ascending order
 
 
 class Asked(NamedTuple):
-    """A request for the draw of one game is about to be made to a source."""
+    """A request for the draw of one game is about to be made to a source.
+
+    `attempt` is above 1 if the request failed before, and is made again by itself.
+    """
 
     name: str
     purpose: str
     game: int
     size: int
+    attempt: int = 1
 
 
 class Received(NamedTuple):
@@ -38,7 +42,7 @@ class Received(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A request failed."""
+    """An attempt to make a request failed."""
 
     name: str
     purpose: str
@@ -66,8 +70,8 @@ class PurchaseJournal(ABC):
     def usage(self) -> Mapping[str, Usage]:
         """Requests, records and seconds so far, by provider, including refused answers."""
 
-    def refused_cost(self) -> Cost:
-        """Requests and records of the answers so far that could not be used."""
+    def sunk_cost(self, names: Collection[str]) -> Cost:  # noqa: ARG002
+        """Requests and records so far of which games of these providers cannot make use."""
         return Cost()
 
     @abstractmethod

@@ -12,24 +12,32 @@ from shapband.printing import Printed, PrintsTable
 
 @dataclass(frozen=True)
 class Usage:
-    """Requests made, records received, and seconds spent waiting for them.
+    """Requests answered, records received, and seconds spent waiting for them.
+
+    Attributes
+    ----------
+    requests, records : how many were received
+    seconds : time until the answers
+    retries : attempts in addition to the first ones, because requests failed in a way that may pass
 
     Examples
     --------
     >>> import shapband as sb
     >>> sb.extend.Usage(1, 60, 0.5) + sb.extend.Usage(1, 40, 0.5)
-    Usage(requests=2, records=100, seconds=1.0)
+    Usage(requests=2, records=100, seconds=1.0, retries=0)
     """
 
     requests: int = 0
     records: int = 0
     seconds: float = 0.0
+    retries: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.requests + other.requests,
             self.records + other.records,
             self.seconds + other.seconds,
+            self.retries + other.retries,
         )
 
 
@@ -73,11 +81,20 @@ class AccessReport(PrintsTable):
         """Total request time; it exceeds the wall time if requests are made in parallel."""
         return self.total.seconds
 
+    @property
+    def retries(self) -> int:
+        """Number of times that requests were repeated, over all providers."""
+        return self.total.retries
+
     def _printed(self) -> Printed:
         used = {printable(name): usage for name, usage in self.by_provider.items()}
-        rows = [_row(name, usage) for name, usage in used.items()]
-        header = ("provider", "requests", "records", "seconds")
-        return Printed((), (header, [*rows, _row("total", self.total)]))
+        header: tuple[str, ...] = ("provider", "requests", "records", "seconds")
+        rows = [_row(name, usage) for name, usage in [*used.items(), ("total", self.total)]]
+        if self.retries:
+            header = (*header, "repeated")
+            counts = [one.retries for one in (*used.values(), self.total)]
+            rows = [(*row, f"{count:,}") for row, count in zip(rows, counts, strict=True)]
+        return Printed((), (header, rows))
 
     def __repr__(self) -> str:
         return (

@@ -18,6 +18,7 @@ from shapband.engine.interactions import (
     interaction_solver,
 )
 from shapband.engine.kinds import check_kinds
+from shapband.engine.leaving import LeftOut, describe, without
 from shapband.engine.shortcuts import EVERYBODY, Averaging, choose_averaging, why_certain
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.estimate.stopping import StoppingRule
@@ -67,6 +68,7 @@ class Arguments:
     validation: Validation | None = None  # whether errors cover the choice of validation rows
     rows_kept: tuple[IntArray, ...] = ()  # validation rows that are left without each fold
     interactions: bool = False
+    left_out: tuple[LeftOut, ...] = ()  # providers without whom the valuation goes on
 
     @property
     def fold_games(self) -> int:
@@ -104,6 +106,7 @@ class Arguments:
         reason why the library chose the solver, if the user named none. "utility_chosen" is the
         reason for the utility, if `utility_for` chose it, and "sampling_chosen" the reason for the
         sampling, if the user named none. "training" says what is random in the fit of a model.
+        "left_out" names providers that failed, and says what follows for the values.
         """
         source = " (a dummy model)" if self.utility.baseline else ""
         setup = {
@@ -121,6 +124,7 @@ class Arguments:
             "sampling_chosen": self.sampling_reason,
             "chosen": self.reason,
             "certain": self.certain,
+            "left_out": describe(self.left_out),
         }
         return setup | {word: reason for word, reason in reasons.items() if reason}
 
@@ -129,6 +133,9 @@ class Arguments:
         estimand = design.estimand
         if self.participation is not None:
             estimand = f"{estimand}, {self.participation.estimand}"
+        if self.left_out:
+            names = ", ".join(repr(one.name) for one in self.left_out)
+            estimand = f"{estimand}, without {names}"
         return replace(
             design,
             estimand=estimand,
@@ -161,16 +168,17 @@ def check_arguments(
     validation_groups: Any = None,
     sampling_reason: str = "",
     interactions: bool = False,
+    left_out: Sequence[LeftOut] = (),
     locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Arguments:
     """Check all arguments of a valuation before any source is asked, and fill in the defaults.
 
     The arguments are the same as in `value`; `sampling_reason` says why the library chose the
-    sampling, and `locate` returns a context that adds the position
-    of an argument, such as the key in a configuration file, to its errors.
+    sampling, `left_out` are providers that are not asked, and `locate` returns a context that adds
+    the position of an argument, such as the key in a configuration file, to its errors.
     """
     with locate("providers"):
-        checked, grouping = check_providers(providers)
+        checked, grouping = check_providers(without(providers, left_out))
     names = [provider.name for provider in checked]
     with locate("participation"):
         present = _present_counts(participation, names)
@@ -244,6 +252,7 @@ def check_arguments(
         validation=folds[0],
         rows_kept=folds[1],
         interactions=interactions,
+        left_out=tuple(left_out),
     )
 
 

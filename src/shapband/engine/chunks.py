@@ -316,9 +316,10 @@ def chunk_size(given: Arguments, realisation: Realisation, access: Access, n_job
 
 def distant_games(given: Arguments) -> int:
     """Games that are fetched together from slow sources: more if all answer several at once."""
-    at_once = [one.source.concurrent for one in given.providers if one.source.waits]
-    together = min(at_once, default=1)
-    return _DISTANT_TURNS * min(together, -(-given.concurrency // max(len(at_once), 1)))
+    sources = [one.source for one in given.providers if one.source.waits]
+    calls = -(-given.concurrency // max(len(sources), 1))
+    at_once = [min(one.concurrent, calls) * one.together for one in sources]
+    return _DISTANT_TURNS * min(at_once, default=1)
 
 
 def fetched_ahead(

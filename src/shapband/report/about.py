@@ -123,6 +123,8 @@ def method_section(valuation: Valuation) -> Section:
         facts.append(("Why this sampling", sentence(setup["sampling_chosen"])))
     if "pools_bought" in setup:
         facts.append(("Pools", sentence(setup["pools_bought"])))
+    if "left_out" in setup:
+        facts.append(("Left out", sentence(setup["left_out"])))
     if "chosen" in setup:
         facts.append(("Why this solver", sentence(setup["chosen"])))
     if "participation" in setup:

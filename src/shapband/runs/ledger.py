@@ -43,7 +43,8 @@ class Request:
         stored, ``refused`` when its records cannot be used, ``failed`` when it gave none;
         ``taken`` for draws from records in memory; ``solved`` for stored games, ``noted`` for a
         note, ``finished`` for the result
-    note : the hash of the stored data, or the reason for a failure; for a refused answer both
+    note : the hash of the stored data, or the reason for a failure; for a refused answer both; for
+        a request that is made again after a failure, the number of the attempt
     """
 
     providers: tuple[str, ...]

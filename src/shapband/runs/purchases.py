@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from shapband.access.answers import Refusal
@@ -80,7 +80,7 @@ class StoredPurchases(PurchaseJournal):
         """What was received so far, by provider."""
         return usage_of(self._ledger)
 
-    def refused_cost(self) -> Cost:
+    def sunk_cost(self, names: Collection[str]) -> Cost:  # noqa: ARG002
         """Requests and records of the answers so far that could not be used."""
         return refused_cost(self._ledger)
 
@@ -183,7 +183,8 @@ class StoredPurchases(PurchaseJournal):
         """Return the entry of an event, its key, and the answer in parts that SQLite can store."""
         where = _address(event)
         if isinstance(event, Asked):
-            return _request(event, event.size, 0.0, "asked", ""), where, ()
+            again = "" if event.attempt == 1 else f"attempt {event.attempt}"
+            return _request(event, event.size, 0.0, "asked", again), where, ()
         if isinstance(event, Failed):
             # The message of a failed source may repeat a password it was given.
             reason = hide(event.reason)[:_LONGEST_REASON]
@@ -251,6 +252,12 @@ def usage_of(ledger: Ledger) -> dict[str, Usage]:
     ):
         for name in names:
             usage[name] = usage.get(name, Usage()) + Usage(*used)
+    for names, (repeated,) in ledger.select(
+        "SELECT providers, COUNT(*) FROM ledger "
+        "WHERE outcome = 'asked' AND note <> '' GROUP BY providers"
+    ):
+        for name in names:
+            usage[name] = usage.get(name, Usage()) + Usage(retries=repeated)
     return usage
 
 

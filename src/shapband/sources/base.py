@@ -51,7 +51,7 @@ class Source(WithFacts, ABC):
         so that it is asked for one game after the other. With more it must be safe to call from
         several threads at once
     together : number of draws that the source answers in one call at best; by default 1. See
-        `FiniteSource.take_many`
+        `FiniteSource.take_many` and `GenerativeSource.draw_many`
     version : a string that changes with the records, such as the name of a snapshot, an ETag or a
         digest; an attribute or a property. Runs store it and compare it when they are resumed.
         None if it is not known: then runs cannot detect that records changed
@@ -156,3 +156,13 @@ class GenerativeSource(Source):
     @abstractmethod
     def draw(self, size: int, rng: np.random.Generator) -> Records:
         """Return `size` records, with all randomness from `rng`: a `Batch` or a tuple (X, y)."""
+
+    def draw_many(
+        self, sizes: Sequence[int], generators: Sequence[np.random.Generator]
+    ) -> Sequence[Records]:
+        """Return several draws, each as `draw` would return it.
+
+        A source that saves time by answering many draws at once overrides this method and sets
+        `together`, as in `FiniteSource.take_many`.
+        """
+        return [self.draw(size, rng) for size, rng in zip(sizes, generators, strict=True)]

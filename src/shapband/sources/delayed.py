@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,14 +14,15 @@ from shapband.sources.base import FiniteSource, GenerativeSource, Records, Sourc
 
 
 def with_delay(source: Source, seconds: float, *, concurrent: int = 1) -> Source:
-    """Return the source with a fixed delay at every request, as if it were behind a network.
+    """Return the source with a fixed delay at every call, as if it were behind a network.
 
-    The source is asked from threads, so it must be safe to call from any thread.
+    The source is asked from threads, so it must be safe to call from any thread. Draws that it
+    answers together are delayed once.
 
     Parameters
     ----------
     source : the source behind the delay
-    seconds : the delay of a request
+    seconds : the delay of a call
     concurrent : requests answered at the same time
 
     Examples
@@ -48,6 +50,7 @@ class _Delayed(Source):
         self._inner = inner
         self._seconds = seconds
         self.concurrent = concurrent
+        self.together = inner.together
         self.schema = inner.schema
 
     @property
@@ -73,6 +76,10 @@ class _DelayedFinite(_Delayed, FiniteSource):
         time.sleep(self._seconds)
         return self._inner.take(rows)
 
+    def take_many(self, draws: Sequence[IntArray]) -> Sequence[Records]:
+        time.sleep(self._seconds)
+        return self._inner.take_many(draws)
+
 
 class _DelayedGenerative(_Delayed, GenerativeSource):
     _inner: GenerativeSource
@@ -80,3 +87,9 @@ class _DelayedGenerative(_Delayed, GenerativeSource):
     def draw(self, size: int, rng: np.random.Generator) -> Records:
         time.sleep(self._seconds)
         return self._inner.draw(size, rng)
+
+    def draw_many(
+        self, sizes: Sequence[int], generators: Sequence[np.random.Generator]
+    ) -> Sequence[Records]:
+        time.sleep(self._seconds)
+        return self._inner.draw_many(sizes, generators)

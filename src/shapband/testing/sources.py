@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,6 +15,7 @@ from shapband.providers import Provider, check_providers
 from shapband.records.batch import Batch
 from shapband.runs.fingerprints import fingerprint
 from shapband.sources.base import FiniteSource, GenerativeSource, Source
+from shapband.sources.retry import Retry
 from shapband.testing.rules import during, require, same
 
 
@@ -25,8 +27,12 @@ def check_source(source: Source) -> None:
     the same request, and have the schema they declare. A source with ``waits = True`` is also
     asked from another thread, and from several at once if its `concurrent` is larger than 1; every
     answer must have its own arrays. The others may reuse their buffers, because their answers are
-    copied before they are asked again. Sources are never sent to other processes, so they need not
-    be picklable.
+    copied before they are asked again. If `together` is larger than 1, draws that are answered
+    together, by `take_many` or `draw_many`, must be the same as draws that are answered alone. A
+    source with ``waits = True``
+    may fail in a way that may pass, and must give the same records when it is asked again; the
+    requests of this check are repeated like those of a valuation. A `version` must stay the same
+    while the records do. Sources are never sent to other processes, so they need not be picklable.
 
     Examples
     --------
@@ -36,7 +42,7 @@ def check_source(source: Source) -> None:
     name = type(source).__name__
     with during(f"{name} must have valid attributes before it is asked"):
         checked = check_providers([Provider(name, source)])[0][0].source
-        fingerprint(source)
+        mark = fingerprint(source)
     if isinstance(source, FiniteSource):
         shown = checked.records if isinstance(checked, FiniteSource) else None
         _check_finite(source, shown, f"{name}.take")
@@ -44,13 +50,21 @@ def check_source(source: Source) -> None:
         _check_generative(source, f"{name}.draw")
     else:
         require(False, f"{name} must be a subclass of FiniteSource or GenerativeSource")
+    with during(f"{name} must have a version after requests as before"):
+        later = fingerprint(source)
+    require(
+        later == mark,
+        f"{name} must have the same size and version as long as its records are the same; after a "
+        f"few requests {mark} had become {later}: compute the version from the records, or leave "
+        "it as None",
+    )
 
 
 def _check_finite(source: FiniteSource, shown: Batch | None, method: str) -> None:
     def ask(rows: list[int]) -> Batch:
         asked = np.array(rows, dtype=np.int64)
         with during(f"{method}({rows}) must give these records"):
-            batch = check_answer(source.take(asked), len(rows))
+            batch = check_answer(_answer(source, lambda: source.take(asked)), len(rows))
         require(asked.tolist() == rows, f"{method} must not change its rows: work on a copy")
         return batch
 
@@ -60,6 +74,12 @@ def _check_finite(source: FiniteSource, shown: Batch | None, method: str) -> Non
     requests = rows, [0, last // 2, last, last]
     _check_buffers(
         source, method, lambda other: source.take(np.array(requests[other > 0], dtype=np.int64))
+    )
+    _check_together(
+        source,
+        f"{method}_many",
+        lambda: source.take_many([np.array(some, dtype=np.int64) for some in (*requests, [0])]),
+        [ask(some) for some in (*requests, [0])],
     )
     whole = ask(rows)
     for place, row in enumerate(rows):
@@ -79,10 +99,21 @@ def _check_generative(source: GenerativeSource, method: str) -> None:
     def ask(request: tuple[int, int]) -> Batch:
         size, seed = request
         with during(f"{method}({size}, rng) must give so many records"):
-            return check_answer(source.draw(size, np.random.default_rng(seed)), size)
+            return check_answer(
+                _answer(source, lambda: source.draw(size, np.random.default_rng(seed))), size
+            )
 
     _check_answers(source, method, ask, (8, 0), (1, 1))
     _check_buffers(source, method, lambda other: source.draw(8, np.random.default_rng(other)))
+    requests = [(8, 0), (8, 1), (1, 2)]
+    _check_together(
+        source,
+        f"{method}_many",
+        lambda: source.draw_many(
+            [size for size, _ in requests], [np.random.default_rng(seed) for _, seed in requests]
+        ),
+        [ask(request) for request in requests],
+    )
     drawn = ask((8, 0))
     constant = all(same(drawn.take(np.array([k])), drawn.take(np.array([0]))) for k in range(8))
     require(
@@ -129,11 +160,11 @@ def _check_buffers(source: Source, method: str, ask: Callable[[int], Any]) -> No
     """
     if not source.waits:
         return
-    given = ask(0)
+    given = _answer(source, lambda: ask(0))
     size = len(given if isinstance(given, Batch) else given[1])
     first = check_answer(given, size)
     for number in range(1, source.concurrent + 3):
-        ask(number)
+        _answer(source, lambda number=number: ask(number))
     try:
         unchanged = same(check_answer(given, size), first)
     except SourceError:
@@ -144,3 +175,41 @@ def _check_buffers(source: Source, method: str, ask: Callable[[int], Any]) -> No
         "records of an earlier one: return new arrays for each request, such as copies of the "
         "buffer that is used again",
     )
+
+
+def _check_together(
+    source: Source, method: str, ask: Callable[[], Any], alone: Sequence[Batch]
+) -> None:
+    """Check that draws that are answered in one call equal the same draws answered alone."""
+    if source.together == 1:
+        return  # it is never called
+    rule = f"{method} must give one answer for each draw, in the order of the draws"
+    with during(rule):
+        answers = list(_answer(source, ask))
+    require(
+        len(answers) == len(alone),
+        f"{rule}; it gave {len(answers)} answers to {len(alone)} draws: answer all of them",
+    )
+    for answer, expected in zip(answers, alone, strict=True):
+        with during(rule):
+            found = check_answer(answer, len(expected))
+        require(
+            same(found, expected),
+            f"{method} must give the same records as one call for each draw; a draw of "
+            f"{len(expected)} records differs: answer the draws in their order, or remove "
+            f"{method.rpartition('.')[2]}",
+        )
+
+
+def _answer(source: Source, ask: Callable[[], Any]) -> Any:
+    """Ask a source, and ask one that waits again if it fails in a way that may pass."""
+    retry = Retry() if source.waits else Retry(attempts=1)
+    failures = 0
+    while True:
+        try:
+            return ask()
+        except Exception as cause:
+            failures += 1
+            if not retry.allows(failures, cause):
+                raise
+            time.sleep(retry.pause(failures, cause))

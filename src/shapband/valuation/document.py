@@ -171,7 +171,7 @@ def check_valuation(valuation: Valuation) -> None:
     if any(one is None for one in used):
         raise ValueError("access must have one entry for each provider")
     known = [one for one in used if one is not None]
-    counts = [count for one in known for count in (one.requests, one.records)]
+    counts = [count for one in known for count in (one.requests, one.records, one.retries)]
     _check_bounds([valuation.evaluations, valuation.failures, *counts], "a count")
     _check_bounds([valuation.seconds, *(one.seconds for one in known)], "an amount")
     if valuation.games.shape[1:] != (len(names),):

@@ -41,6 +41,7 @@ REASONS = {
     "pools_bought": "pools:   ",
     "chosen": "solver:  ",
     "certain": "games:   all are equal, because ",
+    "left_out": "left out: ",
 }
 
 
@@ -58,12 +59,21 @@ def valuation_text(valuation: Valuation) -> str:
             *on_validation(valuation),
             f"sources: {valuation.access.records:,} records in {valuation.access.requests:,} "
             f"requests, total request time {valuation.access.seconds:.2f} s",
+            *_repeated(valuation),
             f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
             *_wrapped(f"value:   {printable(_value(valuation))}"),
             *_wrapped(f"method:  {printable(_method(valuation))}; seed {valuation.seed}"),
             *(line for reason in _reasons(valuation) for line in _wrapped(reason)),
         ]
     )
+
+
+def _repeated(valuation: Valuation) -> list[str]:
+    retries = valuation.access.retries
+    if not retries:
+        return []
+    what = "1 failed request was" if retries == 1 else f"{retries:,} failed requests were"
+    return [f"         {what} repeated"]
 
 
 def valuation_html(valuation: Valuation) -> str:

@@ -25,7 +25,7 @@ from shapband.app.config.parts import (
     make_part,
     make_utility,
 )
-from shapband.app.config.sources import join_groups, make_providers, make_trace
+from shapband.app.config.sources import join_groups, make_providers, make_trace, with_retry
 from shapband.checks import MOST, concerning, file_error, one_line
 from shapband.engine.arguments import Arguments, check_arguments
 from shapband.engine.workers.base import Workers
@@ -223,9 +223,10 @@ class Config(tables.Table):
         for position, table in enumerate(self.providers):
             if isinstance(table.source, tables.TaskSource):
                 task = tasks[table.source.task] = getattr(shapband.datasets, table.source.task)()
-                made.append((table.group, [*task.providers]))
+                players: list[Provider | Group] = [*task.providers]
             else:
-                made.append((table.group, make_providers(table, base, f"providers[{position}]")))
+                players = make_providers(table, base, f"providers[{position}]")
+            made.append((table.group, with_retry(table, players)))
         providers = join_groups(made)
         return Loaded(providers, make_utility(self.utility, tasks, base))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,21 @@ def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Pr
         if source.by is not None:
             return providers_from_frame(frame, source.by, source.target, source.group)
         return [Provider(str(table.name), FrameSource(frame, source.target))]
+
+
+def with_retry(
+    table: tables.ProviderTable, players: Sequence[Provider | Group]
+) -> list[Provider | Group]:
+    """Give all providers of a table its rule for repeating requests."""
+    if table.retry is None:
+        return list(players)
+    retry = table.retry.make()
+    return [
+        Group(one.name, [replace(member, retry=retry) for member in one.providers])
+        if isinstance(one, Group)
+        else replace(one, retry=retry)
+        for one in players
+    ]
 
 
 def join_groups(

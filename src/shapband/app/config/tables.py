@@ -28,6 +28,7 @@ from shapband.app.config.messages import format_value
 from shapband.checks import MOST, nearest
 from shapband.errors import InvalidInput
 from shapband.estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
+from shapband.sources.retry import Retry
 
 if TYPE_CHECKING:
     from shapband.market.prices import Prices
@@ -192,6 +193,33 @@ _SOURCES = {"task": TaskSource, "csv": CsvSource, "parquet": ParquetSource, "obj
 SourceTable = Annotated[TaskSource | CsvSource | ParquetSource | ObjectSource, Kinds(_SOURCES)]
 
 
+class RetryTable(Table):
+    """How often a request that failed in a way that may pass is made again, and after what time."""
+
+    attempts: Count = Field(
+        Retry.attempts, description="How often a request is made at most; 1 never repeats it."
+    )
+    wait: Annotated[float, Field(ge=0)] = Field(
+        Retry.wait,
+        description="Seconds between the first attempt and the second; later pauses double.",
+    )
+    longest_wait: Annotated[float, Field(ge=0)] = Field(
+        Retry.longest_wait,
+        description="Limit on every pause, in seconds. A source that asks for a longer one has "
+        "failed.",
+    )
+
+    def make(self) -> Retry:
+        """Make the rule."""
+        return Retry(self.attempts, self.wait, self.longest_wait)
+
+    @model_validator(mode="after")
+    def _check_pauses(self) -> RetryTable:
+        if self.wait > self.longest_wait:
+            raise broken(f"must be at most longest_wait, {self.longest_wait:g}", "wait")
+        return self
+
+
 class ProviderTable(Table):
     """A provider and its source, or a source that brings several providers."""
 
@@ -202,6 +230,12 @@ class ProviderTable(Table):
         None,
         description="The group that the provider, or all providers of the source, are members of. "
         "A group takes part as one player. Tables with the same group are one group.",
+    )
+    retry: RetryTable | None = Field(
+        None,
+        description="How requests that failed are repeated, for all providers of the source. By "
+        "default sources that wait for a network or a database are asked up to "
+        f"{Retry.attempts} times, and others once.",
     )
     source: SourceTable
 
