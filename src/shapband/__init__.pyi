@@ -46,6 +46,7 @@ from .sources.base import FiniteSource, GenerativeSource, Source
 from .sources.delayed import with_delay
 from .sources.frames import FrameSource
 from .sources.functions import DistributionSource, FunctionSource
+from .sources.sql.source import SQLSource
 from .utilities.additive import AdditiveUtility
 from .utilities.base import Utility
 from .utilities.bayes import GaussianNBUtility
@@ -130,6 +131,7 @@ __all__ = [
     "RefusedAnswer",
     "Run",
     "RunStatus",
+    "SQLSource",
     "Sampling",
     "Schema",
     "Seconds",
