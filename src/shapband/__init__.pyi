@@ -12,6 +12,7 @@ from .estimate.estimate import Estimate
 from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
 from .games import Games
 from .indices import Banzhaf, Beta, Index, Shapley
+from .inputs.databases import providers_from_sql
 from .market.bill import Bill, bill
 from .market.next_batch import NextBatch, next_batch
 from .market.payouts import Payouts, payouts
@@ -160,6 +161,7 @@ __all__ = [
     "payouts",
     "plan",
     "providers_from_frame",
+    "providers_from_sql",
     "testing",
     "theory",
     "utility_for",

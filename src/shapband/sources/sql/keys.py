@@ -146,6 +146,15 @@ def keys_of(relation: Relation, key: str, owner: dict[str, Any]) -> Keys:
     return ListedKeys([one for (one,) in database.run(relation.keys(key), **owner).rows], key)
 
 
+def known_keys(keys: Sequence[Any], name: str) -> Keys:
+    """Make the keys of a list; integers without gaps need no list."""
+    made = ListedKeys(keys, name)
+    least, most = made.at(np.array([0, made.size - 1]))
+    if made.kind == "integer" and most - least + 1 == made.size:
+        return DenseKeys(least, made.size)
+    return made
+
+
 def listed(kind: str, values: list[Any]) -> Any:
     """Return values in the form in which a database takes a list."""
     return json.dumps(values) if kind == "sqlite" else values
