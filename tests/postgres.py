@@ -32,7 +32,7 @@ def binaries() -> Path | None:
 
 
 @contextmanager
-def server() -> Iterator[str]:
+def server(buffers: str = "16MB") -> Iterator[str]:
     """Start a server, and return the URL of its superuser's database."""
     folder = binaries()
     assert folder is not None, MISSING
@@ -57,7 +57,7 @@ def server() -> Iterator[str]:
 
         call("initdb", "-D", data, "-U", "boss", "--pwfile", str(secret), "-A", "scram-sha-256",
              "--no-sync", "-E", "UTF8", "--locale", "C")  # fmt: skip
-        options = f"-k {place} -c listen_addresses='' -c fsync=off -c shared_buffers=16MB"
+        options = f"-k {place} -c listen_addresses='' -c fsync=off -c shared_buffers={buffers}"
         subprocess.run(  # noqa: S603  without pipes, which the server would keep open
             [str(folder / "pg_ctl"), "start", "-w", "-D", data, "-l", log, "-o", options],
             **owner, cwd=place, check=True, timeout=120, stdout=subprocess.DEVNULL,

@@ -105,9 +105,10 @@ class EngineDatabase(Database):
         self.dialect = _compiler(self.kind) if self.names_quoted else engine.dialect
 
     def _connect(self) -> Link:
-        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        if self.kind == "sqlite":
+        connection = self._engine.connect()
+        if self.kind == "sqlite":  # reading begins no transaction
             return SQLiteLink(connection, self._timeout)
+        connection = connection.execution_options(isolation_level="AUTOCOMMIT")
         return PostgresLink(connection) if self.kind == "postgresql" else CoreLink(connection)
 
     def tables(self, schema: str | None) -> list[str]:

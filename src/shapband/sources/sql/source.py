@@ -20,8 +20,9 @@ from shapband.sources.sql.keys import Keys, keys_of, listed
 from shapband.sources.sql.links import Answer
 from shapband.sources.sql.statements import OWNER, Relation
 
-# A statement of DuckDB reads whole columns, so one statement for many draws saves most of the time.
-_TOGETHER = {"duckdb": 64}
+# Draws in one statement. A statement of DuckDB reads whole columns, so many draws take little more
+# time than one. A server of PostgreSQL may be far away, and each statement waits for it.
+_TOGETHER = {"duckdb": 64, "postgresql": 8}
 _LONGEST_LIST = 1_000  # parameters in one IN list; Oracle takes no more
 
 
