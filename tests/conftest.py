@@ -163,3 +163,14 @@ def with_pools(estimate, variance, freedom):
         square=np.zeros(n),
     )
     return with_sums(estimate, pools=pools)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The URL of a PostgreSQL server of this process; tests that need one skip aloud without it."""
+    from tests.postgres import MISSING, binaries, server
+
+    if binaries() is None:
+        pytest.skip(MISSING)
+    with server() as url:
+        yield url

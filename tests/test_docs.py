@@ -28,7 +28,9 @@ def check_python(page):
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
-def test_the_python_of_a_page_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
+def test_the_python_of_a_page_runs_and_prints_what_it_says(page, tmp_path, monkeypatch, request):
+    if page.name == "connect-sql.md":
+        monkeypatch.setenv("CLINIC_URL", request.getfixturevalue("postgres"))
     monkeypatch.chdir(tmp_path)  # where the pages write their files
     check_python(page)
 

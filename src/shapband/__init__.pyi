@@ -12,6 +12,7 @@ from .estimate.estimate import Estimate
 from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
 from .games import Games
 from .indices import Banzhaf, Beta, Index, Shapley
+from .inputs.databases import providers_from_sql
 from .market.bill import Bill, bill
 from .market.next_batch import NextBatch, next_batch
 from .market.payouts import Payouts, payouts
@@ -49,6 +50,7 @@ from .sources.delayed import with_delay
 from .sources.frames import FrameSource
 from .sources.functions import DistributionSource, FunctionSource
 from .sources.retry import Retry
+from .sources.sql.source import SQLSource
 from .utilities.additive import AdditiveUtility
 from .utilities.base import Utility
 from .utilities.bayes import GaussianNBUtility
@@ -138,6 +140,7 @@ __all__ = [
     "Retry",
     "Run",
     "RunStatus",
+    "SQLSource",
     "Sampling",
     "Schema",
     "Seconds",
@@ -166,6 +169,7 @@ __all__ = [
     "payouts",
     "plan",
     "providers_from_frame",
+    "providers_from_sql",
     "testing",
     "theory",
     "utility_for",

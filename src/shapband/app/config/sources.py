@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shapband.app.config import tables
 from shapband.app.config.imports import load_object
+from shapband.app.config.sql import SqlSource, make_sql_providers
 from shapband.checks import check_kind, concerning
 from shapband.errors import InvalidInput
 from shapband.providers import Group, Provider, providers_from_frame
@@ -29,7 +30,9 @@ def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Pr
     with concerning(f"{key}.source"):
         if isinstance(source, tables.ObjectSource):
             return _from_object(table.name, source, base, key)
-        if isinstance(source, tables.TaskSource):
+        if isinstance(source, SqlSource):
+            return [*make_sql_providers(table.name, source, base, f"{key}.source")]
+        if not isinstance(source, tables.CsvSource | tables.ParquetSource):
             raise TypeError("a task has providers of its own, which Config takes from it")
         frame = read_frame(source, base, f"{key}.source")
         if source.by is not None:

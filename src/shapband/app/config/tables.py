@@ -188,9 +188,21 @@ class ObjectSource(ObjectTable):
     """An object of your own: a source if the provider has a name, else a list of providers."""
 
 
+def _sql_source() -> type[Table]:
+    from shapband.app.config.sql import SqlSource
+
+    return SqlSource
+
+
 RowsTable = Annotated[FileTable, Kinds({"csv": CsvTable, "parquet": ParquetTable})]
-_SOURCES = {"task": TaskSource, "csv": CsvSource, "parquet": ParquetSource, "object": ObjectSource}
-SourceTable = Annotated[TaskSource | CsvSource | ParquetSource | ObjectSource, Kinds(_SOURCES)]
+_SOURCES: dict[str, type[Table] | Callable[[], type[Table]]] = {
+    "task": TaskSource,
+    "csv": CsvSource,
+    "parquet": ParquetSource,
+    "sql": _sql_source,
+    "object": ObjectSource,
+}
+SourceTable = Annotated[Table, Kinds(_SOURCES)]
 
 
 class RetryTable(Table):
@@ -241,7 +253,11 @@ class ProviderTable(Table):
 
     @model_validator(mode="after")
     def _check_names(self) -> ProviderTable:
+        from shapband.app.config.sql import SqlSource, check_name
+
         source = self.source
+        if isinstance(source, SqlSource):
+            check_name(source, self.name)
         if isinstance(source, TaskSource) and self.name is not None:
             raise broken("must be left out: a task brings the names of its providers", "name")
         if isinstance(source, Split):

@@ -1,0 +1,102 @@
+"""The table of a source in a database, and the providers made from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from shapband.app.config.messages import format_value
+from shapband.app.config.tables import Table, Text, broken
+from shapband.providers import Provider
+from shapband.secrets import hide, reveal
+
+_IN_FILES = ("sqlite:///", "duckdb:///")  # beginnings of URLs that go on with a path
+
+
+class SqlSource(Table):
+    """Rows of a database; needs `pip install 'shapband[sql]'` or `'shapband[duckdb]'`."""
+
+    object_keys = ("database",)
+
+    kind: Literal["sql"]
+    url: Text | dict[Literal["env"], Text] = Field(
+        description='The address of the database, such as "sqlite:///clinic.db". An address with a '
+        'password is read from the environment, and never stored: { env = "CLINIC_URL" }. Relative '
+        "paths start at the folder of this file.",
+    )
+    table: Text | None = Field(
+        None, description="The table or view, or schema and table with a dot between."
+    )
+    query: Text | None = Field(None, description="A SELECT statement in place of a table.")
+    key: Text = Field(description="The column with a different integer or string in every row.")
+    target: Text = Field(description="The column with the targets.")
+    features: Annotated[list[Text], Field(min_length=1)] | None = Field(
+        None,
+        description="The columns to use; all but `key`, `target`, `by` and `version_column` by "
+        "default.",
+    )
+    by: Text | None = Field(
+        None,
+        description="The column that names the provider of each row: one provider for each of its "
+        "values. Leave it out if all rows belong to one provider.",
+    )
+    version_column: Text | None = Field(
+        None,
+        description="A column that grows whenever a row is changed, so that a resumed run notices.",
+    )
+
+    @field_validator("url", mode="before")
+    @classmethod
+    def _check_url(cls, url: Any) -> Any:
+        if isinstance(url, str) and url and hide(url) != url:
+            raise broken(
+                "must not hold a password, because the file is stored with the run: use "
+                'url = { env = "NAME" }, and set NAME in the environment'
+            )
+        named = isinstance(url, dict) and set(url) == {"env"} and isinstance(url["env"], str)
+        if not (isinstance(url, str) and url) and not named:
+            raise broken(f'must be a string or {{ env = "NAME" }}; received {format_value(url)}')
+        return url
+
+    @model_validator(mode="after")
+    def _check_rows(self) -> SqlSource:
+        if (self.table is None) == (self.query is None):
+            raise broken("either table or query must be given", "table")
+        return self
+
+    @property
+    def database(self) -> str:
+        """The database that a run asks, named without its secrets."""
+        return f"the database {self.url if isinstance(self.url, str) else self.url['env']}"
+
+
+def check_name(source: SqlSource, name: str | None) -> None:
+    """Check that the providers have a name, and only one way to get it."""
+    if name is None and source.by is None:
+        raise broken("must be given, unless source.by names a column with the names", "name")
+    if name is not None and source.by is not None:
+        raise broken("must be left out: the column source.by has the names", "name")
+
+
+def make_sql_providers(name: str | None, table: SqlSource, base: Path, key: str) -> list[Provider]:
+    """Make the provider, or the providers, of a table."""
+    from shapband.inputs.databases import providers_from_sql
+    from shapband.sources.sql.source import SQLSource
+
+    url = _at(base, reveal(table.url, f"{key}.url"))
+    rows = {"table": table.table, "query": table.query, "features": table.features}
+    columns = {"key": table.key, "target": table.target, "version_column": table.version_column}
+    if table.by is not None:
+        return providers_from_sql(url, by=table.by, **rows, **columns)  # type: ignore[arg-type]
+    source = SQLSource(url, **rows, **columns)  # type: ignore[arg-type]
+    return [Provider(str(name), source)]
+
+
+def _at(base: Path, url: str) -> str:
+    """Let the path of a database in a file start at a folder, unless it is absolute."""
+    for start in _IN_FILES:
+        if url.startswith(start):
+            return start + str(base / url.removeprefix(start))
+    return url
