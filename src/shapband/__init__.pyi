@@ -10,6 +10,7 @@ from .cluster.ray import RayWorkers
 from .engine.workers.base import Workers
 from .estimate.estimate import Estimate
 from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
+from .from_files import providers_from_files
 from .games import Games
 from .indices import Banzhaf, Beta, Index, Shapley
 from .market.bill import Bill, bill
@@ -44,6 +45,7 @@ from .solvers.strata import Strata
 from .sources.arrays import ArraySource
 from .sources.base import FiniteSource, GenerativeSource, Source
 from .sources.delayed import with_delay
+from .sources.file_source import FileSource
 from .sources.frames import FrameSource
 from .sources.functions import DistributionSource, FunctionSource
 from .utilities.additive import AdditiveUtility
@@ -92,6 +94,7 @@ __all__ = [
     "Estimate",
     "EstimatorUtility",
     "Exact",
+    "FileSource",
     "FiniteSource",
     "FrameSource",
     "Fresh",
@@ -157,6 +160,7 @@ __all__ = [
     "next_batch",
     "payouts",
     "plan",
+    "providers_from_files",
     "providers_from_frame",
     "testing",
     "theory",

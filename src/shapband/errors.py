@@ -21,6 +21,7 @@
     RepeatedRecords (UserWarning)        a provider's draws hold many records more than once
     SlowSource (RuntimeWarning)          a source has not answered in time, and is waited for
     LoneLabels (UserWarning)             nobody else has any of a provider's labels
+    LocalCopy (UserWarning)              a source writes a copy of its table to the disk
     UnseenLabels (UserWarning)           draws lack a label, which the log loss makes expensive
 """
 
@@ -106,6 +107,10 @@ class SlowSource(RuntimeWarning):
 
 class LoneLabels(UserWarning):
     """Neither the other providers nor the validation rows have any of a provider's labels."""
+
+
+class LocalCopy(UserWarning):
+    """A source of files writes an Arrow copy of its table to the cache directory."""
 
 
 class UnseenLabels(UserWarning):

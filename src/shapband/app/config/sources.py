@@ -13,8 +13,9 @@ from shapband.errors import InvalidInput
 from shapband.providers import Group, Provider, providers_from_frame
 from shapband.records.batch import Batch
 from shapband.sources.base import Source
-from shapband.sources.files import read_csv, read_parquet, reading
+from shapband.sources.files import read_csv, read_parquet
 from shapband.sources.frames import FrameSource
+from shapband.sources.reading.addresses import address_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,13 +70,11 @@ def read_frame(table: tables.FileTable, base: Path, key: str) -> pd.DataFrame:
             f"{key}.group: must be another column than by, {owners['by']!r}, which names the "
             "providers"
         )
-    path = base / table.path
-    with reading(path, f"{key}.path"):
-        if isinstance(table, tables.CsvTable):
-            names = list(owners.values())
-            frame = read_csv(path, table.separator, f"{key}.path", names)
-        else:
-            frame = read_parquet(path, f"{key}.kind")
+    path = address_in(base, table.path)
+    if isinstance(table, tables.CsvTable):
+        frame = read_csv(path, table.separator, f"{key}.path", list(owners.values()))
+    else:
+        frame = read_parquet(path, f"{key}.path")
     if frame.empty:
         raise InvalidInput(f"{key}.path: {path} holds no records: at least one is needed")
     return frame[_columns(frame, table, path, key, owners)]
@@ -85,15 +84,13 @@ def make_trace(table: tables.TraceTable, base: Path, key: str) -> Participation:
     """Make a recorded participation from its file."""
     from shapband.sampling.trace import Trace
 
-    path = base / table.path
-    with reading(path, f"{key}.path"):
-        rounds = read_csv(path, table.separator, f"{key}.path")
+    rounds = read_csv(address_in(base, table.path), table.separator, f"{key}.path")
     with concerning(f"{key}.path"):
         return Trace(rounds)
 
 
 def _columns(
-    frame: pd.DataFrame, table: tables.FileTable, path: Path, key: str, owners: Mapping[str, str]
+    frame: pd.DataFrame, table: tables.FileTable, path: str, key: str, owners: Mapping[str, str]
 ) -> list[str]:
     """The columns to keep, after checking that they exist and that `by` has no empty cells."""
     features = [("features", name) for name in table.features or ()]

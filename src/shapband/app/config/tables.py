@@ -36,6 +36,7 @@ Count = Annotated[int, Field(ge=1, le=MOST)]
 Above = Annotated[float, Field(gt=0)]
 Text = Annotated[str, Field(min_length=1)]
 Price = Annotated[int | float | str, Field(examples=["0.02"])]
+Separator = Annotated[str, Field(min_length=1, max_length=1)]
 ObjectName = Annotated[
     str,
     Field(
@@ -151,7 +152,7 @@ class CsvTable(FileTable):
     """Records in a CSV file with a header line."""
 
     kind: Literal["csv"]
-    separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    separator: Separator | None = Field(None, description="By default it is found in the file.")
 
 
 class ParquetTable(FileTable):
@@ -233,7 +234,7 @@ class TraceTable(Table):
         "1 and 0, or true and false, for each round. Relative paths start at the folder of this "
         "file."
     )
-    separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    separator: Separator | None = Field(None, description="By default it is found in the file.")
 
 
 # The tables of stopping rules and of the budget make their own objects, which need no data.
