@@ -81,6 +81,8 @@ class FileSource(FiniteSource):
     FileSource(2 records, 2 features)
     """
 
+    schema: Schema
+    version: str
     waits = True
     together = _TOGETHER
 

@@ -32,7 +32,9 @@ from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import InvalidInput
 from shapband.indices import Index
+from shapband.inputs.validation import hold_out
 from shapband.providers import Group, Provider
+from shapband.records.batch import Batch
 from shapband.sampling.base import Sampling
 from shapband.sampling.participation import Participation
 from shapband.solvers.base import Solver
@@ -220,8 +222,23 @@ class Config(tables.Table):
                 made.append((table.group, [*task.providers]))
             else:
                 made.append((table.group, make_providers(table, base, f"providers[{position}]")))
-        providers = join_groups(made)
-        return Loaded(providers, make_utility(self.utility, tasks, base))
+        providers, held = self._held_out(join_groups(made))
+        return Loaded(providers, make_utility(self.utility, tasks, base, held))
+
+    def _held_out(
+        self, providers: list[Provider | Group]
+    ) -> tuple[list[Provider | Group], Batch | None]:
+        """Hold validation rows out of the providers' records, if the utility has a fraction."""
+        fraction = getattr(self.utility, "validation", None)
+        if not isinstance(fraction, float):
+            return providers, None
+        if self.seed is None:
+            raise InvalidInput(
+                f"seed: must be given with utility.validation = {fraction}, because it chooses the "
+                "rows; use 0"
+            )
+        with concerning("utility"):
+            return hold_out(providers, fraction, self.seed)
 
     def _check_cluster(self) -> None:
         if isinstance(self.workers, int):

@@ -10,9 +10,11 @@ from shapband.app.config import tables
 from shapband.app.config.imports import load_object
 from shapband.checks import check_kind, concerning
 from shapband.errors import InvalidInput
+from shapband.from_files import providers_from_files
 from shapband.providers import Group, Provider, providers_from_frame
 from shapband.records.batch import Batch
 from shapband.sources.base import Source
+from shapband.sources.file_source import FileSource
 from shapband.sources.files import read_csv, read_parquet
 from shapband.sources.frames import FrameSource
 from shapband.sources.reading.addresses import address_in
@@ -31,10 +33,21 @@ def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Pr
             return _from_object(table.name, source, base, key)
         if isinstance(source, tables.TaskSource):
             raise TypeError("a task has providers of its own, which Config takes from it")
+        if isinstance(source, tables.FilesSource):
+            return _from_files(table.name, source, base)
         frame = read_frame(source, base, f"{key}.source")
         if source.by is not None:
             return providers_from_frame(frame, source.by, source.target, source.group)
         return [Provider(str(table.name), FrameSource(frame, source.target))]
+
+
+def _from_files(name: str | None, table: tables.FilesSource, base: Path) -> list[Provider | Group]:
+    where = None if table.where is None else [tuple(one) for one in table.where]
+    options: Any = {"target": table.target, "features": table.features, "where": where}
+    path = address_in(base, table.path)
+    if name is not None:
+        return [Provider(name, FileSource(path, **options))]
+    return [*providers_from_files(path, by=table.by, **options)]
 
 
 def join_groups(

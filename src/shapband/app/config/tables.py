@@ -36,6 +36,7 @@ Count = Annotated[int, Field(ge=1, le=MOST)]
 Above = Annotated[float, Field(gt=0)]
 Text = Annotated[str, Field(min_length=1)]
 Price = Annotated[int | float | str, Field(examples=["0.02"])]
+Condition = Annotated[list[Any], Field(min_length=3, max_length=3, examples=[["year", ">=", 2020]])]
 Separator = Annotated[str, Field(min_length=1, max_length=1)]
 ObjectName = Annotated[
     str,
@@ -161,6 +162,26 @@ class ParquetTable(FileTable):
     kind: Literal["parquet"]
 
 
+class FilesSource(FileTable):
+    """Files of any size: Parquet, Arrow IPC or CSV, of which only the drawn rows are read.
+
+    Needs `pip install 'shapband[files]'`. With a name all files belong to this provider. Without a
+    name every file is a provider, or every directory.
+    """
+
+    kind: Literal["files"]
+    path: Text = Field(
+        description="A file, a directory, a pattern such as hospitals/*.parquet, or an address "
+        "such as s3://bucket/lake. Relative paths start at the folder of this file."
+    )
+    by: Text | None = Field(
+        None, description="The key of the directories that name the providers: site for site=north."
+    )
+    where: Annotated[list[Condition], Field(min_length=1)] | None = Field(
+        None, description="Conditions on rows, all of which must hold."
+    )
+
+
 class Split(Table):
     """A file that may hold the records of several providers."""
 
@@ -188,9 +209,38 @@ class ObjectSource(ObjectTable):
     """An object of your own: a source if the provider has a name, else a list of providers."""
 
 
-RowsTable = Annotated[FileTable, Kinds({"csv": CsvTable, "parquet": ParquetTable})]
-_SOURCES = {"task": TaskSource, "csv": CsvSource, "parquet": ParquetSource, "object": ObjectSource}
-SourceTable = Annotated[TaskSource | CsvSource | ParquetSource | ObjectSource, Kinds(_SOURCES)]
+class RowsKinds(Kinds):
+    """Annotates a field that holds a table of rows, or a fraction of all records to hold out."""
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Describe both."""
+        fraction = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+        return {"anyOf": [super().__get_pydantic_json_schema__(core, handler), fraction]}
+
+    def _validate(self, given: Any) -> Any:
+        if type(given) is float and 0 < given < 1:
+            return given
+        if not isinstance(given, dict):
+            raise broken(
+                "must be a table, or a fraction of all records to hold out, such as 0.3; received "
+                f"{format_value(given)}"
+            )
+        return super()._validate(given)
+
+
+RowsTable = Annotated[FileTable | float, RowsKinds({"csv": CsvTable, "parquet": ParquetTable})]
+_SOURCES = {
+    "task": TaskSource,
+    "csv": CsvSource,
+    "parquet": ParquetSource,
+    "files": FilesSource,
+    "object": ObjectSource,
+}
+SourceTable = Annotated[
+    TaskSource | CsvSource | ParquetSource | FilesSource | ObjectSource, Kinds(_SOURCES)
+]
 
 
 class ProviderTable(Table):
@@ -211,6 +261,8 @@ class ProviderTable(Table):
         source = self.source
         if isinstance(source, TaskSource) and self.name is not None:
             raise broken("must be left out: a task brings the names of its providers", "name")
+        if isinstance(source, FilesSource) and source.by is not None and self.name is not None:
+            raise broken("must be left out: the directories source.by have the names", "name")
         if isinstance(source, Split):
             if self.name is None and source.by is None:
                 raise broken(

@@ -96,7 +96,7 @@ class Columns:
         series: pd.Series[Any] = column.to_pandas()
         if name in levels:
             series = series.astype(levels[name])
-        plain = plain_pandas(series, f"{self.owner}: column {written(name)}")
+        plain: pd.Series[Any] = plain_pandas(series, f"{self.owner}: column {written(name)}")
         return plain[: table.num_rows] if len(plain) > table.num_rows else plain
 
 

@@ -114,7 +114,8 @@ def read_whole(
             options = {"usecols": kept, "dtype": str, "keep_default_na": False}
             (written,) = _parts(file, replace(dialect, missing=()), None, options)
             frame[kept] = written[kept]
-    return frame
+    whole: pd.DataFrame = frame
+    return whole
 
 
 def _steady(dialect: Dialect, attempt: Callable[[Dialect], Dialect]) -> Dialect:

@@ -91,7 +91,7 @@ class Rows:
         for table in self.all():
             if table.num_rows:
                 first = table.slice(0, 1_000)
-                return float(first.nbytes) / first.num_rows
+                return float(first.nbytes / first.num_rows)
         return 1.0
 
     def levels(self, name: str) -> Any:
