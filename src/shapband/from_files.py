@@ -102,7 +102,7 @@ def _name(file: FileAt, by: str | None) -> str:
     *directories, last = file.inside.split("/")
     if by is None:
         if not directories:
-            return _stem(last)
+            return stem(last)
         return unquote(directories[0].partition("=")[2]) or directories[0]
     keys = dict(one.split("=", 1) for one in directories if "=" in one)
     if by not in keys:
@@ -121,7 +121,7 @@ def _keys(files: Sequence[FileAt], by: str | None) -> list[str]:
     return [unquote(first.partition("=")[0])] if "/" in files[0].inside and "=" in first else []
 
 
-def _stem(name: str) -> str:
+def stem(name: str) -> str:
     """The name of a file without the suffixes of its format: north for north.csv.gz."""
     while format_of(name):
         name = name.rpartition(".")[0]

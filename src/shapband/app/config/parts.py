@@ -230,8 +230,8 @@ def make_utility(
             raise TypeError(f"{type(table).__name__} is not the table of a utility")
         settings = table.settings
         if "validation" in type(table).model_fields:
-            rows = held or _validation(settings.pop("validation", None), tasks, base)
-            settings.pop("validation", None)
+            given = settings.pop("validation", None)
+            rows = _validation(given, tasks, base) if held is None else held
             settings |= {"X_val": rows.X, "y_val": rows.y}
         for key in table.object_keys:
             options = settings.pop("options", None)
