@@ -129,7 +129,7 @@ def _table(
 def _smallest_of(provider: _Provider, by: str) -> int:
     """The records of the smallest provider in a file with several."""
     counts = provider.values(by, all_parts=True).value_counts().field("counts")
-    return min(counts.to_pylist())
+    return int(min(counts.to_pylist()))
 
 
 def _column(field: Any, providers: Sequence[_Provider]) -> Column:

@@ -202,12 +202,13 @@ def _distant(address: str, where: str) -> list[FileAt]:
     for name, facts in listed.items():
         inside = name[len(base) :].lstrip("/") if name.startswith(base) else _last(name)
         if facts.get("type") != "directory" and (len(listed) == 1 or not _is_hidden(Path(inside))):
-            made.append(_distant_file(filesystem, name, inside, facts, where))
+            made.append(_distant_file(filesystem, name, inside, where))
     return made
 
 
-def _distant_file(filesystem: Any, name: str, inside: str, facts: Any, where: str) -> FileAt:
-    size, stamp = _distant_stamp(facts)
+def _distant_file(filesystem: Any, name: str, inside: str, where: str) -> FileAt:
+    # The listing of a directory may write times in another way than `info`, which later checks use.
+    size, stamp = _distant_stamp(filesystem.info(name))
     if size < 0:
         raise InvalidInput(
             f"{where}: the server does not say how large {one_line(name)} is, so that it could "
