@@ -8,13 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from shapband._typing import AnyArray, IntArray
+from shapband._typing import AnyArray, BoolArray, IntArray
 from shapband.checks import one_line, written
 from shapband.errors import InvalidInput
 from shapband.sources.reading.columns import Columns
 from shapband.sources.reading.stores import Store
 
-OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in")
+_FUNCTIONS = {
+    "==": "equal",
+    "!=": "not_equal",
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
+}
+OPERATORS = (*_FUNCTIONS, "in", "not in")
 Conditions = Sequence[tuple[str, str, Any]]
 
 
@@ -48,21 +56,13 @@ class Rows:
 
     def keep(self, conditions: Conditions) -> None:
         """Keep the rows that fulfil all conditions: the columns of the conditions are read."""
-        import pyarrow as pa
-        from pyarrow.parquet import filters_to_expression
-
         names = list(dict.fromkeys(name for name, _, _ in conditions))
-        expression = filters_to_expression([tuple(one) for one in conditions])
         for place, part in self._read(range(len(self._parts)), names):
-            numbered = part.append_column("", pa.array(np.arange(part.num_rows, dtype=np.uint32)))
-            try:
-                found = numbered.filter(expression).column("").to_numpy()
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as cause:
-                raise InvalidInput(
-                    f"{self.columns.owner}: where cannot be evaluated ({one_line(cause)}): compare "
-                    "numbers with numbers, and strings with strings"
-                ) from cause
-            self._kept[place] = None if len(found) == part.num_rows else found
+            found = np.ones(part.num_rows, dtype=bool)
+            for name, operator, value in conditions:
+                found &= _fulfils(part.column(name), operator, value, self.columns.owner)
+            rows = np.flatnonzero(found).astype(np.uint32)
+            self._kept[place] = None if len(rows) == part.num_rows else rows
         self._number()
 
     def take(self, rows: IntArray) -> Any:
@@ -120,6 +120,35 @@ class Rows:
                 count = int(self._counts[place])
                 self.decoded += count if in_file else 0
                 yield place, self.columns.aligned(table, file, names, count)
+
+
+def _fulfils(column: Any, operator: str, value: Any, owner: str) -> BoolArray:
+    """Whether each cell fulfils a condition; a missing cell never does.
+
+    Numbers are compared in 64 bits, because Arrow would round them to the type of the narrower one.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = value if isinstance(value, list) else [value]
+    wanted = column.type
+    if pa.types.is_integer(wanted) or pa.types.is_floating(wanted):
+        whole = pa.types.is_integer(wanted) and all(type(one) is int for one in values)
+        wanted = pa.int64() if whole else pa.float64()
+    try:
+        column = column if column.type == wanted else column.cast(wanted, safe=False)
+        given = pa.array(values, wanted)
+        if operator in ("in", "not in"):
+            found = pc.is_in(column, given)
+            found = found if operator == "in" else pc.and_(pc.invert(found), column.is_valid())
+        else:
+            found = getattr(pc, _FUNCTIONS[operator])(column, given[0])
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as cause:
+        raise InvalidInput(
+            f"{owner}: where cannot compare the column with {written(value)} "
+            f"({one_line(cause)}): compare numbers with numbers, and strings with strings"
+        ) from cause
+    return np.asarray(found.fill_null(False).to_numpy(), dtype=bool)
 
 
 def check_conditions(where: object, owner: str) -> list[tuple[str, str, Any]]:
