@@ -86,7 +86,8 @@ def test_files_may_be_at_addresses(way, protocol, tmp_path):
     if protocol == "memory://":
         memory = fsspec.filesystem("memory")
         memory.store.clear()
-        memory.put(str(tmp_path), "/there", recursive=True)
+        for path in tmp_path.iterdir():
+            memory.pipe(f"/there/{path.name}", path.read_bytes())
     base = "memory://there" if protocol == "memory://" else f"file://{tmp_path}"
     whole = pd.concat(frames, ignore_index=True)
     check_like_frame(sb.FileSource(base, target="y"), whole)
