@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import numpy as np
+
 from shapband.checks import nearest, printable, written
 from shapband.errors import InvalidInput
 from shapband.records.arrays import own_targets
@@ -60,6 +62,9 @@ class Columns:
         """Give a part of a file the columns `names`, in this order and with their common types."""
         import pyarrow as pa
 
+        alike = table is not None and table.column_names == names
+        if alike and all(one.type == self.types[one.name] for one in table.schema):
+            return table  # the usual case, in which a table need not be made
         made = []
         for name in names:
             wanted = self.types[name]
@@ -81,11 +86,23 @@ class Columns:
         """
         import pandas as pd
 
-        made = {name: self._series(table, name, levels) for name in self.features}
+        made = {name: self._cells(table, name, levels) for name in self.features}
         X = pd.DataFrame(made, copy=False)
         what = f"the target column {self.target!r}"
         y = own_targets(self._series(table, self.target, levels), len(X), self.owner, what)
         return Batch(X, y)
+
+    def _cells(self, table: Any, name: str, levels: Mapping[str, Any]) -> Any:
+        """The cells of a feature: an array if they are usual numbers, which is faster, or a series."""
+        kind = _kind(self.types[name])
+        if kind not in ("int", "float") or name in self.gaps or name in levels:
+            return self._series(table, name, levels)
+        numbers = table.column(name).to_numpy()
+        if kind == "float" and np.isfinite(numbers).all():
+            return numbers.astype(np.float64)
+        if kind == "int" and numbers.dtype != np.uint64:
+            return numbers.astype(np.int64)
+        return self._series(table, name, levels)
 
     def _series(self, table: Any, name: str, levels: Mapping[str, Any]) -> pd.Series[Any]:
         import pyarrow as pa

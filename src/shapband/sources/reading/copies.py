@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 import time
 import warnings
@@ -26,7 +27,7 @@ from shapband.sources.reading.rows import Rows
 from shapband.sources.reading.stores import ArrowStore, MemoryStore, Store
 
 IN_MEMORY = 2**26  # a table of at most as many bytes is copied to memory instead of the disk
-_BATCH = 2**16  # rows of a batch: 0.5 MB for each column of floats
+_BATCH = 2**25  # bytes of a batch; a draw touches most batches, and each takes some time
 _ROOM = 1.1  # share of the size of a copy that the disk must have, because the size is estimated
 _DAY = 24 * 3600.0
 _UNUSED = 30 * _DAY  # a copy that was not used for this long is removed
@@ -38,6 +39,8 @@ def copies_directory() -> Path:
     chosen = os.environ.get("SHAPBAND_COPIES")
     if chosen:
         return Path(chosen)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "shapband" / "copies"
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (cache if cache.is_absolute() else Path.home() / ".cache") / "shapband" / "copies"
 
@@ -62,7 +65,7 @@ def make_copy(rows: Rows, what: str, version: str, *, announced: bool) -> Store:
     version : changes with the records
     announced : whether the user has asked for the copy, so that no warning is needed
     """
-    size = int(rows.row_bytes() * rows.size)
+    size = max(1, int(rows.row_bytes() * rows.size))
     if size <= IN_MEMORY:
         import pyarrow as pa
 
@@ -75,7 +78,7 @@ def make_copy(rows: Rows, what: str, version: str, *, announced: bool) -> Store:
         remedy = "pass copy=True to expect it, or copy=False to do without"
         warnings.warn(f"{told}: {remedy}", LocalCopy, stacklevel=2)
     _remove_stale(path)
-    _write(rows, path)
+    _write(rows, path, max(1, _BATCH * rows.size // size))
     return ArrowStore([find_file(path, "the copy")])
 
 
@@ -100,8 +103,8 @@ def _prepare(directory: Path, size: int) -> None:
         )
 
 
-def _write(rows: Rows, path: Path) -> None:
-    """Write a copy under another name, and rename it when it is complete."""
+def _write(rows: Rows, path: Path, batch: int) -> None:
+    """Write a copy in batches of so many rows under another name; rename it when it is complete."""
     import pyarrow as pa
 
     handle, name = tempfile.mkstemp(suffix=_UNFINISHED, dir=path.parent)
@@ -110,8 +113,8 @@ def _write(rows: Rows, path: Path) -> None:
         needed = rows.columns.needed
         schema = pa.schema([pa.field(one, rows.columns.types[one]) for one in needed])
         with pa.OSFile(name, "wb") as file, pa.ipc.new_file(file, schema) as writer:
-            for table in _batches(rows, schema):
-                writer.write_table(table, max_chunksize=_BATCH)
+            for table in _batches(rows, schema, batch):
+                writer.write_table(table, max_chunksize=batch)
         os.replace(name, path)
     except OSError as cause:
         raise SourceError(f"{path} cannot be written ({file_error(cause)})") from cause
@@ -120,14 +123,14 @@ def _write(rows: Rows, path: Path) -> None:
             os.unlink(name)
 
 
-def _batches(rows: Rows, schema: Any) -> Iterator[Any]:
-    """Join small parts, because every batch costs time when a copy is opened."""
+def _batches(rows: Rows, schema: Any, batch: int) -> Iterator[Any]:
+    """Join small parts to batches of at least so many rows."""
     import pyarrow as pa
 
     waiting: list[Any] = []
     for table in rows.all():
         waiting.append(table)
-        if sum(one.num_rows for one in waiting) >= _BATCH:
+        if sum(one.num_rows for one in waiting) >= batch:
             yield pa.concat_tables(waiting).cast(schema).combine_chunks()
             waiting = []
     if waiting:

@@ -109,8 +109,13 @@ class ArrowStore(Store):
 
     format = "Arrow IPC"
 
+    def __init__(self, files: Sequence[FileAt]) -> None:
+        super().__init__(files)
+        self._names: dict[int, list[str]] = {}  # of all columns of a file
+
     def facts(self, file: int) -> TableFacts:
-        with naming(self.files[file]), _arrow_reader(self.files[file], None) as reader:
+        with naming(self.files[file]), _arrow_reader(self.files[file]) as reader:
+            self._names[file] = reader.schema.names
             schema = _without_index(reader.schema)
             sizes, gaps = [], set()
             for part in range(reader.num_record_batches):
@@ -125,11 +130,12 @@ class ArrowStore(Store):
     ) -> Iterator[tuple[int, Any]]:
         import pyarrow as pa
 
+        places = sorted(self._names[file].index(name) for name in columns)
         with naming(self.files[file]):
             left = list(parts)
             while left:
                 read = 0
-                with _arrow_reader(self.files[file], columns) as reader:
+                with _arrow_reader(self.files[file], places) as reader:
                     while left and read < _SPAN:
                         batch = reader.get_batch(left[0])
                         read += batch.nbytes
@@ -244,8 +250,8 @@ def _null_count(group: Any, leaf: int | None) -> int | None:
 
 
 @contextmanager
-def _arrow_reader(file: FileAt, columns: Sequence[str] | None) -> Iterator[Any]:
-    """Open an Arrow file, mapped into memory if it is on this machine."""
+def _arrow_reader(file: FileAt, places: Sequence[int] | None = None) -> Iterator[Any]:
+    """Open an Arrow file for the columns at some places, mapped into memory if it is local."""
     import pyarrow as pa
     from pyarrow import ipc
 
@@ -256,12 +262,7 @@ def _arrow_reader(file: FileAt, columns: Sequence[str] | None) -> Iterator[Any]:
         else:
             opened = pa.PythonFile(stack.enter_context(file.opened()), "r")
         try:
-            reader = ipc.open_file(opened)
-            if columns is not None:
-                places = sorted(reader.schema.get_field_index(name) for name in columns)
-                options = ipc.IpcReadOptions(included_fields=places)
-                opened.seek(0)
-                reader = ipc.open_file(opened, options=options)
+            reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=places))
         except pa.ArrowInvalid as cause:
             raise SourceError(
                 f"{file} is no Arrow file that can be read by row ({one_line(cause)}): write it "
