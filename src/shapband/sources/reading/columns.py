@@ -93,7 +93,7 @@ class Columns:
         return Batch(X, y)
 
     def _cells(self, table: Any, name: str, levels: Mapping[str, Any]) -> Any:
-        """The cells of a feature: an array if they are usual numbers, which is faster, or a series."""
+        """The cells of a feature: an array if they are usual numbers, for speed, or a series."""
         kind = _kind(self.types[name])
         if kind not in ("int", "float") or name in self.gaps or name in levels:
             return self._series(table, name, levels)
