@@ -10,6 +10,7 @@ from .cluster.ray import RayWorkers
 from .engine.workers.base import Workers
 from .estimate.estimate import Estimate
 from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
+from .from_files import providers_from_files
 from .games import Games
 from .indices import Banzhaf, Beta, Index, Shapley
 from .inputs.databases import providers_from_sql
@@ -47,6 +48,7 @@ from .solvers.strata import Strata
 from .sources.arrays import ArraySource
 from .sources.base import FiniteSource, GenerativeSource, Source
 from .sources.delayed import with_delay
+from .sources.file_source import FileSource
 from .sources.frames import FrameSource
 from .sources.functions import DistributionSource, FunctionSource
 from .sources.retry import Retry
@@ -99,6 +101,7 @@ __all__ = [
     "EstimatorUtility",
     "Exact",
     "Extension",
+    "FileSource",
     "FiniteSource",
     "FrameSource",
     "Fresh",
@@ -168,6 +171,7 @@ __all__ = [
     "next_batch",
     "payouts",
     "plan",
+    "providers_from_files",
     "providers_from_frame",
     "providers_from_sql",
     "testing",

@@ -23,6 +23,7 @@
     ProviderLeftOut (RuntimeWarning)     a valuation goes on without a provider that failed
     SlowSource (RuntimeWarning)          a source has not answered in time, and is waited for
     LoneLabels (UserWarning)             nobody else has any of a provider's labels
+    LocalCopy (UserWarning)              a source writes a copy of its table to the disk
     UnseenLabels (UserWarning)           draws lack a label, which the log loss makes expensive
 """
 
@@ -125,6 +126,10 @@ class SlowSource(RuntimeWarning):
 
 class LoneLabels(UserWarning):
     """Neither the other providers nor the validation rows have any of a provider's labels."""
+
+
+class LocalCopy(UserWarning):
+    """A source of files writes an Arrow copy of its table to the cache directory."""
 
 
 class UnseenLabels(UserWarning):

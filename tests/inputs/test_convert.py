@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 import numpy as np
@@ -105,11 +106,22 @@ def test_files_have_the_values_of_their_frames(kind, tmp_path):
     check_same(found, expected())
 
 
-def test_a_file_separated_by_semicolons_is_refused_with_the_remedy(tmp_path):
-    path = tmp_path / "north.csv"
-    NORTH.to_csv(path, index=False, sep=";")
-    with pytest.raises(InvalidInput, match=r"pandas.read_csv\('north.csv', sep=';'\)"):
-        sb.value({"north": path}, LinearRegression(), target="stay", validation=ROWS)
+def test_files_may_be_compressed_separated_by_semicolons_arrow_and_at_addresses(tmp_path):
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    with memory.open("/there/north.csv.gz", "wb") as file:
+        file.write(gzip.compress(NORTH.to_csv(index=False, sep=";", decimal=",").encode()))
+    SOUTH.to_feather(tmp_path / "south.arrow")
+    found = sb.value(
+        {"north": "memory://there/north.csv.gz", "south": tmp_path / "south.arrow"},
+        LinearRegression(),
+        target="stay",
+        validation=ROWS,
+        n_games=6,
+        seed=0,
+    )
+    check_same(found, expected())
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):

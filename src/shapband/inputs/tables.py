@@ -15,9 +15,9 @@ from shapband.records.batch import take_in
 from shapband.records.columns import library_of
 from shapband.records.frames import NUMBERS, as_frame, is_frame
 from shapband.sources.base import MemorySource, Source
-from shapband.sources.files import read_csv, read_parquet, reading
+from shapband.sources.files import read_arrow, read_csv, read_parquet
+from shapband.sources.reading.stores import format_of
 
-_PARQUET = (".parquet", ".pq")
 KNOWN = "a data frame, a tuple (X, y), the path of a .csv or .parquet file, or a source"
 
 
@@ -38,7 +38,7 @@ def memory_source(thing: Any, target: Any, where: str) -> MemorySource:
     if isinstance(thing, tuple):
         return _of_tuple(thing, target, where)
     if is_path(thing):
-        return _of_frame(_read(Path(thing), target, where), target, where)
+        return _of_frame(_read(thing, where), target, where)
     frame = frame_of(thing, where)
     if frame is None:
         raise InvalidInput(f"{where} must be {KNOWN}; {_instead(thing)}")
@@ -138,25 +138,24 @@ def _of_frame(frame: Any, target: Any, where: str) -> MemorySource:
     )
 
 
-def _read(path: Path, target: Any, where: str) -> Any:
-    suffix = path.suffix.lower()
-    with reading(path, where):
-        if suffix in _PARQUET:
-            return read_parquet(path, where)
-        if suffix != ".csv":
-            raise InvalidInput(
-                f"{where} must be a .csv or .parquet file; received {path}: read it with pandas "
-                "or polars, and pass the frame"
-            )
-        frame = read_csv(path, ",", where)
-    only = str(frame.columns[0]) if len(frame.columns) == 1 else ""
-    other = next((mark for mark in ";\t|" if mark in only), "")
-    if other and target != only:
+def _read(path: str | os.PathLike[str], where: str) -> Any:
+    """Read the file at a path or an address, by the format that its name tells."""
+    kind = format_of(str(path))
+    if kind == "parquet":
+        return read_parquet(path, where)
+    if kind == "arrow":
+        return read_arrow(path, where)
+    if kind == "csv":
+        return read_csv(path, None, where)
+    if Path(path).is_dir():
         raise InvalidInput(
-            f"{where}: the columns of {path} must be separated by commas; received {other!r}: "
-            f"pass pandas.read_csv({path.name!r}, sep={other!r})"
+            f"{where} must be one .csv or .parquet file; received the directory {path}: pass "
+            "sb.FileSource(path, target=...)"
         )
-    return frame
+    raise InvalidInput(
+        f"{where} must be a .csv or .parquet file; received {path}: read it with pandas or "
+        "polars, and pass the frame"
+    )
 
 
 def _instead(thing: Any) -> str:

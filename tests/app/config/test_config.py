@@ -143,7 +143,7 @@ def test_parquet_is_the_same_as_csv(folder):
 def test_parquet_without_pyarrow_names_the_extra(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     (folder / "all.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InvalidInput, match=r"pip install 'shapband\[parquet\]'"):
+    with pytest.raises(InvalidInput, match=r"pip install 'shapband\[files\]'"):
         Config.parse(ONE_FILE.replace("csv", "parquet") + LINEAR).build(folder)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shapband.access.budget import Cost
-from shapband.app.config.tables import PricesTable
+from shapband.app.config.limits import PricesTable
 from shapband.checks import file_error, one_line
 from shapband.errors import InvalidInput, RunError, ShapbandError
 from shapband.progress import widest

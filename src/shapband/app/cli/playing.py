@@ -20,16 +20,38 @@ def init(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path(
         "shapband.toml"
     ),
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="PATH_OR_URL",
+            help="Write a configuration for the tables there: a file, a directory, a pattern such "
+            "as 'hospitals/*.parquet', or an address such as s3://bucket/lake.",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with the targets of these tables."),
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Write a starter configuration.
 
-    It can be run without changes, and its comments show the other keys. An existing file is not
-    changed.
+    It can be run without changes, and its comments show the other keys. With `--from` it has the
+    providers and columns of your own tables, and can be run without changes if the target is known,
+    and either the tables are small enough to hold out validation rows or one of the files is called
+    validation. An existing file is not changed.
     """
-    from shapband.app.config.written import write_starter
+    if from_ is None and target is not None:
+        raise typer.BadParameter("is for --from only", param_hint="--target")
+    if from_ is None:
+        from shapband.app.config.written import write_starter
 
-    write_starter(file)
+        write_starter(file)
+    else:
+        from shapband.app.config.found import write_found
+
+        typer.echo(f"found {write_found(file, from_, target).about}")
     typer.echo(f"wrote {file}; next: shapband run {file} --out my-run")
 
 

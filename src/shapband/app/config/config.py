@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_vali
 
 import shapband
 from shapband.access.access import CONCURRENCY, TIMEOUT
-from shapband.app.config import tables
+from shapband.app.config import limits, tables
 from shapband.app.config.imports import make_object
 from shapband.app.config.messages import format_error, format_value
 from shapband.app.config.parts import (
@@ -32,7 +32,9 @@ from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import InvalidInput
 from shapband.indices import Index
+from shapband.inputs.validation import hold_out
 from shapband.providers import Group, Provider
+from shapband.records.batch import Batch
 from shapband.sampling.base import Sampling
 from shapband.sampling.participation import Participation
 from shapband.solvers.base import Solver
@@ -126,9 +128,9 @@ class Config(tables.Table):
         description="Whether to estimate the interaction of every pair of providers as well: who "
         "replaces whom.",
     )
-    stop: tables.StopTable | None = None
-    budget: tables.BudgetTable | None = None
-    prices: tables.PricesTable | None = None
+    stop: limits.StopTable | None = None
+    budget: limits.BudgetTable | None = None
+    prices: limits.PricesTable | None = None
     _text: str = PrivateAttr("")
     _parts: dict[str, Any] = PrivateAttr(default_factory=dict)
 
@@ -227,8 +229,23 @@ class Config(tables.Table):
             else:
                 players = make_providers(table, base, f"providers[{position}]")
             made.append((table.group, with_retry(table, players)))
-        providers = join_groups(made)
-        return Loaded(providers, make_utility(self.utility, tasks, base))
+        providers, held = self._held_out(join_groups(made))
+        return Loaded(providers, make_utility(self.utility, tasks, base, held))
+
+    def _held_out(
+        self, providers: list[Provider | Group]
+    ) -> tuple[list[Provider | Group], Batch | None]:
+        """Hold validation rows out of the providers' records, if the utility has a fraction."""
+        fraction = getattr(self.utility, "validation", None)
+        if not isinstance(fraction, float):
+            return providers, None
+        if self.seed is None:
+            raise InvalidInput(
+                f"seed: must be given with utility.validation = {fraction}, because it chooses the "
+                "rows; use 0"
+            )
+        with concerning("utility"):
+            return hold_out(providers, fraction, self.seed)
 
     def _check_cluster(self) -> None:
         if isinstance(self.workers, int):

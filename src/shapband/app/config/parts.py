@@ -80,7 +80,11 @@ class PartTable(Table):
         return {name: getattr(self, name) for name in self.model_fields_set - {"kind"}}
 
 
-_ROWS = Field(None, description="The rows that models are scored on; a task's own by default.")
+_ROWS = Field(
+    None,
+    description="The rows that models are scored on, or the fraction of every provider's records "
+    "to hold out for them, such as 0.3, of records in memory; a task's own rows by default.",
+)
 
 
 @cache
@@ -209,8 +213,13 @@ def make_part(table: Table | None, key: str) -> Any:
         raise InvalidInput(f"{key}.{field}: {rule}" if known else f"{key}: {message}") from cause
 
 
-def make_utility(table: Table | None, tasks: Mapping[str, Task], base: Path) -> Utility:
-    """Make the utility of a table, or take the utility of the task among the sources."""
+def make_utility(
+    table: Table | None, tasks: Mapping[str, Task], base: Path, held: Batch | None = None
+) -> Utility:
+    """Make the utility of a table, or take the utility of the task among the sources.
+
+    `held` are the rows that were held out of the providers' records, if any.
+    """
     if table is None:
         return _only_task(tasks, "utility").utility
     with concerning("utility"):
@@ -221,7 +230,8 @@ def make_utility(table: Table | None, tasks: Mapping[str, Task], base: Path) -> 
             raise TypeError(f"{type(table).__name__} is not the table of a utility")
         settings = table.settings
         if "validation" in type(table).model_fields:
-            rows = _validation(settings.pop("validation", None), tasks, base)
+            given = settings.pop("validation", None)
+            rows = _validation(given, tasks, base) if held is None else held
             settings |= {"X_val": rows.X, "y_val": rows.y}
         for key in table.object_keys:
             options = settings.pop("options", None)

@@ -12,11 +12,14 @@ from shapband.app.config.imports import load_object
 from shapband.app.config.sql import SqlSource, make_sql_providers
 from shapband.checks import check_kind, concerning
 from shapband.errors import InvalidInput
+from shapband.from_files import providers_from_files
 from shapband.providers import Group, Provider, providers_from_frame
 from shapband.records.batch import Batch
 from shapband.sources.base import Source
-from shapband.sources.files import read_csv, read_parquet, reading
+from shapband.sources.file_source import FileSource
+from shapband.sources.files import read_csv, read_parquet
 from shapband.sources.frames import FrameSource
+from shapband.sources.reading.addresses import address_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +35,8 @@ def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Pr
             return _from_object(table.name, source, base, key)
         if isinstance(source, SqlSource):
             return [*make_sql_providers(table.name, source, base, f"{key}.source")]
+        if isinstance(source, tables.FilesSource):
+            return _from_files(table.name, source, base)
         if not isinstance(source, tables.CsvSource | tables.ParquetSource):
             raise TypeError("a task has providers of its own, which Config takes from it")
         frame = read_frame(source, base, f"{key}.source")
@@ -53,6 +58,15 @@ def with_retry(
         else replace(one, retry=retry)
         for one in players
     ]
+
+
+def _from_files(name: str | None, table: tables.FilesSource, base: Path) -> list[Provider | Group]:
+    where = None if table.where is None else [tuple(one) for one in table.where]
+    options: Any = {"target": table.target, "features": table.features, "where": where}
+    path = address_in(base, table.path)
+    if name is not None:
+        return [Provider(name, FileSource(path, **options))]
+    return [*providers_from_files(path, by=table.by, **options)]
 
 
 def join_groups(
@@ -88,13 +102,11 @@ def read_frame(table: tables.FileTable, base: Path, key: str) -> pd.DataFrame:
             f"{key}.group: must be another column than by, {owners['by']!r}, which names the "
             "providers"
         )
-    path = base / table.path
-    with reading(path, f"{key}.path"):
-        if isinstance(table, tables.CsvTable):
-            names = list(owners.values())
-            frame = read_csv(path, table.separator, f"{key}.path", names)
-        else:
-            frame = read_parquet(path, f"{key}.kind")
+    path = address_in(base, table.path)
+    if isinstance(table, tables.CsvTable):
+        frame = read_csv(path, table.separator, f"{key}.path", list(owners.values()))
+    else:
+        frame = read_parquet(path, f"{key}.path")
     if frame.empty:
         raise InvalidInput(f"{key}.path: {path} holds no records: at least one is needed")
     return frame[_columns(frame, table, path, key, owners)]
@@ -104,15 +116,13 @@ def make_trace(table: tables.TraceTable, base: Path, key: str) -> Participation:
     """Make a recorded participation from its file."""
     from shapband.sampling.trace import Trace
 
-    path = base / table.path
-    with reading(path, f"{key}.path"):
-        rounds = read_csv(path, table.separator, f"{key}.path")
+    rounds = read_csv(address_in(base, table.path), table.separator, f"{key}.path")
     with concerning(f"{key}.path"):
         return Trace(rounds)
 
 
 def _columns(
-    frame: pd.DataFrame, table: tables.FileTable, path: Path, key: str, owners: Mapping[str, str]
+    frame: pd.DataFrame, table: tables.FileTable, path: str, key: str, owners: Mapping[str, str]
 ) -> list[str]:
     """The columns to keep, after checking that they exist and that `by` has no empty cells."""
     features = [("features", name) for name in table.features or ()]

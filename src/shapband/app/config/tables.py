@@ -8,8 +8,8 @@ participations and utilities from their classes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property, reduce
-from operator import and_, or_
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -23,20 +23,19 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from shapband.access.budget import Budget
 from shapband.app.config.messages import format_value
 from shapband.checks import MOST, nearest
-from shapband.errors import InvalidInput
-from shapband.estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
 from shapband.sources.retry import Retry
 
 if TYPE_CHECKING:
-    from shapband.market.prices import Prices
+    pass
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
 Above = Annotated[float, Field(gt=0)]
 Text = Annotated[str, Field(min_length=1)]
 Price = Annotated[int | float | str, Field(examples=["0.02"])]
+Condition = Annotated[list[Any], Field(min_length=3, max_length=3, examples=[["year", ">=", 2020]])]
+Separator = Annotated[str, Field(min_length=1, max_length=1)]
 ObjectName = Annotated[
     str,
     Field(
@@ -152,13 +151,33 @@ class CsvTable(FileTable):
     """Records in a CSV file with a header line."""
 
     kind: Literal["csv"]
-    separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    separator: Separator | None = Field(None, description="By default it is found in the file.")
 
 
 class ParquetTable(FileTable):
     """Records in a Parquet file; needs `pip install 'shapband[parquet]'`."""
 
     kind: Literal["parquet"]
+
+
+class FilesSource(FileTable):
+    """Files of any size: Parquet, Arrow IPC or CSV, of which only the drawn rows are read.
+
+    Needs `pip install 'shapband[files]'`. With a name all files belong to this provider. Without a
+    name every file is a provider, or every directory.
+    """
+
+    kind: Literal["files"]
+    path: Text = Field(
+        description="A file, a directory, a pattern such as hospitals/*.parquet, or an address "
+        "such as s3://bucket/lake. Relative paths start at the folder of this file."
+    )
+    by: Text | None = Field(
+        None, description="The key of the directories that name the providers: site for site=north."
+    )
+    where: Annotated[list[Condition], Field(min_length=1)] | None = Field(
+        None, description="Conditions on rows, all of which must hold."
+    )
 
 
 class Split(Table):
@@ -194,11 +213,33 @@ def _sql_source() -> type[Table]:
     return SqlSource
 
 
-RowsTable = Annotated[FileTable, Kinds({"csv": CsvTable, "parquet": ParquetTable})]
+class RowsKinds(Kinds):
+    """Annotates a field that holds a table of rows, or a fraction of all records to hold out."""
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Describe both."""
+        fraction = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+        return {"anyOf": [super().__get_pydantic_json_schema__(core, handler), fraction]}
+
+    def _validate(self, given: Any) -> Any:
+        if type(given) is float and 0 < given < 1:
+            return given
+        if not isinstance(given, dict):
+            raise broken(
+                "must be a table, or a fraction of all records to hold out, such as 0.3; received "
+                f"{format_value(given)}"
+            )
+        return super()._validate(given)
+
+
+RowsTable = Annotated[FileTable | float, RowsKinds({"csv": CsvTable, "parquet": ParquetTable})]
 _SOURCES: dict[str, type[Table] | Callable[[], type[Table]]] = {
     "task": TaskSource,
     "csv": CsvSource,
     "parquet": ParquetSource,
+    "files": FilesSource,
     "sql": _sql_source,
     "object": ObjectSource,
 }
@@ -260,6 +301,8 @@ class ProviderTable(Table):
             check_name(source, self.name)
         if isinstance(source, TaskSource) and self.name is not None:
             raise broken("must be left out: a task brings the names of its providers", "name")
+        if isinstance(source, FilesSource) and source.by is not None and self.name is not None:
+            raise broken("must be left out: the directories source.by have the names", "name")
         if isinstance(source, Split):
             if self.name is None and source.by is None:
                 raise broken(
@@ -283,95 +326,4 @@ class TraceTable(Table):
         "1 and 0, or true and false, for each round. Relative paths start at the folder of this "
         "file."
     )
-    separator: Annotated[str, Field(min_length=1, max_length=1)] = ","
-
-
-# The tables of stopping rules and of the budget make their own objects, which need no data.
-
-
-class RulesTable(Table):
-    """Stopping rules, checked every 32 games; the time is checked after every chunk of games."""
-
-    absolute: Above | None = Field(
-        None, description="Largest half width of an interval for an expectation."
-    )
-    relative: Above | None = Field(
-        None, description="The same as a fraction of the expectation; of both, one must be met."
-    )
-    ranking: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="Stop at a stable ranking; pairs closer than this need not be decided."
-    )
-    seconds: Above | None = Field(None, description="Stop after this many seconds.")
-    level: Annotated[float, Field(gt=0, lt=1)] = Field(
-        0.95, description="Confidence level of the intervals and comparisons."
-    )
-
-    def rules(self) -> list[StoppingRule]:
-        """Make the rules that are given."""
-        made: list[StoppingRule] = []
-        if self.absolute is not None or self.relative is not None:
-            made.append(Precision(self.absolute, self.relative, self.level))
-        if self.ranking is not None:
-            made.append(StableRanking(self.ranking, self.level))
-        if self.seconds is not None:
-            made.append(Seconds(self.seconds))
-        return made
-
-
-class StopTable(RulesTable):
-    """When to end before `n_games`: as soon as any of these rules is met."""
-
-    all: RulesTable | None = Field(None, description="Rules that must all be met at the same time.")
-
-    @cached_property
-    def rule(self) -> StoppingRule:
-        """All rules joined into one."""
-        together = [] if self.all is None else self.all.rules()
-        if self.all is not None and not together:
-            raise broken(_NO_RULE, "all")
-        alternatives = self.rules() + ([reduce(and_, together)] if together else [])
-        if not alternatives:
-            raise broken(_NO_RULE)
-        return reduce(or_, alternatives)
-
-    @model_validator(mode="after")
-    def _check_rule(self) -> StopTable:
-        _ = self.rule
-        return self
-
-
-_NO_RULE = "must hold at least one of absolute, relative, ranking, seconds"
-
-
-class BudgetTable(Table):
-    """Limits on the records and requests of a run."""
-
-    records: Count | None = None
-    requests: Count | None = None
-
-    def make(self) -> Budget:
-        """Make the budget."""
-        return Budget(self.records, self.requests)
-
-
-class PricesTable(Table):
-    """What the sources charge; `plan` and `run --dry-run` say what a run costs."""
-
-    record: Price = Field(0, description="For a record.")
-    request: Price = Field(0, description="For a request.")
-
-    @cached_property
-    def prices(self) -> Prices:
-        """The prices as exact amounts."""
-        from shapband.market.prices import Prices
-
-        try:
-            return Prices(self.record, self.request)
-        except InvalidInput as cause:
-            key, _, rule = str(cause).removeprefix("Prices: ").partition(" ")
-            raise broken(rule, key) from None
-
-    @model_validator(mode="after")
-    def _check_amounts(self) -> PricesTable:
-        _ = self.prices
-        return self
+    separator: Separator | None = Field(None, description="By default it is found in the file.")
