@@ -46,6 +46,7 @@ from .sources.base import FiniteSource, GenerativeSource, Source
 from .sources.delayed import with_delay
 from .sources.frames import FrameSource
 from .sources.functions import DistributionSource, FunctionSource
+from .sources.http.source import HTTPSource
 from .utilities.additive import AdditiveUtility
 from .utilities.base import Utility
 from .utilities.bayes import GaussianNBUtility
@@ -103,6 +104,7 @@ __all__ = [
     "GenerativeSource",
     "Group",
     "Groups",
+    "HTTPSource",
     "Independent",
     "Index",
     "Known",

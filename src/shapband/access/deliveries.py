@@ -17,6 +17,7 @@ from shapband.providers import Provider
 from shapband.records.batch import Batch
 from shapband.records.draws import Choice, FixedRows, OtherRows, RandomRows, Stream
 from shapband.seeds import Seeds
+from shapband.sources.addresses import addressed
 from shapband.sources.base import FiniteSource, GenerativeSource
 
 
@@ -128,6 +129,11 @@ class Delivery:
         """The address that identifies the request for a game."""
         return *self._of, game
 
+    def full_address(self, game: int) -> str:
+        """The address of the draw of a game, the seed included, for `sources.addresses`."""
+        order = self.order
+        return f"{order.seeds.seed}/{order.purpose}/{order.provider.name}/{game}"
+
     @cached_property
     def rows(self) -> IntArray | None:
         """The rows to ask of a finite source, one line per game; None for other sources."""
@@ -138,7 +144,8 @@ class Delivery:
         """Ask the source for the draw of a game."""
         order, source = self.order, self.order.provider.source
         if self.rows is not None:
-            return cast(FiniteSource, source).take(self.rows[game - order.games.start])
+            with addressed([self.full_address(game)]):
+                return cast(FiniteSource, source).take(self.rows[game - order.games.start])
         if isinstance(source, GenerativeSource):
             name = order.provider.name
             return source.draw(order.size, order.seeds.generator(order.purpose, name, game))

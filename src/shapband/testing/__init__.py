@@ -2,19 +2,23 @@
 
 Each check computes small examples with known answers, and raises
 `shapband.errors.ConformanceError` at the first rule that is broken. The checks are meant for
-your own tests: ``sb.testing.check_solver(MySolver())``.
+your own tests: ``sb.testing.check_solver(MySolver())``. `serve` is a small HTTP server, to try
+`HTTPSource` and clients of your own.
 """
 
 from shapband.testing.participations import check_participation
 from shapband.testing.samplings import check_sampling
+from shapband.testing.server import Server, serve
 from shapband.testing.solvers import check_solver
 from shapband.testing.sources import check_source
 from shapband.testing.utilities import check_utility
 
 __all__ = [
+    "Server",
     "check_participation",
     "check_sampling",
     "check_solver",
     "check_source",
     "check_utility",
+    "serve",
 ]
