@@ -106,6 +106,10 @@ def test_a_source_that_chooses_its_rows_is_generative_and_repeats_them(arrow):
         one, again, other = (source.draw(5, np.random.default_rng(seed)) for seed in (1, 1, 2))
         assert same(one, again)
         assert one.y.tolist() != other.y.tolist()
+        generators = [np.random.default_rng(seed) for seed in (2, 1)]
+        both = source.draw_many([5, 5], generators)
+        assert same(both[0], other)
+        assert same(both[1], one)
 
 
 def test_several_draws_are_one_request_within_the_limits_of_the_server(monkeypatch):
@@ -118,15 +122,18 @@ def test_several_draws_are_one_request_within_the_limits_of_the_server(monkeypat
     with sb.testing.serve(local) as server:
         source = sb.HTTPSource(server.url)
         asked = []
-        whole = source._fetch
-        source._fetch = lambda method, part, sizes: (
-            asked.append(sizes) or whole(method, part, sizes)
-        )
+        ask = source._ask
+
+        def noted(method, part, n_records):
+            asked.append((len(part), n_records))
+            return ask(method, part, n_records)
+
+        source._ask = noted
         assert source.together == 3
         for batch, rows in zip(source.take_many(draws), draws, strict=True):
             assert same(batch, local.take(rows))
-        assert asked == [[1, 2, 3], [4], [7], [7, 3]]
-        with pytest.raises(sb.errors.SourceError, match="at most 10 records .* and 11 were asked"):
+        assert asked == [(3, 6), (1, 4), (1, 7), (2, 10)]
+        with pytest.raises(sb.errors.SourceError, match=r"at most 10 records .* and 11 were asked"):
             source.take(np.arange(11))
     # Without addresses, the second draws of 3 and of 7 equal rows count as repeated requests.
     assert server.charged[""] == sb.extend.Cost(5, 17)
@@ -160,7 +167,7 @@ def test_a_key_that_belongs_to_another_draw_is_refused():
         source = sb.HTTPSource(server.url)
         source._key = lambda address, rows: "k" * 16
         source.take(np.array([1]))
-        with pytest.raises(sb.errors.SourceError, match="422 .*key belongs to another draw"):
+        with pytest.raises(sb.errors.SourceError, match=r"422 .*key belongs to another draw"):
             source.take(np.array([2]))
 
 
@@ -193,5 +200,5 @@ def test_records_that_change_during_a_run_are_noticed():
     with sb.testing.serve(local) as server:
         source = sb.HTTPSource(server.url)
         source.version = "another"
-        with pytest.raises(sb.errors.SourceError, match="412 .*another version"):
+        with pytest.raises(sb.errors.SourceError, match=r"412 .*another version"):
             source.take(np.array([1]))

@@ -32,7 +32,7 @@ from shapband.sources.http.layout import Announcement, Layout
 from shapband.sources.http.tables import ARROW, JSON, has_arrow, write_arrow, write_json
 from shapband.testing.faults import Faults
 
-_MAX_DRAWS, _MAX_RECORDS = 1_000, 1_000_000  # limits of one request
+_MAX_DRAWS, _MAX_RECORDS = 100, 1_000_000  # limits of one request
 _LONGEST_REQUEST = 2**26  # bytes
 
 

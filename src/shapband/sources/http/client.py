@@ -162,10 +162,13 @@ def _failures(address: str, timeout: float) -> Iterator[None]:
                 "authority is your own, name the file of its certificate as ca_file"
             ) from cause
         raise TemporaryFailure(f"no secure connection to {address} ({one_line(cause)})") from cause
-    except exceptions.TimeoutError as cause:
-        raise TemporaryFailure(f"{address} has not answered within {timeout:g} seconds") from cause
     except (exceptions.HTTPError, OSError) as cause:
-        raise TemporaryFailure(f"{address} could not be asked ({one_line(cause)})") from cause
+        refused = isinstance(cause, exceptions.NewConnectionError)  # a TimeoutError in urllib3 2
+        if isinstance(cause, exceptions.TimeoutError) and not refused:
+            told = f"{address} has not answered within {timeout:g} seconds"
+        else:
+            told = f"{address} could not be asked ({one_line(cause)})"
+        raise TemporaryFailure(told) from cause
 
 
 def _refusal(address: str, answer: urllib3.BaseHTTPResponse, deadline: float) -> SourceError:
@@ -173,7 +176,7 @@ def _refusal(address: str, answer: urllib3.BaseHTTPResponse, deadline: float) ->
     status = answer.status
     name = HTTPStatus(status).phrase if status in set(HTTPStatus) else "unknown status"
     told = f"{address} answered {status} {name}{_quoted(answer, deadline)}"
-    if status in _MAY_PASS or (status >= 500 and status != HTTPStatus.NOT_IMPLEMENTED):
+    if status in _MAY_PASS or (500 <= status < 600 and status != HTTPStatus.NOT_IMPLEMENTED):
         return TemporaryFailure(told, _seconds(answer.headers.get("Retry-After")))
     if 300 <= status < 400:
         place = one_line(answer.headers.get("Location", "an unknown address"))

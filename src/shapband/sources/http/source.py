@@ -6,7 +6,6 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -88,10 +87,10 @@ class HTTPSource(Source):
         source.concurrent = concurrent
         source.schema = announced.layout.schema
         source.version = announced.version
+        source.together = announced.max_draws
         if isinstance(source, FiniteHTTPSource):
             source.size = int(announced.size or 0)
             source.replace = announced.replace
-            source.together = announced.max_draws
         return source
 
     def __repr__(self) -> str:
@@ -99,23 +98,45 @@ class HTTPSource(Source):
         told = [repr(self._client.url), f"{size} records" if size else "draws its own records"]
         return f"HTTPSource({facts(*told, replace=self._announced.replace)})"
 
-    def _fetch(self, method: str, draws: Sequence[dict[str, Any]], sizes: Sequence[int]) -> Batch:
-        """Ask for some draws, and return their records one after the other."""
+    def _fetch(
+        self, method: str, draws: Sequence[Mapping[str, object]], sizes: Sequence[int]
+    ) -> list[Batch]:
+        """Ask for some draws, with as few requests as the endpoint allows."""
+        most = self._announced.max_records
+        if max(sizes) > most:
+            raise SourceError(
+                f"{self._client.url} gives at most {most:,} records in one request, and "
+                f"{max(sizes):,} were asked for: use smaller draws or pools"
+            )
+        batches: list[Batch] = []
+        for part in self._parts(sizes):
+            whole = self._ask(method, draws[part.start : part.stop], sum(sizes[at] for at in part))
+            end = 0
+            for at in part:
+                start, end = end, end + sizes[at]
+                batches.append(whole.take(np.arange(start, end)))
+        return batches
+
+    def _ask(self, method: str, draws: Sequence[Mapping[str, object]], records: int) -> Batch:
+        """Make one request, and return the records of its draws one after the other."""
         layout = self._announced.layout
         media_type, content = self._client.ask(method, {"version": self.version, "draws": draws})
         try:
-            columns = read_table(content, media_type, layout.columns, sum(sizes))
+            columns = read_table(content, media_type, layout.columns, records)
         except InvalidInput as cause:
             raise UnusableAnswer(f"{self._client.url}/v1/{method}: {cause}", None) from cause
         return layout.batch(columns)
 
-    def _check_size(self, size: int) -> None:
-        most = self._announced.max_records
-        if size > most:
-            raise SourceError(
-                f"{self._client.url} gives at most {most:,} records in one request, and {size:,} "
-                "were asked for: use smaller draws or pools"
-            )
+    def _parts(self, sizes: Sequence[int]) -> Iterator[range]:
+        """Cut the draws into requests that keep the limits of the endpoint."""
+        first, records = 0, 0
+        for at, size in enumerate(sizes):
+            full = at - first == self._announced.max_draws
+            if at > first and (full or records + size > self._announced.max_records):
+                yield range(first, at)
+                first, records = at, 0
+            records += size
+        yield range(first, len(sizes))
 
 
 class FiniteHTTPSource(HTTPSource, FiniteSource):
@@ -129,33 +150,11 @@ class FiniteHTTPSource(HTTPSource, FiniteSource):
         addresses = current_addresses()
         if len(addresses) != len(draws):
             addresses = ("",) * len(draws)  # called by a user, who gave no addresses
-        for rows in draws:
-            self._check_size(len(rows))
-        batches: list[Batch] = []
-        for part in self._parts([len(rows) for rows in draws]):
-            asked = [
-                {"key": self._key(addresses[at], draws[at]), "rows": draws[at].tolist()}
-                for at in part
-            ]
-            sizes = [len(draws[at]) for at in part]
-            whole = self._fetch("take", asked, sizes)
-            ends = np.cumsum(sizes).tolist()
-            batches += [
-                whole.take(np.arange(end - size, end))
-                for end, size in zip(ends, sizes, strict=True)
-            ]
-        return batches
-
-    def _parts(self, sizes: Sequence[int]) -> Iterator[range]:
-        """Cut the draws into requests that keep the limits of the endpoint."""
-        first, records = 0, 0
-        for at, size in enumerate(sizes):
-            full = at - first == self._announced.max_draws
-            if at > first and (full or records + size > self._announced.max_records):
-                yield range(first, at)
-                first, records = at, 0
-            records += size
-        yield range(first, len(sizes))
+        asked = [
+            {"key": self._key(address, rows), "rows": rows.tolist()}
+            for address, rows in zip(addresses, draws, strict=True)
+        ]
+        return self._fetch("take", asked, [len(rows) for rows in draws])
 
     def _key(self, address: str, rows: IntArray) -> str:
         numbers = np.ascontiguousarray(rows, dtype="<i8").tobytes()
@@ -166,11 +165,19 @@ class GenerativeHTTPSource(HTTPSource, GenerativeSource):
     """A source behind an endpoint that chooses its records itself."""
 
     def draw(self, size: int, rng: np.random.Generator) -> Batch:
-        self._check_size(size)
-        # The generator is addressed by seed, purpose, provider and game, so the key is too.
-        seed = rng.bytes(16).hex()
-        asked = {"key": _hash(self.version or "", str(size), seed), "size": size, "seed": seed}
-        return self._fetch("draw", [asked], [size])
+        return self.draw_many([size], [rng])[0]
+
+    def draw_many(
+        self, sizes: Sequence[int], generators: Sequence[np.random.Generator]
+    ) -> list[Batch]:
+        """Return several draws, with as few requests as the endpoint allows."""
+        # A generator is addressed by seed, purpose, provider and game, and so is the key.
+        seeds = [rng.bytes(16).hex() for rng in generators]
+        asked = [
+            {"key": _hash(self.version or "", str(size), seed), "size": int(size), "seed": seed}
+            for size, seed in zip(sizes, seeds, strict=True)
+        ]
+        return self._fetch("draw", asked, sizes)
 
 
 def _hash(*parts: str) -> str:

@@ -135,35 +135,33 @@ def _read_arrow(content: bytes, columns: Mapping[str, str], n_rows: int) -> dict
     import pyarrow as pa
 
     try:
-        reader = pa.ipc.MessageReader.open_stream(content)
-        schema = pa.ipc.read_schema(reader.read_next_message())
-        _check_names(schema.names, columns)
-        kinds = _arrow_types()
-        for name, kind in columns.items():
-            if schema.field(name).type != kinds[kind]:
-                raise InvalidInput(
-                    f"column {name!r} must hold {kind}; received {schema.field(name).type}"
-                )
-        batches = [_arrow_batch(message, schema) for message in reader]
-        table = pa.Table.from_batches(batches, schema)
+        for message in pa.ipc.MessageReader.open_stream(content):
+            _check_message(message)
+        # The messages are read again from the start: reading the parts of a damaged stream one by
+        # one can end the process, while `open_stream` checks the stream as a whole.
+        with pa.ipc.open_stream(content) as stream:
+            _check_names(stream.schema.names, columns)
+            kinds = _arrow_types()
+            for name, kind in columns.items():
+                found = stream.schema.field(name).type
+                if found != kinds[kind]:
+                    raise InvalidInput(f"column {name!r} must hold {kind}; received {found}")
+            table = stream.read_all()
         _check_rows(next(iter(columns)), table.num_rows, n_rows)
         table.validate(full=True)
         return {name: _arrow_column(table[name], name, kind) for name, kind in columns.items()}
-    except (pa.ArrowException, OSError, StopIteration, struct.error, UnicodeDecodeError) as cause:
+    except (pa.ArrowException, OSError, struct.error, UnicodeDecodeError) as cause:
         raise InvalidInput(
             f"the answer cannot be read as an Arrow stream ({error_line(cause)})"
         ) from cause
 
 
-def _arrow_batch(message: Any, schema: Any) -> Any:
-    """Read a record batch whose buffers are not compressed."""
-    import pyarrow as pa
-
-    if message.type != "record batch":
+def _check_message(message: Any) -> None:
+    """Check that a message is a schema, or records in buffers that are not compressed."""
+    if message.type not in ("schema", "record batch"):
         raise InvalidInput(f"the Arrow stream must hold record batches only, not a {message.type}")
-    if _is_compressed(bytes(message.metadata)):
+    if message.type == "record batch" and _is_compressed(bytes(message.metadata)):
         raise InvalidInput("the buffers of the Arrow stream must not be compressed: use gzip")
-    return pa.ipc.read_record_batch(message, schema)
 
 
 def _is_compressed(metadata: bytes) -> bool:
