@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shapband.app.config import tables
 from shapband.app.config.imports import load_object
 from shapband.checks import check_kind, concerning
-from shapband.errors import InvalidInput
+from shapband.errors import InvalidInput, SourceError
 from shapband.providers import Group, Provider, providers_from_frame
 from shapband.records.batch import Batch
 from shapband.sources.base import Source
@@ -30,6 +30,8 @@ def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Pr
             return _from_object(table.name, source, base, key)
         if isinstance(source, tables.TaskSource):
             raise TypeError("a task has providers of its own, which Config takes from it")
+        if isinstance(source, tables.HttpSource):
+            return [_from_http(str(table.name), source, base)]
         frame = read_frame(source, base, f"{key}.source")
         if source.by is not None:
             return providers_from_frame(frame, source.by, source.target, source.group)
@@ -131,3 +133,20 @@ def _from_object(
             f"is given a name; received {type(made).__name__}"
         )
     return listed
+
+
+def _from_http(name: str, table: tables.HttpSource, base: Path) -> Provider:
+    from shapband.sources.http.source import HTTPSource
+
+    try:
+        source = HTTPSource(
+            table.url,
+            token=None if table.token is None else {"env": table.token.env},
+            ca_file=None if table.ca_file is None else base / table.ca_file,
+            timeout=table.timeout,
+            concurrent=table.concurrent,
+            max_bytes=table.max_bytes,
+        )
+    except SourceError as cause:
+        raise SourceError(f"provider {name!r}: {cause}") from cause
+    return Provider(name, source)

@@ -60,7 +60,8 @@ def broken(rule: str, key: str = "") -> PydanticCustomError:
 class Table(BaseModel):
     """A table of the file: frozen, of strict types, without unknown keys.
 
-    `object_keys` are the keys that name an object to import, as `module:name`.
+    `object_keys` are the keys that name an object to import, as `module:name`, or a server that is
+    sent a secret.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
@@ -187,9 +188,46 @@ class ObjectSource(ObjectTable):
     """An object of your own: a source if the provider has a name, else a list of providers."""
 
 
+class Secret(Table):
+    """A secret in an environment variable; it is read when the run starts, and never stored."""
+
+    env: Text = Field(description="The name of the environment variable.")
+
+
+class HttpSource(Table):
+    """Records behind an HTTP endpoint; needs `pip install 'shapband[http]'`."""
+
+    object_keys = ("url",)
+
+    kind: Literal["http"]
+    url: Text = Field(
+        description="The address of the endpoint, without /v1.",
+        examples=["https://north.example.org/records"],
+    )
+    token: Secret | None = Field(
+        None, description="Sent as a bearer token, over https or to this machine only."
+    )
+    ca_file: Text | None = Field(
+        None,
+        description="Certificates of the authorities that are trusted, instead of those of the "
+        "system. Relative paths start at the folder of this file.",
+    )
+    timeout: Above = Field(60.0, description="Seconds in which an answer must have arrived.")
+    concurrent: Count = Field(8, description="Requests at the same time.")
+    max_bytes: Count = Field(2**28, description="Largest size of an answer in bytes.")
+
+
 RowsTable = Annotated[FileTable, Kinds({"csv": CsvTable, "parquet": ParquetTable})]
-_SOURCES = {"task": TaskSource, "csv": CsvSource, "parquet": ParquetSource, "object": ObjectSource}
-SourceTable = Annotated[TaskSource | CsvSource | ParquetSource | ObjectSource, Kinds(_SOURCES)]
+_SOURCES = {
+    "task": TaskSource,
+    "csv": CsvSource,
+    "parquet": ParquetSource,
+    "http": HttpSource,
+    "object": ObjectSource,
+}
+SourceTable = Annotated[
+    TaskSource | CsvSource | ParquetSource | HttpSource | ObjectSource, Kinds(_SOURCES)
+]
 
 
 class ProviderTable(Table):
@@ -210,6 +248,10 @@ class ProviderTable(Table):
         source = self.source
         if isinstance(source, TaskSource) and self.name is not None:
             raise broken("must be left out: a task brings the names of its providers", "name")
+        if isinstance(source, HttpSource) and self.name is None:
+            raise broken(
+                "must be given, because an endpoint has the records of one provider", "name"
+            )
         if isinstance(source, Split):
             if self.name is None and source.by is None:
                 raise broken(
