@@ -1,6 +1,7 @@
 """Valuations over HTTP while requests fail: the same values, and no record charged twice."""
 
 import numpy as np
+import pyarrow  # noqa: F401  imported by the first answer otherwise, which may take longer than timeout
 import pytest
 
 import shapband as sb
