@@ -29,7 +29,7 @@ class Faults:
     --------
     >>> faults = Faults(0.5, seed=2)
     >>> [faults.next("/v1/take", b"{}") for _ in range(4)]
-    ['500', 'timeout', '', 'reset']
+    ['429', '', '', '429']
     """
 
     def __init__(self, share: float, seed: int) -> None:

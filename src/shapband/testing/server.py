@@ -14,7 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SHUT_RDWR, socket
 from typing import Any
@@ -44,8 +44,8 @@ class Server:
     ----------
     url : its address, which is the address of the source if only one is served
     urls : the address of each source, if they have names
-    charged : requests and records that each source has charged, by name; a single source has the
-        name ""
+    charged : requests and records that each source has charged so far, by name; a single source
+        has the name ""
     faults : how many faults of each kind were made
 
     Examples
@@ -59,8 +59,13 @@ class Server:
 
     url: str
     urls: dict[str, str]
-    charged: dict[str, Cost]
-    faults: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str]
+    _served: Mapping[str, _Served]
+
+    @property
+    def charged(self) -> dict[str, Cost]:
+        """Requests and records charged so far, by the name of the source."""
+        return {name: source.charged for name, source in self._served.items()}
 
 
 @contextmanager
@@ -100,18 +105,7 @@ def serve(
     with _listening(served, token, arrow, Faults(faults, seed)) as (port, counted):
         url = f"http://127.0.0.1:{port}"
         urls = {name: f"{url}/{quote(name, safe='')}" for name in named if name}
-        yield Server(url, urls, _Charges(served), counted)
-
-
-class _Charges(dict[str, Cost]):
-    """The charges of all sources, as they are when they are read."""
-
-    def __init__(self, served: Mapping[str, _Served]) -> None:
-        super().__init__()
-        self._served = served
-
-    def __missing__(self, name: str) -> Cost:
-        return self._served[name].charged
+        yield Server(url, urls, counted, served)
 
 
 class _Refused(Exception):
