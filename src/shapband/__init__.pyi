@@ -51,6 +51,7 @@ from .sources.delayed import with_delay
 from .sources.file_source import FileSource
 from .sources.frames import FrameSource
 from .sources.functions import DistributionSource, FunctionSource
+from .sources.http.source import HTTPSource
 from .sources.retry import Retry
 from .sources.sql.source import SQLSource
 from .utilities.additive import AdditiveUtility
@@ -113,6 +114,7 @@ __all__ = [
     "GenerativeSource",
     "Group",
     "Groups",
+    "HTTPSource",
     "Independent",
     "Index",
     "Interactions",

@@ -20,6 +20,7 @@ from shapband.providers import Provider
 from shapband.records.batch import Batch
 from shapband.records.draws import Choice, FixedRows, OtherRows, RandomRows, Stream
 from shapband.seeds import Seeds
+from shapband.sources.addresses import addressed
 from shapband.sources.base import FiniteSource, GenerativeSource, UnusableAnswer
 from shapband.sources.retry import Retry
 
@@ -176,6 +177,11 @@ class Delivery:
         """The next attempt to make the request for a game, for the journal."""
         return Asked(*self.address(game), self.order.size, self.failures[game] + 1)
 
+    def full_address(self, game: int) -> str:
+        """The address of the draw of a game, the seed included, for `sources.addresses`."""
+        order = self.order
+        return f"{order.seeds.seed}/{order.purpose}/{order.provider.name}/{game}"
+
     @cached_property
     def rows(self) -> IntArray | None:
         """The rows to ask of a finite source, one line per game; None for other sources."""
@@ -191,9 +197,10 @@ class Delivery:
         if self.rows is not None:
             finite = cast(FiniteSource, source)
             rows = [self.rows[game - order.games.start].copy() for game in games]
-            if len(rows) == 1:
-                return [finite.take(rows[0])]
-            return _one_for_each(finite.take_many(rows), "take_many", len(rows))
+            with addressed([self.full_address(game) for game in games]):
+                if len(rows) == 1:
+                    return [finite.take(rows[0])]
+                return _one_for_each(finite.take_many(rows), "take_many", len(rows))
         if isinstance(source, GenerativeSource):
             stream = partial(order.seeds.generator, order.purpose, order.provider.name)
             generators = [stream(game) for game in games]

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shapband.app.config import tables
+from shapband.app.config.http import HttpSource
 from shapband.app.config.imports import load_object
 from shapband.app.config.sql import SqlSource, make_sql_providers
 from shapband.checks import check_kind, concerning
-from shapband.errors import InvalidInput
+from shapband.errors import InvalidInput, SourceError
 from shapband.from_files import providers_from_files
 from shapband.providers import Group, Provider, providers_from_frame
 from shapband.records.batch import Batch
@@ -35,6 +36,8 @@ def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Pr
             return _from_object(table.name, source, base, key)
         if isinstance(source, SqlSource):
             return [*make_sql_providers(table.name, source, base, f"{key}.source")]
+        if isinstance(source, HttpSource):
+            return [_from_http(str(table.name), source, base)]
         if isinstance(source, tables.FilesSource):
             return _from_files(table.name, source, base)
         if not isinstance(source, tables.CsvSource | tables.ParquetSource):
@@ -160,3 +163,20 @@ def _from_object(
             f"is given a name; received {type(made).__name__}"
         )
     return listed
+
+
+def _from_http(name: str, table: HttpSource, base: Path) -> Provider:
+    from shapband.sources.http.source import HTTPSource
+
+    try:
+        source = HTTPSource(
+            table.url,
+            token=None if table.token is None else {"env": table.token.env},
+            ca_file=None if table.ca_file is None else base / table.ca_file,
+            timeout=table.timeout,
+            concurrent=table.concurrent,
+            max_bytes=table.max_bytes,
+        )
+    except SourceError as cause:
+        raise SourceError(f"provider {name!r}: {cause}") from cause
+    return Provider(name, source)

@@ -60,7 +60,8 @@ def broken(rule: str, key: str = "") -> PydanticCustomError:
 class Table(BaseModel):
     """A table of the file: frozen, of strict types, without unknown keys.
 
-    `object_keys` are the keys that name an object to import, as `module:name`.
+    `object_keys` are the keys that name an object to import, as `module:name`, or a server that is
+    sent a secret.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
@@ -207,6 +208,12 @@ class ObjectSource(ObjectTable):
     """An object of your own: a source if the provider has a name, else a list of providers."""
 
 
+def _http_source() -> type[Table]:
+    from shapband.app.config.http import HttpSource
+
+    return HttpSource
+
+
 def _sql_source() -> type[Table]:
     from shapband.app.config.sql import SqlSource
 
@@ -240,6 +247,7 @@ _SOURCES: dict[str, type[Table] | Callable[[], type[Table]]] = {
     "csv": CsvSource,
     "parquet": ParquetSource,
     "files": FilesSource,
+    "http": _http_source,
     "sql": _sql_source,
     "object": ObjectSource,
 }
@@ -294,6 +302,7 @@ class ProviderTable(Table):
 
     @model_validator(mode="after")
     def _check_names(self) -> ProviderTable:
+        from shapband.app.config.http import HttpSource
         from shapband.app.config.sql import SqlSource, check_name
 
         source = self.source
@@ -303,6 +312,10 @@ class ProviderTable(Table):
             raise broken("must be left out: a task brings the names of its providers", "name")
         if isinstance(source, FilesSource) and source.by is not None and self.name is not None:
             raise broken("must be left out: the directories source.by have the names", "name")
+        if isinstance(source, HttpSource) and self.name is None:
+            raise broken(
+                "must be given, because an endpoint has the records of one provider", "name"
+            )
         if isinstance(source, Split):
             if self.name is None and source.by is None:
                 raise broken(
