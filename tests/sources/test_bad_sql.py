@@ -44,6 +44,7 @@ def served(postgres):
         ({"features": ["age", "age"]}, "features must be different columns"),
         ({"features": ["age", "cost"]}, "features must not hold the target 'cost'"),
         ({"table": "visit"}, "table='visit' is not in the database; did you mean visits"),
+        ({"table": "main.visit"}, "table='main.visit' is not in the database; did you mean visits"),
         ({"table": None}, "either table or query must be given; received neither"),
         ({"query": "SELECT 1"}, "either table or query must be given; received both"),
         ({"table": None, "query": "SELECT nope"}, "query cannot be run: .*no such column: nope"),

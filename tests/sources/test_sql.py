@@ -184,6 +184,17 @@ def test_strings_booleans_and_nulls(kind, place):
     ]
 
 
+@pytest.mark.parametrize("kind", ["postgresql", "duckdb"])
+def test_universal_identifiers_are_keys(kind, place):
+    url = place(visits(9), kind=kind)
+    make = "gen_random_uuid()" if kind == "postgresql" else "uuid()"
+    run(url, "DROP TABLE IF EXISTS named")
+    run(url, f"CREATE TABLE named AS SELECT {make} AS name, age, cost FROM visits")  # noqa: S608
+    written = run(url, "SELECT CAST(name AS VARCHAR), cost FROM named")
+    source = sb.SQLSource(url, table="named", key="name", target="cost")
+    assert source.take(np.arange(9)).y.tolist() == [cost for _, cost in sorted(written)]
+
+
 ODD = ['a"b', "a'b; DROP TABLE visits; --", "100 %", "%s", "naïve ☃", "select", "a.b:c", "?", "\\"]
 
 
@@ -228,6 +239,19 @@ def test_sources_of_one_address_share_connections(place):
     url = place(visits(), key="id")
     one, other = (sb.SQLSource(url, table="visits", key="id", target="cost") for _ in range(2))
     assert one._relation.database is other._relation.database
+
+
+def test_a_file_that_was_replaced_is_another_database(place, tmp_path, monkeypatch):
+    url = place(visits(5), key="id")
+    first = sb.SQLSource(url, table="visits", key="id", target="cost")
+    (tmp_path / "clinic.sqlite").rename(tmp_path / "old.sqlite")
+    place(visits(7), key="id")
+    monkeypatch.chdir(tmp_path)
+    second = sb.SQLSource("sqlite:///clinic.sqlite", table="visits", key="id", target="cost")
+    assert (first.size, second.size) == (5, 7)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert len(second.take(np.arange(7))) == 7
 
 
 def test_an_engine_is_used_as_it_is():

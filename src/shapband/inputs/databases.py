@@ -83,8 +83,8 @@ def providers_from_sql(
 def _owners_of(relation: Relation, key: str, by: str) -> dict[str, tuple[Any, int]]:
     """The value of the column and the number of rows of each provider, by its name."""
     owners: dict[str, tuple[Any, int]] = {}
-    rows = relation.database.run(relation.summary_by(key, by)).rows
-    for owner, size, known, _, _ in rows:
+    rows = relation.database.run(relation.counts_by(key, by)).rows
+    for owner, size, known in rows:
         if owner is None:
             raise InvalidInput(f"SQLSource: by={by!r} is NULL in {size:,} rows: fill them")
         name = str(owner)

@@ -26,7 +26,9 @@ from shapband.sources.sql.links import (
 
 CONNECTIONS = 8  # most connections to one database, however many sources read it
 _KNOWN = "sqlite:///clinic.db, postgresql://reader@host/clinic or duckdb:///clinic.duckdb"
-_open: weakref.WeakValueDictionary[tuple[str, float], Database]
+_IN_FILES = ("sqlite", "duckdb")
+_BUSY = 5.0  # seconds that a statement of SQLite waits for a locked database
+_open: weakref.WeakValueDictionary[tuple[str, float, tuple[int, int]], Database]
 _lock = threading.Lock()
 
 
@@ -161,14 +163,21 @@ def database_at(place: Any, timeout: float) -> Database:
             f"SQLSource: url must be a URL such as {_KNOWN}, an engine of SQLAlchemy or a "
             f"connection of DuckDB; received {described(place)}"
         )
+    url = _parsed(place)
+    # A file that was replaced is another database, although its address is the same.
+    file = _file_of(url) if url.get_backend_name() in _IN_FILES else None
+    stamp = (0, 0) if file is None else (file.stat().st_dev, file.stat().st_ino)
+    if file is not None:
+        url = url.set(database=str(file.resolve()))  # the working directory may change
+    key = (url.render_as_string(hide_password=False), timeout, stamp)
     with _lock:
-        found = _open.get((place, timeout))
+        found = _open.get(key)
         if found is None:
-            found = _open[place, timeout] = _opened(place, timeout)
+            found = _open[key] = _opened(url, timeout)
         return found
 
 
-def _opened(address: str, timeout: float) -> Database:
+def _parsed(address: str) -> Any:
     import sqlalchemy as sa
 
     try:
@@ -177,16 +186,17 @@ def _opened(address: str, timeout: float) -> Database:
         raise InvalidInput(
             f"SQLSource: url must be a URL such as {_KNOWN}; received {one_line(repr(address))}"
         ) from cause
+    if url.drivername in ("postgres", "postgresql"):
+        return url.set(drivername="postgresql+psycopg")
+    return url
+
+
+def _opened(url: Any, timeout: float) -> Database:
     kind = url.get_backend_name()
     if kind == "duckdb":
-        return _open_duckdb(_file_of(url), timeout)
-    connect: dict[str, Any] = {}
-    if kind in ("postgres", "postgresql") and url.drivername in ("postgres", "postgresql"):
-        url = url.set(drivername="postgresql+psycopg")
-    if kind == "sqlite":
-        _file_of(url)
-        connect = {"check_same_thread": False, "timeout": min(timeout, 5.0)}
-    return EngineDatabase(_engine(url, connect, timeout), timeout)
+        return _open_duckdb(url.database, timeout)
+    connect = {"check_same_thread": False, "timeout": min(timeout, _BUSY)}
+    return EngineDatabase(_engine(url, connect if kind == "sqlite" else {}, timeout), timeout)
 
 
 def _engine(url: Any, connect: Mapping[str, Any], timeout: float) -> Any:
@@ -236,18 +246,20 @@ def _open_duckdb(path: str, timeout: float) -> Database:
         raise failure_of(cause) from cause
 
 
-def _file_of(url: Any) -> str:
-    """Return the path of a database in a file, which must exist."""
-    path: str = url.database or ""
-    if path in ("", ":memory:"):
+def _file_of(url: Any) -> Path | None:
+    """Return the file of a database, which must exist; None if it is named by a URI of SQLite."""
+    name: str = url.database or ""
+    if name in ("", ":memory:"):
         raise InvalidInput(
             "SQLSource: url names a database in memory, and every connection would have an empty "
             f"one of its own: pass the {'connection' if url.drivername == 'duckdb' else 'engine'} "
             "that holds the records"
         )
-    if not path.startswith("file:") and not Path(path).is_file():
-        raise InvalidInput(f"SQLSource: url names the file {one_line(path)}, which does not exist")
-    return path
+    if name.startswith("file:"):
+        return None
+    if not Path(name).is_file():
+        raise InvalidInput(f"SQLSource: url names the file {one_line(name)}, which does not exist")
+    return Path(name)
 
 
 def _compiler(kind: str) -> Any:

@@ -134,8 +134,12 @@ def keys_of(relation: Relation, key: str, owner: dict[str, Any]) -> Keys:
     owner : the value of the parameter `owner` of the relation, if it has one
     """
     database = relation.database
-    size, known, least, most = database.run(relation.summary(key), **owner).rows[0]
+    size, known = database.run(relation.counts(key), **owner).rows[0]
     check_counts(key, size, known)
+    first = database.run(relation.first_known(key), **owner).rows[0][0]
+    if kind_of({type(first)}, key) != "integer":  # PostgreSQL has no smallest UUID
+        return _read_keys(relation, key, owner)
+    least, most = database.run(relation.extent(key), **owner).rows[0]
     kind = kind_of({type(least), type(most)}, key)
     many = kind == "integer" and size > MOST_KEYS and database.kind in ("sqlite", "postgresql")
     dense = kind == "integer" and size == most - least + 1
@@ -143,7 +147,12 @@ def keys_of(relation: Relation, key: str, owner: dict[str, Any]) -> Keys:
         different = database.run(relation.different_integers(key), **owner).rows[0][0]
         if different == size:
             return DenseKeys(least, size) if dense else MarkedKeys(relation, key, size, owner)
-    return ListedKeys([one for (one,) in database.run(relation.keys(key), **owner).rows], key)
+    return _read_keys(relation, key, owner)
+
+
+def _read_keys(relation: Relation, key: str, owner: dict[str, Any]) -> Keys:
+    rows = relation.database.run(relation.keys(key), **owner).rows
+    return ListedKeys([one for (one,) in rows], key)
 
 
 def known_keys(keys: Sequence[Any], name: str) -> Keys:

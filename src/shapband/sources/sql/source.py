@@ -271,8 +271,9 @@ def _columns_of(relation: Relation) -> tuple[str, ...]:
         known = relation.database.tables(schema)
         if name in known:
             raise InvalidInput(f"SQLSource: table cannot be read: {cause}") from cause
+        remedy = nearest(name, known) if known else "its schema has no tables"
         raise InvalidInput(
-            f"SQLSource: table={relation.table!r} is not in the database; {nearest(name, known)}"
+            f"SQLSource: table={relation.table!r} is not in the database; {remedy}"
         ) from cause
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

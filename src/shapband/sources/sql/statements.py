@@ -60,19 +60,29 @@ class Relation:
         cell = rows.c[column]
         return self._compiled(sa.select(cell).where(cell.is_not(None), *self._own(rows)).limit(1))
 
-    def summary(self, key: str) -> Statement:
-        """The number of rows and of keys, and the smallest and largest key."""
+    def counts(self, key: str) -> Statement:
+        """The number of rows and of keys."""
         import sqlalchemy as sa
 
         rows = self._rows(key)
-        return self._compiled(sa.select(*_counts(rows.c[key])).where(*self._own(rows)))
+        counted = sa.select(sa.func.count(), sa.func.count(rows.c[key])).select_from(rows)
+        return self._compiled(counted.where(*self._own(rows)))
 
-    def summary_by(self, key: str, by: str) -> Statement:
-        """The summary of the rows with each value of a column."""
+    def counts_by(self, key: str, by: str) -> Statement:
+        """The number of rows and of keys with each value of a column."""
         import sqlalchemy as sa
 
         rows = self._rows(key, by)
-        return self._compiled(sa.select(rows.c[by], *_counts(rows.c[key])).group_by(rows.c[by]))
+        counted = sa.select(rows.c[by], sa.func.count(), sa.func.count(rows.c[key]))
+        return self._compiled(counted.group_by(rows.c[by]))
+
+    def extent(self, key: str) -> Statement:
+        """The smallest and the largest key."""
+        import sqlalchemy as sa
+
+        rows = self._rows(key)
+        ends = sa.select(sa.func.min(rows.c[key]), sa.func.max(rows.c[key]))
+        return self._compiled(ends.where(*self._own(rows)))
 
     def different_integers(self, key: str) -> Statement:
         """The number of different integers among the keys."""
@@ -189,9 +199,3 @@ class Relation:
 
     def _compiled(self, core: Any) -> Statement:
         return self.database.compile(core)
-
-
-def _counts(key: Any) -> list[Any]:
-    import sqlalchemy as sa
-
-    return [sa.func.count(), sa.func.count(key), sa.func.min(key), sa.func.max(key)]
