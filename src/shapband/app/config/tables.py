@@ -156,7 +156,7 @@ class CsvTable(FileTable):
 
 
 class ParquetTable(FileTable):
-    """Records in a Parquet file; needs `pip install 'shapband[parquet]'`."""
+    """Records in a Parquet file; needs `pip install 'shapband[files]'`."""
 
     kind: Literal["parquet"]
 

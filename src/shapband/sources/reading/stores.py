@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import mmap
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,8 @@ from shapband.sources.reading.dialects import csv_suffix
 PARQUET_SUFFIXES = (".parquet", ".pq", ".parq")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
 _FOOTERS = 256  # footers of Parquet files that are kept, so that they are not parsed at every draw
-# Pages of a mapped file count as memory of the process until the map is closed, so it is closed
-# and opened again after as many bytes.
-_SPAN = 2**26
+_MAPS = 64  # Arrow files that stay mapped into memory
+_SPAN = 2**26  # pages of a map count as memory of the process, and are released after so many bytes
 _NEEDED = "pyarrow, which reads Parquet and Arrow files: pip install 'shapband[files]'"
 
 
@@ -105,16 +106,18 @@ class ParquetStore(Store):
 
 
 class ArrowStore(Store):
-    """Arrow IPC files; a part is a record batch."""
+    """Arrow IPC files; a part is a record batch. Files of this machine are mapped into memory."""
 
     format = "Arrow IPC"
 
     def __init__(self, files: Sequence[FileAt]) -> None:
         super().__init__(files)
+        self._lock = threading.Lock()  # readers are not safe to use from several threads at once
         self._names: dict[int, list[str]] = {}  # of all columns of a file
+        self._mapped = lru_cache(maxsize=_MAPS)(self._map)
 
     def facts(self, file: int) -> TableFacts:
-        with naming(self.files[file]), _arrow_reader(self.files[file]) as reader:
+        with self._reader(file) as (reader, _):
             self._names[file] = reader.schema.names
             schema = _without_index(reader.schema)
             sizes, gaps = [], set()
@@ -122,7 +125,6 @@ class ArrowStore(Store):
                 batch = reader.get_batch(part)
                 sizes.append(batch.num_rows)
                 gaps |= {name for name in schema.names if batch.column(name).null_count}
-                del batch
         return TableFacts(schema, tuple(sizes), frozenset(gaps))
 
     def read(
@@ -130,18 +132,45 @@ class ArrowStore(Store):
     ) -> Iterator[tuple[int, Any]]:
         import pyarrow as pa
 
-        places = sorted(self._names[file].index(name) for name in columns)
-        with naming(self.files[file]):
-            left = list(parts)
-            while left:
-                read = 0
-                with _arrow_reader(self.files[file], places) as reader:
-                    while left and read < _SPAN:
-                        batch = reader.get_batch(left[0])
-                        read += batch.nbytes
-                        table = pa.Table.from_batches([batch]).select(list(columns))
-                        yield left.pop(0), table
-                        del batch, table
+        places = tuple(sorted(self._names[file].index(name) for name in columns))
+        read = 0
+        with self._reader(file, places) as (reader, release):
+            for part in parts:
+                with self._lock:
+                    batch = reader.get_batch(part)
+                yield part, pa.Table.from_batches([batch]).select(list(columns))
+                read += batch.nbytes
+                if read >= _SPAN:
+                    release()
+                    read = 0
+
+    @contextmanager
+    def _reader(
+        self, file: int, places: tuple[int, ...] | None = None
+    ) -> Iterator[tuple[Any, Callable[[], None]]]:
+        """A reader for the columns at some places, and a function that releases mapped pages."""
+        import pyarrow as pa
+
+        found = self.files[file]
+        with naming(found):
+            if not found.is_local:
+                with found.opened() as opened:
+                    yield _arrow_reader(pa.PythonFile(opened, "r"), found, places), _nothing
+                return
+            found.check_unchanged()
+            reader, mapped = self._mapped(file, places)
+            try:
+                yield reader, partial(_release, mapped)
+            finally:
+                _release(mapped)
+
+    def _map(self, file: int, places: tuple[int, ...] | None) -> tuple[Any, mmap.mmap]:
+        import pyarrow as pa
+
+        with Path(self.files[file].address).open("rb") as opened:
+            mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+        buffer = pa.BufferReader(pa.py_buffer(mapped))
+        return _arrow_reader(buffer, self.files[file], places), mapped
 
 
 class CsvStore(Store):
@@ -249,26 +278,27 @@ def _null_count(group: Any, leaf: int | None) -> int | None:
     return statistics.null_count if statistics and statistics.has_null_count else None
 
 
-@contextmanager
-def _arrow_reader(file: FileAt, places: Sequence[int] | None = None) -> Iterator[Any]:
-    """Open an Arrow file for the columns at some places, mapped into memory if it is local."""
+def _arrow_reader(opened: Any, file: FileAt, places: Sequence[int] | None) -> Any:
     import pyarrow as pa
     from pyarrow import ipc
 
-    file.check_unchanged()
-    with ExitStack() as stack:
-        if file.is_local:
-            opened = stack.enter_context(pa.memory_map(file.address))
-        else:
-            opened = pa.PythonFile(stack.enter_context(file.opened()), "r")
-        try:
-            reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=places))
-        except pa.ArrowInvalid as cause:
-            raise SourceError(
-                f"{file} is no Arrow file that can be read by row ({one_line(cause)}): write it "
-                "with pyarrow.feather.write_feather, or as Parquet"
-            ) from cause
-        yield reader
+    fields = None if places is None else list(places)
+    try:
+        return ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=fields))
+    except pa.ArrowInvalid as cause:
+        raise SourceError(
+            f"{file} is no Arrow file that can be read by row ({one_line(cause)}): write it with "
+            "pyarrow.feather.write_feather, or as Parquet"
+        ) from cause
+
+
+def _release(mapped: mmap.mmap) -> None:
+    """Give the pages of a map back; they are read again if they are needed."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _nothing() -> None: ...
 
 
 def _without_index(schema: Any) -> Any:
