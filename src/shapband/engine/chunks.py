@@ -292,18 +292,18 @@ def distant_games(given: Arguments) -> int:
 
 
 def fetched_ahead(
-    chunks: Iterator[Chunk | MixedChunk], access: Access
-) -> Generator[Chunk | MixedChunk, None, None]:
-    """Fetch the next chunk's draws while this one is being solved.
+    blocks: Iterator[list[Chunk]], access: Access
+) -> Generator[list[Chunk], None, None]:
+    """Fetch the draws of the next block of chunks while this one is being solved.
 
     When this generator is closed or interrupted, it stops the access and then waits for the
-    chunk that is being fetched.
+    block that is being fetched.
     """
     with ThreadPoolExecutor(1) as thread, access.stopped_by_errors():
-        following = thread.submit(next, chunks, None)
-        while (chunk := following.result()) is not None:
-            following = thread.submit(next, chunks, None)
-            yield chunk
+        following = thread.submit(next, blocks, None)
+        while (block := following.result()) is not None:
+            following = thread.submit(next, blocks, None)
+            yield block
 
 
 def _summaries_travel(utility: Utility, draw_sizes: list[int]) -> bool:
