@@ -32,6 +32,7 @@ _NEAR_FLOATS = 250_000  # preferred chunk size, in numbers: 2 MB fit into the ca
 _MOST_FLOATS = 8_000_000  # largest chunk size, in numbers, unless a single game holds more
 _FEW_GAMES = 128  # with fewer games per chunk, the overhead per provider and chunk dominates
 _SHARED_GAMES = 64  # fewest games in a chunk for another worker, unless memory limits it
+_Fetched = TypeVar("_Fetched")
 _DISTANT_TURNS = 8  # a chunk takes at most 8 requests one after the other, so that runs stop soon
 
 
@@ -291,19 +292,17 @@ def distant_games(given: Arguments) -> int:
     return _DISTANT_TURNS * min(at_once, default=1)
 
 
-def fetched_ahead(
-    blocks: Iterator[list[Chunk]], access: Access
-) -> Generator[list[Chunk], None, None]:
-    """Fetch the draws of the next block of chunks while this one is being solved.
+def fetched_ahead(parts: Iterator[_Fetched], access: Access) -> Generator[_Fetched, None, None]:
+    """Fetch the next chunk, or block of chunks, while this one is being solved.
 
     When this generator is closed or interrupted, it stops the access and then waits for the
-    block that is being fetched.
+    part that is being fetched.
     """
     with ThreadPoolExecutor(1) as thread, access.stopped_by_errors():
-        following = thread.submit(next, blocks, None)
-        while (block := following.result()) is not None:
-            following = thread.submit(next, blocks, None)
-            yield block
+        following = thread.submit(next, parts, None)
+        while (part := following.result()) is not None:
+            following = thread.submit(next, parts, None)
+            yield part
 
 
 def _summaries_travel(utility: Utility, draw_sizes: list[int]) -> bool:
