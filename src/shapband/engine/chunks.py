@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -32,8 +33,8 @@ _NEAR_FLOATS = 250_000  # preferred chunk size, in numbers: 2 MB fit into the ca
 _MOST_FLOATS = 8_000_000  # largest chunk size, in numbers, unless a single game holds more
 _FEW_GAMES = 128  # with fewer games per chunk, the overhead per provider and chunk dominates
 _SHARED_GAMES = 64  # fewest games in a chunk for another worker, unless memory limits it
-_Fetched = TypeVar("_Fetched")
 _DISTANT_TURNS = 8  # a chunk takes at most 8 requests one after the other, so that runs stop soon
+_Fetched = TypeVar("_Fetched")  # a chunk, or a block of chunks
 
 
 @dataclass(frozen=True, eq=False)
