@@ -449,4 +449,5 @@ def test_more_games_are_fetched_together_if_all_sources_answer_several(
         providers, sb.AdditiveUtility(), sampling=sb.Fresh(3), n_games=64, seed=0,
         concurrency=concurrency,
     )  # fmt: skip
-    assert fetched == [together] * (64 // together)
+    assert fetched[0] == together
+    assert sum(fetched) == 64  # later ones are larger, because these sources answer at once

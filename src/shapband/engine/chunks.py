@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -34,6 +35,7 @@ _MOST_FLOATS = 8_000_000  # largest chunk size, in numbers, unless a single game
 _FEW_GAMES = 128  # with fewer games per chunk, the overhead per provider and chunk dominates
 _SHARED_GAMES = 64  # fewest games in a chunk for another worker, unless memory limits it
 _DISTANT_TURNS = 8  # a chunk takes at most 8 requests one after the other, so that runs stop soon
+_Fetched = TypeVar("_Fetched")  # a chunk, or a block of chunks
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,19 +324,17 @@ def distant_games(given: Arguments) -> int:
     return _DISTANT_TURNS * min(at_once, default=1)
 
 
-def fetched_ahead(
-    chunks: Iterator[Chunk | MixedChunk], access: Access
-) -> Generator[Chunk | MixedChunk, None, None]:
-    """Fetch the next chunk's draws while this one is being solved.
+def fetched_ahead(parts: Iterator[_Fetched], access: Access) -> Generator[_Fetched, None, None]:
+    """Fetch the next chunk, or block of chunks, while this one is being solved.
 
     When this generator is closed or interrupted, it stops the access and then waits for the
-    chunk that is being fetched.
+    part that is being fetched.
     """
     with ThreadPoolExecutor(1) as thread, access.stopped_by_errors():
-        following = thread.submit(next, chunks, None)
-        while (chunk := following.result()) is not None:
-            following = thread.submit(next, chunks, None)
-            yield chunk
+        following = thread.submit(next, parts, None)
+        while (part := following.result()) is not None:
+            following = thread.submit(next, parts, None)
+            yield part
 
 
 def _summaries_travel(utility: Utility, draw_sizes: list[int]) -> bool:

@@ -17,6 +17,7 @@ from shapband.access.journal import PurchaseJournal
 from shapband.access.meter import AccessReport
 from shapband.checks import steady_repr
 from shapband.engine.arguments import Arguments
+from shapband.engine.blocks import fetched_blocks
 from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size, fetched_ahead
 from shapband.engine.copies import find_copies, known_stocks
 from shapband.engine.ending import affordable_games, what_would_help
@@ -339,22 +340,20 @@ class _Session:
 
     def _tasks(self, games: range, size: int) -> Generator[Chunk | MixedChunk, None, None]:
         """The chunks of a stage. They end early if the time is up before all records arrived."""
-        chunks = self._chunks(games, size)
+        blocks = fetched_blocks(self._given, self._realisation, self._access, games, size)
         if self._access.fetches_ahead:
-            chunks = fetched_ahead(chunks, self._access)
-        with closing(chunks):
+            blocks = fetched_ahead(blocks, self._access)
+        with closing(blocks):
             try:
-                yield from chunks
+                for block in blocks:
+                    yield from map(self._task, block)
             except OutOfTime as late:
                 self._late = late
 
-    def _chunks(self, games: range, size: int) -> Generator[Chunk | MixedChunk, None, None]:
-        for start in range(games.start, games.stop, size):
-            indices = range(start, min(start + size, games.stop))
-            chunk = Chunk(indices, self._realisation.draws(indices))
-            self._faults.keep(chunk)
-            present = self.design.present(indices)
-            yield chunk if present.all() else MixedChunk.of(chunk, present)
+    def _task(self, chunk: Chunk) -> Chunk | MixedChunk:
+        self._faults.keep(chunk)
+        present = self.design.present(chunk.indices)
+        return chunk if present.all() else MixedChunk.of(chunk, present)
 
     @property
     def usable(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,10 @@ def check_source(source: Source) -> None:
     answer must have its own arrays. The others may reuse their buffers, because their answers are
     copied before they are asked again. If `together` is larger than 1, draws that are answered
     together, by `take_many` or `draw_many`, must be the same as draws that are answered alone. A
-    source with ``waits = True``
-    may fail in a way that may pass, and must give the same records when it is asked again; the
-    requests of this check are repeated like those of a valuation. A `version` must stay the same
-    while the records do. Sources are never sent to other processes, so they need not be picklable.
+    source with ``waits = True`` may fail in a way that may pass, and must give the same records
+    when it is asked again; the requests of this check are repeated like those of a valuation. A
+    `version` must stay the same while the records do. Sources are never sent to other processes,
+    so they need not be picklable.
 
     Examples
     --------
@@ -164,7 +165,7 @@ def _check_buffers(source: Source, method: str, ask: Callable[[int], Any]) -> No
     size = len(given if isinstance(given, Batch) else given[1])
     first = check_answer(given, size)
     for number in range(1, source.concurrent + 3):
-        _answer(source, lambda number=number: ask(number))
+        _answer(source, partial(ask, number))
     try:
         unchanged = same(check_answer(given, size), first)
     except SourceError:

@@ -479,3 +479,17 @@ def test_only_the_classes_that_a_file_names_are_imported():
     assert "shapband.utilities.linear" in found
     for other in ("shapband.market", "shapband.utilities.bayes", "shapband.solvers.balanced"):
         assert other not in found
+
+
+def test_the_configuration_sets_how_requests_are_repeated(folder):
+    text = ONE_FILE.replace("providers = [{ ", "providers = [{ retry = { attempts = 3 }, ")
+    text += f'utility = {{ kind = "linear", {VALIDATION} }}'
+    providers = Config.parse(text).build(folder).arguments.providers
+    assert [provider.retry for provider in providers] == [sb.Retry(attempts=3)] * 2
+    for table, words in {
+        "{ attempts = 0 }": r"providers\[0\]\.retry\.attempts",
+        "{ wait = 90 }": r"providers\[0\]\.retry\.wait: must be at most longest_wait, 60",
+        "{ tries = 2 }": r"providers\[0\]\.retry\.tries",
+    }.items():
+        with pytest.raises(InvalidInput, match=words):
+            Config.parse(text.replace("{ attempts = 3 }", table))
