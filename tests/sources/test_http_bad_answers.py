@@ -258,6 +258,7 @@ def test_an_answer_that_ends_early_may_pass():
         (b"no gzip", "gzip", UnusableAnswer),
         (as_json(), "br", UnusableAnswer),
     ],
+    ids=["cut off", "not compressed", "unknown"],
 )
 def test_bad_encodings_are_refused(content, encoding, kind):
     error = failure(lambda one: send(one, 200, JSON, content, Content_Encoding=encoding))
