@@ -10,10 +10,10 @@ from .cluster.ray import RayWorkers
 from .engine.workers.base import Workers
 from .estimate.estimate import Estimate
 from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
-from .from_files import providers_from_files
 from .games import Games
 from .indices import Banzhaf, Beta, Index, Shapley
 from .inputs.databases import providers_from_sql
+from .inputs.file_providers import providers_from_files
 from .market.bill import Bill, bill
 from .market.next_batch import NextBatch, next_batch
 from .market.payouts import Payouts, payouts

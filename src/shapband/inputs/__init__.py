@@ -4,4 +4,5 @@
 mapping of them. `validation` reads the validation rows, or holds them out of the stocks; `models`
 makes the utility of a scikit-learn model, and `draws` chooses a sampling if none is given.
 `convert` calls them in this order. Everything here ends before a source is asked.
+`file_providers` and `databases` make one provider of each file, or of each value of a column.
 """

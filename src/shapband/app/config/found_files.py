@@ -11,7 +11,7 @@ from typing import Any
 from shapband.app.config.found import Column, Found, guess_target
 from shapband.checks import one_line
 from shapband.errors import InvalidInput, SourceError
-from shapband.from_files import group_files, stem
+from shapband.inputs.file_providers import group_files, stem
 from shapband.sources.reading.addresses import FileAt, find_files, is_url
 from shapband.sources.reading.stores import Store, TableFacts, format_of, open_store
 

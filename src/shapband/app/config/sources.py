@@ -13,7 +13,7 @@ from shapband.app.config.imports import load_object
 from shapband.app.config.sql import SqlSource, make_sql_providers
 from shapband.checks import check_kind, concerning
 from shapband.errors import InvalidInput, SourceError
-from shapband.from_files import providers_from_files
+from shapband.inputs.file_providers import providers_from_files
 from shapband.providers import Group, Provider, providers_from_frame
 from shapband.records.batch import Batch
 from shapband.sources.base import Source
