@@ -14,7 +14,7 @@ import pytest
 
 import shapband as sb
 from shapband.sources.base import UnusableAnswer
-from shapband.sources.http.tables import ARROW, JSON
+from shapband.sources.http.tables import ARROW, JSON, read_table
 
 SCHEMA = {
     "size": 100,
@@ -131,8 +131,8 @@ def test_an_answer_in_json_that_breaks_a_rule_is_refused(content, told):
         raise error
 
 
-def arrow_stream(columns=None, *, options=None, rows=None):
-    """A stream of the good columns with some changes; `rows` records in the first batch."""
+def arrow_stream(columns=None, options=None):
+    """A stream of the good columns with some changes."""
     made = {"x": pa.array([0.5, None]), "n": pa.array([1, 2]), "y": pa.array(["a", "b"])}
     made.update(columns or {})
     batch = pa.record_batch(list(made.values()), names=list(made))
@@ -142,7 +142,7 @@ def arrow_stream(columns=None, *, options=None, rows=None):
     return bytes(sink.getvalue())
 
 
-def test_a_good_arrow_answer_in_other_order_is_read():
+def test_a_good_arrow_answer_is_read():
     content = arrow_stream()
     with answering(lambda handler: send(handler, 200, ARROW, content)) as url:
         batch = sb.HTTPSource(url).take(np.array([0, 1]))
@@ -182,11 +182,9 @@ def test_an_arrow_answer_that_breaks_a_rule_is_refused(content, told):
 
 def test_damaged_arrow_streams_never_crash():
     good, rng = arrow_stream(), np.random.default_rng(0)
-    from shapband.sources.http.tables import read_table
-
     columns = {"x": "float64", "n": "int64", "y": "string"}
     refused = 0
-    for _ in range(1000):
+    for _ in range(300):
         damaged = bytearray(good)
         for place in rng.integers(0, len(good), rng.integers(1, 6)):
             damaged[place] = rng.integers(256)
@@ -196,7 +194,7 @@ def test_damaged_arrow_streams_never_crash():
             refused += 1
         else:
             assert [len(arrays[name]) for name in columns] == [2, 2, 2]
-    assert refused > 100
+    assert refused > 30
 
 
 @pytest.mark.parametrize("zipped", [False, True])
@@ -371,13 +369,12 @@ def test_a_schema_is_asked_again_after_failures_that_may_pass():
     assert len(asked) == 3
 
 
-def test_a_schema_of_a_server_that_is_not_there():
+def test_a_schema_of_a_server_that_is_not_there(monkeypatch):
+    monkeypatch.setattr("shapband.sources.http.source._WAITS", (0.01, 0.01))
     with answering(None) as url:
         pass
-    began = time.monotonic()
     with pytest.raises(sb.errors.TemporaryFailure, match=f"{url}/v1/schema could not be asked"):
         sb.HTTPSource(url)
-    assert time.monotonic() - began < 10
 
 
 # Accounts
