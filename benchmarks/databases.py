@@ -116,7 +116,7 @@ class Held(sb.FiniteSource):
     """Arrays that are asked like a database.
 
     An `ArraySource` shows all its records, and a valuation compares the records of providers that
-    do: with a million of them, this takes several times as long as the games.
+    do. With a million of them, a valuation took several times as long as with this class.
     """
 
     def __init__(self, X: np.ndarray, y: np.ndarray) -> None:

@@ -189,7 +189,10 @@ def test_a_time_limit_ends_a_pause():
     assert source.calls <= 2
 
 
-def test_ctrl_c_ends_a_pause():
+def test_ctrl_c_ends_a_pause(request):
+    # A process in the background may ignore the signal of Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     source = Flaky(first(99, ConnectionError("down")))
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     started = time.monotonic()
