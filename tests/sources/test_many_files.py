@@ -282,6 +282,16 @@ def test_a_copy_on_the_disk_has_the_same_rows(way, tmp_path, on_disk):
     assert len(list(on_disk.iterdir())) == 1
 
 
+def test_several_processes_may_use_a_copy(tmp_path, on_disk):
+    path = written(plain(), tmp_path, "rows 64")
+    first = sb.FileSource(path, target="y", copy=True)
+    check_like_frame(sb.FileSource(path, target="y", copy=True), plain())
+    check_like_frame(first, plain())
+    next(on_disk.iterdir()).rename(tmp_path / "kept")
+    sb.FileSource(path, target="y", copy=True)  # another process has written it at the same time
+    check_like_frame(first, plain())
+
+
 def test_a_copy_is_made_when_it_pays_and_is_announced(tmp_path, on_disk):
     path = written(plain(), tmp_path, "rows 64")
     source = sb.FileSource(path, target="y")

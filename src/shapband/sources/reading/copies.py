@@ -49,7 +49,7 @@ def find_copy(what: str, version: str) -> Store | None:
     """Return the copy of a table that was made before, or None."""
     path = _path(what, version)
     try:
-        os.utime(path)  # notes that the copy is used
+        _note_use(path)
     except OSError:
         return None
     return ArrowStore([find_file(path, "the copy")])
@@ -80,6 +80,15 @@ def make_copy(rows: Rows, what: str, version: str, *, announced: bool) -> Store:
     _remove_stale(path)
     _write(rows, path, max(1, _BATCH * rows.size // size))
     return ArrowStore([find_file(path, "the copy")])
+
+
+def _note_use(path: Path) -> None:
+    """Set the time of access, and the same time of change for all copies.
+
+    Another process that reads the copy must not take it for changed, also if two processes have
+    written the same copy one after the other.
+    """
+    os.utime(path, (time.time(), 0))
 
 
 def _path(what: str, version: str) -> Path:
@@ -115,6 +124,7 @@ def _write(rows: Rows, path: Path, batch: int) -> None:
         with pa.OSFile(name, "wb") as file, pa.ipc.new_file(file, schema) as writer:
             for table in _batches(rows, schema, batch):
                 writer.write_table(table, max_chunksize=batch)
+        _note_use(Path(name))
         os.replace(name, path)
     except OSError as cause:
         raise SourceError(f"{path} cannot be written ({file_error(cause)})") from cause
@@ -146,7 +156,7 @@ def _remove_stale(path: Path) -> None:
     now = time.time()
     for one in path.parent.iterdir():
         with suppress(OSError):
-            age = now - one.stat().st_mtime
+            age = now - one.stat().st_atime
             other = one.suffix == _SUFFIX and one.name.startswith(f"{table}-") and one != path
             old = one.suffix == _SUFFIX and age > _UNUSED
             if other or old or (one.suffix == _UNFINISHED and age > _DAY):

@@ -114,17 +114,21 @@ class ArrowStore(Store):
         super().__init__(files)
         self._lock = threading.Lock()  # readers are not safe to use from several threads at once
         self._names: dict[int, list[str]] = {}  # of all columns of a file
+        self._packed: set[int] = set()  # files with compressed columns
         self._mapped = lru_cache(maxsize=_MAPS)(self._map)
 
     def facts(self, file: int) -> TableFacts:
         with self._reader(file) as (reader, _):
             self._names[file] = reader.schema.names
             schema = _without_index(reader.schema)
-            sizes, gaps = [], set()
+            sizes, gaps, unpacked = [], set(), 0
             for part in range(reader.num_record_batches):
                 batch = reader.get_batch(part)
+                unpacked += batch.nbytes
                 sizes.append(batch.num_rows)
                 gaps |= {name for name in schema.names if batch.column(name).null_count}
+        if unpacked > self.files[file].size:
+            self._packed.add(file)
         return TableFacts(schema, tuple(sizes), frozenset(gaps))
 
     def read(
@@ -132,7 +136,11 @@ class ArrowStore(Store):
     ) -> Iterator[tuple[int, Any]]:
         import pyarrow as pa
 
-        places = tuple(sorted(self._names[file].index(name) for name in columns))
+        # Arrow copies the columns that it is asked for. In a map it need not be asked: columns that
+        # nobody looks at are not read, unless they must be unpacked.
+        places = None
+        if file in self._packed or not self.files[file].is_local:
+            places = tuple(sorted(self._names[file].index(name) for name in columns))
         read = 0
         with self._reader(file, places) as (reader, release):
             for part in parts:
