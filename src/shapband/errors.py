@@ -22,6 +22,7 @@
     RepeatedRecords (UserWarning)        a provider's draws hold many records more than once
     ProviderLeftOut (RuntimeWarning)     a valuation goes on without a provider that failed
     SlowSource (RuntimeWarning)          a source has not answered in time, and is waited for
+    HeldRows (UserWarning)               a provider holds validation rows
     LoneLabels (UserWarning)             nobody else has any of a provider's labels
     LocalCopy (UserWarning)              a source writes a copy of its table to the disk
     UnseenLabels (UserWarning)           draws lack a label, which the log loss makes expensive
@@ -122,6 +123,10 @@ class ProviderLeftOut(RuntimeWarning):
 
 class SlowSource(RuntimeWarning):
     """A source in the thread of the caller has not answered in time; it is still waited for."""
+
+
+class HeldRows(UserWarning):
+    """A provider holds validation rows, so that models are trained on what scores them."""
 
 
 class LoneLabels(UserWarning):

@@ -12,6 +12,7 @@ from shapband.inputs.columns import check_columns
 from shapband.inputs.draws import default_sampling
 from shapband.inputs.models import check_model, model_utility
 from shapband.inputs.named import Named, named_providers
+from shapband.inputs.overlap import members_of, warn_of_held_rows
 from shapband.inputs.tables import is_table
 from shapband.inputs.validation import given_rows, hold_out, is_fraction
 from shapband.providers import Group, Provider
@@ -68,7 +69,8 @@ def convert(
         else:
             rows = given_rows(validation, target, named)
             _check_rows(rows, named)
-        utility = model_utility(utility, rows, score)
+        utility = model_utility(utility, rows, score, members_of(players))
+        warn_of_held_rows(players, rows)
     if sampling is not None:
         return Inputs(players, utility, sampling)
     return Inputs(players, utility, *default_sampling(players))

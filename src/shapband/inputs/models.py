@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from shapband.checks import concerning, error_line, written
 from shapband.errors import InvalidInput
+from shapband.providers import Provider
 from shapband.records.arrays import float_targets
-from shapband.records.batch import Batch
+from shapband.records.batch import Batch, concat
 from shapband.records.frames import as_frame
+from shapband.sources.base import MemorySource
 from shapband.utilities.base import Utility
 from shapband.utilities.estimator import EstimatorUtility
 from shapband.utilities.kinds import not_numbers
+from shapband.utilities.neighbors import NeighborUtility
 from shapband.utilities.recognise import utility_for
 from shapband.utilities.score_names import check_score
 
+_COMPARED = 200  # records of each provider that are searched for ties
 _KNOWN = "a scikit-learn model, such as LogisticRegression(), or a shapband utility"
 
 
@@ -41,15 +47,71 @@ def check_model(model: Any) -> None:
     raise InvalidInput(f"utility must be {_KNOWN}; received {said}: {remedy}")
 
 
-def model_utility(model: Any, rows: Batch, score: Any) -> Utility:
+def model_utility(model: Any, rows: Batch, score: Any, providers: Sequence[Provider]) -> Utility:
     """Make the utility of a model; an error if the model cannot take records like these rows."""
     check_score(score, model)
     _check_targets(model, rows)
+    _check_scored(model, rows, score)
     with concerning("utility"):
         utility = utility_for(model, rows.X, rows.y, score)
+    if isinstance(utility, NeighborUtility):
+        utility = _with_ties(utility, model, rows, score, providers)
     if isinstance(utility, EstimatorUtility):
         _check_fit(utility, rows)
     return utility
+
+
+def _check_scored(model: Any, rows: Batch, score: Any) -> None:
+    """Refuse a score that cannot be computed on the validation rows, even for a dummy model."""
+    from sklearn.base import is_classifier
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.metrics import get_scorer
+
+    if not isinstance(score, str):
+        return
+    classifies = is_classifier(model)
+    dummy = DummyClassifier() if classifies else DummyRegressor()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as undefined precision, which the games warn of
+            found = float(get_scorer(score)(dummy.fit(rows.X, rows.y), rows.X, rows.y))
+    except Exception as cause:  # a scorer may raise anything
+        raise InvalidInput(_unscored(score, rows, error_line(cause), classifies)) from cause
+    if not np.isfinite(found):
+        raise InvalidInput(_unscored(score, rows, f"it is {found}", classifies))
+
+
+def _unscored(score: str, rows: Batch, why: str, classifies: bool) -> str:
+    labels = f" with {len(np.unique(rows.y)):,} labels" if classifies else ""
+    remedy = "'accuracy' or 'neg_log_loss'" if classifies else "'r2' or 'neg_mean_squared_error'"
+    return (
+        f"score={score!r} cannot be computed on {len(rows):,} validation rows{labels} ({why}): "
+        f"pass another score, such as {remedy}, or other validation rows"
+    )
+
+
+def _with_ties(
+    compiled: Utility, model: Any, rows: Batch, score: Any, providers: Sequence[Provider]
+) -> Utility:
+    """Return the model itself if records of the providers have ties that matter.
+
+    Where records are at equal distance, the compiled utility chooses others than the model.
+    `utility_for` knows the validation rows only, which may lack the ties.
+    """
+    stocks = [one.source.records for one in providers if isinstance(one.source, MemorySource)]
+    some = [stock.take(np.arange(min(len(stock), _COMPARED))) for stock in stocks]
+    if not some:
+        return compiled
+    records = concat(some)
+    try:
+        other = utility_for(model, records.X, records.y, score)
+    except InvalidInput:
+        return compiled  # records that cannot be rows, such as those of one label
+    if isinstance(other, NeighborUtility):
+        return compiled
+    general = EstimatorUtility(model, rows.X, rows.y, score)
+    general.chosen = f"of the providers' records, {other.chosen}"
+    return general
 
 
 def _check_targets(model: Any, rows: Batch) -> None:
