@@ -149,7 +149,10 @@ def _limits(
     """Check the limits, and fill in the time."""
     allowed = check_budget(budget)
     if money is not None and prices is None:
-        raise InvalidInput("money needs prices: pass prices=Prices(record=..., request=...)")
+        raise InvalidInput(
+            "money needs prices: pass prices=Prices(record=..., request=...), or write [prices] in "
+            "the configuration"
+        )
     for name, number in (("minutes", minutes), ("error", error)):
         if number is not None:
             check_number(name, number, above=0)

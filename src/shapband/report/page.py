@@ -80,7 +80,7 @@ def page_of(
     return render(
         "page.html.jinja",
         head=heading(title, provider),
-        valued=valued(valuation.design),
+        valued=valued(valuation.design, with_rows=provider is None),
         answer=words,
         facts=facts,
         sections=sections,

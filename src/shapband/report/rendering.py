@@ -17,12 +17,20 @@ from shapband.errors import InvalidInput
 from shapband.report.names import shown
 
 _TEMPLATES = Path(__file__).parent / "templates"
+# Endings of other formats, which a browser would not open as a page.
+_OTHERS = (".pdf", ".png", ".svg", ".jpg", ".docx", ".csv", ".json", ".md", ".txt")
 
 
 def write_html(path: str | os.PathLike[str], make: Callable[[], str]) -> None:
     """Make a page and write it to a file."""
     if not isinstance(path, str | os.PathLike):
         raise InvalidInput(f"report: path must be the name of a file; received {written(path)}")
+    suffix = Path(path).suffix.lower()
+    if suffix in _OTHERS:
+        raise InvalidInput(
+            f"report: the file is an HTML page; received a name in {suffix}: end it in .html, and "
+            "print the page to a file for a PDF"
+        )
     content = make().encode()
     try:
         Path(path).write_bytes(content)

@@ -18,7 +18,8 @@ DATA = "data of provider "  # with its name, the key of a provider's fingerprint
 SAMPLINGS = {
     "Fresh": "every game draws new records from the sources",
     "Pooled": "a pool of records is bought from every provider once, and every game draws from the "
-    "pools; the games share them, which adds an error that more games do not lower",
+    "pools; the games share them, which adds an error that more games do not lower, unless a pool "
+    "is a whole stock",
     "Stratified": "a pool of records is bought from every provider once; providers whose values "
     "vary more give more records to a game, so the values refer to draws of these sizes",
 }

@@ -340,6 +340,9 @@ def _changed(store: RunStore, what: str, before: str, found: str, reason: str = 
             f". If only their description changed since version {old}, which cannot be detected, "
             f"load({str(store.run)!r}) reads a finished run, and version {old} resumes this one"
         )
+    what = (
+        "value of the empty coalition, which follows from the score," if what == "empty" else what
+    )
     because = f" ({reason})" if reason else ""
     return RunError(
         f"the {what} changed since the run {store.run} began{change}{because}: {remedy}"

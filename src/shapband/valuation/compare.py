@@ -241,7 +241,10 @@ def check_valuations(owner: str, valuations: Sequence[object]) -> None:
     """Raise InvalidInput unless all of them are valuations."""
     for one in valuations:
         if not isinstance(one, Valuation):
-            raise InvalidInput(f"{owner}: pass valuations; received {type(one).__name__}")
+            raise InvalidInput(
+                f"{owner}: pass valuations, such as sb.load(run).valuation; received "
+                f"{type(one).__name__}"
+            )
 
 
 def chance_words(beyond_chance: AnyArray, *, tested: bool) -> list[str]:

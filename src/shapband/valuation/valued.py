@@ -45,8 +45,10 @@ class Whole(NamedTuple):
         return max(error, _WRITTEN * max(abs(self.nobody), abs(self.everybody)))
 
 
-def valued(design: Design) -> str:
+def valued(design: Design, *, with_rows: bool = True) -> str:
     """Name the model, its score and the number of validation rows.
+
+    Rows may be held out of all stocks, so the report of one owner leaves out their number.
 
     Examples
     --------
@@ -56,7 +58,8 @@ def valued(design: Design) -> str:
     ...                  setup=setup))
     'logistic regression, scored by ROC AUC'
     """
-    setup, rows = design.setup, 0 if design.validation is None else design.validation.rows
+    setup = design.setup
+    rows = design.validation.rows if design.validation is not None and with_rows else 0
     on = f" on {rows:,} validation row{'s' * (rows != 1)}" if rows else ""
     if "model" not in setup:
         return f"{setup.get('utility', 'a utility without a name')}{on}"

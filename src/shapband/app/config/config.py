@@ -151,7 +151,9 @@ class Config(tables.Table):
         try:
             document = tomllib.loads(text)
         except (ValueError, RecursionError) as cause:
-            raise InvalidInput(f"the file is not valid TOML: {one_line(cause)}") from cause
+            raise InvalidInput(
+                f"the file is not valid TOML: {one_line(cause)}; `shapband init` writes a valid one"
+            ) from cause
         _check_version(document)
         try:
             config = Config.model_validate(document)
