@@ -87,7 +87,7 @@ def refused(
     with pytest.raises(ShapbandError) as caught:
         call(**arguments)
     message = str(caught.value)
-    assert type(caught.value) is kind
+    assert isinstance(caught.value, kind)
     assert "\n" not in message
     assert len(message) < 400
     for name in named:

@@ -44,7 +44,7 @@ class Distant(FiniteSource):
     def take(self, rows):
         self.requests += 1
         if self.requests == self.fail_at:
-            raise ConnectionError("the line is dead")
+            raise OSError("the line is dead")  # a ConnectionError would be repeated
         return Batch(self._X[rows], self._X[rows].sum(axis=1))
 
 

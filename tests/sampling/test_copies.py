@@ -224,7 +224,7 @@ def format_3(valuation, shared):
         **document,
         **{name: design[name] for name in names},
         "format": 3,
-        "access": {name: list(one.values()) for name, one in used.items()},
+        "access": {name: list(one.values())[:3] for name, one in used.items()},
         "target": design["estimand"],
         "target_code": design["estimand_code"],
         "shared_records": shared,

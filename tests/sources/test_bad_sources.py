@@ -35,7 +35,7 @@ def faulty(fault: str, n_features: int, good_draws: int) -> sb.FunctionSource:
             return X, y
         match fault:
             case "raises":
-                raise ConnectionError("the line is dead")
+                raise OSError("the line is dead")  # a ConnectionError would be repeated
             case "few records":
                 return X[1:], y[1:]
             case "many records":

@@ -85,7 +85,8 @@ def test_what_is_written_is_read_again(valuations, name):
     same_numbers(again, valuation)
     document = json.loads(text)
     assert document["format"] == 5
-    assert document["access"]["by_provider"]["north"].keys() == {"requests", "records", "seconds"}
+    used = document["access"]["by_provider"]["north"]
+    assert used.keys() == {"requests", "records", "seconds", "retries"}
 
 
 def without_best(text):

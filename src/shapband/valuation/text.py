@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _WIDE = 60  # characters after which a line of causes is broken
 _WIDEST = 100  # characters after which a line on the method is broken
+_DUMMY = "(a dummy model)"  # words after v(∅) that stay on one line
+_DUMMY_KEPT = _DUMMY.replace(" ", "\N{NO-BREAK SPACE}")
 # Entries of a valuation's `setup` that give reasons for choices of the library, and their labels.
 REASONS = {
     "presence": "presence: ",
@@ -168,7 +170,7 @@ def _method(valuation: Valuation) -> str:
 
 def _wrapped(line: str) -> list[str]:
     """Break a line that is too wide for a terminal; later lines are indented like the first."""
-    kept = line.replace("; seed ", "; seed\N{NO-BREAK SPACE}")
+    kept = line.replace("; seed ", "; seed\N{NO-BREAK SPACE}").replace(_DUMMY, _DUMMY_KEPT)
     lines = wrap(
         kept, _WIDEST, subsequent_indent=" " * 9, break_long_words=False, break_on_hyphens=False
     )
