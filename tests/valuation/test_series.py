@@ -114,7 +114,7 @@ def test_exact_answers_have_no_error():
         ([], {}, "two valuations or more; received 0"),
         ([month(0)], {}, "two valuations or more; received 1"),
         (month(0), {}, "received one valuation"),
-        ([month(0), "June"], {}, "pass valuations; received str"),
+        ([month(0), "June"], {}, "pass valuations, such as sb.load"),
         ([month(0), month(1)], {"since": "May"}, 'since must be "first" or "previous"'),
         ([month(0), month(1)], {"level": 2}, "level"),
     ],

@@ -339,7 +339,8 @@ class Silent(sb.Fresh):
             sb.plan,
             {"n_sample": 10, "money": 5},
             InvalidInput,
-            "money needs prices: pass prices=Prices(record=..., request=...)",
+            "money needs prices: pass prices=Prices(record=..., request=...), or write [prices] in "
+            "the configuration",
         ),
         (
             sb.plan,
