@@ -480,7 +480,7 @@ def test_only_the_classes_that_a_file_names_are_imported():
     for other in (
         "shapband.market",
         "shapband.utilities.bayes",
-        "shapband.utilities.networks.network",
+        "shapband.utilities.discriminant",
     ):
         assert other not in found
 
