@@ -176,6 +176,7 @@ def test_nothing_that_is_special_to_latex_is_left():
     assert r"\input" not in document([table], "")
 
 
+@pytest.mark.long  # it runs all experiments of the quick profile
 def test_all_words_of_the_claims_can_be_set_by_pdflatex(found):
     for report in found.values():
         for row in [*report.claims, *report.table, *report.beyond]:
