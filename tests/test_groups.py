@@ -69,6 +69,12 @@ def test_groups_of_one_give_the_shapley_values_bit_for_bit(sampling, solver):
     np.testing.assert_allclose(grouped.groups.variance, plain.variance[1:], rtol=1e-12)
     # The common effect of validation rows is a mean over groups, without the provider in none.
     np.testing.assert_allclose(grouped.groups.interval(), plain.interval()[1:], atol=1e-3)
+    fixed = {"sampling": sampling, "solver": solver, "fixed_validation": True}
+    np.testing.assert_allclose(
+        run([providers[0], *groups], **fixed).groups.interval(),
+        run(providers, **fixed).interval()[1:],
+        rtol=1e-12,
+    )
     np.testing.assert_allclose(
         grouped.groups.variance_interval(), plain.variance_interval()[1:], rtol=1e-12
     )

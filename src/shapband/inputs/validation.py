@@ -13,6 +13,7 @@ from shapband._typing import IntArray
 from shapband.checks import written
 from shapband.errors import InvalidInput
 from shapband.inputs.named import Named
+from shapband.inputs.overlap import members_of
 from shapband.inputs.tables import memory_source
 from shapband.providers import Group, Provider, check_providers
 from shapband.records.batch import Batch, concat
@@ -52,10 +53,9 @@ def given_rows(validation: Any, target: str | int | None, named: Named) -> Batch
     for name, thing in named.data.items():
         if thing is validation:
             raise _trained_on(name)
-    for player in named.players:
-        for one in player.providers if isinstance(player, Group) else (player,):
-            if isinstance(one.source, MemorySource) and _are_same(one.source.records, rows):
-                raise _trained_on(one.name)
+    for one in members_of(named.players):
+        if isinstance(one.source, MemorySource) and _are_same(one.source.records, rows):
+            raise _trained_on(one.name)
     return rows
 
 
