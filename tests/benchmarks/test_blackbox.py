@@ -5,6 +5,7 @@ import pytest
 from benchmarks import blackbox, harness
 
 
+@pytest.mark.long
 def test_the_rows_of_the_network(monkeypatch):
     monkeypatch.setattr(blackbox, "N_GAMES", 2)
     monkeypatch.setattr(blackbox, "NETWORK_ROUNDS", 1)

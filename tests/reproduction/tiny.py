@@ -13,7 +13,7 @@ TINY = {
     one.name: one
     for one in (
         Example(replications=60, pools=10),
-        BaselineGrid(replications=4, games=(10, 200), n_iter=(100, 1000), pilot_pools=4),
+        BaselineGrid(replications=4, games=(10, 200), n_iter=(100, 300), pilot_pools=4),
         PooledGrid(replications=4, games=(10, 200), n_iter=(100,), pilot_pools=4),
         SourceBudget(
             replications=4, games=(10, 50, 200), n_iter=(100,), budgets=(2500, 6000), pilot_pools=4
