@@ -56,7 +56,9 @@ class Contender:
 
     def timed(self, least: float) -> float:
         """Processor time of a game in a long valuation."""
-        games, fixed = 1, clock(self.value, FIXED)
+        games, fixed = 1, min(clock(self.value, FIXED) for _ in range(2))
+        # Fixed costs vary by a tenth, so that games must take longer than these.
+        least = max(least, fixed)
         while (taken := clock(self.value, FIXED + games) - fixed) < least and games < 4096:
             games *= 4 if taken < least / 4 else 2
         return max(taken, 1e-9) / games

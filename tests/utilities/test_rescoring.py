@@ -8,6 +8,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, make_scorer, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -15,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 import shapband as sb
 from shapband.records.batch import Batch
 from shapband.utilities import rescoring
-from shapband.utilities.rescoring import scores_on_parts
+from shapband.utilities.rescoring import score_with_parts
 
 SCORER = get_scorer("roc_auc")
 MODELS = [
@@ -49,14 +50,14 @@ def slow(fitted, X, y, parts, scorer=SCORER):
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (2.0, 7.0), ("no", "yes")])
 def test_areas_are_those_of_scikit_learn(model, labels, monkeypatch):
-    monkeypatch.setattr(rescoring, "_Answers", None)  # nothing asks scikit-learn's scorer
+    monkeypatch.setattr(rescoring._Answers, "__getattr__", None)  # no scorer asks the answers
     rng = np.random.default_rng(4)
     for _ in range(5):
         fitted = model.fit(*rows_of(rng, 40, labels))
         X, y = rows_of(rng, 30, labels)
         parts = parts_of(rng, 30)
-        score = SCORER(fitted, X, y)
-        found = scores_on_parts(fitted, Batch(X, y), SCORER, score, parts, own_score=False)
+        score, found = score_with_parts(fitted, Batch(X, y), SCORER, parts, own_score=False)
+        assert score == SCORER(fitted, X, y)
         np.testing.assert_allclose(found, slow(fitted, X, y, parts), rtol=1e-12)
 
 
@@ -65,8 +66,7 @@ def test_a_part_with_one_class_has_no_area():
     fitted = GaussianNB().fit(*rows_of(rng, 40, (0, 1)))
     X, y = rows_of(rng, 30, (0, 1))
     parts = [np.flatnonzero(y == 1), np.arange(30)]
-    score = SCORER(fitted, X, y)
-    found = scores_on_parts(fitted, Batch(X, y), SCORER, score, parts, own_score=False)
+    score, found = score_with_parts(fitted, Batch(X, y), SCORER, parts, own_score=False)
     assert np.isnan(found[0])
     assert found[1] == pytest.approx(score, rel=1e-12)
 
@@ -85,8 +85,8 @@ def test_other_scorers_made_of_the_same_function_are_not_taken_for_it(scorer):
     fitted = GaussianNB().fit(*rows_of(rng, 40, (0, 1)))
     X, y = rows_of(rng, 60, (0, 1))
     parts = [np.arange(60)[at:] for at in (0, 10, 20)]
-    score = scorer(fitted, X, y)
-    found = scores_on_parts(fitted, Batch(X, y), scorer, score, parts, own_score=False)
+    score, found = score_with_parts(fitted, Batch(X, y), scorer, parts, own_score=False)
+    assert score == scorer(fitted, X, y)
     np.testing.assert_allclose(found, slow(fitted, X, y, parts, scorer), rtol=1e-12)
 
 
@@ -96,9 +96,51 @@ def test_areas_of_three_classes_are_left_to_the_scorer():
     X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
     fitted = GaussianNB().fit(X, y)
     parts = [np.arange(80), np.arange(10, 90)]
-    score = scorer(fitted, X, y)
-    found = scores_on_parts(fitted, Batch(X, y), scorer, score, parts, own_score=False)
+    score, found = score_with_parts(fitted, Batch(X, y), scorer, parts, own_score=False)
+    assert score == scorer(fitted, X, y)
     np.testing.assert_allclose(found, slow(fitted, X, y, parts, scorer), rtol=1e-12)
+
+
+class Counted(KNeighborsClassifier):
+    """Neighbours that count how often they predict."""
+
+    asked = 0
+
+    def predict(self, X):
+        self.asked += 1
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("score", [None, "accuracy"])
+def test_no_model_predicts_twice(score):
+    rng = np.random.default_rng(9)
+    fitted = Counted().fit(*rows_of(rng, 40, (0, 1)))
+    X, y = rows_of(rng, 30, (0, 1))
+    scorer = get_scorer("accuracy") if score else lambda model, X, y: model.score(X, y)
+    parts = parts_of(rng, 30)
+    whole, found = score_with_parts(fitted, Batch(X, y), scorer, parts, own_score=score is None)
+    assert fitted.asked == 1
+    assert vars(fitted).get("predict") is None
+    assert whole == fitted.score(X, y)
+    np.testing.assert_allclose(found, slow(fitted, X, y, parts, scorer), rtol=1e-12)
+
+
+class Moody(KNeighborsClassifier):
+    """Its own score is not made of its predictions."""
+
+    def score(self, X, y, sample_weight=None):
+        return super().score(X, y, sample_weight) / 2 + X.mean()
+
+
+def test_an_own_score_that_predictions_do_not_give_is_asked_for_every_part():
+    rng = np.random.default_rng(10)
+    fitted = Moody().fit(*rows_of(rng, 40, (0, 1)))
+    X, y = rows_of(rng, 30, (0, 1))
+    parts = parts_of(rng, 30)
+    scorer = lambda model, X, y: model.score(X, y)  # noqa: E731
+    whole, found = score_with_parts(fitted, Batch(X, y), scorer, parts, own_score=True)
+    assert whole == fitted.score(X, y)
+    np.testing.assert_array_equal(found, slow(fitted, X, y, parts, scorer))
 
 
 def test_a_valuation_by_areas_covers_its_validation_rows():

@@ -24,7 +24,7 @@ from shapband.utilities.joined import RecordsUtility
 from shapband.utilities.kinds import check_kinds
 from shapband.utilities.models import is_plain, names_columns, takes_all_columns
 from shapband.utilities.randomness import check_states, unset_states, with_states
-from shapband.utilities.rescoring import Scorer, scores_on_parts
+from shapband.utilities.rescoring import Scorer, score_with_parts
 from shapband.utilities.rows import Folded, validation_facts
 from shapband.utilities.score_names import unknown_score
 from shapband.utilities.wording import model_words, scorer_words
@@ -256,11 +256,12 @@ class EstimatorUtility(RecordsUtility):
         skipped = {"skip_parameter_validation": True} if self._parameters_checked else {}
         with warnings.catch_warnings(record=True) as caught, config_context(**skipped):
             fitted = self._unfitted().fit(batch.X, batch.y)
-            score = self._score_of(fitted, rows)
-            if self._memory is not None:
+            if self._memory is None:
+                score = self._score_of(fitted, rows)
+            else:
                 own = self._score is _own_score
-                self._memory.of_coalition[_LAST] = scores_on_parts(
-                    fitted, rows, self._score, score, self._memory.kept, own_score=own
+                score, self._memory.of_coalition[_LAST] = score_with_parts(
+                    fitted, rows, self._score, self._memory.kept, own_score=own
                 )
         self._parameters_checked = self._plain
         self._warn_once(caught)

@@ -1,12 +1,15 @@
 """Scores of one fitted model on several parts of the validation rows.
 
 Predicting again for every part would take as long as a fit of many models. So a model predicts all
-rows once, and the predictions are scored part by part.
+rows once, and the predictions are scored part by part. The predictions for the score on all rows
+are kept, so that no model predicts twice: nearest neighbours predict longer than they fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -20,52 +23,52 @@ _ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function"
 _SAME = 1e-9  # a score made from predictions must agree with the model's own score to this
 
 
-def scores_on_parts(
+def score_with_parts(
     fitted: Any,
     rows: Batch,
     scorer: Scorer,
-    score: float,
     parts: Sequence[IntArray],
     *,
     own_score: bool,
-) -> FloatArray:
-    """Scores of a fitted model on parts of the validation rows, NaN if they fail: (n_parts,).
+) -> tuple[float, FloatArray]:
+    """Score of a fitted model on all validation rows, and on parts of them.
 
     Parameters
     ----------
-    fitted : the model
+    fitted : the model, which nobody else uses
     rows : the validation rows; the model may change them
     scorer : scores a model
-    score : its score of this model on all rows
     parts : rows of each part
     own_score : whether the score is the model's own method
+
+    Returns
+    -------
+    The score, and (n_parts,) those on the parts, NaN if they fail.
     """
+    answers, own = _Answers(fitted, rows), rows.copy()
+    with answers.kept():
+        score = float(scorer(fitted, own.X, own.y))
     name = _own_name(fitted) if own_score else _name_of(scorer)
     try:
-        found = _from_one_prediction(fitted, rows, scorer, score, parts, name)
+        found = _from_answers(answers, scorer, score, parts, name)
         if found is None:
             some = [rows.take(part).copy() for part in parts]
             found = [float(scorer(fitted, one.X, one.y)) for one in some]
     except Exception:  # noqa: BLE001  a scorer may raise anything, such as for rows of one label
-        return np.full(len(parts), np.nan)
-    return np.array(found)
+        return score, np.full(len(parts), np.nan)
+    return score, np.array(found)
 
 
-def _from_one_prediction(
-    fitted: Any,
-    rows: Batch,
-    scorer: Scorer,
-    score: float,
-    parts: Sequence[IntArray],
-    name: str,
+def _from_answers(
+    answers: _Answers, scorer: Scorer, score: float, parts: Sequence[IntArray], name: str
 ) -> list[float] | None:
-    """Scores from the predictions of all rows, or None if they do not give the known score."""
-    predicted = _from_predictions(fitted, rows, name)
+    """Scores from the answers for all rows, or None if they do not give the known score."""
+    predicted, rows = _from_predictions(answers, name), answers.rows
     if predicted is not None and _agree(predicted(np.arange(len(rows))), score):
         return [predicted(part) for part in parts]
     if not type(scorer).__module__.startswith("sklearn."):
         return None
-    answers, places = _Answers(fitted, rows), np.arange(len(rows))[:, None]
+    places = np.arange(len(rows))[:, None]
     if not _agree(float(scorer(answers, places, rows.y)), score):
         return None
     return [float(scorer(answers, places[part], rows.y[part])) for part in parts]
@@ -75,20 +78,20 @@ def _agree(found: float, score: float) -> bool:
     return abs(found - score) <= _SAME * max(1.0, abs(score))
 
 
-def _from_predictions(fitted: Any, rows: Batch, name: str) -> Callable[[IntArray], float] | None:
+def _from_predictions(answers: _Answers, name: str) -> Callable[[IntArray], float] | None:
     """Return a function of rows for the scores that most models have, or None for other scores.
 
     Scorers of scikit-learn take longer for one part than these functions for ten.
     """
     if name == "roc_auc_score":
-        return _auc(fitted, rows)
+        return _auc(answers)
     score = _SCORES.get(name)
-    if score is None or not hasattr(fitted, "predict"):
+    if score is None or not hasattr(answers.fitted, "predict"):
         return None
-    predictions = np.asarray(fitted.predict(rows.copy().X))
-    if predictions.shape != rows.y.shape:
+    predictions = answers.of("predict")
+    if predictions.shape != answers.rows.y.shape:
         return None
-    return score(rows.y, predictions)
+    return score(answers.rows.y, predictions)
 
 
 def _own_name(fitted: Any) -> str:
@@ -122,21 +125,20 @@ def _negative_mean(loss: AnyArray) -> Callable[[IntArray], float]:
     return lambda rows: -float(loss[rows].mean())
 
 
-def _auc(fitted: Any, rows: Batch) -> Callable[[IntArray], float] | None:
+def _auc(answers: _Answers) -> Callable[[IntArray], float] | None:
     """Area under the ROC curve: the share of pairs of one row of each class in the right order.
 
     Equal scores count half. Rows are counted by the rank of their score, so that a part is not
     sorted again. A part with one class has no area.
     """
-    classes: Any = getattr(fitted, "classes_", ())
+    classes: Any = getattr(answers.fitted, "classes_", ())
     if len(classes) != 2:
         return None
-    own = rows.copy().X
     # Scorers of scikit-learn prefer the decision function, too.
-    known = hasattr(fitted, "decision_function")
-    odds = np.asarray(fitted.decision_function(own) if known else fitted.predict_proba(own)[:, 1])
+    known = hasattr(answers.fitted, "decision_function")
+    odds = answers.of("decision_function") if known else answers.of("predict_proba")[:, 1]
     levels, rank = np.unique(odds, return_inverse=True)
-    positive = (rows.y == classes[1]).astype(np.float64)
+    positive = (answers.rows.y == classes[1]).astype(np.float64)
 
     def score(some: IntArray) -> float:
         at, weight = rank[some], positive[some]
@@ -160,22 +162,48 @@ _SCORES: dict[str, Callable[[AnyArray, AnyArray], Callable[[IntArray], float]]] 
 
 
 class _Answers:
-    """A fitted model that has answered for all validation rows, and is asked by their numbers."""
+    """A fitted model that answers once for all validation rows, and is asked by their numbers."""
 
     def __init__(self, fitted: Any, rows: Batch) -> None:
-        self._fitted = fitted
-        self._rows = rows
+        self.fitted = fitted
+        self.rows = rows
         self._known: dict[str, AnyArray] = {}
 
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep what the model answers for all rows while it is scored."""
+        own = getattr(self.fitted, "__dict__", {})  # without one, the model is asked again later
+        methods = {name: getattr(self.fitted, name, None) for name in _ANSWERS if name not in own}
+        own |= {name: self._keeping(name, one) for name, one in methods.items() if one is not None}
+        try:
+            yield
+        finally:
+            for name in methods:
+                own.pop(name, None)
+
+    def _keeping(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def answer(X: Any, *given: Any, **options: Any) -> Any:
+            found = method(X, *given, **options)
+            if len(X) == len(self.rows) and not given and not options:
+                self._known.setdefault(name, np.array(found))
+            return found
+
+        return answer
+
+    def of(self, name: str) -> AnyArray:
+        """What a method of the model answers for all rows."""
+        if name not in self._known:
+            self._known[name] = np.asarray(getattr(self.fitted, name)(self.rows.copy().X))
+        return self._known[name]
+
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._fitted, name)
+        found = getattr(self.fitted, name)
         if name not in _ANSWERS:
             return found
-        if name not in self._known:
-            self._known[name] = np.asarray(found(self._rows.copy().X))
 
         def answer(places: AnyArray) -> AnyArray:
-            return np.asarray(self._known[name][np.asarray(places)[:, 0]])
+            return np.asarray(self.of(name)[np.asarray(places)[:, 0]])
 
         answer.__name__ = name  # scikit-learn's scorers ask for it
         return answer
