@@ -12,7 +12,7 @@ from typing import Any
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_kind
-from shapband.engine.arguments import check_arguments, seeds_of
+from shapband.engine.arguments import check_arguments
 from shapband.engine.leaving import play_leaving_out
 from shapband.engine.play import play
 from shapband.engine.workers.base import Workers
@@ -21,7 +21,8 @@ from shapband.errors import InvalidInput
 from shapband.estimate.stopping import StoppingRule
 from shapband.indices import Index
 from shapband.inputs.convert import convert
-from shapband.inputs.validation import check_groups, is_fraction
+from shapband.inputs.draws import chosen_sampling
+from shapband.inputs.validation import is_fraction
 from shapband.progress import GamesSoFar, progress_display, with_callback
 from shapband.providers import Group, Provider
 from shapband.sampling.base import Sampling
@@ -158,27 +159,27 @@ def value(
     >>> valuation.expectation.round(2).tolist()
     [0.31, 0.31]
     """
-    check_groups(validation, validation_groups)
-    rows_seed = _rows_seed(validation, seed, run)
+    stored = _stored_seed(validation, run)
     inputs = convert(
         providers,
         utility,
         target=target,
         validation=validation,
+        validation_groups=validation_groups,
         score=score,
-        sampling=sampling,
-        seed=rows_seed,
+        seed=seed if stored is None else stored,
     )
+    draws, why = chosen_sampling(sampling, inputs.providers)
     check = partial(
         check_arguments,
         inputs.providers,
         inputs.utility,
-        sampling=inputs.sampling,
-        sampling_reason=inputs.sampling_reason,
+        sampling=draws,
+        sampling_reason=why,
         solver=solver,
         index=index,
         n_games=n_games,
-        seed=rows_seed if seed is None else seed,
+        seed=inputs.seed if seed is None else seed,
         budget=budget,
         stop=stop,
         chunk_size=chunk_size,
@@ -220,17 +221,13 @@ def value(
             return play(given, chosen, watch, keep_interrupted=_interactive())
 
 
-def _rows_seed(validation: Any, seed: int | None, run: str | os.PathLike[str] | None) -> int | None:
-    """The seed by which validation rows are held out, or None if they are given.
-
-    A run holds out the same rows when it is resumed, so the seed of an existing run is used.
-    """
-    if not is_fraction(validation):
+def _stored_seed(validation: Any, run: str | os.PathLike[str] | None) -> int | None:
+    """The seed of an existing run that held out validation rows, and holds out the same again."""
+    if run is None or not is_fraction(validation):
         return None
     from shapband.runs.run import stored_seed
 
-    stored = None if run is None else stored_seed(Path(run))
-    return seeds_of(seed).seed if stored is None else stored
+    return stored_seed(Path(run))
 
 
 def _interactive() -> bool:

@@ -30,7 +30,7 @@ from shapband.sampling.base import Sampling
 from shapband.sampling.design import Design
 from shapband.sampling.participation import AVERAGED, DRAWN, Participation, who_is_present
 from shapband.sampling.validation import Validation
-from shapband.seeds import Seeds
+from shapband.seeds import Seeds, seeds_of
 from shapband.solvers.base import Solver
 from shapband.solvers.default import default_group_solver, default_solver
 from shapband.solvers.exact import Exact
@@ -346,12 +346,3 @@ def _check_timeout(timeout: float) -> float:
     if check_number("timeout", timeout) <= 0:
         raise InvalidInput(f"timeout must be above 0 seconds; received {timeout!r}")
     return float(timeout)
-
-
-def seeds_of(seed: int | None) -> Seeds:
-    """The streams of a seed; None takes a seed from the operating system."""
-    if seed is None:
-        return Seeds.fresh()
-    return Seeds(
-        check_whole("seed", seed, 0, ", or None for a seed from the operating system", most=None)
-    )
