@@ -11,7 +11,7 @@ from shapband.errors import InvalidInput
 from shapband.inputs.columns import check_columns
 from shapband.inputs.models import check_model, model_utility
 from shapband.inputs.named import Named, named_providers
-from shapband.inputs.overlap import members_of, warn_of_held_rows
+from shapband.inputs.overlap import members_of, warn_of_held_rows, warn_of_near_copies
 from shapband.inputs.tables import is_table
 from shapband.inputs.validation import check_groups, given_rows, hold_out, is_fraction
 from shapband.providers import Group, Provider
@@ -30,11 +30,13 @@ class Inputs:
     utility : the utility, or the utility of the model
     seed : the seed that was given, or the one by which records were held out; None if there is
         neither
+    held_out : the fraction of every provider's records that is held out, or None
     """
 
     providers: Sequence[Provider | Group]
     utility: Utility
     seed: int | None
+    held_out: float | None = None
 
 
 def convert(
@@ -61,17 +63,20 @@ def convert(
     named = named_providers(providers, target)
     _check_target_used(target, named, validation, utility)
     _check_tables(named)
-    players = named.players
+    players, held_out = named.players, None
     if not isinstance(utility, Utility):
         if is_fraction(validation):
             seed = seeds_of(seed).seed
-            players, rows = hold_out(players, validation, seed)
+            held_out = float(validation)
+            warn_of_near_copies(players, held_out)
+            players, rows = hold_out(players, held_out, seed)
         else:
             rows = given_rows(validation, target, named)
             _check_rows(rows, named)
         utility = model_utility(utility, rows, score, members_of(players))
-        warn_of_held_rows(players, rows)
-    return Inputs(players, utility, seed)
+        if held_out is None:
+            warn_of_held_rows(players, rows)
+    return Inputs(players, utility, seed, held_out)
 
 
 def _check_unused(utility: Utility, **arguments: Any) -> None:

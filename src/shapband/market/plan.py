@@ -130,6 +130,7 @@ def plan(
         timeout=timeout,
         fixed_validation=fixed_validation,
         validation_groups=validation_groups,
+        held_out=inputs.held_out,
     )
     families = _families(given)
     pilot_plan = arguments_with(given, solver=_first(families, given), reason="")
@@ -172,9 +173,9 @@ def _limits(
             "money needs prices: pass prices=Prices(record=..., request=...), or write [prices] in "
             "the configuration"
         )
-    for name, number in (("minutes", minutes), ("error", error)):
+    for name, number, example in (("minutes", minutes, 10), ("error", error, 0.01)):
         if number is not None:
-            check_number(name, number, above=0)
+            check_number(name, number, f", such as {example}", above=0)
     amount = None if money is None else check_amount("money", money)
     if minutes is None and error is None:
         minutes = _MINUTES

@@ -164,7 +164,7 @@ def _value(valuation: Valuation) -> str:
 
 def _method(valuation: Valuation) -> str:
     """Sampling, solver and participation; value, index and reasons have lines of their own."""
-    elsewhere = ("utility", "model", "score", "empty", "index", *REASONS)
+    elsewhere = ("utility", "model", "score", "empty", "index", "validation", *REASONS)
     return ", ".join(text for word, text in valuation.setup.items() if word not in elsewhere)
 
 
