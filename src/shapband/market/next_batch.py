@@ -320,8 +320,8 @@ def next_batch(
         validation_groups=validation_groups,
     )
     charged = check_prices(prices)
-    known = "DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on this machine"
-    check_kind("workers", workers, Workers | None, known)
+    known = "DaskWorkers(...), RayWorkers(...) or None"
+    check_kind("workers", workers, Workers | None, known, "n_jobs={} for workers on this machine")
     chosen = workers or LocalWorkers(n_jobs, threads=given.utility.threaded)
     with progress_display(progress) as watch, chosen:
         return find_gains(given, charged, chosen, watch)
