@@ -108,7 +108,7 @@ def printed(*arguments: str) -> str:
 
 COMMANDS: dict[str, tuple[list[str], str, str, str]] = {
     "a file that is not there": (["run", "missing.toml", "--out", "a"], "CONFIG", "missing.toml", "shapband init"),
-    "data instead of a configuration": (["run", "north.csv", "--out", "a"], "north.csv is not valid TOML", "'age,dose,readmitted'", "shapband init"),
+    "data instead of a configuration": (["run", "north.csv", "--out", "a"], "north.csv is not valid TOML", "at line 1", "shapband init"),
     "a run that is not there": (["resume", "no-run"], "RUN", "no-run, which does not exist", "shapband run CONFIG --out RUN"),
     "a directory that is no run": (["show", "empty"], "RUN", "empty, which holds no run.db", "shapband run CONFIG --out RUN"),
     "a misspelt command": (["reprot", "my-run"], "command", "'reprot'", "Did you mean 'report'"),
@@ -133,6 +133,13 @@ def test_a_second_run_in_the_same_directory(inside: Path) -> None:
     assert "--out: twice already holds a run: resume it, or choose another directory" in said
 
 
+def test_a_line_that_is_not_valid_toml_does_not_show_a_secret(inside: Path) -> None:
+    (inside / "bad.toml").write_text("url = postgresql://me:s3cret@host/clinic\n")
+    said = printed("run", "bad.toml", "--out", "bad")
+    assert "'url' = …" in said
+    assert "s3cret" not in said
+
+
 FILES: dict[str, tuple[str, str, str, str, str]] = {
     "a misspelt kind": ('kind = "pooled"', 'kind = "polled"', "sampling.kind", "'polled'", "'pooled'"),
     "a misspelt key": ("n_boot = 10", "n_boots = 10", "sampling", "n_boots", "did you mean n_boot?"),
@@ -142,7 +149,7 @@ FILES: dict[str, tuple[str, str, str, str, str]] = {
     "no utility": (UTILITY, "", "utility", "must be given", "add [utility] with kind"),
     "no sampling": (SAMPLING, "", "sampling", "must be given", "add [sampling] with kind"),
     "large draws": ("n_boot = 10", "n_boot = 60", "n_boot=60", "n_pool=40", "raise n_pool to 120"),
-    "a string without quotes": ('kind = "pooled"', "kind = pooled", "bad.toml", "'kind = pooled'", "strings in quotes"),
+    "a string without quotes": ('kind = "pooled"', "kind = pooled", "bad.toml", "'kind' = …", "strings in quotes"),
     "a number for a table": ("seed = 0", "seed = 0\nbudget = 2000", "budget", "received 2000", "write [budget] with records = 2000"),
     "a name for a table": (SAMPLING, "", "sampling", "'pooled'", 'write { kind = "pooled"'),
     "a misspelt column": ('"readmitted" }\n\n[sampling]', '"readmited" }\n\n[sampling]', "utility.validation.target", "'readmited'", "there are age, dose, readmitted"),

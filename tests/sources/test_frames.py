@@ -336,7 +336,7 @@ def test_columns_that_are_not_there_are_named(kind):
         sb.providers_from_frame(frame, by="site", target="z")
     with pytest.raises(InvalidInput, match="by and target are both 'y'"):
         sb.providers_from_frame(frame, by="y", target="y")
-    with pytest.raises(InvalidInput, match="no column besides the target"):
+    with pytest.raises(InvalidInput, match="must have a column besides the target"):
         sb.FrameSource(kind({"y": [1.0]}), target="y")
 
 

@@ -80,9 +80,9 @@ def no_dummy_score(score: object, rows: Batch, why: str, *, classifies: bool) ->
     labels = f" with {len(set(rows.y.tolist())):,} labels" if classifies else ""
     other = "'accuracy' or 'neg_log_loss'" if classifies else "'r2' or 'neg_mean_squared_error'"
     return (
-        f"{named} cannot be computed on {len(rows):,} validation rows{labels} for a dummy model, "
-        f"which v(∅) is ({why}): pass another score, such as {other}, other validation rows, or "
-        "v(∅) itself, as sb.utility_for(model, X_val, y_val, score, empty=0.0)"
+        f"{named} cannot be computed on {len(rows):,} validation rows{labels}, not even for the "
+        f"dummy model of v(∅) ({why}): pass another score, such as {other}, other validation rows, "
+        "or v(∅) itself, as sb.utility_for(model, X_val, y_val, score, empty=0.0)"
     )
 
 

@@ -305,9 +305,10 @@ def _check_version(document: Mapping[str, Any]) -> None:
 
 
 def _line_of(cause: Exception, text: str) -> str:
-    """The line that an error of the TOML reader names, cut short."""
+    """The key in the line that an error of the TOML reader names; a value may hold a secret."""
     place = re.search(r"at line (\d+)", str(cause))
     if place is None:
         return ""
-    line = text.splitlines()[int(place.group(1)) - 1 :][:1]
-    return f"; received {format_value(line[0].strip())}" if line else ""
+    number = int(place.group(1)) - 1
+    key, equals, _ = "".join(text.splitlines()[number : number + 1]).partition("=")
+    return f"; received {format_value(key.strip())} = …" if equals else ""
