@@ -209,6 +209,7 @@ class Config(tables.Table):
             timeout=self.timeout,
             fixed_validation=self.fixed_validation,
             interactions=self.interactions,
+            held_out=self._fraction,
             locate=concerning,
             **self._all_parts(base),
         )
@@ -240,12 +241,18 @@ class Config(tables.Table):
         providers, held = self._held_out(join_groups(made))
         return Loaded(providers, make_utility(self.utility, tasks, base, held))
 
+    @property
+    def _fraction(self) -> float | None:
+        """The fraction of all records that the utility holds out, or None."""
+        fraction = getattr(self.utility, "validation", None)
+        return fraction if isinstance(fraction, float) else None
+
     def _held_out(
         self, providers: list[Provider | Group]
     ) -> tuple[list[Provider | Group], Batch | None]:
         """Hold validation rows out of the providers' records, if the utility has a fraction."""
-        fraction = getattr(self.utility, "validation", None)
-        if not isinstance(fraction, float):
+        fraction = self._fraction
+        if fraction is None:
             return providers, None
         if self.seed is None:
             raise InvalidInput(
