@@ -159,6 +159,25 @@ def test_providers_are_matched_by_name_and_the_others_told():
     assert any("only in the second run" in note and note.endswith(": d") for note in found.notes)
 
 
+def test_labels_name_the_columns_and_the_notes():
+    one, other = valued(0, names=("a", "b", "c")), valued(1, names=("a", "b", "d"))
+    found = compare(one, other, labels=["May", "June"])  # a list or a tuple
+    assert found.labels == ("May", "June")
+    header = next(line for line in str(found).splitlines() if line.startswith("provider"))
+    assert header.split()[:4] == ["provider", "May", "June", "difference"]
+    assert "first" not in str(found)
+    assert "second" not in str(found)
+    assert any("only in June, and left out: d" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("labels", [("runs/of the north/May 2026", "June"), ("same", "same")])
+def test_labels_that_cannot_name_columns_are_explained_above_the_table(labels):
+    found = str(compare(valued(0), valued(1), labels=labels))
+    assert f"first:  {labels[0]}\nsecond: {labels[1]}" in found
+    header = next(line for line in found.splitlines() if line.startswith("provider"))
+    assert header.split()[1:3] == ["first", "second"]
+
+
 def test_nothing_in_common_is_refused():
     with pytest.raises(InvalidInput, match="no provider in common"):
         compare(valued(0), valued(1, names=("x", "y", "z")))

@@ -208,7 +208,11 @@ class Refusing:
 @pytest.mark.parametrize(
     ("n", "arguments", "message"),
     [
-        (3, {"participation": 0.8}, r"must be Independent\(...\).*received float"),
+        (
+            3,
+            {"participation": 0.8},
+            r"must be Independent\(...\).*received 0.8: use sb.Independent\(0.8\)",
+        ),
         (3, {"participation": sb.Cohort(4)}, "Cohort: k must be at most"),
         (3, {"participation": sb.Independent({"p0": 0.5})}, "none for provider 'p1'"),
         (25, {"solver": sb.Exact()}, "Exact: 21 providers have"),

@@ -238,7 +238,7 @@ def test_4_a_number_is_taken_as_it_is_and_the_paper_keeps_zero(task):
 def test_4_a_score_that_a_dummy_cannot_have_asks_for_a_number(task):
     """Number 4."""
     _, X_val, y_val = task
-    with pytest.raises(InvalidInput, match=r"dummy model.*such as empty=0\.0"):
+    with pytest.raises(InvalidInput, match=r"dummy model.*, empty=0\.0\)"):
         sb.EstimatorUtility(Ridge(), X_val, y_val, lambda model, X, y: model.coef_[0])
 
 

@@ -12,16 +12,17 @@ from typing import Any
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_kind
-from shapband.engine.arguments import check_arguments, seeds_of
+from shapband.engine.arguments import check_arguments, held_out_words
 from shapband.engine.leaving import play_leaving_out
 from shapband.engine.play import play
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
-from shapband.errors import InvalidInput
+from shapband.errors import InvalidInput, RunError
 from shapband.estimate.stopping import StoppingRule
 from shapband.indices import Index
 from shapband.inputs.convert import convert
-from shapband.inputs.validation import check_groups, is_fraction
+from shapband.inputs.draws import chosen_sampling
+from shapband.inputs.validation import is_fraction
 from shapband.progress import GamesSoFar, progress_display, with_callback
 from shapband.providers import Group, Provider
 from shapband.sampling.base import Sampling
@@ -73,7 +74,8 @@ def value(
     target : the column of outcomes in data frames and files
     validation : rows to score a model on: a data frame, a tuple ``(X, y)``, a path, or a fraction
         such as 0.3. A fraction of every provider's records, at least one, is held out at random
-        by the seed and the provider's name, and belongs to no stock
+        by the seed and the provider's name, and belongs to no stock. Records that providers
+        copied or repeated are held out together with their copies
     score : for a model: the name of a scikit-learn scorer, a function
         ``score(fitted, X_val, y_val)``, or None for the model's own `score`
     sampling : how games are realised: `Fresh`, `Pooled` or `Stratified`. For records in memory,
@@ -158,27 +160,27 @@ def value(
     >>> valuation.expectation.round(2).tolist()
     [0.31, 0.31]
     """
-    check_groups(validation, validation_groups)
-    rows_seed = _rows_seed(validation, seed, run)
+    stored = None if run is None else _stored_seed(validation, Path(run))
     inputs = convert(
         providers,
         utility,
         target=target,
         validation=validation,
+        validation_groups=validation_groups,
         score=score,
-        sampling=sampling,
-        seed=rows_seed,
+        seed=seed if stored is None else stored,
     )
+    draws, why = chosen_sampling(sampling, inputs.providers)
     check = partial(
         check_arguments,
         inputs.providers,
         inputs.utility,
-        sampling=inputs.sampling,
-        sampling_reason=inputs.sampling_reason,
+        sampling=draws,
+        sampling_reason=why,
         solver=solver,
         index=index,
         n_games=n_games,
-        seed=rows_seed if seed is None else seed,
+        seed=inputs.seed if seed is None else seed,
         budget=budget,
         stop=stop,
         chunk_size=chunk_size,
@@ -189,6 +191,7 @@ def value(
         fixed_validation=fixed_validation,
         validation_groups=validation_groups,
         interactions=interactions,
+        held_out=inputs.held_out,
     )
     check_kind("leave_out_failing", leave_out_failing, bool, "True or False")
     if leave_out_failing and run is not None:
@@ -197,8 +200,8 @@ def value(
             "the other providers in another run"
         )
     given = check()
-    known = "DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on this machine"
-    check_kind("workers", workers, Workers | None, known)
+    known = "DaskWorkers(...), RayWorkers(...) or None"
+    check_kind("workers", workers, Workers | None, known, "n_jobs={} for workers on this machine")
     chosen = workers or LocalWorkers(n_jobs, threads=given.utility.threaded)
     with progress_display(progress) as display:
         watch = with_callback(display, callback, given.names)
@@ -220,17 +223,26 @@ def value(
             return play(given, chosen, watch, keep_interrupted=_interactive())
 
 
-def _rows_seed(validation: Any, seed: int | None, run: str | os.PathLike[str] | None) -> int | None:
-    """The seed by which validation rows are held out, or None if they are given.
+def _stored_seed(validation: Any, run: Path) -> int | None:
+    """The seed of an existing run that held out validation rows, and holds out the same again.
 
-    A run holds out the same rows when it is resumed, so the seed of an existing run is used.
+    Another fraction is refused here, because the run would report that the data changed.
     """
-    if not is_fraction(validation):
-        return None
     from shapband.runs.run import stored_seed
+    from shapband.runs.store import RunStore
 
-    stored = None if run is None else stored_seed(Path(run))
-    return seeds_of(seed).seed if stored is None else stored
+    seed = stored_seed(run)
+    if seed is None:
+        return None
+    with RunStore.open(run) as store:
+        before = store.manifest["arguments"].get("validation")
+    now = held_out_words(float(validation)) if is_fraction(validation) else None
+    if before is not None and before != now:
+        raise RunError(
+            f"validation of the run {run} is {before}, held out by the seed; received "
+            f"{now or 'validation rows'}: use {before.partition(' ')[0]}, or begin a new run"
+        )
+    return None if now is None else seed
 
 
 def _interactive() -> bool:

@@ -88,10 +88,17 @@ def check_row(name: str, numbers: ArrayLike) -> FloatArray:
     return row
 
 
-def check_kind(name: str, thing: _Thing, kind: Any, wanted: str) -> _Thing:
-    """Check that an argument is of a kind; `wanted` names what it must be in the error."""
+def check_kind(name: str, thing: _Thing, kind: Any, wanted: str, number: str = "") -> _Thing:
+    """Check that an argument is of a kind.
+
+    In the error, `wanted` names what it must be, and `number` what to write instead of a number,
+    with {} in its place.
+    """
     if not isinstance(thing, kind):
-        raise InvalidInput(f"{name} must be {wanted}; received {type(thing).__name__}")
+        received = type(thing).__name__
+        if number and isinstance(thing, int | float) and not isinstance(thing, bool):
+            received = f"{thing}: use {number.format(thing)}"
+        raise InvalidInput(f"{name} must be {wanted}; received {received}")
     return thing
 
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shapband.checks import check_whole
+
 _WORDS_PER_BLOCK = 4  # Philox 4x64 turns one counter value into four words
 _EMPTY_BUFFER = np.zeros(_WORDS_PER_BLOCK, dtype=np.uint64)
 
@@ -78,3 +80,12 @@ def _philox_at(key: NDArray[np.uint64], position: int) -> np.random.Philox:
         "uinteger": 0,
     }
     return philox
+
+
+def seeds_of(seed: int | None) -> Seeds:
+    """The streams of a seed; None takes a seed from the operating system."""
+    if seed is None:
+        return Seeds.fresh()
+    return Seeds(
+        check_whole("seed", seed, 0, ", or None for a seed from the operating system", most=None)
+    )

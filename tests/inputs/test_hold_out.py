@@ -116,6 +116,17 @@ def test_a_run_without_a_seed_resumes_with_the_same_rows(tmp_path):
         sb.value(DATA, MODEL, **options, seed=first.seed + 1)
 
 
+def test_a_run_names_another_fraction_and_not_the_data(tmp_path):
+    run = tmp_path / "run"
+    sb.value(DATA, MODEL, target="stay", validation=0.25, n_games=4, run=run)
+    said = r"validation of the run .* is 0.25 of every provider's records, held out by the seed; "
+    with pytest.raises(RunError, match=said + r"received 0.3 of every .*: use 0.25, or begin"):
+        sb.value(DATA, MODEL, target="stay", validation=0.3, n_games=4, run=run)
+    with pytest.raises(RunError, match=said + r"received validation rows: use 0.25"):
+        sb.value(DATA, MODEL, target="stay", validation=stays(30, 3), n_games=4, run=run)
+    assert sb.load(run).valuation.setup["validation"] == "0.25 of every provider's records"
+
+
 SCORED: list[int] = []  # global, because a run would compare what a function holds
 
 

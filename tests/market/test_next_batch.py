@@ -273,7 +273,7 @@ class Strange(sb.Sampling):
         ({"sampling": sb.Pooled(49, 20, replace=False)}, "raise n_pool to 50, or lower n_boot"),
         ({"prices": 3}, "prices must be Prices"),
         ({"n_games": 1}, "a variance needs two games"),
-        ({"workers": 3}, "use n_jobs for workers on this machine"),
+        ({"workers": 3}, "received 3: use n_jobs=3 for workers on this machine"),
         ({"fixed_validation": 1}, "fixed_validation must be True or False"),
         ({"seed": -1}, "seed must be a whole number"),
     ],

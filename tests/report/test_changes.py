@@ -102,7 +102,7 @@ def test_wrong_names_and_files_are_refused(changed, tmp_path):
     with pytest.raises(sb.errors.InvalidInput, match="name of a file"):
         changed.report(3)
     for bad in ("ab", ("May",), ("May", 3), ("", "June"), None):
-        with pytest.raises(sb.errors.InvalidInput, match="labels must be a tuple of two names"):
+        with pytest.raises(sb.errors.InvalidInput, match="labels must be two names; received"):
             sb.compare(valued(), valued(), labels=bad)
 
 

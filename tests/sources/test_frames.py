@@ -332,11 +332,11 @@ def test_columns_that_are_not_there_are_named(kind):
     frame = kind(numbers())
     with pytest.raises(InvalidInput, match="by='town' is not a column; there are a, site, b, y"):
         sb.providers_from_frame(frame, by="town", target="y")
-    with pytest.raises(InvalidInput, match="target 'z' is not a column"):
+    with pytest.raises(InvalidInput, match="target='z' is not a column"):
         sb.providers_from_frame(frame, by="site", target="z")
     with pytest.raises(InvalidInput, match="by and target are both 'y'"):
         sb.providers_from_frame(frame, by="y", target="y")
-    with pytest.raises(InvalidInput, match="no column besides the target"):
+    with pytest.raises(InvalidInput, match="must have a column besides the target"):
         sb.FrameSource(kind({"y": [1.0]}), target="y")
 
 
@@ -362,7 +362,7 @@ def test_owners_of_several_types_are_sorted_by_their_names():
 
 def test_columns_named_by_numbers_are_told_clearly():
     frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]])
-    with pytest.raises(InvalidInput, match="target 'y' is not a column"):
+    with pytest.raises(InvalidInput, match="target='y' is not a column"):
         sb.FrameSource(frame, target="y")
 
 

@@ -37,7 +37,9 @@ MATCHES = [
         Match(
             sb.LinearUtility,
             {"score": "r2"},
-            f"{FEW_RECORDS}, and one with dependent features is fitted without the scaler",
+            f"{FEW_RECORDS}, the pipeline itself is fitted to one with no more records than "
+            "features, and a larger one with dependent features is fitted without the scaler",
+            small_model=True,
         ),
     ),
     (

@@ -230,9 +230,10 @@ MESSAGES: dict[str, Callable[[], Any]] = {
     "such as 'r2' or 'roc_auc'; sklearn.metrics.get_scorer_names() lists all names": (
         lambda: sb.EstimatorUtility(Ridge(), X, Y, "best")
     ),
-    "EstimatorUtility: a dummy model cannot be scored as the baseline on X_val, y_val "
-    "(InvalidInput: the score must be a finite number; received nan): pass the value of the empty "
-    "coalition, such as empty=0.0": (
+    "the score cannot be computed on 3 validation rows, not even for the dummy model of v(∅) "
+    "(InvalidInput: the score must be a finite number; received nan): pass another score, such as "
+    "'r2' or 'neg_mean_squared_error', other validation rows, or v(∅) itself, as "
+    "sb.utility_for(model, X_val, y_val, score, empty=0.0)": (
         lambda: sb.EstimatorUtility(Ridge(), X, Y, lambda model, X, y: NAN)
     ),
     "EstimatorUtility: random_state of RandomForestRegressor must be an integer or None; received "

@@ -114,7 +114,11 @@ def test_exact_answers_have_no_error():
         ([], {}, "two valuations or more; received 0"),
         ([month(0)], {}, "two valuations or more; received 1"),
         (month(0), {}, "received one valuation"),
-        ([month(0), "June"], {}, "pass valuations, such as sb.load"),
+        (
+            [month(0), "June"],
+            {},
+            "valuation 2 must be a Valuation; received .June.: pass what sb.value",
+        ),
         ([month(0), month(1)], {"since": "May"}, 'since must be "first" or "previous"'),
         ([month(0), month(1)], {"level": 2}, "level"),
     ],

@@ -87,4 +87,5 @@ def check_budget(budget: Budget | None) -> Budget:
     """Check that an argument is a budget, and return one without limits for None."""
     if budget is None:
         return Budget()
-    return check_kind("budget", budget, Budget, "a Budget(records=..., requests=...)")
+    wanted = "a Budget(records=..., requests=...)"
+    return check_kind("budget", budget, Budget, wanted, "sb.Budget(records={})")

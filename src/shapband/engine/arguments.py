@@ -30,7 +30,7 @@ from shapband.sampling.base import Sampling
 from shapband.sampling.design import Design
 from shapband.sampling.participation import AVERAGED, DRAWN, Participation, who_is_present
 from shapband.sampling.validation import Validation
-from shapband.seeds import Seeds
+from shapband.seeds import Seeds, seeds_of
 from shapband.solvers.base import Solver
 from shapband.solvers.default import default_group_solver, default_solver
 from shapband.solvers.exact import Exact
@@ -68,6 +68,7 @@ class Arguments:
     validation: Validation | None = None  # whether errors cover the choice of validation rows
     rows_kept: tuple[IntArray, ...] = ()  # validation rows that are left without each fold
     interactions: bool = False
+    held_out: float | None = None  # fraction of every provider's records that scores models
     left_out: tuple[LeftOut, ...] = ()  # providers without whom the valuation goes on
 
     @property
@@ -105,7 +106,8 @@ class Arguments:
         "presence" says whether presence was averaged over or drawn, and why. "chosen" is the
         reason why the library chose the solver, if the user named none. "utility_chosen" is the
         reason for the utility, if `utility_for` chose it, and "sampling_chosen" the reason for the
-        sampling, if the user named none. "training" says what is random in the fit of a model.
+        sampling, if the user named none. "validation" says which part of the records was held out,
+        if the user gave a fraction. "training" says what is random in the fit of a model.
         "left_out" names providers that failed, and says what follows for the values.
         """
         source = " (a dummy model)" if self.utility.baseline else ""
@@ -118,6 +120,8 @@ class Arguments:
             "solver": steady_repr(self.solver),
             **_told(self.participation, self.averaging),
         }
+        if self.held_out is not None:
+            setup["validation"] = held_out_words(self.held_out)
         reasons = {
             "training": self.utility.training,
             "utility_chosen": self.utility.chosen,
@@ -168,14 +172,16 @@ def check_arguments(
     validation_groups: Any = None,
     sampling_reason: str = "",
     interactions: bool = False,
+    held_out: float | None = None,
     left_out: Sequence[LeftOut] = (),
     locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Arguments:
     """Check all arguments of a valuation before any source is asked, and fill in the defaults.
 
     The arguments are the same as in `value`; `sampling_reason` says why the library chose the
-    sampling, `left_out` are providers that are not asked, and `locate` returns a context that adds
-    the position of an argument, such as the key in a configuration file, to its errors.
+    sampling, `held_out` is the fraction if `validation` was one, `left_out` are providers that are
+    not asked, and `locate` returns a context that adds the position of an argument, such as the key
+    in a configuration file, to its errors.
     """
     with locate("providers"):
         checked, grouping = check_providers(without(providers, left_out))
@@ -252,8 +258,14 @@ def check_arguments(
         validation=folds[0],
         rows_kept=folds[1],
         interactions=interactions,
+        held_out=held_out,
         left_out=tuple(left_out),
     )
+
+
+def held_out_words(fraction: float) -> str:
+    """Say which part of the records was held out; a run is compared by these words."""
+    return f"{fraction!r} of every provider's records"
 
 
 def _player_sizes(names: Sequence[str], grouping: Grouping | None) -> list[int]:
@@ -306,7 +318,7 @@ def _present_counts(participation: Participation | None, names: Sequence[str]) -
         "Independent(...), Cohort(...), MarkovChain(...), Trace(...), a Participation of your own, "
         "or None"
     )
-    check_kind("participation", participation, Participation, known)
+    check_kind("participation", participation, Participation, known, "sb.Independent({})")
     participation.check(names)
     return participation.counts(names)
 
@@ -346,12 +358,3 @@ def _check_timeout(timeout: float) -> float:
     if check_number("timeout", timeout) <= 0:
         raise InvalidInput(f"timeout must be above 0 seconds; received {timeout!r}")
     return float(timeout)
-
-
-def seeds_of(seed: int | None) -> Seeds:
-    """The streams of a seed; None takes a seed from the operating system."""
-    if seed is None:
-        return Seeds.fresh()
-    return Seeds(
-        check_whole("seed", seed, 0, ", or None for a seed from the operating system", most=None)
-    )

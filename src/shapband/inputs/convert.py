@@ -1,4 +1,4 @@
-"""The arguments of `value` that describe data and a model, converted in one place."""
+"""The arguments that describe data and a model, converted in one place for all functions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Any
 from shapband.checks import written
 from shapband.errors import InvalidInput
 from shapband.inputs.columns import check_columns
-from shapband.inputs.draws import default_sampling
 from shapband.inputs.models import check_model, model_utility
 from shapband.inputs.named import Named, named_providers
-from shapband.inputs.overlap import members_of, warn_of_held_rows
+from shapband.inputs.overlap import members_of, warn_of_held_rows, warn_of_near_copies
 from shapband.inputs.tables import is_table
-from shapband.inputs.validation import given_rows, hold_out, is_fraction
+from shapband.inputs.validation import check_groups, given_rows, hold_out, is_fraction
 from shapband.providers import Group, Provider
 from shapband.records.batch import Batch, Schema
-from shapband.sampling.base import Sampling
+from shapband.seeds import seeds_of
 from shapband.utilities.base import Utility
 
 
@@ -29,14 +28,15 @@ class Inputs:
     ----------
     providers : the providers and groups, without the records that are held out
     utility : the utility, or the utility of the model
-    sampling : the sampling
-    sampling_reason : why the library chose the sampling; empty if the user named one
+    seed : the seed that was given, or the one by which records were held out; None if there is
+        neither
+    held_out : the fraction of every provider's records that is held out, or None
     """
 
     providers: Sequence[Provider | Group]
     utility: Utility
-    sampling: Sampling
-    sampling_reason: str = ""
+    seed: int | None
+    held_out: float | None = None
 
 
 def convert(
@@ -45,15 +45,16 @@ def convert(
     *,
     target: str | int | None = None,
     validation: Any = None,
+    validation_groups: Any = None,
     score: Any = None,
-    sampling: Sampling | None = None,
     seed: int | None,
 ) -> Inputs:
-    """Make providers of data, a utility of a model, and a sampling if none is given.
+    """Make providers of data, and a utility of a model.
 
-    Providers, utilities and samplings are passed on as they are. The other arguments are the same
-    as in `value`; `seed` chooses the rows, and must be known, if `validation` is a fraction.
+    Providers and utilities are passed on as they are. The other arguments are the same as in
+    `value`. If `validation` is a fraction, the seed chooses the rows, and None makes one up.
     """
+    check_groups(validation, validation_groups)
     if isinstance(utility, Utility):
         _check_unused(utility, validation=validation, score=score)
     else:
@@ -62,18 +63,20 @@ def convert(
     named = named_providers(providers, target)
     _check_target_used(target, named, validation, utility)
     _check_tables(named)
-    players = named.players
+    players, held_out = named.players, None
     if not isinstance(utility, Utility):
-        if is_fraction(validation) and seed is not None:
-            players, rows = hold_out(players, validation, seed)
+        if is_fraction(validation):
+            seed = seeds_of(seed).seed
+            held_out = float(validation)
+            warn_of_near_copies(players, held_out)
+            players, rows = hold_out(players, held_out, seed)
         else:
             rows = given_rows(validation, target, named)
             _check_rows(rows, named)
         utility = model_utility(utility, rows, score, members_of(players))
-        warn_of_held_rows(players, rows)
-    if sampling is not None:
-        return Inputs(players, utility, sampling)
-    return Inputs(players, utility, *default_sampling(players))
+        if held_out is None:
+            warn_of_held_rows(players, rows)
+    return Inputs(players, utility, seed, held_out)
 
 
 def _check_unused(utility: Utility, **arguments: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,7 +50,6 @@ def model_utility(model: Any, rows: Batch, score: Any, providers: Sequence[Provi
     """Make the utility of a model; an error if the model cannot take records like these rows."""
     check_score(score, model)
     _check_targets(model, rows)
-    _check_scored(model, rows, score)
     with concerning("utility"):
         utility = utility_for(model, rows.X, rows.y, score)
     if isinstance(utility, NeighborUtility):
@@ -59,35 +57,6 @@ def model_utility(model: Any, rows: Batch, score: Any, providers: Sequence[Provi
     if isinstance(utility, EstimatorUtility):
         _check_fit(utility, rows)
     return utility
-
-
-def _check_scored(model: Any, rows: Batch, score: Any) -> None:
-    """Refuse a score that cannot be computed on the validation rows, even for a dummy model."""
-    from sklearn.base import is_classifier
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-    from sklearn.metrics import get_scorer
-
-    if not isinstance(score, str):
-        return
-    classifies = is_classifier(model)
-    dummy = DummyClassifier() if classifies else DummyRegressor()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as undefined precision, which the games warn of
-            found = float(get_scorer(score)(dummy.fit(rows.X, rows.y), rows.X, rows.y))
-    except Exception as cause:  # a scorer may raise anything
-        raise InvalidInput(_unscored(score, rows, error_line(cause), classifies)) from cause
-    if not np.isfinite(found):
-        raise InvalidInput(_unscored(score, rows, f"it is {found}", classifies))
-
-
-def _unscored(score: str, rows: Batch, why: str, classifies: bool) -> str:
-    labels = f" with {len(np.unique(rows.y)):,} labels" if classifies else ""
-    remedy = "'accuracy' or 'neg_log_loss'" if classifies else "'r2' or 'neg_mean_squared_error'"
-    return (
-        f"score={score!r} cannot be computed on {len(rows):,} validation rows{labels} ({why}): "
-        f"pass another score, such as {remedy}, or other validation rows"
-    )
 
 
 def _with_ties(

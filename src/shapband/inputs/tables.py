@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from shapband.checks import concerning, described, nearest, printable, written
+from shapband.checks import described, written
 from shapband.errors import InvalidInput
 from shapband.records.batch import take_in
 from shapband.records.columns import library_of
-from shapband.records.frames import NUMBERS, as_frame, is_frame
+from shapband.records.frames import NUMBERS, is_frame
 from shapband.sources.base import MemorySource, Source
 from shapband.sources.files import read_arrow, read_csv, read_parquet
+from shapband.sources.frames import records_of_frame
 from shapband.sources.reading.stores import format_of
 
 KNOWN = "a data frame, a tuple (X, y), the path of a .csv or .parquet file, or a source"
@@ -38,11 +39,11 @@ def memory_source(thing: Any, target: Any, where: str) -> MemorySource:
     if isinstance(thing, tuple):
         return _of_tuple(thing, target, where)
     if is_path(thing):
-        return _of_frame(_read(thing, where), target, where)
+        thing = _read(thing, where)
     frame = frame_of(thing, where)
     if frame is None:
         raise InvalidInput(f"{where} must be {KNOWN}; {_instead(thing)}")
-    return _of_frame(frame, target, where)
+    return MemorySource(records_of_frame(frame, target, where), replace=False)
 
 
 def is_table(thing: Any) -> bool:
@@ -103,39 +104,6 @@ def _of_tuple(pair: tuple[Any, ...], target: Any, where: str) -> MemorySource:
             "(X, y)"
         )
     return MemorySource(take_in(X, y, where), replace=False)
-
-
-def _of_frame(frame: Any, target: Any, where: str) -> MemorySource:
-    with concerning(where):
-        table = as_frame(frame)
-    names = [str(name) for name in table.columns]
-    if target is None:
-        raise InvalidInput(
-            f"{where} is a table, and target= must name its column of outcomes; received None: "
-            f"pass one of {printable(', '.join(names[-5:]))}, such as target={names[-1]!r}"
-            if names
-            else f"{where} must have columns; received an empty table"
-        )
-    if target not in table.columns:
-        raise InvalidInput(
-            f"{where}: target={target!r} is not a column; {nearest(str(target), names)}"
-        )
-    if not len(table):
-        raise InvalidInput(
-            f"{where} must have records; received a table of {len(names)} columns without rows: "
-            "leave it out"
-        )
-    features = table.drop(target)
-    if not features.columns:
-        raise InvalidInput(
-            f"{where} must have a column besides the target {target!r}; received no other: add "
-            "the features"
-        )
-    column = table.get_column(target).to_native()
-    outcomes = f"the target column {target!r}"
-    return MemorySource(
-        take_in(features.to_native(), column, where, targets=outcomes), replace=False
-    )
 
 
 def _read(path: str | os.PathLike[str], where: str) -> Any:

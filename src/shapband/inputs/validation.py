@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -13,7 +13,7 @@ from shapband._typing import IntArray
 from shapband.checks import written
 from shapband.errors import InvalidInput
 from shapband.inputs.named import Named
-from shapband.inputs.overlap import members_of
+from shapband.inputs.overlap import first_equals, members_of
 from shapband.inputs.tables import memory_source
 from shapband.providers import Group, Provider, check_providers
 from shapband.records.batch import Batch, concat
@@ -69,8 +69,10 @@ def hold_out(
 ) -> tuple[list[Provider | Group], Batch]:
     """Take validation rows out of every provider's records.
 
-    The rows of a provider depend on the seed and on its name only. They are joined in the order of
-    the names, so that the validation rows do not depend on the order of the providers.
+    The rows of a provider depend on the seed and on its name only, unless providers copied records
+    (see `first_equals`): equal records are then held out together, if the first of them is. Rows
+    are joined in the order of the names, so that the validation rows do not depend on the order of
+    the providers.
 
     Returns
     -------
@@ -93,11 +95,9 @@ def hold_out(
         )
     checked, _ = check_providers(players)
     stocks = {one.name: _stock(one, fraction) for one in checked}
-    held = {
-        name: _rows(len(source.records), fraction, Seeds(seed), name)
-        for name, source in stocks.items()
-    }
-    rows = concat([stocks[name].records.take(held[name]) for name in sorted(stocks)])
+    records = {name: stocks[name].records for name in sorted(stocks)}
+    held = _held_together(records, fraction, Seeds(seed))
+    rows = concat([batch.take(held[name]) for name, batch in records.items()])
 
     def without(provider: Provider) -> Provider:
         source = stocks[provider.name]
@@ -112,6 +112,36 @@ def hold_out(
         for one in players
     ]
     return left, rows
+
+
+def _held_together(
+    records: Mapping[str, Batch], fraction: float, seeds: Seeds
+) -> dict[str, IntArray]:
+    """Rows to hold out by provider name; records that were copied are held out with their copies.
+
+    A copied record is held out if the first of its copies is, in the order of the names, so every
+    record is held out with the same probability.
+    """
+    sizes = [len(batch) for batch in records.values()]
+    chosen = np.zeros(sum(sizes), dtype=bool)
+    edges = np.cumsum([0, *sizes])
+    for start, (name, batch) in zip(edges[:-1], records.items(), strict=True):
+        chosen[start + _rows(len(batch), fraction, seeds, name)] = True
+    together = np.split(chosen[first_equals(list(records.values()))], edges[1:-1])
+    held = dict(zip(records, map(np.flatnonzero, together), strict=True))
+    for name, size in zip(records, sizes, strict=True):
+        if len(held[name]) == size:
+            raise InvalidInput(
+                f"validation={fraction} must leave records to every provider, and all {size:,} "
+                f"records of provider {name!r} equal records that are held out: leave it out, or "
+                "pass validation rows of your own"
+            )
+    if not any(map(len, held.values())):
+        raise InvalidInput(
+            f"validation={fraction} holds out no record, because records are repeated and stay "
+            "together: leave out the copies, or pass validation rows of your own"
+        )
+    return held
 
 
 def _rows(n_records: int, fraction: float, seeds: Seeds, name: str) -> IntArray:

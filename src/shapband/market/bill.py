@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from shapband.checks import check_kind, printable
 from shapband.engine.arguments import Arguments, check_arguments
 from shapband.errors import BudgetExceeded, InvalidInput
 from shapband.indices import Index
+from shapband.inputs.convert import convert
+from shapband.inputs.draws import chosen_sampling
 from shapband.market.gains import WithOneMore
 from shapband.market.next_batch import check_further
 from shapband.market.planning.solvers import count_evaluations
@@ -26,14 +28,14 @@ from shapband.sampling.participation import Participation
 from shapband.solvers.base import Solver
 from shapband.solvers.exact import Exact
 from shapband.solvers.trial import Trial
-from shapband.utilities.base import Utility
-from shapband.valuation.text import html_table, table_lines
+from shapband.valuation.text import html_table, reason_lines, table_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from shapband.valuation.text import Table
 
+_TOLD = ("sampling", "sampling_chosen")  # entries of the setup that a bill keeps
 _COUNTED = 64  # coalitions are counted in this many games, and scaled up to all games
 
 
@@ -49,6 +51,7 @@ class Bill:
     evaluations : coalitions evaluated
     exactly : whether `evaluations` is exact; otherwise it is scaled up from the first 64 games
     money : what the sources charge, or None without prices
+    setup : the sampling, and why the library chose it if none was named, as in a valuation
 
     Examples
     --------
@@ -66,6 +69,7 @@ class Bill:
     evaluations: int
     exactly: bool
     money: Decimal | None
+    setup: Mapping[str, str]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per provider."""
@@ -100,14 +104,19 @@ class Bill:
     def _notes(self) -> list[str]:
         about = "" if self.exactly else "about "
         notes = [f"coalitions to evaluate: {about}{self.evaluations:,}"]
-        return notes if self.money is None else [*notes, f"money: {self.money:,}"]
+        if self.money is not None:
+            notes.append(f"money: {self.money:,}")
+        return [*notes, *reason_lines(self.setup, ("sampling_chosen",))]
 
 
 def bill(
-    providers: Sequence[Provider | Group],
-    utility: Utility,
+    providers: Mapping[str, Any] | Iterable[Provider | Group | tuple[str, Any]],
+    utility: Any,
     *,
-    sampling: Sampling,
+    target: str | int | None = None,
+    validation: Any = None,
+    score: Any = None,
+    sampling: Sampling | None = None,
     solver: Solver | None = None,
     index: Index | None = None,
     participation: Participation | None = None,
@@ -121,8 +130,8 @@ def bill(
 
     Parameters
     ----------
-    providers, utility, sampling, solver, index, participation : as in `value`
-    n_games, seed, budget : as in `value`
+    providers, utility, target, validation, score, sampling : as in `value`
+    solver, index, participation, n_games, seed, budget : as in `value`
     prices : what the sources charge
     next_batch : count what `next_batch` takes with these arguments, further draws included, instead
         of what `value` takes; it has no solver, index or participation
@@ -135,15 +144,25 @@ def bill(
     <Bill: 120,000 records in 2,000 requests>
     """
     check_kind("next_batch", next_batch, bool, "True or False")
-    known: dict[str, Any] = {"n_games": n_games, "seed": seed, "budget": budget}
+    inputs = convert(
+        providers, utility, target=target, validation=validation, score=score, seed=seed
+    )
+    draws, why = chosen_sampling(sampling, inputs.providers)
+    known: dict[str, Any] = {
+        "sampling": draws,
+        "sampling_reason": why,
+        "n_games": n_games,
+        "seed": inputs.seed,
+        "budget": budget,
+    }
     of_value: dict[str, Any] = {"solver": solver, "index": index, "participation": participation}
     if not next_batch:
-        given = check_arguments(providers, utility, sampling=sampling, **of_value, **known)
+        given = check_arguments(inputs.providers, inputs.utility, **of_value, **known)
     else:
         for name, part in of_value.items():
             if part is not None:
                 raise InvalidInput(f"{name}: next_batch has none; received {part!r}: leave it out")
-        given = check_further(providers, utility, sampling=sampling, **known)
+        given = check_further(inputs.providers, inputs.utility, **known)
     return foresee(given, check_prices(prices))
 
 
@@ -179,6 +198,7 @@ def foresee(given: Arguments, prices: Prices | None = None) -> Bill:
         evaluations=evaluations,
         exactly=exactly,
         money=None if prices is None else prices.of(cost),
+        setup={word: given.setup[word] for word in _TOLD if word in given.setup},
     )
 
 

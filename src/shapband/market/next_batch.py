@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import InvalidInput
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.intervals import expectation_interval
+from shapband.inputs.convert import convert
+from shapband.inputs.draws import chosen_sampling
 from shapband.market.gains import WithOneMore, play_gains
 from shapband.market.prices import Prices, check_prices
 from shapband.progress import progress_display
@@ -30,7 +32,13 @@ from shapband.providers import Group, Provider, check_providers
 from shapband.sampling.base import Sampling
 from shapband.sampling.design import Design
 from shapband.utilities.base import Utility
-from shapband.valuation.text import error_causes, html_table, table_lines, with_digits
+from shapband.valuation.text import (
+    error_causes,
+    html_table,
+    reason_lines,
+    table_lines,
+    with_digits,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,14 +231,18 @@ class NextBatch:
             f"sources: {self.access.records:,} records in {self.access.requests:,} requests",
             f"time:    {self.seconds:.2f} s; {self.evaluations:,} coalitions evaluated",
             f"method:  {self.design.setup['sampling']}; seed {self.design.seed}",
+            *reason_lines(self.design.setup, ("utility_chosen", "sampling_chosen")),
         ]
 
 
 def next_batch(
-    providers: Sequence[Provider],
-    utility: Utility,
+    providers: Mapping[str, Any] | Iterable[Provider | tuple[str, Any]],
+    utility: Any,
     *,
-    sampling: Sampling,
+    target: str | int | None = None,
+    validation: Any = None,
+    score: Any = None,
+    sampling: Sampling | None = None,
     n_games: int = 100,
     seed: int | None = None,
     prices: Prices | None = None,
@@ -258,8 +270,8 @@ def next_batch(
 
     Parameters
     ----------
-    providers, utility, sampling : as in `value`; everybody takes part in every game. Groups, and
-        utilities that treat providers by their position, are refused
+    providers, utility, target, validation, score, sampling : as in `value`; everybody takes part in
+        every game. Groups, and utilities that treat providers by their position, are refused
     n_games, seed : as in `value`
     prices : what the sources charge; the table then has the gain per unit of money
     budget : limits on the records and requests of all games, the further draws included
@@ -283,12 +295,23 @@ def next_batch(
     >>> bool((found.interval()[:, 0] > 0).all()), found.price
     (True, (Decimal('5.00'), Decimal('5.00')))
     """
-    given = check_further(
+    inputs = convert(
         providers,
         utility,
-        sampling=sampling,
-        n_games=n_games,
+        target=target,
+        validation=validation,
+        validation_groups=validation_groups,
+        score=score,
         seed=seed,
+    )
+    draws, why = chosen_sampling(sampling, inputs.providers)
+    given = check_further(
+        inputs.providers,
+        inputs.utility,
+        sampling=draws,
+        sampling_reason=why,
+        n_games=n_games,
+        seed=inputs.seed,
         budget=budget,
         chunk_size=chunk_size,
         concurrency=concurrency,
@@ -297,9 +320,9 @@ def next_batch(
         validation_groups=validation_groups,
     )
     charged = check_prices(prices)
-    known = "DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on this machine"
-    check_kind("workers", workers, Workers | None, known)
-    chosen = workers or LocalWorkers(n_jobs, threads=utility.threaded)
+    known = "DaskWorkers(...), RayWorkers(...) or None"
+    check_kind("workers", workers, Workers | None, known, "n_jobs={} for workers on this machine")
+    chosen = workers or LocalWorkers(n_jobs, threads=given.utility.threaded)
     with progress_display(progress) as watch, chosen:
         return find_gains(given, charged, chosen, watch)
 

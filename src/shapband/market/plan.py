@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,8 @@ from shapband.engine.arguments import Arguments, check_arguments
 from shapband.engine.workers.local import resolve_n_jobs
 from shapband.errors import BudgetExceeded, InvalidInput
 from shapband.indices import Index
+from shapband.inputs.convert import convert
+from shapband.inputs.draws import Wanted, default_draw
 from shapband.market.planning.errors import ErrorModel
 from shapband.market.planning.pilot import Pilot, larger_sampling, pilot_design, run_pilot
 from shapband.market.planning.presence import arguments_with
@@ -27,18 +29,21 @@ from shapband.providers import Group, Provider, check_providers
 from shapband.sampling.participation import Participation
 from shapband.sampling.sizes import DrawSize, check_draw_size, check_stocks
 from shapband.solvers.base import Solver
-from shapband.utilities.base import Utility
 
 _MINUTES = 10.0  # wall time if neither a time nor an error is asked for
 _TOO_SLOW = "it was too slow to be tried in the pilot"
 _NO_AVERAGES = "it averages over who takes part, and no game of the pilot does"
+_N_SAMPLE = Wanted("n_sample", "n_sample=60 for 60 records per game", "n_sample=1")
 
 
 def plan(
-    providers: Sequence[Provider | Group],
-    utility: Utility,
+    providers: Mapping[str, Any] | Iterable[Provider | Group | tuple[str, Any]],
+    utility: Any,
     *,
-    n_sample: DrawSize,
+    target: str | int | None = None,
+    validation: Any = None,
+    score: Any = None,
+    n_sample: DrawSize | None = None,
     index: Index | None = None,
     participation: Participation | None = None,
     budget: Budget | None = None,
@@ -62,10 +67,11 @@ def plan(
 
     Parameters
     ----------
-    providers, utility : as in `value`
+    providers, utility, target, validation, score : as in `value`
     n_sample : records that a provider gives to a game: a number, a fraction of each stock, or
         numbers by provider name. It defines what is estimated, so it is the same for all methods.
-        Pools hold the same number of draws of all providers, as far as the stocks allow
+        Pools hold the same number of draws of all providers, as far as the stocks allow. For
+        records in memory, None is the number that `value` takes without a sampling
     index, participation : as in `value`
     budget : records and requests that may be asked for, the pilot included
     minutes : wall time, the pilot included; 10 by default, and no limit if `error` is given
@@ -92,25 +98,39 @@ def plan(
     >>> valuation.access.records <= 2500
     True
     """
-    size = check_draw_size("plan", "n_sample", n_sample)
-    checked, _ = check_providers(providers)
-    draws = check_stocks("plan", "n_sample", size, checked)
+    wanted = None if n_sample is None else check_draw_size("plan", "n_sample", n_sample)
     limits = _limits(budget, prices, money, minutes, error)
     jobs = resolve_n_jobs(n_jobs)
-    sampling, n_games = pilot_design(checked, size, limits.allows)
-    given = check_arguments(
+    inputs = convert(
         providers,
         utility,
+        target=target,
+        validation=validation,
+        validation_groups=validation_groups,
+        score=score,
+        seed=seed,
+    )
+    checked, _ = check_providers(inputs.providers)
+    size, why = wanted, ""
+    if size is None:
+        size, _, why = default_draw(inputs.providers, _N_SAMPLE)
+        why = f"{size:,} records per game, because {why}"
+    draws = check_stocks("plan", "n_sample", size, checked)
+    sampling, n_games = pilot_design(checked, size, limits.allows)
+    given = check_arguments(
+        inputs.providers,
+        inputs.utility,
         sampling=sampling,
         index=index,
         participation=participation,
         n_games=n_games,
-        seed=seed,
+        seed=inputs.seed,
         budget=limits.budget,
         concurrency=concurrency,
         timeout=timeout,
         fixed_validation=fixed_validation,
         validation_groups=validation_groups,
+        held_out=inputs.held_out,
     )
     families = _families(given)
     pilot_plan = arguments_with(given, solver=_first(families, given), reason="")
@@ -124,7 +144,7 @@ def plan(
             second = replace(pilot_plan, sampling=larger)
             pilot = run_pilot(second, families, limits.minutes, watch, before=pilot)
             found = _propose(pilot, limits, families, methods, jobs)
-    return found
+    return replace(found, draws_reason=why)
 
 
 def _families(given: Arguments) -> list[Family]:
@@ -153,9 +173,9 @@ def _limits(
             "money needs prices: pass prices=Prices(record=..., request=...), or write [prices] in "
             "the configuration"
         )
-    for name, number in (("minutes", minutes), ("error", error)):
+    for name, number, example in (("minutes", minutes, 10), ("error", error, 0.01)):
         if number is not None:
-            check_number(name, number, above=0)
+            check_number(name, number, f", such as {example}", above=0)
     amount = None if money is None else check_amount("money", money)
     if minutes is None and error is None:
         minutes = _MINUTES

@@ -57,4 +57,5 @@ def check_amount(name: str, amount: Amount) -> Decimal:
 
 def check_prices(prices: Prices | None) -> Prices | None:
     """Check that an argument is `Prices` or None."""
-    return check_kind("prices", prices, Prices | None, "Prices(record=..., request=...)")
+    wanted = "Prices(record=..., request=...)"
+    return check_kind("prices", prices, Prices | None, wanted, "sb.Prices(record={})")

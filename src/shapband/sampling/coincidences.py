@@ -141,8 +141,8 @@ def tail(count: IntArray, mean: FloatArray) -> FloatArray:
     return np.where(count > 0, gammainc(np.maximum(count, 1), mean), 1.0)
 
 
-def padded_owners(kinds: Kinds, risk: float) -> BoolArray:
-    """(n,) whether an owner repeats over a third of its records beyond what chance explains."""
+def padded_owners(kinds: Kinds, risk: float, share: float = REPORTED) -> BoolArray:
+    """(n,) whether an owner repeats over this share of its records beyond what chance explains."""
     several = kinds.times > 1
     most = int(kinds.times.max(initial=1)) + 2
     keys, found = np.unique(kinds.owner[several] * most + kinds.times[several], return_counts=True)
@@ -152,7 +152,7 @@ def padded_owners(kinds: Kinds, risk: float) -> BoolArray:
     chance = np.sqrt((k + 1) / k * upper(fewer) * upper(more))
     sure = (found > chance) & (tail(found, chance) <= risk)
     beyond = np.where(sure, (k - 1) * (found - chance), 0.0)
-    return np.asarray(np.bincount(owner, beyond, len(kinds.sizes)) > REPORTED * kinds.sizes)
+    return np.asarray(np.bincount(owner, beyond, len(kinds.sizes)) > share * kinds.sizes)
 
 
 def lonely_repeaters(kinds: Kinds, risk: float) -> BoolArray:
@@ -178,10 +178,10 @@ def _at(keys: IntArray, values: IntArray, wanted: IntArray) -> IntArray:
     return np.where(keys[place] == wanted, values[place], 0)
 
 
-def copied_pairs(kinds: Kinds, risk: float) -> Pairs:
+def copied_pairs(kinds: Kinds, risk: float, share: float = REPORTED) -> Pairs:
     """Pairs of owners that share more records than chance explains.
 
-    The excess must be more than a third of the records that the smaller owner has exactly once.
+    The excess must be more than this share of the records that the smaller owner has exactly once.
     Chance explains at least two equal records (`upper` is 1 or more), so pairs that have fewer than
     three are left out at once; without copies these are nearly all pairs.
     """
@@ -200,7 +200,7 @@ def copied_pairs(kinds: Kinds, risk: float) -> Pairs:
     chance = 2 * np.sqrt(upper(only_one) * upper(only_other))
     once = kinds.held(1)
     smaller = np.minimum(once[one], once[other])
-    sure = (both - chance > REPORTED * smaller) & (tail(both, chance) <= risk)
+    sure = (both - chance > share * smaller) & (tail(both, chance) <= risk)
     order = np.flatnonzero(sure)
     order = order[np.argsort(-both[order], kind="stable")]
     return Pairs(one[order], other[order], both[order], chance[order])

@@ -100,6 +100,11 @@ def record_hashes(batch: Batch) -> NDArray[np.uint64]:
     """
     if len(batch) > _LOOKED_AT:
         batch = batch.take(np.linspace(0, len(batch) - 1, _LOOKED_AT).astype(np.int64))
+    return all_hashes(batch)
+
+
+def all_hashes(batch: Batch) -> NDArray[np.uint64]:
+    """A hash of every record, however many there are: (n_records,)."""
     columns = _columns(batch)
     hashes = np.empty(len(batch), dtype=np.uint64)
     for start in range(0, len(batch), _BLOCK):

@@ -26,7 +26,7 @@ from shapband.utilities.models import is_plain, names_columns, takes_all_columns
 from shapband.utilities.randomness import check_states, unset_states, with_states
 from shapband.utilities.rescoring import Scorer, score_with_parts
 from shapband.utilities.rows import Folded, validation_facts
-from shapband.utilities.score_names import unknown_score
+from shapband.utilities.score_names import no_dummy_score, unknown_score
 from shapband.utilities.wording import model_words, scorer_words
 
 _OUTSIDE = Seeds(0)  # random streams for models that are fitted outside of a valuation
@@ -141,7 +141,7 @@ class EstimatorUtility(RecordsUtility):
         self._failed = None if failed is None else check_number("EstimatorUtility: failed", failed)
         self.baseline = empty == "baseline"
         self.empty = (
-            self._dummy_score()
+            self._dummy_score(score)
             if self.baseline
             else check_number("EstimatorUtility: empty", empty, ', or "baseline"')
         )
@@ -338,20 +338,18 @@ class EstimatorUtility(RecordsUtility):
                 self._warned.add(cause)
                 warnings.warn(one.message, one.category, stacklevel=2)
 
-    def _dummy_score(self) -> float:
+    def _dummy_score(self, score: object = None) -> float:
+        """Score a dummy model; `score` is named in the error if it cannot be scored."""
         from sklearn.base import is_classifier
         from sklearn.dummy import DummyClassifier, DummyRegressor
 
-        rows = self._validation
+        rows, classifies = self._validation, is_classifier(self.estimator)
         try:
-            dummy = DummyClassifier() if is_classifier(self.estimator) else DummyRegressor()
+            dummy = DummyClassifier() if classifies else DummyRegressor()
             return check_number("the score", self._score_of(dummy.fit(rows.X, rows.y), rows))
         except Exception as cause:
-            raise InvalidInput(
-                "EstimatorUtility: a dummy model cannot be scored as the baseline on X_val, y_val "
-                f"({error_line(cause)}): pass the value of the empty coalition, "
-                "such as empty=0.0"
-            ) from cause
+            why = error_line(cause)
+            raise InvalidInput(no_dummy_score(score, rows, why, classifies=classifies)) from cause
 
 
 def _described(unset: Sequence[str]) -> str:

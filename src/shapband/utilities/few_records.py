@@ -8,6 +8,7 @@ than features, and from the sum of Gram matrices if it has more.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from shapband import kernels
 from shapband._typing import AnyArray, FloatArray, IntArray, MemberArray
 from shapband.kernels.walks import walk_of_rows
 from shapband.utilities.base import GameSummaries
-from shapband.utilities.gram import Centre
+from shapband.utilities.gram import Centre, Form
 
 # The compiled fit has errors of 1e-16 times these ratios. A coalition with a larger ratio
 # is solved in 32 digits.
@@ -42,10 +43,7 @@ def few_records_mse(
     game: Sequence[FloatArray],
     inside: MemberArray,
     centre: Centre,
-    A: FloatArray,
-    b: FloatArray,
-    c: float,
-    measure: float,
+    form: Form,
 ) -> FloatArray:
     """Return the validation errors of the minimum-norm fits of coalitions of records: (m,).
 
@@ -56,10 +54,9 @@ def few_records_mse(
     game : (n_records, d + 1) features in their own units and targets of each member
     inside : (m, n) a coalition in each row, 1 for members
     centre : the mean and the scale of the validation rows
-    A, b, c : moments of the validation rows, A packed
-    measure : the error that counts as 1 in the score: 1, or the variance for R²
+    form : the validation error as a function of the coefficients
     """
-    held = [one if one.ndim == 2 else np.empty((0, len(b))) for one in game]
+    held = [one if one.ndim == 2 else np.empty((0, len(form.b))) for one in game]
     records = np.concatenate(held)
     if not _alike(records, centre):
         return np.full(len(inside), np.nan)
@@ -68,7 +65,34 @@ def few_records_mse(
     edges = np.concatenate([[0], np.cumsum([len(one) for one in held])])
     errors = kernels.load("least_norm").least_norm_errors
     walk, scale = walk_of_rows(inside), 1.0 / centre.inv_scale
-    return np.asarray(errors(records, edges, *walk, len(inside), scale, A, b, c, measure))
+    return np.asarray(
+        errors(records, edges, *walk, len(inside), scale, form.A, form.b, form.c, form.measure)
+    )
+
+
+def refitted_mse(
+    model: Any,
+    game: Sequence[FloatArray],
+    inside: MemberArray,
+    columns: FloatArray,
+    targets: FloatArray,
+) -> FloatArray:
+    """Return the validation errors of a scikit-learn model fitted to coalitions of records: (m,).
+
+    Parameters
+    ----------
+    model : least squares after scalers, whose least norm is in the units of the scaled features
+    game, inside : as in `few_records_mse`; members without records are summarised otherwise
+    columns, targets : (d, n_rows) features and (n_rows,) targets of the validation rows
+    """
+    from sklearn.base import clone
+
+    errors = np.empty(len(inside))
+    for at, members in enumerate(inside):
+        records = np.concatenate([one for one, member in zip(game, members, strict=True) if member])
+        fitted = clone(model).fit(records[:, :-1], records[:, -1])
+        errors[at] = np.mean((fitted.predict(columns.T) - targets) ** 2)
+    return errors
 
 
 def _alike(records: FloatArray, centre: Centre) -> bool:

@@ -20,15 +20,9 @@ from shapband.kernels.walks import walk_of_rows
 from shapband.records.arrays import float_targets
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
-from shapband.utilities import gram, scores
+from shapband.utilities import few_records, gram, scores
 from shapband.utilities.base import CoalitionFailed, GameSummaries, MergeableUtility, RowsUtility
 from shapband.utilities.embed import Embedding
-from shapband.utilities.few_records import (
-    few_records_mse,
-    has_records,
-    holds_records,
-    record_counts,
-)
 from shapband.utilities.magnitudes import check_distances, check_targets_magnitude, standard_units
 from shapband.utilities.rows import check_numeric_targets, validation_facts
 from shapband.utilities.scores import Empty, Score
@@ -109,6 +103,9 @@ class LinearUtility(RowsUtility, MergeableUtility):
     schema: Schema
     model_name = "linear regression"
     any_order = True
+    # A pipeline of scalers and least squares, for coalitions with no more records than features:
+    # scalers change what is the least norm. It is set by `utility_for`.
+    small_model: Any = None
     _computed = ("_form",)
 
     def __init__(
@@ -187,7 +184,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
         return summary
 
     def evaluate(self, summaries: Sequence[FloatArray], coalitions: Sequence[int]) -> FloatArray:
-        if has_records(summaries):
+        if few_records.has_records(summaries):
             return self._evaluate_records(summaries, mask_rows(coalitions, len(summaries)))
         return super().evaluate(summaries, coalitions)
 
@@ -221,7 +218,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
         return p**3 / 6 + 2 * p**2
 
     def evaluate_all(self, games: GameSummaries) -> FloatArray:
-        if holds_records(games):
+        if few_records.holds_records(games):
             return super().evaluate_all(games)
         stacked = gram.GramGames.of(games, len(self._scale))
         if self._is_wide:
@@ -245,7 +242,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
     def evaluate_prefixes(
         self, games: GameSummaries, orders: IntArray, first: IntArray
     ) -> FloatArray:
-        if self._is_wide or holds_records(games):
+        if self._is_wide or few_records.holds_records(games):
             return super().evaluate_prefixes(games, orders, first)
         stacked = gram.GramGames.of(games, len(self._scale))
         sums, limits, clear = self._about_validation(stacked)
@@ -260,7 +257,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
     ) -> FloatArray:
-        if holds_records(games):
+        if few_records.holds_records(games):
             return super().evaluate_rows(games, inside, of_game)
         stacked = gram.GramGames.of(games, len(self._scale))
         if self._is_wide:
@@ -275,7 +272,7 @@ class LinearUtility(RowsUtility, MergeableUtility):
         return self._worth(mse, stacked, lambda at: (of_game[at], inside[at]))
 
     def evaluate_arcs(self, games: GameSummaries, circles: IntArray, arcs: IntArray) -> FloatArray:
-        if self._is_wide or holds_records(games):
+        if self._is_wide or few_records.holds_records(games):
             return super().evaluate_arcs(games, circles, arcs)
         stacked = gram.GramGames.of(games, len(self._scale))
         sums, limits, clear = self._about_validation(stacked)
@@ -305,13 +302,11 @@ class LinearUtility(RowsUtility, MergeableUtility):
 
     def _evaluate_records(self, game: Sequence[FloatArray], inside: MemberArray) -> FloatArray:
         """Values of coalitions of one game in which some summaries are records."""
-        count = inside @ record_counts(game)
+        count = inside @ few_records.record_counts(game)
         values = np.full(len(inside), self.empty)
         few, many = (count >= 2) & (count <= len(self._scale)), count > len(self._scale)
         if few.any():
-            form = self._form
-            moments = form.A, form.b, form.c, form.measure
-            mse = few_records_mse(game, inside[few], self._centre, *moments)
+            mse = self._small_errors(game, inside[few])
             unsolved = np.isnan(mse)
             if unsolved.any():
                 mse[unsolved] = self._exactly(
@@ -323,6 +318,12 @@ class LinearUtility(RowsUtility, MergeableUtility):
             summaries = gram.gram_of_records(game, self._centre)
             values[many] = self.evaluate_rows(summaries, inside[many], one_game)
         return values
+
+    def _small_errors(self, game: Sequence[FloatArray], inside: MemberArray) -> FloatArray:
+        """Errors of coalitions with no more records than features; NaN if not solved yet."""
+        if self.small_model is not None:
+            return few_records.refitted_mse(self.small_model, game, inside, *self._validation)
+        return few_records.few_records_mse(game, inside, self._centre, self._form)
 
     def _about_validation(
         self, games: gram.GramGames

@@ -15,6 +15,7 @@ from shapband.errors import InvalidInput
 from shapband.records.batch import Batch
 from shapband.utilities.base import Utility
 from shapband.utilities.estimator import EstimatorUtility
+from shapband.utilities.linear import LinearUtility
 from shapband.utilities.neighbors import NeighborUtility
 from shapband.utilities.rescoring import Scorer
 from shapband.utilities.rules import Match, match
@@ -54,7 +55,8 @@ def utility_for(
     In a pipeline the steps before the model must already be fitted, and wrapped in scikit-learn's
     `FrozenEstimator`. A pipeline with steps that are fitted to every coalition has no compiled
     utility. The exception are scalers before `LinearRegression`, which change its predictions only
-    if the features of a coalition are dependent.
+    if the features of a coalition are dependent. The pipeline itself is fitted to coalitions with
+    no more records than features, where they always are.
 
     Parameters
     ----------
@@ -95,6 +97,8 @@ def _compiled(
     found: Match, general: EstimatorUtility, X_val: Any, y_val: Any, score: str | None
 ) -> tuple[Utility | None, str]:
     """Return the compiled utility, or None if its values differ too much, and the reason."""
+    from sklearn.base import clone
+
     utility = found.utility.__name__
     unknown = sorted(set(found.options) - set(signature(found.utility).parameters))
     if unknown:
@@ -105,6 +109,8 @@ def _compiled(
         compiled = make(X_val, y_val, **found.options, empty=empty)
     except InvalidInput as cause:
         return None, one_line(cause)
+    if found.small_model and isinstance(compiled, LinearUtility):
+        compiled.small_model = clone(general.estimator)
     # Make another utility, because the first one issues each warning only once.
     fitted = EstimatorUtility(general.estimator, X_val, y_val, score, empty=general.empty)
     try:

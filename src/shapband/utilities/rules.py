@@ -33,12 +33,15 @@ class Match:
     options : its arguments besides the validation rows
     but : a phrase that says where the utility differs from the model
     approximate : whether the model stops before its optimum, which the utility computes
+    small_model : whether the model itself is fitted to coalitions with no more records than
+        features
     """
 
     utility: type[Utility]
     options: dict[str, Any]
     but: str
     approximate: bool = False
+    small_model: bool = False
 
 
 Rule: TypeAlias = Callable[[Any, str | None], Match | str]
@@ -174,8 +177,11 @@ def _pipeline(model: Any, score: str | None) -> Match | str:
     linear = type(last).__name__ == "LinearRegression" and refitted == steps
     if not linear or any(_other_scaler(step) for step in steps):
         return f"{type(refitted[0]).__name__} is fitted to every coalition"
-    but = f"{found.but}, and one with dependent features is fitted without the scaler"
-    return replace(found, but=but)
+    but = (
+        f"{found.but}, the pipeline itself is fitted to one with no more records than features, "
+        "and a larger one with dependent features is fitted without the scaler"
+    )
+    return replace(found, but=but, small_model=True)
 
 
 def _other_scaler(step: Any) -> bool:

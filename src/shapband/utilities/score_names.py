@@ -7,6 +7,7 @@ from typing import Any
 
 from shapband.checks import nearest, written
 from shapband.errors import InvalidInput
+from shapband.records.batch import Batch
 
 # Common names, in lower case and without separators, of scores that scikit-learn calls otherwise.
 _COMMON = {
@@ -70,6 +71,18 @@ def unknown_score(score: object) -> InvalidInput:
     return InvalidInput(
         f"score={written(score)} is not the name of a scikit-learn scorer: {remedy} "
         "sklearn.metrics.get_scorer_names() lists all names"
+    )
+
+
+def no_dummy_score(score: object, rows: Batch, why: str, *, classifies: bool) -> str:
+    """Say that a score cannot be computed on validation rows, even for a dummy model."""
+    named = f"score={score!r}" if isinstance(score, str) else "the score"
+    labels = f" with {len(set(rows.y.tolist())):,} labels" if classifies else ""
+    other = "'accuracy' or 'neg_log_loss'" if classifies else "'r2' or 'neg_mean_squared_error'"
+    return (
+        f"{named} cannot be computed on {len(rows):,} validation rows{labels}, not even for the "
+        f"dummy model of v(∅) ({why}): pass another score, such as {other}, other validation rows, "
+        "or v(∅) itself, as sb.utility_for(model, X_val, y_val, score, empty=0.0)"
     )
 
 

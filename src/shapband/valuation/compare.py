@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shapband.report.change_plots import ComparisonPlots
 
 LABELS = ("first", "second")
+_WIDEST_LABEL = 20  # characters of a label that still names a column of the printed table
 LEVEL = 0.95  # a difference is beyond chance if its adjusted p-value is below 1 - LEVEL
 
 
@@ -132,16 +133,23 @@ class Comparison(PrintsTable):
             [p_text(p) for p in self.adjusted_p_value],
             chance_words(self.beyond_chance, tested=self.tested),
         ]
+        named = self._names_columns
+        both = map(printable, self.labels) if named else LABELS
         header = (
-            "provider", "first", "second", "difference", "± 95 %", "p", "p (Holm)", "beyond chance",
+            "provider", *both, "difference", "± 95 %", "p", "p (Holm)", "beyond chance",
         )  # fmt: skip
         headline = [
             f"{word + ':':<8}{printable(label)}"
             for word, label in zip(LABELS, self.labels, strict=True)
-            if self.labels != LABELS
+            if not named
         ]
         rows = list(zip(*columns, strict=True))
         return Printed(headline, (header, rows), [self.summary, *map(printable, self.notes)])
+
+    @property
+    def _names_columns(self) -> bool:
+        """Whether the labels are short enough for columns, and different; paths may not be."""
+        return len(set(self.labels)) == 2 and max(map(len, self.labels)) <= _WIDEST_LABEL
 
     @property
     def summary(self) -> str:
@@ -161,7 +169,7 @@ class Comparison(PrintsTable):
         )
 
 
-def compare(first: Valuation, second: Valuation, *, labels: tuple[str, str] = LABELS) -> Comparison:
+def compare(first: Valuation, second: Valuation, *, labels: Sequence[str] = LABELS) -> Comparison:
     """Compare the expectations of the providers that both valuations have.
 
     Valuations with the same seed and the same sampling are compared game by game, over as many
@@ -190,7 +198,7 @@ def compare(first: Valuation, second: Valuation, *, labels: tuple[str, str] = LA
     np.False_
     """
     check_valuations("compare", [first, second])
-    _check_labels(labels)
+    both = _check_labels(labels)
     names = common_names([first, second])
     change = change_between(first, second, names)
     p_value = two_sided_p(change.found, change.scale)
@@ -209,9 +217,9 @@ def compare(first: Valuation, second: Valuation, *, labels: tuple[str, str] = LA
         paired_games=change.paired_games,
         notes=(
             *(f"warning: no provider is flagged, because {reason}" for reason in reasons),
-            *_notes(first, second, names, change.paired_games),
+            *_notes(first, second, names, change.paired_games, both),
         ),
-        labels=labels,
+        labels=both,
         tested=not reasons,
     )
 
@@ -239,11 +247,13 @@ class Change(NamedTuple):
 
 def check_valuations(owner: str, valuations: Sequence[object]) -> None:
     """Raise InvalidInput unless all of them are valuations."""
-    for one in valuations:
+    for place, one in enumerate(valuations, start=1):
         if not isinstance(one, Valuation):
+            path = isinstance(one, str | os.PathLike)
             raise InvalidInput(
-                f"{owner}: pass valuations, such as sb.load(run).valuation; received "
-                f"{type(one).__name__}"
+                f"{owner}: valuation {place} must be a Valuation; received "
+                f"{written(one) if path else type(one).__name__}: pass what sb.value returns, or "
+                f"sb.load({written(str(one)) if path else 'run'}).valuation"
             )
 
 
@@ -252,13 +262,14 @@ def chance_words(beyond_chance: AnyArray, *, tested: bool) -> list[str]:
     return [("yes" if flag else "no") if tested else "not tested" for flag in beyond_chance]
 
 
-def _check_labels(labels: object) -> None:
-    pair = labels if isinstance(labels, tuple) and len(labels) == 2 else ()
-    if not pair or not all(isinstance(label, str) and label for label in pair):
+def _check_labels(labels: object) -> tuple[str, str]:
+    pair = labels if isinstance(labels, tuple | list) else ()
+    if len(pair) != 2 or not all(isinstance(label, str) and label for label in pair):
         raise InvalidInput(
-            "compare: labels must be a tuple of two names, such as ('May', 'June'); received "
-            f"{written(labels)}"
+            f"compare: labels must be two names; received {written(labels)}: pass a tuple or a "
+            "list, such as ('May', 'June')"
         )
+    return pair[0], pair[1]
 
 
 def common_names(valuations: Sequence[Valuation]) -> tuple[str, ...]:
@@ -315,15 +326,22 @@ def _rows(valuation: Valuation, names: tuple[str, ...]) -> list[int]:
     return [place[name] for name in names]
 
 
-def _notes(one: Valuation, other: Valuation, names: tuple[str, ...], paired: int) -> Iterator[str]:
+def _notes(
+    one: Valuation,
+    other: Valuation,
+    names: tuple[str, ...],
+    paired: int,
+    labels: tuple[str, str],
+) -> Iterator[str]:
     for word, setting in one.setup.items():
         if word not in ("index", *REASONS) and other.setup.get(word, setting) != setting:
             yield f"note: the {word} differs: {setting} and {other.setup[word]}"
     common = set(names)
-    for label, mine in (("first", one), ("second", other)):
+    for label, mine in zip(labels, (one, other), strict=True):
         alone = [name for name in mine.names if name not in common]
         if alone:
-            yield f"note: only in the {label} run, and left out: {', '.join(alone)}"
+            where = f"the {label} run" if labels == LABELS else label
+            yield f"note: only in {where}, and left out: {', '.join(alone)}"
     if any(
         each.pool_sizes is not None and without_pools_error(each.estimate) for each in (one, other)
     ):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,7 +65,7 @@ def valuation_text(valuation: Valuation) -> str:
             f"time:    {valuation.seconds:.2f} s; {valuation.evaluations:,} coalitions evaluated",
             *_wrapped(f"value:   {printable(_value(valuation))}"),
             *_wrapped(f"method:  {printable(_method(valuation))}; seed {valuation.seed}"),
-            *(line for reason in _reasons(valuation) for line in _wrapped(reason)),
+            *reason_lines(valuation.setup),
         ]
     )
 
@@ -164,7 +164,7 @@ def _value(valuation: Valuation) -> str:
 
 def _method(valuation: Valuation) -> str:
     """Sampling, solver and participation; value, index and reasons have lines of their own."""
-    elsewhere = ("utility", "model", "score", "empty", "index", *REASONS)
+    elsewhere = ("utility", "model", "score", "empty", "index", "validation", *REASONS)
     return ", ".join(text for word, text in valuation.setup.items() if word not in elsewhere)
 
 
@@ -177,9 +177,9 @@ def _wrapped(line: str) -> list[str]:
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
-def _reasons(valuation: Valuation) -> list[str]:
+def reason_lines(setup: Mapping[str, str], words: Collection[str] = tuple(REASONS)) -> list[str]:
     """How presence was treated, and why the library chose utility, sampling and solver."""
-    reasons = dict(valuation.setup)
+    reasons = dict(setup)
     if "chosen" in reasons:
         solver = reasons.get("solver", "").removesuffix("()")
         reasons["chosen"] = f"{solver}, because {reasons['chosen']}"
@@ -187,7 +187,10 @@ def _reasons(valuation: Valuation) -> list[str]:
         sampling = reasons.get("sampling", "").partition("(")[0]
         reasons["sampling_chosen"] = f"{sampling}, because {reasons['sampling_chosen']}"
     return [
-        f"{label}{printable(reasons[word])}" for word, label in REASONS.items() if word in reasons
+        line
+        for word, label in REASONS.items()
+        if word in reasons and word in words
+        for line in _wrapped(f"{label}{printable(reasons[word])}")
     ]
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from tests.runs.small import start
 from typer.testing import CliRunner
 
 import shapband as sb
 from shapband.app.cli.app import app
+from shapband.app.cli.playing import _play
 from shapband.app.cli.views import format_status, status_json
 from shapband.app.config.config import Config
 from shapband.errors import ShapbandError
@@ -383,8 +385,11 @@ class Unexpected(Exception):
 
 
 @pytest.fixture
-def broken_look(monkeypatch):
-    """Let `show` fail with a given error."""
+def broken_look(monkeypatch, tmp_path):
+    """Let `show` of the directory x fail with a given error."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "run.db").touch()
 
     def break_it(error):
         def status_of(run, result):
@@ -436,7 +441,7 @@ def test_a_directory_whose_name_is_no_utf_8_is_refused(runs):
     assert set(runs.iterdir()) == before
 
 
-def test_ctrl_c_tells_how_to_resume(runs, monkeypatch, tmp_path):
+def test_ctrl_c_tells_how_to_resume(runs, monkeypatch, tmp_path, capsys):
     import shapband.runs.run as module
 
     def interrupted(run):
@@ -447,8 +452,9 @@ def test_ctrl_c_tells_how_to_resume(runs, monkeypatch, tmp_path):
     assert result.exit_code == 130
     assert f"shapband resume {runs / 'one'}" in result.stderr
     assert len(result.stderr.splitlines()) == 1
-    nothing = called("resume", tmp_path / "none", "--quiet")
-    assert nothing.stderr == "interrupted: nothing was begun\n"
+    with pytest.raises(typer.Exit):
+        _play(tmp_path / "none", interrupted, quiet=True, json=False)
+    assert capsys.readouterr().err == "interrupted: nothing was begun\n"
 
 
 def test_a_run_that_the_budget_cannot_begin_leaves_nothing_behind(tmp_path, monkeypatch):

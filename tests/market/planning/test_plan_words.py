@@ -319,7 +319,8 @@ class Silent(sb.Fresh):
             sb.bill,
             {"sampling": sb.Fresh(7), "prices": 0.1},
             InvalidInput,
-            "prices must be Prices(record=..., request=...); received float",
+            "prices must be Prices(record=..., request=...); received 0.1: use "
+            "sb.Prices(record=0.1)",
         ),
         (
             sb.bill,

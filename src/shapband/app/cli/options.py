@@ -14,6 +14,19 @@ def _remember_debug(ctx: typer.Context, wanted: bool) -> bool:
     return wanted
 
 
+def _check_run(run: Path) -> Path:
+    """Refuse a directory in which no run was ever begun, before its files are read."""
+    if run.is_file() or (run.exists() and any(run.glob("run.db*"))):
+        return run  # the run itself reports what is wrong with it
+    from shapband.errors import RunError
+
+    found = "which holds no run.db" if run.exists() else "which does not exist"
+    raise RunError(
+        f"RUN must be the directory of a run; received {run}, {found}: name one that `shapband run "
+        "CONFIG --out RUN` or sb.value(..., run=RUN) made"
+    )
+
+
 Debug = Annotated[
     bool,
     typer.Option(
@@ -21,7 +34,9 @@ Debug = Annotated[
     ),
 ]
 ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration file.")]
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="The directory of the run.")]
+Run = Annotated[
+    Path, typer.Argument(metavar="RUN", callback=_check_run, help="The directory of the run.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress and no result.")]
 Out = Annotated[
     Path | None, typer.Option(metavar="RUN", help="A new directory to keep the run in.")

@@ -307,6 +307,7 @@ def _play(run: Path, play: Callable[[Watch], Valuation], *, quiet: bool, json: b
     """Play with a progress display, and print the result unless `quiet`."""
     from shapband.app.cli.interrupt import INTERRUPTED, interruptible
     from shapband.app.cli.views import how_to_resume, shown
+    from shapband.errors import RunExists
     from shapband.progress import progress_display
 
     def farewell() -> str:
@@ -318,5 +319,7 @@ def _play(run: Path, play: Callable[[Watch], Valuation], *, quiet: bool, json: b
     except KeyboardInterrupt:
         typer.echo(farewell(), err=True)
         raise typer.Exit(INTERRUPTED) from None
+    except RunExists as cause:  # only commands with --out begin a run
+        raise RunExists(f"--out: {cause}") from cause
     if json or not quiet:
         typer.echo(shown(run, as_json=json, valuation=valuation))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import InvalidInput
 from shapband.indices import Index
+from shapband.inputs.overlap import warn_of_near_copies
 from shapband.inputs.validation import hold_out
 from shapband.providers import Group, Provider
 from shapband.records.batch import Batch
@@ -142,17 +144,21 @@ class Config(tables.Table):
         except UnicodeDecodeError as cause:
             raise InvalidInput(f"{path}: this is not a text file in UTF-8") from cause
         except OSError as cause:
-            raise InvalidInput(f"{path} cannot be read: {file_error(cause)}") from cause
-        return Config.parse(text)
+            raise InvalidInput(
+                f"CONFIG: {path} cannot be read: {file_error(cause)}: check the path, or write a "
+                "file with `shapband init`"
+            ) from cause
+        return Config.parse(text, str(path))
 
     @staticmethod
-    def parse(text: str) -> Config:
+    def parse(text: str, name: str = "the file") -> Config:
         """Read a TOML document; errors name the key and the rule."""
         try:
             document = tomllib.loads(text)
         except (ValueError, RecursionError) as cause:
             raise InvalidInput(
-                f"the file is not valid TOML: {one_line(cause)}; `shapband init` writes a valid one"
+                f"{name} is not valid TOML: {one_line(cause)}{_line_of(cause, text)}: write "
+                "key = value with strings in quotes; `shapband init` writes a file that runs"
             ) from cause
         _check_version(document)
         try:
@@ -203,6 +209,7 @@ class Config(tables.Table):
             timeout=self.timeout,
             fixed_validation=self.fixed_validation,
             interactions=self.interactions,
+            held_out=self._fraction,
             locate=concerning,
             **self._all_parts(base),
         )
@@ -234,12 +241,18 @@ class Config(tables.Table):
         providers, held = self._held_out(join_groups(made))
         return Loaded(providers, make_utility(self.utility, tasks, base, held))
 
+    @property
+    def _fraction(self) -> float | None:
+        """The fraction of all records that the utility holds out, or None."""
+        fraction = getattr(self.utility, "validation", None)
+        return fraction if isinstance(fraction, float) else None
+
     def _held_out(
         self, providers: list[Provider | Group]
     ) -> tuple[list[Provider | Group], Batch | None]:
         """Hold validation rows out of the providers' records, if the utility has a fraction."""
-        fraction = getattr(self.utility, "validation", None)
-        if not isinstance(fraction, float):
+        fraction = self._fraction
+        if fraction is None:
             return providers, None
         if self.seed is None:
             raise InvalidInput(
@@ -247,6 +260,7 @@ class Config(tables.Table):
                 "rows; use 0"
             )
         with concerning("utility"):
+            warn_of_near_copies(providers, fraction)
             return hold_out(providers, fraction, self.seed)
 
     def _check_cluster(self) -> None:
@@ -295,3 +309,13 @@ def _check_version(document: Mapping[str, Any]) -> None:
             f"version: this shapband reads version {VERSION}; received {version}: the file was "
             "written for a newer one, install that"
         )
+
+
+def _line_of(cause: Exception, text: str) -> str:
+    """The key in the line that an error of the TOML reader names; a value may hold a secret."""
+    place = re.search(r"at line (\d+)", str(cause))
+    if place is None:
+        return ""
+    number = int(place.group(1)) - 1
+    key, equals, _ = "".join(text.splitlines()[number : number + 1]).partition("=")
+    return f"; received {format_value(key.strip())} = …" if equals else ""

@@ -31,6 +31,24 @@ _RULES = {
 }
 
 
+# What to write for keys that newcomers leave out.
+_EXAMPLES = {
+    "target": 'target = "COLUMN", the column of outcomes',
+    "path": 'path = "north.csv"',
+    "name": 'name = "north"',
+    "n_sample": "n_sample = 60",
+    "n_pool": "n_pool = 250",
+    "n_boot": "n_boot = 60",
+    "providers": "[[providers]] with a source",
+    "source": 'source = { kind = "csv", path = "north.csv", target = "COLUMN" }',
+    "sampling": '[sampling] with kind = "pooled", n_pool = 250, n_boot = 60',
+    "budget": "[budget] with records = 2000",
+    "prices": '[prices] with record = "0.02"',
+    "stop": "[stop] with absolute = 0.01",
+}
+_NUMBERS = ("int_type", "float_type")
+
+
 def format_error(error: ValidationError) -> str:
     """Describe the first error of a document, and count the others."""
     every = error.errors(include_url=False)
@@ -41,8 +59,19 @@ def format_error(error: ValidationError) -> str:
     rule = _RULES[kind].format_map(context) if kind in _RULES else one_line(first["msg"])
     if kind not in ("missing", "rule"):
         rule += f"; received {format_value(first['input'])}"
+    rule += _remedy(kind, keys, first["input"])
     line = one_line(f"{path}: {rule}" if path else rule)
     return line + (f" (and {more} more error{'s' * (more > 1)})" if more else "")
+
+
+def _remedy(kind: str, keys: list[Any], received: object) -> str:
+    """What to write instead, for errors whose rule does not say it."""
+    example = _EXAMPLES.get(str(keys[-1]), "") if keys else ""
+    if example and kind in ("missing", "dict_type", "model_type"):
+        return f": add {example}" if kind == "missing" else f": write {example}"
+    if kind in _NUMBERS and isinstance(received, str):
+        return ": write a number without quotes"
+    return ""
 
 
 def format_value(value: object) -> str:

@@ -256,5 +256,9 @@ def _validation(table: FileTable | None, tasks: Mapping[str, Task], base: Path) 
 def _only_task(tasks: Mapping[str, Task], key: str) -> Task:
     if len(tasks) != 1:
         why = "no source is a task that brings its own" if not tasks else "there are several tasks"
-        raise InvalidInput(f"{key}: must be given, because {why}")
+        part = '[utility] with kind, such as "logistic", and ' if key == "utility" else ""
+        raise InvalidInput(
+            f'{key}: must be given, because {why}: add {part}validation = {{ kind = "csv", '
+            'path = "rows.csv", target = "COLUMN" }'
+        )
     return next(iter(tasks.values()))

@@ -104,7 +104,15 @@ class Kinds:
 
     def _validate(self, given: Any) -> Table:
         if not isinstance(given, dict):
-            raise broken(f"must be a table; received {format_value(given)}")
+            kind = (
+                given
+                if isinstance(given, str) and given in self._models
+                else next(iter(self._models))
+            )
+            raise broken(
+                f'must be a table; received {format_value(given)}: write {{ kind = "{kind}", '
+                "... } with its keys"
+            )
         if "kind" not in given:
             raise broken(f"must be given; it is one of {', '.join(self._models)}", "kind")
         kind = given["kind"]

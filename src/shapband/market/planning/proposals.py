@@ -184,6 +184,7 @@ class Proposals:
     out_of_reach : the methods that are not possible
     limits : the limits and the error that were asked for
     pilot : the purchases and estimates of the pilot
+    draws_reason : how many records a provider gives to a game and why, if `n_sample` was not given
 
     Examples
     --------
@@ -202,6 +203,7 @@ class Proposals:
     limits: Limits
     pilot: Pilot
     n_jobs: int
+    draws_reason: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -307,6 +309,7 @@ class Proposals:
             *("; ".join(caveat) for caveat in self._label_caveats()),
             f"pilot:   {pilot.cost.records:,} records in {pilot.cost.requests:,} requests, "
             f"{pilot.n_games:,} games, {pilot.seconds:.2f} s; included in every row",
+            *([f"draws:   {printable(self.draws_reason)}"] if self.draws_reason else []),
             "± 95 %:  half width of the widest interval of an expectation, and the mean of all",
         ]  # fmt: skip
 
