@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,11 @@ from typing import Any
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_kind
-from shapband.engine.arguments import check_arguments, seeds_of
-from shapband.engine.leaving import play_leaving_out
+from shapband.engine.arguments import Arguments, check_arguments, seeds_of
+from shapband.engine.leaving import LeftOut, check_none_left, play_leaving_out
 from shapband.engine.play import play
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
-from shapband.errors import InvalidInput
 from shapband.estimate.stopping import StoppingRule
 from shapband.indices import Index
 from shapband.inputs.convert import convert
@@ -131,7 +130,8 @@ def value(
     leave_out_failing : what happens if the requests to a provider fail for good, after the attempts
         of its `Retry`. False stops with an error that names it. True begins the games anew without
         this provider: the valuation is the one of the other providers, and says so. Records bought
-        from them are held in memory and not bought again. Not with `run`
+        from them are held in memory, or stored in the run, and not bought again. A resumed run does
+        not ask a provider again that it has left out
 
     Returns
     -------
@@ -191,28 +191,35 @@ def value(
         interactions=interactions,
     )
     check_kind("leave_out_failing", leave_out_failing, bool, "True or False")
-    if leave_out_failing and run is not None:
-        raise InvalidInput(
-            "leave_out_failing: a run does not go on without a provider: leave out run, or value "
-            "the other providers in another run"
-        )
-    given = check()
+    left_out = _left_out_before(run)
+    if not leave_out_failing:
+        check_none_left(inputs.providers, left_out)
+    given = check(left_out=left_out)
+
+    def without(others: Sequence[LeftOut]) -> Arguments:
+        return check(left_out=others, seed=given.seeds.seed)
+
     known = "DaskWorkers(...), RayWorkers(...) or None; use n_jobs for workers on this machine"
     check_kind("workers", workers, Workers | None, known)
     chosen = workers or LocalWorkers(n_jobs, threads=given.utility.threaded)
     with progress_display(progress) as display:
-        watch = with_callback(display, callback, given.names)
+        watch = with_callback(display, callback)
         if run is not None:
             from shapband.runs.run import value_in_run
 
             return value_in_run(
-                Path(run), given, chosen, watch, seed_given=seed is not None, ask_again=ask_again
+                Path(run),
+                given,
+                chosen,
+                watch,
+                seed_given=seed is not None,
+                ask_again=ask_again,
+                without=without if leave_out_failing else None,
             )
         with chosen:
             if leave_out_failing:
-                check = partial(check, seed=given.seeds.seed)
                 return play_leaving_out(
-                    lambda left_out: check(left_out=left_out),
+                    without,
                     lambda others, held: play(
                         others, chosen, watch, held, keep_interrupted=_interactive()
                     ),
@@ -227,10 +234,19 @@ def _rows_seed(validation: Any, seed: int | None, run: str | os.PathLike[str] | 
     """
     if not is_fraction(validation):
         return None
-    from shapband.runs.run import stored_seed
+    from shapband.runs.stored import stored_seed
 
     stored = None if run is None else stored_seed(Path(run))
     return seeds_of(seed).seed if stored is None else stored
+
+
+def _left_out_before(run: str | os.PathLike[str] | None) -> Sequence[LeftOut]:
+    """The providers that a run has left out, and that it does not ask again."""
+    if run is None:
+        return ()
+    from shapband.runs.stored import stored_left_out
+
+    return stored_left_out(Path(run))
 
 
 def _interactive() -> bool:

@@ -73,7 +73,8 @@ def run(
     With `--dry-run` the requests, records and coalitions of the run are counted instead.
     """
     from shapband.app.config.config import Config
-    from shapband.runs.run import StoredConfig, begin
+    from shapband.runs.run import begin
+    from shapband.runs.stored import StoredConfig
 
     if not dry_run and out is None:
         raise typer.BadParameter("is needed, unless --dry-run is given", param_hint="--out")
@@ -90,7 +91,8 @@ def run(
     def play(watch: Watch) -> Valuation:
         built = described.build(config.parent)
         stored = StoredConfig(described.text, config.parent)
-        return begin(out, built.arguments, built.workers, watch, stored)
+        played = built.arguments, built.workers
+        return begin(out, *played, watch, stored, without=built.without)
 
     _play(out, play, quiet=quiet, json=json)
 
@@ -146,7 +148,8 @@ def plan(
         write_new,
     )
     from shapband.market.plan import plan as make_proposals
-    from shapband.runs.run import StoredConfig, begin
+    from shapband.runs.run import begin
+    from shapband.runs.stored import StoredConfig
 
     described = Config.read(config)
     n_jobs = local_workers(described)
@@ -182,7 +185,8 @@ def plan(
         def play(watch: Watch) -> Valuation:
             built = Config.parse(text).build(config.parent, loaded)
             stored = StoredConfig(text, config.parent)
-            return begin(out, built.arguments, built.workers, watch, stored, found.pilot.purchases)
+            played, held = (built.arguments, built.workers), found.pilot.purchases
+            return begin(out, *played, watch, stored, held, built.without)
 
         _play(out, play, quiet=quiet, json=False)
 
@@ -272,8 +276,9 @@ def resume(
     larger pools have all games played again.
     """
     from shapband.app.config.written import extended_config, settings_of
-    from shapband.runs.run import finished_valuation, stored_config
+    from shapband.runs.run import finished_valuation
     from shapband.runs.run import resume as resume_run
+    from shapband.runs.stored import stored_config
     from shapband.runs.trust import check_trusted
 
     settings = settings_of(
@@ -296,9 +301,17 @@ def resume(
         described = extended_config(config.text, {**config.settings, **settings})
         if not trust:
             check_trusted(config.digest, described.objects, run)
-        built = described.build(config.base)
-        played = built.arguments, built.workers
-        return resume_run(run, *played, watch, warn, ask_again=ask_again, settings=settings)
+        built = described.build(config.base, left_out=config.left_out)
+        return resume_run(
+            run,
+            built.arguments,
+            built.workers,
+            watch,
+            warn,
+            ask_again=ask_again,
+            settings=settings,
+            without=built.without,
+        )
 
     _play(run, play, quiet=quiet, json=json)
 
