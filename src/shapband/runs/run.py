@@ -152,8 +152,15 @@ def value_in_run(
 ) -> Valuation:
     """Begin a run, or resume it if the directory holds one."""
     if (run / database.NAME).exists():
-        how = {"seed_given": seed_given, "ask_again": ask_again}
-        return resume(run, given, workers, watch, without=without, **how)
+        return resume(
+            run,
+            given,
+            workers,
+            watch,
+            seed_given=seed_given,
+            ask_again=ask_again,
+            without=without,
+        )
     return begin(run, given, workers, watch, held=held, without=without)
 
 

@@ -26,7 +26,8 @@ def init(
             "--from",
             metavar="PATH_OR_URL",
             help="Write a configuration for the tables there: a file, a directory, a pattern such "
-            "as 'hospitals/*.parquet', or an address such as s3://bucket/lake.",
+            "as 'hospitals/*.parquet', an address such as s3://bucket/lake, or a database such as "
+            "sqlite:///clinic.db.",
         ),
     ] = None,
     target: Annotated[
@@ -39,8 +40,8 @@ def init(
 
     It can be run without changes, and its comments show the other keys. With `--from` it has the
     providers and columns of your own tables, and can be run without changes if the target is known,
-    and either the tables are small enough to hold out validation rows or one of the files is called
-    validation. An existing file is not changed.
+    and either the files are small enough to hold out validation rows or one of the files or tables
+    is called validation. An existing file is not changed.
     """
     if from_ is None and target is not None:
         raise typer.BadParameter("is for --from only", param_hint="--target")

@@ -189,9 +189,13 @@ class Config(tables.Table):
         The cluster is listed because its answers are unpickled, so it can execute any code.
         """
         sources = [table.source for table in self.providers]
-        named = [*sources, self.utility, self.sampling, self.solver, self.index]
+        rows = getattr(self.utility, "validation", None)
+        named = [*sources, self.utility, rows, self.sampling, self.solver, self.index]
         found = [
-            getattr(table, key) for table in named if table is not None for key in table.object_keys
+            getattr(table, key)
+            for table in named
+            if isinstance(table, tables.Table)
+            for key in table.object_keys
         ]
         if self.scheduler is not None:
             found.append(f"the cluster {self.scheduler}")

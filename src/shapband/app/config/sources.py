@@ -90,9 +90,15 @@ def join_groups(
     return players
 
 
-def make_rows(table: tables.FileTable, base: Path, key: str) -> Batch:
+def make_rows(table: tables.Table, base: Path, key: str) -> Batch:
     """Read validation rows."""
     with concerning(key):
+        if not isinstance(table, tables.FileTable):
+            from shapband.app.config.sql import SqlSource, make_sql_rows
+
+            if not isinstance(table, SqlSource):
+                raise TypeError(f"{type(table).__name__} has no rows")
+            return make_sql_rows(table, base, key)
         return FrameSource(read_frame(table, base, key), table.target).records
 
 
