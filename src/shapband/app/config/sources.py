@@ -35,7 +35,7 @@ def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Pr
         if isinstance(source, tables.ObjectSource):
             return _from_object(table.name, source, base, key)
         if isinstance(source, SqlSource):
-            return [*make_sql_providers(table.name, source, base, f"{key}.source")]
+            return make_sql_providers(table.name, source, base, f"{key}.source")
         if isinstance(source, HttpSource):
             return [_from_http(str(table.name), source, base)]
         if isinstance(source, tables.FilesSource):

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from shapband.app.config.messages import format_value
 from shapband.app.config.tables import Table, Text, broken
 from shapband.errors import InvalidInput
-from shapband.providers import Provider
+from shapband.providers import Group, Provider
 from shapband.records.batch import Batch
 from shapband.secrets import hide, reveal
 
@@ -37,13 +37,18 @@ class SqlSource(Table):
     target: Text = Field(description="The column with the targets.")
     features: Annotated[list[Text], Field(min_length=1)] | None = Field(
         None,
-        description="The columns to use; all but `key`, `target`, `by` and `version_column` by "
-        "default.",
+        description="The columns to use; all but `key`, `target`, `by`, `group` and "
+        "`version_column` by default.",
     )
     by: Text | None = Field(
         None,
         description="The column that names the provider of each row: one provider for each of its "
         "values. Leave it out if all rows belong to one provider.",
+    )
+    group: Text | None = Field(
+        None,
+        description="The column that names the group of each provider; a provider with NULL in it "
+        "is in no group.",
     )
     version_column: Text | None = Field(
         None,
@@ -67,6 +72,8 @@ class SqlSource(Table):
     def _check_rows(self) -> SqlSource:
         if (self.table is None) == (self.query is None):
             raise broken("either table or query must be given", "table")
+        if self.group is not None and self.by is None:
+            raise broken("needs by, the column that names the providers", "group")
         return self
 
     @property
@@ -83,14 +90,16 @@ def check_name(source: SqlSource, name: str | None) -> None:
         raise broken("must be left out: the column source.by has the names", "name")
 
 
-def make_sql_providers(name: str | None, table: SqlSource, base: Path, key: str) -> list[Provider]:
+def make_sql_providers(
+    name: str | None, table: SqlSource, base: Path, key: str
+) -> list[Provider | Group]:
     """Make the provider, or the providers, of a table."""
     from shapband.inputs.databases import providers_from_sql
     from shapband.sources.sql.source import SQLSource
 
     url = _at(base, reveal(table.url, f"{key}.url"))
     if table.by is not None:
-        return providers_from_sql(url, by=table.by, **_options(table))
+        return [*providers_from_sql(url, by=table.by, group=table.group, **_options(table))]
     return [Provider(str(name), SQLSource(url, **_options(table)))]
 
 

@@ -83,13 +83,14 @@ class Relation:
         cell = self._rows(column).c[column]
         return self._compiled(sa.select(sa.func.count(sa.distinct(cell))))
 
-    def counts_by(self, key: str, by: str) -> Statement:
-        """The number of rows and of keys with each value of a column."""
+    def counts_by(self, key: str, *columns: str) -> Statement:
+        """The number of rows and of keys with each combination of values of some columns."""
         import sqlalchemy as sa
 
-        rows = self._rows(key, by)
-        counted = sa.select(rows.c[by], sa.func.count(), sa.func.count(rows.c[key]))
-        return self._compiled(counted.group_by(rows.c[by]))
+        rows = self._rows(key, *columns)
+        cells = [rows.c[name] for name in columns]
+        counted = sa.select(*cells, sa.func.count(), sa.func.count(rows.c[key]))
+        return self._compiled(counted.group_by(*cells))
 
     def extent(self, key: str) -> Statement:
         """The smallest and the largest key."""
