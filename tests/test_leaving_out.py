@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shapband as sb
-from shapband.errors import InvalidInput, ProviderFailed, ProviderLeftOut, SourceError
+from shapband.errors import ProviderFailed, ProviderLeftOut, SourceError
 from tests.access.flaky import Flaky, X, first, near
 
 ONCE = sb.Retry(attempts=2, wait=0.001)
@@ -102,7 +102,9 @@ def test_the_budget_covers_what_was_paid_to_a_provider_that_failed():
     assert found.n_games >= 12
 
 
-def test_a_run_does_not_leave_out_providers(tmp_path):
-    with pytest.raises(InvalidInput, match="leave_out_failing: a run does not go on"):
-        value({"a": near()}, run=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+def test_a_callback_hears_of_the_providers_that_are_left():
+    seen = []
+    with pytest.warns(ProviderLeftOut):
+        value({"a": near(), "b": Flaky(after(9)), "c": near()}, callback=seen.append, chunk_size=4)
+    assert {one.names for one in seen} == {("a", "b", "c"), ("a", "c")}
+    assert all(len(one.names) == len(one.estimate.expectation) for one in seen)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget
 from shapband.checks import check_kind
-from shapband.engine.arguments import check_arguments, held_out_words
-from shapband.engine.leaving import play_leaving_out
+from shapband.engine.arguments import Arguments, check_arguments, held_out_words
+from shapband.engine.leaving import LeftOut, check_none_left, play_leaving_out
 from shapband.engine.play import play
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
-from shapband.errors import InvalidInput, RunError
+from shapband.errors import RunError
 from shapband.estimate.stopping import StoppingRule
 from shapband.indices import Index
 from shapband.inputs.convert import convert
@@ -29,6 +29,9 @@ from shapband.sampling.base import Sampling
 from shapband.sampling.participation import Participation
 from shapband.solvers.base import Solver
 from shapband.valuation.valuation import Valuation
+
+if TYPE_CHECKING:
+    from shapband.runs.stored import Begun
 
 
 def value(
@@ -133,7 +136,8 @@ def value(
     leave_out_failing : what happens if the requests to a provider fail for good, after the attempts
         of its `Retry`. False stops with an error that names it. True begins the games anew without
         this provider: the valuation is the one of the other providers, and says so. Records bought
-        from them are held in memory and not bought again. Not with `run`
+        from them are held in memory, or stored in the run, and not bought again. A resumed run does
+        not ask a provider again that it has left out
 
     Returns
     -------
@@ -160,7 +164,7 @@ def value(
     >>> valuation.expectation.round(2).tolist()
     [0.31, 0.31]
     """
-    stored = None if run is None else _stored_seed(validation, Path(run))
+    begun = None if run is None else _begun(validation, Path(run))
     inputs = convert(
         providers,
         utility,
@@ -168,7 +172,7 @@ def value(
         validation=validation,
         validation_groups=validation_groups,
         score=score,
-        seed=seed if stored is None else stored,
+        seed=begun.seed if begun is not None and is_fraction(validation) else seed,
     )
     draws, why = chosen_sampling(sampling, inputs.providers)
     check = partial(
@@ -194,28 +198,35 @@ def value(
         held_out=inputs.held_out,
     )
     check_kind("leave_out_failing", leave_out_failing, bool, "True or False")
-    if leave_out_failing and run is not None:
-        raise InvalidInput(
-            "leave_out_failing: a run does not go on without a provider: leave out run, or value "
-            "the other providers in another run"
-        )
-    given = check()
+    left_out = () if begun is None else begun.left_out
+    if not leave_out_failing:
+        check_none_left(inputs.providers, left_out)
+    given = check(left_out=left_out)
+
+    def without(others: Sequence[LeftOut]) -> Arguments:
+        return check(left_out=others, seed=given.seeds.seed)
+
     known = "DaskWorkers(...), RayWorkers(...) or None"
     check_kind("workers", workers, Workers | None, known, "n_jobs={} for workers on this machine")
     chosen = workers or LocalWorkers(n_jobs, threads=given.utility.threaded)
     with progress_display(progress) as display:
-        watch = with_callback(display, callback, given.names)
+        watch = with_callback(display, callback)
         if run is not None:
             from shapband.runs.run import value_in_run
 
             return value_in_run(
-                Path(run), given, chosen, watch, seed_given=seed is not None, ask_again=ask_again
+                Path(run),
+                given,
+                chosen,
+                watch,
+                seed_given=seed is not None,
+                ask_again=ask_again,
+                without=without if leave_out_failing else None,
             )
         with chosen:
             if leave_out_failing:
-                check = partial(check, seed=given.seeds.seed)
                 return play_leaving_out(
-                    lambda left_out: check(left_out=left_out),
+                    without,
                     lambda others, held: play(
                         others, chosen, watch, held, keep_interrupted=_interactive()
                     ),
@@ -223,26 +234,24 @@ def value(
             return play(given, chosen, watch, keep_interrupted=_interactive())
 
 
-def _stored_seed(validation: Any, run: Path) -> int | None:
-    """The seed of an existing run that held out validation rows, and holds out the same again.
+def _begun(validation: Any, run: Path) -> Begun | None:
+    """What an existing run was begun with; None if the directory holds no run yet.
 
     Another fraction is refused here, because the run would report that the data changed.
     """
-    from shapband.runs.run import stored_seed
-    from shapband.runs.store import RunStore
+    from shapband.runs.stored import begun_with
 
-    seed = stored_seed(run)
-    if seed is None:
-        return None
-    with RunStore.open(run) as store:
-        before = store.manifest["arguments"].get("validation")
+    begun = begun_with(run)
+    if begun is None or begun.held_out is None:
+        return begun
     now = held_out_words(float(validation)) if is_fraction(validation) else None
-    if before is not None and before != now:
+    if begun.held_out != now:
         raise RunError(
-            f"validation of the run {run} is {before}, held out by the seed; received "
-            f"{now or 'validation rows'}: use {before.partition(' ')[0]}, or begin a new run"
+            f"validation of the run {run} is {begun.held_out}, held out by the seed; received "
+            f"{now or 'validation rows'}: use {begun.held_out.partition(' ')[0]}, or begin a new "
+            "run"
         )
-    return None if now is None else seed
+    return begun
 
 
 def _interactive() -> bool:

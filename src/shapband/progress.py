@@ -67,9 +67,7 @@ class GamesSoFar:
         return f"<GamesSoFar: {self.done:,} of {self.n_games:,}, ± 95 % at most {error}>"
 
 
-def with_callback(
-    watch: Watch, callback: Callable[[GamesSoFar], object] | None, names: tuple[str, ...]
-) -> Watch:
+def with_callback(watch: Watch, callback: Callable[[GamesSoFar], object] | None) -> Watch:
     """Call the user's function after the display; its errors end the valuation."""
     if callback is None:
         return watch
@@ -80,6 +78,8 @@ def with_callback(
 
     def both(progress: Progress) -> None:
         watch(progress)
+        # Providers may be left out in the course of a valuation.
+        names = tuple(provider.name for provider in progress.access.providers)
         callback(
             GamesSoFar(names, progress.done, progress.n_games, progress.estimate, progress.report)
         )

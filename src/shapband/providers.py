@@ -166,7 +166,7 @@ def providers_from_frame(
     groups = np.full(len(owners), "", dtype=object)
     groups[~missing] = written_groups
     labels = [_label_of(set(groups[owners == name].tolist()), name, group) for name in names]
-    return _grouped(providers, labels)
+    return grouped(providers, labels)
 
 
 def _check_name(what: str, name: object) -> None:
@@ -244,7 +244,7 @@ def _label_of(found: set[str], provider: str, group: str) -> str:
     return found.pop()
 
 
-def _grouped(providers: Sequence[Provider], labels: Sequence[str]) -> list[Provider | Group]:
+def grouped(providers: Sequence[Provider], labels: Sequence[str]) -> list[Provider | Group]:
     """Join providers with the same label to groups, sorted by name; an empty label is none."""
     members: dict[str, list[Provider]] = {}
     players: list[Provider | Group] = []

@@ -154,3 +154,22 @@ def test_together_must_be_a_number_of_draws(together):
     source.together = together
     with pytest.raises(InvalidInput, match="provider 'a': the attribute together of its source"):
         value({"a": source})
+
+
+@pytest.mark.parametrize("concurrent", [1, 3])
+def test_games_of_a_black_box_are_fetched_together_although_each_is_solved_alone(concurrent):
+    def value(**options):
+        sources = {name: Flaky(shift=shift, **options) for name, shift in (("a", 0.0), ("b", 1.0))}
+        providers = [sb.Provider(name, source) for name, source in sources.items()]
+        utility = sb.FunctionUtility(lambda X, y: float(y.mean()))
+        found = sb.value(providers, utility, sampling=sb.Fresh(5), n_games=60, seed=2)
+        return found, sources.values()
+
+    alone, one_by_one = value()
+    found, together = value(together=8, concurrent=concurrent)
+    np.testing.assert_array_equal(found.games, alone.games)
+    assert found.access.requests == alone.access.requests == 120
+    assert [source.calls for source in one_by_one] == [60, 60]
+    for source in together:  # the first game is fetched alone, to find out how long it takes
+        assert sum(source.draws) == 60
+        assert source.calls <= 20

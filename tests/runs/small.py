@@ -28,6 +28,7 @@ from shapband.records.draws import RandomRows, Stream
 from shapband.runs import database
 from shapband.runs import run as runs
 from shapband.runs.read import RunStatus, load
+from shapband.runs.stored import StoredConfig, stored_config
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource, GenerativeSource
 
@@ -222,7 +223,7 @@ def _counts(valuation: sb.Valuation) -> dict[str, tuple[int, int]]:
 def start(config: Any, base: Path, out: Path, watch: Any) -> sb.Valuation:
     """Begin a run from a description, as the command line does."""
     built = config.build(base)
-    stored = runs.StoredConfig(config.text, base)
+    stored = StoredConfig(config.text, base)
     return runs.begin(out, built.arguments, built.workers, watch, stored)
 
 
@@ -231,7 +232,7 @@ def resume(run: Path, watch: Any, parse: Any = Config.parse, warn: Any = None) -
     finished = runs.finished_valuation(run)
     if finished is not None:
         return finished
-    config = runs.stored_config(run)
+    config = stored_config(run)
     built = parse(config.text).build(config.base)
     return runs.resume(run, built.arguments, built.workers, watch, warn)
 

@@ -20,8 +20,9 @@ from shapband.runs.batches import from_bytes, to_bytes
 from shapband.runs.older import check_same_bits
 from shapband.runs.plausible import check_choices, check_manifest, check_valuation, readable
 from shapband.runs.read import RunStatus, load
-from shapband.runs.run import _UTILITY, _changed, stored_config
+from shapband.runs.run import _UTILITY, _changed
 from shapband.runs.store import discard_untouched
+from shapband.runs.stored import stored_config
 from tests.report.made_up import made_up
 
 NEW = "use what the run was begun with, or begin a new run"

@@ -41,12 +41,9 @@ def fetched_blocks(
 
 
 def _most_chunks(given: Arguments, realisation: Realisation, access: Access, size: int) -> int:
-    """Largest number of chunks in a block; 1 if records arrive at once or the time is limited.
-
-    A chunk of a single game takes long to solve, so that fetching the next one ahead is enough.
-    """
+    """Largest number of chunks in a block; 1 if records arrive at once or the time is limited."""
     limited = given.stop is not None and given.stop.time_limit < float("inf")
-    if not access.waits or limited or given.chunk_size is not None or size == 1:
+    if not access.waits or limited or given.chunk_size is not None:
         return 1
     records = size * int(realisation.design.draw_sizes.sum())
     return max(1, _RECORDS // max(records, 1))

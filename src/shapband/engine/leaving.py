@@ -2,7 +2,8 @@
 
 A valuation without a provider is a valuation of the others: its games begin anew, and games with
 and without the provider are not mixed. The draws of a game are addressed by provider and game, so
-the others give the same records again. They are held in memory, and not bought twice.
+the others give the same records again. They are held in memory, or stored in a run, and not bought
+twice.
 """
 
 from __future__ import annotations
@@ -46,6 +47,21 @@ def without(
     return left
 
 
+def check_none_left(players: Sequence[Provider | Group], left_out: Sequence[LeftOut]) -> None:
+    """Raise InvalidInput if a run has left out one of the players, without being told to now."""
+    names = [
+        one.name
+        for player in players
+        for one in (player.providers if isinstance(player, Group) else [player])
+    ]
+    for one in left_out:
+        if one.name in names:
+            raise InvalidInput(
+                f"leave_out_failing: the run has left out a provider that failed ({one.reason}): "
+                "resume it with leave_out_failing=True, or begin a new run"
+            )
+
+
 def describe(left_out: Sequence[LeftOut]) -> str:
     """Who was left out, why, and what follows for the values; empty if nobody was."""
     if not left_out:
@@ -69,23 +85,26 @@ def play_leaving_out(
     check : makes the arguments of the valuation without some providers
     play_games : plays them with a journal of purchases
     """
-    left_out: list[LeftOut] = []
     held = HeldPurchases()
-    given = check(left_out)
+    given = check(())
     while True:
         try:
             return play_games(given, held)
         except ProviderFailed as failure:
-            if len(given.providers) == 1:
-                raise
-            left_out.append(LeftOut(failure.provider, hide(printable(one_line(failure)))))
-            try:
-                given = check(left_out)
-            except InvalidInput as cause:
-                failure.add_note(f"it cannot be left out: {one_line(cause)}")
-                raise failure from cause
-            warnings.warn(
-                f"{left_out[-1].reason}; the valuation begins anew without it",
-                ProviderLeftOut,
-                stacklevel=3,
-            )
+            given = arguments_without(failure, given, check)
+
+
+def arguments_without(
+    failure: ProviderFailed, given: Arguments, check: Callable[[Sequence[LeftOut]], Arguments]
+) -> Arguments:
+    """The arguments without a provider that failed; raises its failure if it cannot be left out."""
+    if len(given.providers) == 1:
+        raise failure
+    reason = hide(printable(one_line(failure)))
+    try:
+        others = check([*given.left_out, LeftOut(failure.provider, reason)])
+    except InvalidInput as cause:
+        failure.add_note(f"it cannot be left out: {one_line(cause)}")
+        raise failure from cause
+    warnings.warn(f"{reason}; the valuation begins anew without it", ProviderLeftOut, stacklevel=4)
+    return others

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from shapband.checks import check_number, concerning, written
+from shapband.checks import concerning, written
 from shapband.errors import InvalidInput
-from shapband.providers import Provider
-from shapband.sources.sql.databases import database_at
+from shapband.providers import Group, Provider, grouped
 from shapband.sources.sql.keys import MOST_KEYS, Keys, check_counts, known_keys
-from shapband.sources.sql.source import SQLSource, check_columns, layout_of, relation_of
+from shapband.sources.sql.source import (
+    CONCURRENT,
+    TIMEOUT,
+    SQLSource,
+    layout_of,
+    opened,
+    relation_of,
+)
 from shapband.sources.sql.statements import Relation
 
 
@@ -21,13 +27,14 @@ def providers_from_sql(
     by: str,
     key: str,
     target: str,
+    group: str | None = None,
     query: str | None = None,
     features: Sequence[str] | None = None,
     version_column: str | None = None,
     replace: bool = False,
-    concurrent: int = 4,
-    timeout: float = 60.0,
-) -> list[Provider]:
+    concurrent: int = CONCURRENT,
+    timeout: float = TIMEOUT,
+) -> list[Provider] | list[Provider | Group]:
     """Make one provider for each value of a column of a table.
 
     Every provider has a `SQLSource` of the rows with its value; their keys are read together, and
@@ -38,12 +45,15 @@ def providers_from_sql(
     url, table, query, key, target, version_column, replace, concurrent, timeout : as of `SQLSource`
     by : the column that names the provider of each row; it is not a feature. Values that are
         written alike, such as 1 and "1", are an error
-    features : the columns with the features; by default all but `by`, `key`, `target` and
+    group : the column that names the group of each provider, such as the region of a hospital; it
+        is not a feature. A provider with NULL in it is in no group
+    features : the columns with the features; by default all but `by`, `group`, `key`, `target` and
         `version_column`
 
     Returns
     -------
-    The providers, sorted by name.
+    The providers, sorted by name. With `group`, the groups and the providers in no group, sorted by
+    name.
 
     Examples
     --------
@@ -60,15 +70,14 @@ def providers_from_sql(
     >>> [(provider.name, provider.source.size) for provider in providers]
     [('a', 1), ('b', 2)]
     """
-    check_number("SQLSource: timeout", timeout, above=0)
-    database = database_at(url, timeout)
-    whole = relation_of(database, table, query)
-    roles = {"by": by, "key": key, "target": target, "version_column": version_column}
-    columns = check_columns(whole, roles, features)
+    roles = {
+        "by": by, "group": group, "key": key, "target": target, "version_column": version_column,
+    }  # fmt: skip
+    whole, columns = opened(url, timeout, table, query, roles, features)
     owners = _owners_of(whole, key, by)
     layout = layout_of(whole, key, target, columns)
     keys = _keys_of(whole, key, by, owners)
-    own = relation_of(database, table, query, by)
+    own = relation_of(whole.database, table, query, by)
     providers = []
     for name, (owner, _) in sorted(owners.items()):
         with concerning(f"provider {name!r}"):
@@ -77,7 +86,36 @@ def providers_from_sql(
                 replace=replace, concurrent=concurrent,
             )  # fmt: skip
         providers.append(Provider(name, source))
-    return providers
+    if group is None:
+        return providers
+    labels = _groups_of(whole, key, by, group)
+    return grouped(providers, [labels[owner] for _, (owner, _) in sorted(owners.items())])
+
+
+def _groups_of(relation: Relation, key: str, by: str, group: str) -> dict[Any, str]:
+    """The name of the group of each provider, by its value of the column; empty if it has none."""
+    labels: dict[Any, str] = {}
+    known: dict[str, Any] = {}
+    for owner, value, _, _ in relation.database.run(relation.counts_by(key, by, group)).rows:
+        label = "" if value is None else str(value)
+        if value is not None and not label:
+            raise InvalidInput(
+                f"SQLSource: group={group!r} is an empty string in rows of provider "
+                f"{str(owner)!r}: fill them, or use NULL for no group"
+            )
+        if known.setdefault(label, value) != value or type(known[label]) is not type(value):
+            raise InvalidInput(
+                f"SQLSource: group={group!r} holds {written(known[label])} and {written(value)}, "
+                "which may be the same or two: convert the column to one type with query="
+            )
+        if labels.setdefault(owner, label) != label:
+            both = [repr(one) if one else "NULL" for one in sorted((labels[owner], label))]
+            raise InvalidInput(
+                f"SQLSource: all rows of provider {str(owner)!r} must have the same value in the "
+                f"column group={group!r}, because a provider is in one group; received "
+                f"{' and '.join(both)}"
+            )
+    return labels
 
 
 def _owners_of(relation: Relation, key: str, by: str) -> dict[str, tuple[Any, int]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from shapband.access.budget import Cost
 from shapband.errors import BudgetExceeded, RunError
-from shapband.runs.extensions import Change, Extension
+from shapband.runs.extensions import Change, Extension, Remaining
 from shapband.runs.ledger import now
 from shapband.runs.purchases import pool_parts
 from shapband.runs.versions import versions
@@ -124,4 +125,23 @@ def new_extension(
         entries=0 if last is None else last.id,
         versions=versions(),
         settings=settings,
+    )
+
+
+def leaving_extension(store: RunStore, given: Arguments, manifest: Mapping[str, Any]) -> Extension:
+    """The record of a run that goes on without the last provider of `given.left_out`.
+
+    `manifest` is the one of a run that is begun with these arguments.
+    """
+    before, after = store.manifest["arguments"], manifest["arguments"]
+    changes = {
+        what: Change(before.get(what, ""), text)
+        for what, text in after.items()
+        if before.get(what, "") != text
+    }
+    return replace(
+        new_extension(store, given, changes, settings={}),  # no key of the configuration changes
+        replays=True,
+        left_out=given.left_out[-1],
+        remaining=Remaining.of(manifest),
     )

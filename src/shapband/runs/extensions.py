@@ -7,10 +7,11 @@ the ledger, and `extended` gives the manifest with the changes of all extensions
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from shapband.codec import decode, encode
+from shapband.engine.leaving import LeftOut
 
 NOTE = "extensions"  # the note that lists all extensions
 RESULT = "result before extension"  # with its number, the note that holds the earlier result
@@ -24,20 +25,51 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Remaining:
+    """The entries of the manifest that depend on who takes part, without those who were left out.
+
+    Attributes
+    ----------
+    providers, groups, setup, presence, folds : as in the manifest of a run
+    """
+
+    providers: tuple[str, ...]
+    groups: tuple[str, ...] | None
+    setup: Mapping[str, str]
+    presence: str
+    folds: int
+
+    @staticmethod
+    def of(manifest: Mapping[str, Any]) -> Remaining:
+        """Take the entries from a manifest."""
+        return Remaining(**{one.name: manifest[one.name] for one in fields(Remaining)})
+
+    def entries(self) -> dict[str, Any]:
+        """The entries for a manifest."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {key: list(one) if isinstance(one, tuple) else one for key, one in found.items()}
+
+
+@dataclass(frozen=True)
 class Extension:
-    """One extension of a run: more games, larger pools, another stopping rule or another budget.
+    """One change of a run: more games, larger pools, another stopping rule or another budget.
+
+    A provider that fails for good and is left out is such a change too.
 
     Attributes
     ----------
     time : when the run was extended, UTC, ISO 8601
     changes : the arguments that changed, by name
     done : games that were played before
-    replays : whether all games are played again, because the pools are larger
+    replays : whether all games are played again, because the pools are larger or a provider was
+        left out
     n_games : games asked for since then
     entries : entries in the ledger before the extension
     versions : versions in use, by package
     settings : keys of the configuration with their new values as JSON, if the command line
         extended the run; None if Python did
+    left_out : the provider that failed, if the run goes on without it, and why
+    remaining : what the manifest says without this provider, else None
 
     Examples
     --------
@@ -60,14 +92,18 @@ class Extension:
     entries: int
     versions: Mapping[str, str]
     settings: Mapping[str, str] | None = None
+    left_out: LeftOut | None = None
+    remaining: Remaining | None = None
 
     def __str__(self) -> str:
+        again = ", which are played again" if self.replays and self.done else ""
+        if self.left_out is not None:
+            return f"without {self.left_out.reason}, after {self.done:,} games{again}"
         said = [
             f"{what} from {change.before} to {change.after}"
             for what, change in self.changes.items()
             if not change.after.startswith("sha256:") and not change.before.startswith("sha256:")
         ]
-        again = ", which are played again" if self.replays and self.done else ""
         return f"{', '.join(said or self.changes)}, after {self.done:,} games{again}"
 
 
@@ -91,9 +127,16 @@ def extended(manifest: Mapping[str, Any], extensions: Sequence[Extension]) -> di
         after = {what: change.after for what, change in one.changes.items()}
         changed["arguments"] = {**changed["arguments"], **after}
         changed["n_games"] = one.n_games
+        if one.remaining is not None:
+            changed |= one.remaining.entries()
         if one.replays:
             changed["versions"] = dict(one.versions)
     return changed
+
+
+def left_out_by(extensions: Sequence[Extension]) -> tuple[LeftOut, ...]:
+    """The providers that a run goes on without, in the order in which they failed."""
+    return tuple(one.left_out for one in extensions if one.left_out is not None)
 
 
 def first_entry(extensions: Sequence[Extension]) -> int:

@@ -80,9 +80,14 @@ class StoredPurchases(PurchaseJournal):
         """What was received so far, by provider."""
         return usage_of(self._ledger)
 
-    def sunk_cost(self, names: Collection[str]) -> Cost:  # noqa: ARG002
-        """Requests and records of the answers so far that could not be used."""
-        return refused_cost(self._ledger)
+    def sunk_cost(self, names: Collection[str]) -> Cost:
+        """Requests and records of answers that could not be used, and of providers left out."""
+        refused = refused_cost(self._ledger, names)
+        others = [used for name, used in self.usage().items() if name not in names]
+        return Cost(
+            refused.requests + sum(used.requests for used in others),
+            refused.records + sum(used.records for used in others),
+        )
 
     def unpaid(self, names: Sequence[str], purpose: str, games: range) -> list[GameNumbers]:
         """For each provider, the games whose draws it has not yet given for this purpose."""

@@ -179,7 +179,8 @@ def status_of(run: Path, result: Valuation | None = None) -> RunStatus:
         valuation = store.finished() if result is None else result
         used = store.usage()
         names = store.manifest["providers"]
-        access = AccessReport({name: used.get(name, Usage()) for name in names})
+        # Providers that were left out have been paid, so they stay in the report.
+        access = AccessReport({name: used.get(name, Usage()) for name in names} | dict(used))
         state: State = "finished"
         if valuation is None:  # a finished run can be read where files cannot be locked
             state = "running" if store.is_locked else "interrupted"

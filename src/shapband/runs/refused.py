@@ -7,6 +7,7 @@ it, because the answer would probably be the same and would have to be paid for 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,15 +73,16 @@ def refused_answers(ledger: Ledger) -> tuple[RefusedAnswer, ...]:
     )
 
 
-def refused_cost(ledger: Ledger) -> Cost:
-    """Requests and records of all refused answers."""
-    answers = refused_answers(ledger)
+def refused_cost(ledger: Ledger, names: Collection[str]) -> Cost:
+    """Requests and records of all refused answers of some providers."""
+    answers = [answer for answer in refused_answers(ledger) if answer.provider in names]
     return Cost(len(answers), sum(answer.records for answer in answers))
 
 
-def check_refused(ledger: Ledger, run: Path) -> None:
-    """Raise RunError if an answer was refused and its request not made again."""
-    left = [answer for answer in refused_answers(ledger) if not answer.asked_again]
+def check_refused(ledger: Ledger, run: Path, names: Collection[str]) -> None:
+    """Raise RunError if an answer of these providers was refused, and not asked for again."""
+    answers = [answer for answer in refused_answers(ledger) if answer.provider in names]
+    left = [answer for answer in answers if not answer.asked_again]
     if not left:
         return
     first = left[0]

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from shapband.access.held import HeldPurchases
 from shapband.checks import steady_repr
 from shapband.engine.arguments import Arguments
+from shapband.engine.leaving import LeftOut, arguments_without
 from shapband.engine.play import Watch, play
 from shapband.engine.workers.base import Workers
-from shapband.errors import BudgetExceeded, InvalidInput, RunDamaged, RunError, VersionsChanged
+from shapband.errors import (
+    BudgetExceeded,
+    InvalidInput,
+    ProviderFailed,
+    RunError,
+    VersionsChanged,
+)
 from shapband.indices import SHAPLEY
 from shapband.runs import database
 from shapband.runs.extending import (
     check_extension,
     extends,
     found_changes,
+    leaving_extension,
     new_extension,
     why_not,
 )
@@ -36,6 +43,7 @@ from shapband.runs.older import (
 )
 from shapband.runs.refused import check_refused, log_refused
 from shapband.runs.store import RunStore, discard_untouched
+from shapband.runs.stored import StoredConfig, sha256
 from shapband.runs.trust import remember
 from shapband.runs.versions import changes, versions
 from shapband.sampling.participation import AVERAGED, DRAWN
@@ -43,28 +51,12 @@ from shapband.seeds import Seeds
 from shapband.valuation.text import REASONS
 from shapband.valuation.valuation import Valuation
 
+# Makes the arguments of a run without some providers.
+Without: TypeAlias = Callable[[Sequence[LeftOut]], Arguments]
 _NOBODY_ABSENT = fingerprint_object(None)
 _UTILITY = "settings or validation rows of the utility"
 # Entries of `setup` for readers: another version of the library may choose other words.
 _WORDS = {"model", "score", *REASONS}
-
-
-@dataclass(frozen=True)
-class StoredConfig:
-    """The configuration that a run was begun from.
-
-    Attributes
-    ----------
-    text : the file as it was written; secrets are only named in it
-    base : the folder that its relative paths start from
-    digest : the digest of the manifest of the run; empty before the run is begun
-    settings : keys that the command line has extended the run by, with their values as JSON
-    """
-
-    text: str
-    base: Path
-    digest: str = ""
-    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def begin(
@@ -74,12 +66,14 @@ def begin(
     watch: Watch,
     config: StoredConfig | None = None,
     held: HeldPurchases | None = None,
+    without: Without | None = None,
 ) -> Valuation:
     """Begin a run in a new or empty directory, and play it to its end.
 
     `watch` is called with the progress after every chunk; `config` is the configuration file
     that describes the arguments, if there is one; `held` are records that were bought before,
-    and they are stored first.
+    and they are stored first. If a provider fails for good, the run goes on with the arguments
+    that `without` makes, or stops if this is None.
     """
     existed, manifest = run.exists(), _manifest(given, config)
     try:
@@ -88,7 +82,7 @@ def begin(
             if held is not None:
                 held.copy_to(store.purchases())
                 store.ledger.enter()  # so that the records held count from the beginning
-            return _play(store, given, workers, watch)
+            return _play(store, given, workers, watch, without)
     except (BudgetExceeded, InvalidInput):
         # Remove the empty run directory, so that the corrected call can use the same name.
         discard_untouched(run, keep=existed)
@@ -105,6 +99,7 @@ def resume(
     seed_given: bool = False,
     ask_again: bool = False,
     settings: Mapping[str, str] | None = None,
+    without: Without | None = None,
 ) -> Valuation:
     """Resume an interrupted run, extend a run, or return the result of a finished one.
 
@@ -112,7 +107,8 @@ def resume(
     games, larger pools, another stopping rule and another budget extend the run. If versions
     changed since then, `warn` receives one line; by default it becomes a VersionsChanged warning.
     Requests whose answers were refused are made again only if `ask_again`. `settings` are the keys
-    of the configuration by which the command line extends the run.
+    of the configuration by which the command line extends the run. `without` is the same as in
+    `begin`; `given` has no provider that was left out before.
     """
     with RunStore.open(run) as store:
         finished = _verified_result(store)
@@ -131,14 +127,16 @@ def resume(
         if ask_again:
             log_refused(store.ledger)
         else:
-            check_refused(store.ledger, run)
+            check_refused(store.ledger, run, given.names)
+        if asked["providers"] != store.manifest["arguments"]["providers"]:
+            raise RunError(f"another process has left out providers of the run {run}: resume again")
         store.mark_format()
         changes = _changes(store, given, asked)  # another process may have extended it meanwhile
         if changes:
             check_extension(store, given, changes)
             store.extend(new_extension(store, given, changes, settings))
         _check_versions(store, warn or _warn)
-        return store.finished() or _play(store, given, workers, watch)
+        return store.finished() or _play(store, given, workers, watch, without)
 
 
 def value_in_run(
@@ -150,37 +148,20 @@ def value_in_run(
     seed_given: bool,
     ask_again: bool = False,
     held: HeldPurchases | None = None,
+    without: Without | None = None,
 ) -> Valuation:
     """Begin a run, or resume it if the directory holds one."""
     if (run / database.NAME).exists():
-        return resume(run, given, workers, watch, seed_given=seed_given, ask_again=ask_again)
-    return begin(run, given, workers, watch, held=held)
-
-
-def stored_seed(run: Path) -> int | None:
-    """The seed of a run, or None if the directory holds no run yet."""
-    if not (run / database.NAME).exists():
-        return None
-    with RunStore.open(run) as store:
-        return int(store.manifest["seed"])
-
-
-def stored_config(run: Path) -> StoredConfig:
-    """The configuration of a run, checked against its hash."""
-    with RunStore.open(run) as store:
-        text, mark = store.manifest["config"], store.manifest["config_sha256"]
-        base, digest = store.manifest["base"], store.start
-        extensions = store.extensions
-    by_python = any(one.settings is None for one in extensions)
-    if text is None or by_python:
-        raise RunError(
-            f"the run {run} was {'begun' if text is None else 'extended'} from Python: call "
-            f"value(..., run={str(run)!r}) with the same arguments to resume it"
+        return resume(
+            run,
+            given,
+            workers,
+            watch,
+            seed_given=seed_given,
+            ask_again=ask_again,
+            without=without,
         )
-    if _sha256(text) != mark:
-        raise RunDamaged(f"the configuration in the run {run} was altered")
-    settings = {key: value for one in extensions for key, value in (one.settings or {}).items()}
-    return StoredConfig(text, Path(base), digest, settings)
+    return begin(run, given, workers, watch, held=held, without=without)
 
 
 def finished_valuation(run: Path) -> Valuation | None:
@@ -196,10 +177,20 @@ def _verified_result(store: RunStore) -> Valuation | None:
     return finished
 
 
-def _play(store: RunStore, given: Arguments, workers: Workers, watch: Watch) -> Valuation:
-    seeded = replace(given, seeds=Seeds(store.manifest["seed"]))
+def _play(
+    store: RunStore, given: Arguments, workers: Workers, watch: Watch, without: Without | None
+) -> Valuation:
+    seeds, valuation = Seeds(store.manifest["seed"]), None
     with workers:
-        valuation = play(seeded, workers, watch, store.purchases(), store.games)
+        while valuation is None:
+            seeded = replace(given, seeds=seeds)
+            try:
+                valuation = play(seeded, workers, watch, store.purchases(), store.games)
+            except ProviderFailed as failure:
+                if without is None:
+                    raise
+                given = arguments_without(failure, given, without)
+                store.extend(leaving_extension(store, given, _manifest(given, None)))
     _check_data(store, _data(given))  # the data may have changed while the games were played
     store.finish(valuation)
     return valuation
@@ -208,7 +199,7 @@ def _play(store: RunStore, given: Arguments, workers: Workers, watch: Watch) -> 
 def _manifest(given: Arguments, config: StoredConfig | None) -> dict[str, Any]:
     return {
         "config": None if config is None else config.text,
-        "config_sha256": None if config is None else _sha256(config.text),
+        "config_sha256": None if config is None else sha256(config.text),
         "base": None if config is None else str(config.base.resolve()),
         "created": now(),
         "seed": given.seeds.seed,
@@ -365,7 +356,3 @@ def _check_versions(store: RunStore, warn: Callable[[str], None]) -> None:
 
 def _warn(line: str) -> None:
     warnings.warn(line, VersionsChanged, stacklevel=4)
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

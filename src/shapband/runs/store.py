@@ -70,17 +70,24 @@ class RunStore:
         self._load()
 
     def _load(self) -> None:
+        self._close_purchases()
         self.ledger = Ledger(self.run, self._connection, self.start)
         self.ledger.check_first()
         with readable(self.run, "the note of the extensions"):
             self.extensions = extensions.read_extensions(self.ledger.noted(extensions.NOTE))
-        changed = extensions.extended(self._begun, self.extensions)
-        self.manifest: Mapping[str, Any] = MappingProxyType(_Manifest(self.run, changed))
+            self.manifest: Mapping[str, Any] = self._manifest_after(len(self.extensions))
         n_providers = len(self.manifest["providers"])
         n_groups = len(set(self.manifest.get("groups") or ()) - {""})
         sizes = n_providers, n_groups, self.manifest.get("folds", 0)
         further = is_averaged(self.manifest), has_interactions(self.manifest)
         self.games = StoredGames(self.ledger, *sizes, averaged=further[0], interactions=further[1])
+
+    def _manifest_after(self, number: int) -> Mapping[str, Any]:
+        """The manifest after so many extensions."""
+        changed = extensions.extended(self._begun, self.extensions[:number])
+        manifest = _Manifest(self.run, changed)
+        check_manifest(manifest)
+        return MappingProxyType(manifest)
 
     @staticmethod
     def create(run: Path, manifest: Mapping[str, Any]) -> RunStore:
@@ -169,12 +176,13 @@ class RunStore:
 
     def earlier_results(self) -> list[Valuation]:
         """The results before the extensions of a finished run, without values of single games."""
+        results = []
         with readable(self.run, "an earlier result"):
-            keys = [f"{extensions.RESULT} {at + 1}" for at in range(len(self.extensions))]
-            texts = [text for text in map(self.ledger.noted, keys) if text is not None]
-            results = [Valuation.from_json(text) for text in texts]
-            for result in results:
-                check_valuation(result, self.manifest)
+            for at in range(len(self.extensions)):
+                text = self.ledger.noted(f"{extensions.RESULT} {at + 1}")
+                if text is not None:
+                    results.append(Valuation.from_json(text))
+                    check_valuation(results[-1], self._manifest_after(at))
         return results
 
     def finish(self, valuation: Valuation) -> None:
@@ -231,9 +239,13 @@ class RunStore:
 
     def close(self) -> None:
         """Close the database once all requests under way are stored."""
+        self._close_purchases()
+        self._connection.close()
+
+    def _close_purchases(self) -> None:
         if self._purchases is not None:
             self._purchases.close()
-        self._connection.close()
+            self._purchases = None
 
     def _check_pages(self) -> None:
         ((report,),) = self.ledger.query("PRAGMA quick_check(1)")

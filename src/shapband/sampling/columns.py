@@ -62,6 +62,7 @@ class Stocks:
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.batches = tuple(batches)
+        self._frames: dict[int, tuple[Batch, Any, list[str]]] = {}
         self.sizes = np.array([len(batch) for batch in batches], dtype=np.int64)
         names = next((batch.schema.columns for batch in batches if batch.is_frame), None)
         self._names = names
@@ -122,8 +123,10 @@ class Stocks:
             return batch.X[:, at - 1]
         import narwhals as nw
 
-        frame = nw.from_native(batch.X, eager_only=True)
-        own = frame.columns
+        if id(batch) not in self._frames:  # wrapping a frame takes longer than reading a column
+            frame = nw.from_native(batch.X, eager_only=True)
+            self._frames[id(batch)] = batch, frame, frame.columns
+        _, frame, own = self._frames[id(batch)]
         name = own[at - 1] if self._names is None else self._names[at - 1]
         series = frame.get_column(name if name in own else own[at - 1])
         return series.cast(nw.Float64) if series.dtype.is_numeric() else series

@@ -122,7 +122,7 @@ def test_the_alternatives_of_the_starter_are_sound(tmp_path):
     ]
     lines.remove(next(line for line in lines if line.startswith("workers = 1")))
     config = Config.parse("\n".join(lines))
-    assert len(config.providers) == 5
+    assert len(config.providers) == 7
     assert config.scheduler is not None
     assert None not in (config.utility, config.solver, config.stop, config.budget)
 

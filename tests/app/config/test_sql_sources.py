@@ -3,6 +3,7 @@
 import sqlite3
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -107,3 +108,76 @@ def test_a_run_asks_the_database_and_is_resumed(folder, monkeypatch):
     held = [path.read_bytes() for path in (folder / "run").rglob("*") if path.is_file()]
     assert not any(f"{folder}/clinic.db".encode() in content for content in held)
     assert sb.load(folder / "run").valuation.access.requests == 12
+
+
+def grouped(folder, groups):
+    """Give each row a region, by its site."""
+    with sqlite3.connect(folder / "clinic.db") as clinic:
+        clinic.execute("ALTER TABLE visits ADD COLUMN region")
+        clinic.execute("UPDATE visits SET site = site || (id % 4 / 2)")
+        for where, region in groups:
+            clinic.execute(f"UPDATE visits SET region = ? WHERE {where}", [region])  # noqa: S608
+    clinic.close()
+
+
+def test_a_column_names_the_groups(folder):
+    grouped(folder, [("site LIKE 'a%'", "coast"), ("site = 'b1'", 7)])
+    given = built(folder, SOURCE + 'by = "site"\ngroup = "region"')
+    assert given.grouping.names == ("7", "coast")
+    assert given.grouping.labels(4) == ["7", "", "coast", "coast"]
+    assert given.names == ("b1", "b0", "a0", "a1")
+    assert given.providers[0].source.schema.columns == ("age", "dose")
+    # The same groups as of a data frame.
+    with sqlite3.connect(folder / "clinic.db") as clinic:
+        frame = pd.read_sql("SELECT * FROM visits ORDER BY id", clinic).drop(columns="id")
+    clinic.close()
+    frame["region"] = frame["region"].map(lambda one: None if one is None else str(one))
+    players = sb.providers_from_frame(frame, "site", "cost", group="region")
+    alike = sb.value(players, given.utility, sampling=given.sampling, n_games=given.n_games, seed=0)
+    found = sb.value(
+        sb.providers_from_sql(
+            f"sqlite:///{folder}/clinic.db", "visits", by="site", key="id", target="cost",
+            group="region",
+        ),
+        given.utility, sampling=given.sampling, n_games=given.n_games, seed=0,
+    )  # fmt: skip
+    assert found.names == alike.names
+    np.testing.assert_array_equal(found.games, alike.games)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([("id = 0", "coast")], "must have the same value in the column group='region'.*NULL and"),
+        ([("site LIKE 'a%'", 7), ("site LIKE 'b%'", "7")], "may be the same or two"),
+        ([("site = 'a0'", "")], "is an empty string in rows of provider 'a0'"),
+        ([("site LIKE 'a%'", "b0")], "'b0'"),
+    ],
+)
+def test_groups_that_cannot_be_told_apart_are_an_error(folder, groups, message):
+    grouped(folder, groups)
+    with pytest.raises(InvalidInput, match=message):
+        built(folder, SOURCE + 'by = "site"\ngroup = "region"')
+
+
+def test_groups_need_names_of_providers(folder):
+    with pytest.raises(InvalidInput, match="group: needs by"):
+        built(folder, SOURCE + 'group = "site"', 'name = "north"')
+    with pytest.raises(InvalidInput, match="by and group are both 'site'"):
+        built(folder, SOURCE + 'by = "site"\ngroup = "site"')
+
+
+def test_validation_rows_may_be_in_the_database(folder):
+    text = CONFIG.format(source=SOURCE + 'by = "site"', name="")
+    there = text.replace(
+        '{ kind = "csv", path = "check.csv", target = "cost" }',
+        '{ kind = "sql", url = "sqlite:///clinic.db", table = "visits", key = "id", '
+        'target = "cost", features = ["age", "dose"] }',
+    )
+    assert there != text
+    config = Config.parse(there)
+    assert "40 validation rows" in repr(config.build(folder).arguments.utility)
+    assert config.objects == ["the database sqlite:///clinic.db"] * 2
+    wrong = there.replace('features = ["age", "dose"] }', 'by = "site" }')
+    with pytest.raises(InvalidInput, match="by: must be left out"):
+        Config.parse(wrong).build(folder)

@@ -26,7 +26,8 @@ def init(
             "--from",
             metavar="PATH_OR_URL",
             help="Write a configuration for the tables there: a file, a directory, a pattern such "
-            "as 'hospitals/*.parquet', or an address such as s3://bucket/lake.",
+            "as 'hospitals/*.parquet', an address such as s3://bucket/lake, or a database such as "
+            "sqlite:///clinic.db.",
         ),
     ] = None,
     target: Annotated[
@@ -39,8 +40,8 @@ def init(
 
     It can be run without changes, and its comments show the other keys. With `--from` it has the
     providers and columns of your own tables, and can be run without changes if the target is known,
-    and either the tables are small enough to hold out validation rows or one of the files is called
-    validation. An existing file is not changed.
+    and either the files are small enough to hold out validation rows or one of the files or tables
+    is called validation. An existing file is not changed.
     """
     if from_ is None and target is not None:
         raise typer.BadParameter("is for --from only", param_hint="--target")
@@ -73,7 +74,8 @@ def run(
     With `--dry-run` the requests, records and coalitions of the run are counted instead.
     """
     from shapband.app.config.config import Config
-    from shapband.runs.run import StoredConfig, begin
+    from shapband.runs.run import begin
+    from shapband.runs.stored import StoredConfig
 
     if not dry_run and out is None:
         raise typer.BadParameter("is needed, unless --dry-run is given", param_hint="--out")
@@ -90,7 +92,8 @@ def run(
     def play(watch: Watch) -> Valuation:
         built = described.build(config.parent)
         stored = StoredConfig(described.text, config.parent)
-        return begin(out, built.arguments, built.workers, watch, stored)
+        played = built.arguments, built.workers
+        return begin(out, *played, watch, stored, without=built.without)
 
     _play(out, play, quiet=quiet, json=json)
 
@@ -146,7 +149,8 @@ def plan(
         write_new,
     )
     from shapband.market.plan import plan as make_proposals
-    from shapband.runs.run import StoredConfig, begin
+    from shapband.runs.run import begin
+    from shapband.runs.stored import StoredConfig
 
     described = Config.read(config)
     n_jobs = local_workers(described)
@@ -182,7 +186,8 @@ def plan(
         def play(watch: Watch) -> Valuation:
             built = Config.parse(text).build(config.parent, loaded)
             stored = StoredConfig(text, config.parent)
-            return begin(out, built.arguments, built.workers, watch, stored, found.pilot.purchases)
+            played, held = (built.arguments, built.workers), found.pilot.purchases
+            return begin(out, *played, watch, stored, held, built.without)
 
         _play(out, play, quiet=quiet, json=False)
 
@@ -272,8 +277,9 @@ def resume(
     larger pools have all games played again.
     """
     from shapband.app.config.written import extended_config, settings_of
-    from shapband.runs.run import finished_valuation, stored_config
+    from shapband.runs.run import finished_valuation
     from shapband.runs.run import resume as resume_run
+    from shapband.runs.stored import stored_config
     from shapband.runs.trust import check_trusted
 
     settings = settings_of(
@@ -296,9 +302,17 @@ def resume(
         described = extended_config(config.text, {**config.settings, **settings})
         if not trust:
             check_trusted(config.digest, described.objects, run)
-        built = described.build(config.base)
-        played = built.arguments, built.workers
-        return resume_run(run, *played, watch, warn, ask_again=ask_again, settings=settings)
+        built = described.build(config.base, left_out=config.left_out)
+        return resume_run(
+            run,
+            built.arguments,
+            built.workers,
+            watch,
+            warn,
+            ask_again=ask_again,
+            settings=settings,
+            without=built.without,
+        )
 
     _play(run, play, quiet=quiet, json=json)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -29,6 +30,7 @@ from shapband.app.config.parts import (
 from shapband.app.config.sources import join_groups, make_providers, make_trace, with_retry
 from shapband.checks import MOST, concerning, file_error, one_line
 from shapband.engine.arguments import Arguments, check_arguments
+from shapband.engine.leaving import LeftOut
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers
 from shapband.errors import InvalidInput
@@ -52,10 +54,16 @@ _CLUSTERS = {"dask": ("distributed", "DaskWorkers"), "ray": ("ray", "RayWorkers"
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """The arguments that a configuration describes, and the workers to play it with."""
+    """The arguments that a configuration describes, and the workers to play it with.
+
+    Attributes
+    ----------
+    without : makes the arguments without providers that fail; None if a run stops then
+    """
 
     arguments: Arguments
     workers: Workers
+    without: Callable[[Sequence[LeftOut]], Arguments] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +138,11 @@ class Config(tables.Table):
         description="Whether to estimate the interaction of every pair of providers as well: who "
         "replaces whom.",
     )
+    leave_out_failing: bool = Field(
+        False,
+        description="Whether a run goes on without a provider whose requests fail for good; by "
+        "default it stops.",
+    )
     stop: limits.StopTable | None = None
     budget: limits.BudgetTable | None = None
     prices: limits.PricesTable | None = None
@@ -182,23 +195,31 @@ class Config(tables.Table):
         The cluster is listed because its answers are unpickled, so it can execute any code.
         """
         sources = [table.source for table in self.providers]
-        named = [*sources, self.utility, self.sampling, self.solver, self.index]
+        rows = getattr(self.utility, "validation", None)
+        named = [*sources, self.utility, rows, self.sampling, self.solver, self.index]
         found = [
-            getattr(table, key) for table in named if table is not None for key in table.object_keys
+            getattr(table, key)
+            for table in named
+            if isinstance(table, tables.Table)
+            for key in table.object_keys
         ]
         if self.scheduler is not None:
             found.append(f"the cluster {self.scheduler}")
         return found
 
-    def build(self, base: Path, loaded: Loaded | None = None) -> Built:
+    def build(
+        self, base: Path, loaded: Loaded | None = None, left_out: Sequence[LeftOut] = ()
+    ) -> Built:
         """Make all objects; relative paths and modules start from `base`.
 
-        The providers and the utility are loaded, unless they were `loaded` before.
+        The providers and the utility are loaded, unless they were `loaded` before. Providers that
+        the run has `left_out` are not.
         """
         base = base.resolve()
         self._check_cluster()
-        loaded = loaded or self.load(base)
-        given = check_arguments(
+        loaded = loaded or self.load(base, left_out)
+        check = partial(
+            check_arguments,
             loaded.providers,
             loaded.utility,
             n_games=self.n_games,
@@ -213,7 +234,8 @@ class Config(tables.Table):
             locate=concerning,
             **self._all_parts(base),
         )
-        return Built(given, self._workers(loaded.utility))
+        leaving = (lambda others: check(left_out=others)) if self.leave_out_failing else None
+        return Built(check(left_out=left_out), self._workers(loaded.utility), leaving)
 
     def _all_parts(self, base: Path) -> dict[str, Any]:
         """The library's own parts, and the parts that are imported or read from a file."""
@@ -226,12 +248,18 @@ class Config(tables.Table):
                 parts[key] = make_trace(table, base, key)
         return parts
 
-    def load(self, base: Path) -> Loaded:
-        """Load the data of providers and utility; relative paths and modules start from `base`."""
+    def load(self, base: Path, left_out: Sequence[LeftOut] = ()) -> Loaded:
+        """Load the data of providers and utility; relative paths and modules start from `base`.
+
+        The sources of providers that were `left_out` may not answer, so they are not made.
+        """
         base = base.resolve()
+        failed = {one.name for one in left_out}
         made: list[tuple[str | None, list[Provider | Group]]] = []
         tasks: dict[str, Task] = {}
         for position, table in enumerate(self.providers):
+            if table.name in failed:
+                continue
             if isinstance(table.source, tables.TaskSource):
                 task = tasks[table.source.task] = getattr(shapband.datasets, table.source.task)()
                 players: list[Provider | Group] = [*task.providers]

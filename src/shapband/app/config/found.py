@@ -12,12 +12,17 @@ from typing import Any
 from shapband.app.config.written import to_toml, write_new
 from shapband.checks import nearest, printable
 from shapband.errors import InvalidInput
+from shapband.secrets import hide
 
 # Modules for addresses of other kinds than files, by what stands before "://". Each has a function
 # `find(address, target, folder) -> Found`.
-_MODULES: Mapping[str, str] = {}
+_DATABASES = ("sqlite", "postgresql", "postgres", "duckdb", "mysql", "mariadb", "mssql", "oracle")
+_MODULES: Mapping[str, str] = dict.fromkeys(_DATABASES, "shapband.app.config.found_sql")
 _FILES = "shapband.app.config.found_files"
 _TARGETS = ("target", "y", "label", "labels", "class", "outcome", "response", "quality")
+# Names of files and tables with validation rows, and of columns that name the provider of a row.
+VALIDATION = ("validation", "valid", "val", "holdout", "hold_out", "test")
+OWNERS = ("provider", "site", "hospital", "clinic", "center", "centre", "bank", "client", "owner")
 _LARGEST_DRAW, _LARGEST_POOL = 60, 250
 _WIDTH = 96  # columns are listed in lines of at most as many characters
 PLACEHOLDER = "TARGET"  # written if the target is not known; runs refuse it by name
@@ -54,6 +59,7 @@ class Found:
     target : the column with the targets, or None if it is not known
     validation : the table of the validation rows, a fraction to hold out, or None if the user must
         write it
+    needs : what else the user must do before the configuration runs
     """
 
     about: str
@@ -62,6 +68,7 @@ class Found:
     smallest: int
     target: str | None
     validation: dict[str, Any] | float | None
+    needs: Sequence[str] = ()
 
 
 def write_found(path: Path, address: str, target: str | None) -> Found:
@@ -87,12 +94,14 @@ def guess_target(names: Sequence[str], target: str | None) -> str | None:
 def found_text(found: Found, address: str, file: str) -> str:
     """Write the configuration."""
     schema = Path(str(files("shapband.app.config").joinpath("shapband.schema.json"))).as_uri()
-    reserved = {found.target, *(table["source"].get("by") for table, _ in found.tables)}
+    sources = [table["source"] for table, _ in found.tables]
+    reserved = {found.target, *(one.get(role) for one in sources for role in ("by", "key"))}
     features = [one.name for one in found.columns if _is_feature(one, reserved)]
     others = [one for one in found.columns if one.name not in (*features, *reserved)]
-    ready = found.target is not None and found.validation is not None and bool(features)
+    known = found.target is not None and found.validation is not None
+    ready = known and bool(features) and not found.needs
     lines = [f"#:schema {schema}", ""]
-    lines += [f"# A run of shapband on {_comment(address)}: {found.about}."]
+    lines += [f"# A run of shapband on {_comment(hide(address))}: {_comment(found.about)}."]
     lines += _how_to_run(found, features) if not ready else []
     lines += ["#", f"#     shapband run {_comment(file)} --out my-run", "#"]
     lines += ["# Columns:", *_listed(found.columns)]
@@ -135,6 +144,7 @@ def _how_to_run(found: Found, features: Sequence[str]) -> list[str]:
         left.append("name features that are numbers")
     if found.validation is None:
         left.append("name a file of validation rows that no provider has")
+    left += found.needs
     return [f"# Before it runs, {', and '.join(left)}:"]
 
 

@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shapband.app.config.found import Column, Found, guess_target
+from shapband.app.config.found import OWNERS, VALIDATION, Column, Found, guess_target
 from shapband.checks import one_line
 from shapband.errors import InvalidInput, SourceError
 from shapband.inputs.file_providers import group_files, stem
 from shapband.sources.reading.addresses import FileAt, find_files, is_url
 from shapband.sources.reading.stores import Store, TableFacts, format_of, open_store
 
-_VALIDATION = ("validation", "valid", "val", "holdout", "hold_out", "test")
-_OWNERS = ("provider", "site", "hospital", "clinic", "center", "centre", "bank", "client", "owner")
 _IN_MEMORY = 2 * 10**8  # so many bytes are read whole, so that validation rows can be held out
 _HELD_OUT = 0.3  # the fraction of them
 _MOST_LABELS = 20  # integers with at most so many values may be classes
@@ -52,7 +50,7 @@ def find(address: str, target: str | None, folder: Path) -> Found:
     files = [one for one in find_files(address, "--from") if format_of(one.address)]
     if not files:
         raise InvalidInput(f"--from {one_line(address)}: there is no Parquet, Arrow or CSV file")
-    rows = [one for one in files if stem(one.inside.rpartition("/")[2]).lower() in _VALIDATION]
+    rows = [one for one in files if stem(one.inside.rpartition("/")[2]).lower() in VALIDATION]
     data = [one for one in files if one not in rows] or files
     try:
         return _found(address, data, [one for one in rows if one not in data], target, folder)
@@ -81,7 +79,7 @@ def _found(
         return Found(
             about, columns, [_table(address, folder, providers)], smallest, chosen, validation
         )
-    by = next((one for word in _OWNERS for one in names if one.lower() == word), None)
+    by = next((one for word in OWNERS for one in names if one.lower() == word), None)
     by = None if by == chosen else by
     smallest = min(one.size if by is None else _smallest_of(one, by) for one in providers)
     if validation is None:

@@ -23,7 +23,6 @@ from shapband.app.config.imports import load_object, make_object
 from shapband.app.config.sources import make_rows
 from shapband.app.config.tables import (
     Count,
-    FileTable,
     Kinds,
     ObjectName,
     ObjectTable,
@@ -246,7 +245,7 @@ def _is_estimator(kind: type) -> bool:
     return hasattr(kind, "get_params") and hasattr(kind, "fit")
 
 
-def _validation(table: FileTable | None, tasks: Mapping[str, Task], base: Path) -> Batch:
+def _validation(table: Table | None, tasks: Mapping[str, Task], base: Path) -> Batch:
     if table is None:
         task = _only_task(tasks, "utility.validation")
         return Batch(task.X_val, task.y_val)

@@ -35,7 +35,7 @@ def make_providers(table: tables.ProviderTable, base: Path, key: str) -> list[Pr
         if isinstance(source, tables.ObjectSource):
             return _from_object(table.name, source, base, key)
         if isinstance(source, SqlSource):
-            return [*make_sql_providers(table.name, source, base, f"{key}.source")]
+            return make_sql_providers(table.name, source, base, f"{key}.source")
         if isinstance(source, HttpSource):
             return [_from_http(str(table.name), source, base)]
         if isinstance(source, tables.FilesSource):
@@ -90,9 +90,15 @@ def join_groups(
     return players
 
 
-def make_rows(table: tables.FileTable, base: Path, key: str) -> Batch:
+def make_rows(table: tables.Table, base: Path, key: str) -> Batch:
     """Read validation rows."""
     with concerning(key):
+        if not isinstance(table, tables.FileTable):
+            from shapband.app.config.sql import SqlSource, make_sql_rows
+
+            if not isinstance(table, SqlSource):
+                raise TypeError(f"{type(table).__name__} has no rows")
+            return make_sql_rows(table, base, key)
         return FrameSource(read_frame(table, base, key), table.target).records
 
 

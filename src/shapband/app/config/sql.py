@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from shapband.app.config.messages import format_value
 from shapband.app.config.tables import Table, Text, broken
-from shapband.providers import Provider
+from shapband.errors import InvalidInput
+from shapband.providers import Group, Provider
+from shapband.records.batch import Batch
 from shapband.secrets import hide, reveal
 
-_IN_FILES = ("sqlite:///", "duckdb:///")  # beginnings of URLs that go on with a path
+IN_FILES = ("sqlite:///", "duckdb:///")  # beginnings of URLs that go on with a path
 
 
 class SqlSource(Table):
@@ -34,13 +37,18 @@ class SqlSource(Table):
     target: Text = Field(description="The column with the targets.")
     features: Annotated[list[Text], Field(min_length=1)] | None = Field(
         None,
-        description="The columns to use; all but `key`, `target`, `by` and `version_column` by "
-        "default.",
+        description="The columns to use; all but `key`, `target`, `by`, `group` and "
+        "`version_column` by default.",
     )
     by: Text | None = Field(
         None,
         description="The column that names the provider of each row: one provider for each of its "
         "values. Leave it out if all rows belong to one provider.",
+    )
+    group: Text | None = Field(
+        None,
+        description="The column that names the group of each provider; a provider with NULL in it "
+        "is in no group.",
     )
     version_column: Text | None = Field(
         None,
@@ -64,6 +72,8 @@ class SqlSource(Table):
     def _check_rows(self) -> SqlSource:
         if (self.table is None) == (self.query is None):
             raise broken("either table or query must be given", "table")
+        if self.group is not None and self.by is None:
+            raise broken("needs by, the column that names the providers", "group")
         return self
 
     @property
@@ -80,23 +90,38 @@ def check_name(source: SqlSource, name: str | None) -> None:
         raise broken("must be left out: the column source.by has the names", "name")
 
 
-def make_sql_providers(name: str | None, table: SqlSource, base: Path, key: str) -> list[Provider]:
+def make_sql_providers(
+    name: str | None, table: SqlSource, base: Path, key: str
+) -> list[Provider | Group]:
     """Make the provider, or the providers, of a table."""
     from shapband.inputs.databases import providers_from_sql
     from shapband.sources.sql.source import SQLSource
 
     url = _at(base, reveal(table.url, f"{key}.url"))
-    rows = {"table": table.table, "query": table.query, "features": table.features}
-    columns = {"key": table.key, "target": table.target, "version_column": table.version_column}
     if table.by is not None:
-        return providers_from_sql(url, by=table.by, **rows, **columns)  # type: ignore[arg-type]
-    source = SQLSource(url, **rows, **columns)  # type: ignore[arg-type]
-    return [Provider(str(name), source)]
+        return [*providers_from_sql(url, by=table.by, group=table.group, **_options(table))]
+    return [Provider(str(name), SQLSource(url, **_options(table)))]
+
+
+def make_sql_rows(table: SqlSource, base: Path, key: str) -> Batch:
+    """Read all rows of a table, as validation rows."""
+    from shapband.sources.sql.source import SQLSource
+
+    if table.by is not None:
+        raise InvalidInput(f"{key}.by: must be left out: validation rows have no providers")
+    source = SQLSource(_at(base, reveal(table.url, f"{key}.url")), **_options(table))
+    return source.take(np.arange(source.size))
+
+
+def _options(table: SqlSource) -> Any:
+    """The arguments of a source that do not depend on who owns its rows."""
+    names = ("table", "query", "features", "key", "target", "version_column")
+    return {name: getattr(table, name) for name in names}
 
 
 def _at(base: Path, url: str) -> str:
     """Let the path of a database in a file start at a folder, unless it is absolute."""
-    for start in _IN_FILES:
+    for start in IN_FILES:
         if url.startswith(start):
             return start + str(base / url.removeprefix(start))
     return url

@@ -249,7 +249,12 @@ class RowsKinds(Kinds):
         return super()._validate(given)
 
 
-RowsTable = Annotated[FileTable | float, RowsKinds({"csv": CsvTable, "parquet": ParquetTable})]
+_ROWS: dict[str, type[Table] | Callable[[], type[Table]]] = {
+    "csv": CsvTable,
+    "parquet": ParquetTable,
+    "sql": _sql_source,
+}
+RowsTable = Annotated[Table | float, RowsKinds(_ROWS)]
 _SOURCES: dict[str, type[Table] | Callable[[], type[Table]]] = {
     "task": TaskSource,
     "csv": CsvSource,

@@ -60,6 +60,10 @@ class Database(ABC):
     def tables(self, schema: str | None) -> list[str]:
         """Return the names of the tables and views, for suggestions."""
 
+    @abstractmethod
+    def primary_key(self, table: str) -> list[str]:
+        """Return the columns of the primary key of a table in the default schema; may be empty."""
+
     def compile(self, core: Any) -> Statement:
         """Compile a statement of SQLAlchemy."""
         if not self.names_quoted:
@@ -119,6 +123,11 @@ class EngineDatabase(Database):
         inspector = sa.inspect(self._engine)
         return [*inspector.get_table_names(schema), *inspector.get_view_names(schema)]
 
+    def primary_key(self, table: str) -> list[str]:
+        import sqlalchemy as sa
+
+        return list(sa.inspect(self._engine).get_pk_constraint(table)["constrained_columns"])
+
 
 class DuckDatabase(Database):
     """A database of DuckDB, whose cursors are connections of their own."""
@@ -142,6 +151,14 @@ class DuckDatabase(Database):
             [schema],
         )
         return [name for (name,) in rows.fetchall()]
+
+    def primary_key(self, table: str) -> list[str]:
+        rows = self._root.cursor().execute(
+            "SELECT constraint_column_names FROM duckdb_constraints() WHERE table_name = ? "
+            "AND schema_name = current_schema() AND constraint_type = 'PRIMARY KEY'",
+            [table],
+        )
+        return [name for (names,) in rows.fetchall() for name in names]
 
 
 def database_at(place: Any, timeout: float) -> Database:

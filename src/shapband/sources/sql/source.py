@@ -23,6 +23,8 @@ from shapband.sources.sql.statements import OWNER, Relation
 # Draws in one statement. A statement of DuckDB reads whole columns, so many draws take little more
 # time than one. A server of PostgreSQL may be far away, and each statement waits for it.
 _TOGETHER = {"duckdb": 64, "postgresql": 8}
+CONCURRENT = 4  # draws of a source at the same time, by default
+TIMEOUT = 60.0  # seconds that a statement may take, by default
 _LONGEST_LIST = 1_000  # parameters in one IN list; Oracle takes no more
 
 
@@ -81,13 +83,11 @@ class SQLSource(FiniteSource):
         features: Sequence[str] | None = None,
         version_column: str | None = None,
         replace: bool = False,
-        concurrent: int = 4,
-        timeout: float = 60.0,
+        concurrent: int = CONCURRENT,
+        timeout: float = TIMEOUT,
     ) -> None:
-        check_number("SQLSource: timeout", timeout, above=0)
-        relation = relation_of(database_at(url, timeout), table, query)
         roles = {"key": key, "target": target, "version_column": version_column}
-        columns = check_columns(relation, roles, features)
+        relation, columns = opened(url, timeout, table, query, roles, features)
         self._begin(relation, key, target, columns, version_column, replace, concurrent)
         self._read(keys_of(relation, key, self._owner), layout_of(relation, key, target, columns))
 
@@ -192,6 +192,20 @@ class SQLSource(FiniteSource):
             f"the table changed since its keys were read: {what}: begin a new run, or read a table "
             "that nobody changes, such as a copy"
         )
+
+
+def opened(
+    url: Any,
+    timeout: float,
+    table: str | None,
+    query: str | None,
+    roles: dict[str, str | None],
+    features: Sequence[str] | None,
+) -> tuple[Relation, tuple[str, ...]]:
+    """Connect to a database, and check the columns; return the rows and the features."""
+    check_number("SQLSource: timeout", timeout, above=0)
+    relation = relation_of(database_at(url, timeout), table, query)
+    return relation, check_columns(relation, roles, features)
 
 
 def relation_of(

@@ -68,13 +68,29 @@ class Relation:
         counted = sa.select(sa.func.count(), sa.func.count(rows.c[key])).select_from(rows)
         return self._compiled(counted.where(*self._own(rows)))
 
-    def counts_by(self, key: str, by: str) -> Statement:
-        """The number of rows and of keys with each value of a column."""
+    def known(self, columns: Sequence[str]) -> Statement:
+        """The number of rows, and of values of each column that are not NULL."""
         import sqlalchemy as sa
 
-        rows = self._rows(key, by)
-        counted = sa.select(rows.c[by], sa.func.count(), sa.func.count(rows.c[key]))
-        return self._compiled(counted.group_by(rows.c[by]))
+        rows = self._rows(*columns)
+        counts = [sa.func.count(rows.c[name]) for name in columns]
+        return self._compiled(sa.select(sa.func.count(), *counts).select_from(rows))
+
+    def different(self, column: str) -> Statement:
+        """The number of different values of a column."""
+        import sqlalchemy as sa
+
+        cell = self._rows(column).c[column]
+        return self._compiled(sa.select(sa.func.count(sa.distinct(cell))))
+
+    def counts_by(self, key: str, *columns: str) -> Statement:
+        """The number of rows and of keys with each combination of values of some columns."""
+        import sqlalchemy as sa
+
+        rows = self._rows(key, *columns)
+        cells = [rows.c[name] for name in columns]
+        counted = sa.select(*cells, sa.func.count(), sa.func.count(rows.c[key]))
+        return self._compiled(counted.group_by(*cells))
 
     def extent(self, key: str) -> Statement:
         """The smallest and the largest key."""
