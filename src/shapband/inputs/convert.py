@@ -69,7 +69,7 @@ def convert(
             seed = seeds_of(seed).seed
             held_out = float(validation)
             warn_of_near_copies(players, held_out)
-            players, rows = hold_out(players, held_out, seed)
+            players, rows = hold_out(players, validation, seed)
         else:
             rows = given_rows(validation, target, named)
             _check_rows(rows, named)
