@@ -10,6 +10,7 @@ from .cluster.ray import RayWorkers
 from .engine.workers.base import Workers
 from .estimate.estimate import Estimate
 from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
+from .federated.rounds import RecordedRound
 from .games import Games
 from .indices import Banzhaf, Beta, Index, Shapley
 from .inputs.databases import providers_from_sql
@@ -141,6 +142,7 @@ __all__ = [
     "Ranks",
     "RayWorkers",
     "Realisation",
+    "RecordedRound",
     "RefusedAnswer",
     "Retry",
     "Run",
