@@ -9,9 +9,8 @@ import numpy as np
 
 from shapband.checks import check_kind, check_number, check_whole, written
 from shapband.errors import InvalidInput
-from shapband.federated.checking import Differences, Retrain, checking_solver
-from shapband.federated.pairs import FEWEST
-from shapband.federated.playing import SolverFor, one_game, play_once, play_rounds, solve
+from shapband.federated.checking import FEWEST, Known, Retrain, estimate_exact
+from shapband.federated.playing import SolverFor, play_once, play_rounds
 from shapband.federated.rebuilding import Score
 from shapband.federated.recording import Recording, check_rounds
 from shapband.federated.result import METHODS, Method, RecordedValuation
@@ -107,20 +106,16 @@ def value_recorded(
         _check_one_round(recording)
     solver_for = _check_solver(solver, recording, method)
     n = len(recording.names)
-    checker = _check_check(check, retrain, n)
+    n_checked = _check_check(check, retrain, n)
     seeds = Seeds.fresh() if seed is None else Seeds(check_whole("seed", seed, 0, most=None))
     if method == "MR":
         played = play_rounds(recording, score, solver_for, truncation, seeds)
     else:
         played = play_once(recording, score, solver_for, seeds)
-    bias, bias_error, retrained = None, None, 0
-    if retrain is not None and checker is not None:
-        differences = Differences(recording.names, retrain, played.rebuilt)
-        # The number of the game differs from all others, and so do its random coalitions.
-        game = one_game(differences, recording.names, len(recording.rounds), seeds)
-        solved = solve(game, checker)
-        bias, bias_error = -solved.values[0], np.sqrt(solved.noise[0])
-        retrained = solved.evaluations
+    checked = None
+    if retrain is not None:
+        known = Known(played.rebuilt, played.values, played.start)
+        checked = estimate_exact(recording.names, retrain, known, n_checked, seeds)
     return RecordedValuation(
         names=recording.names,
         method=method,
@@ -137,9 +132,9 @@ def value_recorded(
         solver=repr(solver_for(n)),
         seed=seeds.seed,
         evaluations=played.evaluations,
-        bias=bias,
-        bias_error=bias_error,
-        retrained=retrained,
+        bias=None if checked is None else played.values - checked.values,
+        bias_error=None if checked is None else checked.errors,
+        retrained=0 if checked is None else checked.retrained,
     )
 
 
@@ -193,8 +188,8 @@ def _default_solver(n: int) -> Solver:
     return Exact() if n <= _ENUMERATED else Strata(_PER_CLIENT * n)
 
 
-def _check_check(check: int | None, retrain: Retrain | None, n: int) -> Solver | None:
-    """Check both arguments of a check, and return the solver of the game of differences."""
+def _check_check(check: int | None, retrain: Retrain | None, n: int) -> int:
+    """Check both arguments of a check, and return the number of coalitions to retrain."""
     if (check is None) != (retrain is None):
         missing, given = ("retrain", "check") if retrain is None else ("check", "retrain")
         raise InvalidInput(
@@ -202,7 +197,6 @@ def _check_check(check: int | None, retrain: Retrain | None, n: int) -> Solver |
             "retrain, with retrain=, a function of a tuple of names that returns a score"
         )
     if check is None:
-        return None
+        return 0
     check_kind("retrain", retrain, Callable, "a function of a tuple of names")
-    least = min(FEWEST, 2**n - 1)
-    return checking_solver(check_whole("check", check, least, f" for {n} clients"), n)
+    return check_whole("check", check, min(FEWEST, 2**n - 1), f" for {n} clients")
