@@ -10,6 +10,7 @@ from .cluster.ray import RayWorkers
 from .engine.workers.base import Workers
 from .estimate.estimate import Estimate
 from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
+from .federated.files import load_rounds, save_rounds
 from .federated.result import RecordedValuation
 from .federated.rounds import RecordedRound
 from .federated.value import value_recorded
@@ -175,12 +176,14 @@ __all__ = [
     "errors",
     "extend",
     "load",
+    "load_rounds",
     "next_batch",
     "payouts",
     "plan",
     "providers_from_files",
     "providers_from_frame",
     "providers_from_sql",
+    "save_rounds",
     "testing",
     "theory",
     "utility_for",

@@ -6,12 +6,13 @@ y = (v(S) − v(N∖S)) / 2. Then (Covert and Lee 2021, for pairs of complements
 
     φ_i = (v(N) − v(∅)) / n + E[2 H (z_i − s / n) y].
 
-The mean over the pairs is unbiased but noisy. So y is first explained by games whose values are
-known: a sum over the members, the rebuilt scores, and a function of the size. Their coefficients
-are fitted to all other pairs, their known values are used instead of their part of y, and the
-formula is applied to the rest. A fit is independent of the pair that it is used for, so the values
-are unbiased however poor the fit is. If the rebuilt scores are far from the retrained ones, their
-coefficient is near 0 and they do little harm.
+Here v is the difference between retrained and rebuilt scores, whose values are those that
+reconstruction lacks. The mean over the pairs is unbiased but noisy. So y is first explained by
+games whose values are known: a sum over the members, the rebuilt scores, and a function of the
+size. Their coefficients are fitted to all other pairs, their known values are used instead of their
+part of y, and the formula is applied to the rest. A fit is independent of the pair that it is used
+for, so the values are unbiased however poor the fit is. If rebuilt scores are far from retrained
+ones, their coefficient is near −1, which takes them out again.
 
 Pairs are independent, so the jackknife over pairs gives the variance. By the inequality of Efron
 and Stein it is too large on average rather than too small.
@@ -40,7 +41,7 @@ FEWEST = 9  # coalitions: everybody, and the four pairs that a variance needs at
 # Ridges of the fit, in pairs of coalitions. In differences between OR, one-round and exact values
 # of six clients, with 9 pairs, smaller ridges of members and larger ones of rebuilt scores had
 # larger errors.
-_OF_MEMBERS, _OF_REBUILT, _OF_SIZE = 1.0, 0.01, 0.1
+_OF_MEMBERS, _OF_REBUILT, _OF_SIZE = 1.0, 0.003, 0.1
 
 
 class Checked(NamedTuple):
@@ -115,14 +116,15 @@ def estimate_exact(
         return Checked(index_values(table[None], SHAPLEY)[0], np.zeros(n), len(trained))
     drawn = draw_coalitions(names, (check - 1) // 2, seeds)
     rebuilt = _halves(known.rebuilt, drawn)  # before time is spent on training
-    total = float(trained(np.ones((1, n), dtype=np.uint8))[0]) - known.start
-    pairs = _Pairs(drawn, _halves(trained, drawn), rebuilt)
-    values = pairs.values(total, known.values)
+    everybody = float(trained(np.ones((1, n), dtype=np.uint8))[0])
+    total = everybody - known.start - float(known.values.sum())
+    pairs = _Pairs(drawn, _halves(trained, drawn) - rebuilt, rebuilt)
+    lacking = pairs.values(total, known.values)
     m = len(drawn)
     others = ~np.eye(m, dtype=bool)
     without = np.array([pairs.some(rest).values(total, known.values) for rest in others])
     variance = (m - 1) / m * ((without - without.mean(axis=0)) ** 2).sum(axis=0)
-    return Checked(values, np.sqrt(variance), len(trained))
+    return Checked(known.values + lacking, np.sqrt(variance), len(trained))
 
 
 def draw_coalitions(names: Sequence[str], n_pairs: int, seeds: Seeds) -> MemberArray:
@@ -148,11 +150,13 @@ class _Pairs(NamedTuple):
     Attributes
     ----------
     drawn : (n_pairs, n)
-    trained, rebuilt : (n_pairs,) halves of differences of their scores
+    lacking : (n_pairs,) y: half the difference between a coalition and its complement, of their
+        retrained minus rebuilt scores
+    rebuilt : (n_pairs,) the same of their rebuilt scores
     """
 
     drawn: MemberArray
-    trained: FloatArray
+    lacking: FloatArray
     rebuilt: FloatArray
 
     def some(self, which: FloatArray) -> _Pairs:
@@ -160,20 +164,20 @@ class _Pairs(NamedTuple):
         return _Pairs(*(part[which] for part in self))
 
     def values(self, total: float, rebuilt: FloatArray) -> FloatArray:
-        """Values from pairs, each corrected by the fit to all others.
+        """Values of the differences, each pair corrected by the fit to all others.
 
         With the ridge matrix G = Σ x xᵀ + Λ and the residual e of a pair, its residual around the
         fit to the others is r = e / (1 − xᵀ G⁻¹ x), and their coefficients are θ − G⁻¹ x r.
 
         Parameters
         ----------
-        total : v(N) − v(∅) of the retrained scores
+        total : v(N) − v(∅) of the differences
         rebuilt : (n,) values of the rebuilt scores
         """
         n = self.drawn.shape[1]
         sizes = self.drawn.sum(axis=1, dtype=np.int64)
         x, known, ridge = self._explaining(sizes, rebuilt)
-        y = _apart(self.trained, total, sizes, n)
+        y = _apart(self.lacking, total, sizes, n)
         inverse = np.linalg.inv(x.T @ x + np.diag(ridge))
         fit = inverse @ (x.T @ y)
         leverage = np.einsum("ki,ij,kj->k", x, inverse, x)

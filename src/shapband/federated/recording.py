@@ -89,7 +89,8 @@ def shaped(vector: FloatArray, template: Parameters) -> list[AnyArray]:
     arrays, at = [], 0
     for array in template:
         part = vector[at : at + array.size].reshape(array.shape)
-        arrays.append((part if array.dtype.kind == "f" else np.rint(part)).astype(array.dtype))
+        part = part if array.dtype.kind == "f" else np.rint(part)
+        arrays.append(np.array(part, dtype=array.dtype))
         at += array.size
     return arrays
 
