@@ -45,7 +45,7 @@ class OddSetting:
 
 def odd_settings(*, quick: bool) -> list[OddSetting]:
     """All kinds of odd clients."""
-    pools, games = (2, 2) if quick else (6, 8)
+    pools, games = (2, 1) if quick else (6, 8)
     return [OddSetting(kind, pools, games) for kind in KINDS]
 
 

@@ -108,11 +108,16 @@ def test_a_result_prints_what_it_is_and_is_not():
 
 
 def test_a_checked_result_prints_its_bias():
-    found = sb.value_recorded(
-        rounds_with(), score, method="OR", check=3, retrain=lambda c: float(len(c)), seed=0
+    many = sb.RecordedRound(
+        [np.zeros(1)], {f"c{i}": ([np.array([i / 4 - 0.4])], 10) for i in range(5)}
     )
-    assert "bias  ± std. error  corrected" in str(found)
-    assert "estimated from 3 coalitions" in str(found)
+    known = {"method": "OR", "retrain": lambda c: float(len(c) ** 1.5 / 10), "seed": 0}
+    found = sb.value_recorded([many], score, check=9, **known)
+    assert str(found).splitlines()[2].split()[2:] == "rounds bias ± std. error corrected".split()
+    assert "estimated from" in str(found)
+    found = sb.value_recorded(rounds_with(), score, check=3, **known)
+    assert str(found).splitlines()[2].split() == ["client", "value", "rounds", "bias", "corrected"]
+    assert "bias:    exact, because all 3 coalitions were retrained" in str(found)
     frame = found.to_frame()
     assert frame.index.name == "client"
     assert frame["corrected"].tolist() == pytest.approx((found.values - found.bias).tolist())

@@ -38,7 +38,7 @@ def save_rounds(path: str | os.PathLike[str], rounds: Sequence[RecordedRound]) -
     [<RecordedRound: 1 client, 2 parameters in 1 array>]
     """
     listed: list[Any] = []
-    arrays: dict[str, AnyArray] = {}
+    arrays: dict[str, Any] = {}
     for at, one in enumerate(rounds):
         check_kind(f"rounds[{at}]", one, RecordedRound, "a RecordedRound")
         _add(arrays, f"{at}/global", one.parameters)
@@ -48,11 +48,12 @@ def save_rounds(path: str | os.PathLike[str], rounds: Sequence[RecordedRound]) -
             clients.append([name, n_records, len(parameters)])
         listed.append({"arrays": len(one.parameters), "clients": clients})
     text = json.dumps({"format": _FORMAT, "rounds": listed})
+    arrays[_LIST] = np.frombuffer(text.encode(), dtype=np.uint8)
     target = Path(path)
     unfinished = target.with_name(target.name + ".part")
     try:
         with unfinished.open("wb") as file:
-            np.savez(file, **{_LIST: np.frombuffer(text.encode(), dtype=np.uint8)}, **arrays)
+            np.savez(file, **arrays)
         unfinished.replace(target)
     except OSError as cause:
         raise InvalidInput(f"save_rounds: {target}: {file_error(cause)}") from cause
@@ -89,7 +90,7 @@ def load_rounds(path: str | os.PathLike[str]) -> list[RecordedRound]:
         ) from cause
 
 
-def _add(arrays: dict[str, AnyArray], prefix: str, parameters: Sequence[AnyArray]) -> None:
+def _add(arrays: dict[str, Any], prefix: str, parameters: Sequence[AnyArray]) -> None:
     arrays.update({f"{prefix}/{k}": array for k, array in enumerate(parameters)})
 
 

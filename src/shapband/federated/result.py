@@ -157,10 +157,11 @@ class RecordedValuation(PrintsTable):
             header.insert(2, "± solver")
             columns.insert(1, with_digits(self.solver_error, self.solver_error))
         if self.bias is not None and self.bias_error is not None:
-            errors = self.bias_error
-            header += ["bias", "± std. error", "corrected"]
-            corrected = self.values - self.bias
-            columns += [with_digits(numbers, errors) for numbers in (self.bias, errors, corrected)]
+            known = self.bias_error.any()
+            digits = self.bias_error if known else self._digits()
+            numbers = [self.bias, *([digits] if known else []), self.values - self.bias]
+            header += ["bias", *(["± std. error"] if known else []), "corrected"]
+            columns += [with_digits(column, digits) for column in numbers]
         rows = zip([printable(name) for name in self.names], *columns, strict=True)
         order = np.argsort(-self.values, kind="stable")
         listed = list(rows)
@@ -198,8 +199,10 @@ class RecordedValuation(PrintsTable):
         yield "draws:   one run, so there is no standard error over draws of data"
 
     def _error_notes(self) -> Iterator[str]:
-        if self.retrained:
-            yield f"bias:    estimated from {self.retrained:,} coalitions that were retrained"
+        if self.bias_error is not None:
+            exact = "exact, because all" if not self.bias_error.any() else "estimated from"
+            were = "were retrained" if not self.bias_error.any() else "that were retrained"
+            yield f"bias:    {exact} {self.retrained:,} coalitions {were}"
             return
         yield "bias:    not known here, because no coalition was retrained (check=20)"
         if self.measured:
