@@ -113,7 +113,8 @@ def test_a_checked_result_prints_its_bias():
     )
     known = {"method": "OR", "retrain": lambda c: float(len(c) ** 1.5 / 10), "seed": 0}
     found = sb.value_recorded([many], score, check=9, **known)
-    assert str(found).splitlines()[2].split()[2:] == "rounds bias ± std. error corrected".split()
+    header = " ".join(str(found).splitlines()[2].split())
+    assert header == "client value rounds bias ± std. error corrected"
     assert "estimated from" in str(found)
     found = sb.value_recorded(rounds_with(), score, check=3, **known)
     assert str(found).splitlines()[2].split() == ["client", "value", "rounds", "bias", "corrected"]

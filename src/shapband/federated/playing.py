@@ -71,31 +71,29 @@ def play_rounds(
     """
     n_rounds, n = recording.present.shape
     by_round, noise = np.zeros((2, n_rounds, n))
-    games: dict[int, Games] = {}
-    skipped, start, evaluations = [], 0.0, 0
+    played, skipped, start, evaluations = [], [], 0.0, 0
     for at, present in enumerate(recording.present):
-        utility = rebuilt_in_round(recording, at, score)
-        start = utility.empty if at == 0 else start
+        game = _game_of_round(recording, at, score, seeds)
+        start = game.utility.empty if at == 0 else start
         evaluations += 1
         if not present.any():
             continue
-        names = tuple(name for name, here in zip(recording.names, present, strict=True) if here)
-        game = one_game(utility, names, at, seeds)
         with _naming(at):
             if truncation is not None:
-                everybody = values_in(game, np.ones((1, len(names)), dtype=np.uint8))[0]
+                everybody = values_in(game, np.ones((1, game.n_providers), dtype=np.uint8))[0]
                 evaluations += 1
-                if abs(everybody - utility.empty) <= truncation:
+                if abs(everybody - game.utility.empty) <= truncation:
                     skipped.append(at)
                     continue
-            solved = solve(game, solver_for(len(names)))
+            solved = solve(game, solver_for(game.n_providers))
         by_round[at, present], noise[at, present] = solved.values[0], solved.noise[0]
         evaluations += solved.evaluations
-        games[at] = game
+        played.append(at)
 
     def rebuilt(inside: MemberArray) -> FloatArray:
         scores = np.full(len(inside), start)
-        for at, game in games.items():
+        for at in played:  # made again, because the updates of all rounds may not fit in memory
+            game = _game_of_round(recording, at, score, seeds)
             here = inside[:, recording.present[at]]
             some = here.any(axis=1)
             with _naming(at):
@@ -104,6 +102,12 @@ def play_rounds(
 
     total, variance = by_round.sum(axis=0), noise.sum(axis=0)
     return Played(total, variance, start, evaluations, rebuilt, by_round, tuple(skipped))
+
+
+def _game_of_round(recording: Recording, at: int, score: Score, seeds: Seeds) -> Games:
+    present = zip(recording.names, recording.present[at], strict=True)
+    names = tuple(name for name, here in present if here)
+    return one_game(rebuilt_in_round(recording, at, score), names, at, seeds)
 
 
 @contextmanager
