@@ -130,7 +130,7 @@ def score_recorded(recording: Recording, at: int, score: Score) -> float:
 
 
 def rebuilt_at_end(recording: Recording, score: Score) -> Rebuilt:
-    """OR: the initial model plus the averages of all rounds (Song et al. 2019, Algorithm 1)."""
+    """OR: the initial model plus the averages of all rounds (Song et al. 2019)."""
     sums: dict[bytes, Part] = {}  # rounds with the same weights share one product
     for at in range(len(recording.rounds)):
         weights, updates = recording.weights(at), recording.updates(at)
@@ -144,7 +144,7 @@ def rebuilt_at_end(recording: Recording, score: Score) -> Rebuilt:
 
 
 def rebuilt_in_round(recording: Recording, at: int, score: Score) -> Rebuilt:
-    """MR: the global model of one round plus its average (Song et al. 2019, Algorithm 2).
+    """MR: the global model of one round plus its average (Song et al. 2019).
 
     The players are the clients that were present in the round.
     """

@@ -169,17 +169,20 @@ class RecordedValuation(PrintsTable):
 
     def _digits(self) -> FloatArray:
         """Show three digits of the largest value: more would be below the error of any method."""
-        return np.full(len(self.names), max(float(np.abs(self.values).max()) / 20, 1e-12))
+        largest = float(np.abs(self.values).max())
+        return np.full(len(self.names), largest / 20 if largest > 0 else 0.01)
 
     def _presence(self) -> list[str]:
         return [f"{present:,} of {self.n_rounds:,}" for present in self.rounds_present]
 
     def _notes(self) -> Iterator[str]:
         total = float(self.values.sum())
-        sums = with_digits([total, self.start + total, self.start], [abs(total) / 20] * 3)
-        yield "sum:     {} = score {} of everybody's model − {} of the initial model".format(
-            *(text.strip() for text in sums)
-        )
+        sums = with_digits([total, self.start + total, self.start], [self._digits()[0]] * 3)
+        total_text, end, start = (text.strip() for text in sums)
+        if self.method == "MR" and (self.skipped or self.departures):
+            yield f"sum:     {total_text}; the score of the initial model is {start}"
+        else:
+            yield f"sum:     {total_text} = {end} (everybody's model) − {start} (initial model)"
         if self.skipped:
             yield (
                 f"skipped: {len(self.skipped):,} of {self.n_rounds:,} rounds, in which the score "

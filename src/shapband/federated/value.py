@@ -84,7 +84,7 @@ def value_recorded(
     Wang, Rausch, Zhang, Jia and Song, A principled approach to data valuation for federated
     learning, 2020, arXiv:2009.06192.
     Liu, Chen, Yu, Liu and Cui, GTG-Shapley: efficient and accurate participant contribution
-    evaluation in federated learning, ACM TIST 2022.
+    evaluation in federated learning, ACM TIST 2022, arXiv:2109.02053.
 
     Examples
     --------
