@@ -36,7 +36,8 @@ def main(arguments: list[str] | None = None) -> None:
         store.measure(one.name, one, measure)
     for kind in odd:
         store.measure(kind.name, kind, measure_odd)
-    documents: dict[str, Any] = {one.name: store.read(one.name) for one in [*every, *odd]}
+    names = [one.name for one in every] + [one.name for one in odd]
+    documents: dict[str, Any] = {name: store.read(name) for name in names}
     records = {one: documents[one.name]["records"] for one in every}
     facts = {
         "command": "make federated" if not given.quick else "python -m federated_study --quick",

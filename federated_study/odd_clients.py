@@ -59,7 +59,8 @@ class OddFederation(Federation):
     @property
     def records(self) -> FloatArray:
         found = super().records
-        found[ODD] = CLAIMED if self.kind == "large claim" else found[ODD]
+        if self.kind == "large claim":
+            found[ODD] = CLAIMED
         return found
 
     def send(self, i: int, at: int, models: FloatArray, steps: int) -> FloatArray:
@@ -67,7 +68,7 @@ class OddFederation(Federation):
         if i != ODD or self.kind in ("honest", "shuffled labels"):
             return trained
         if self.kind == "noise":
-            return models + self.noise[at]
+            return np.asarray(models + self.noise[at])
         return models - _REVERSED * (trained - models) if self.kind == "poison" else models
 
 

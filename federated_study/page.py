@@ -69,8 +69,9 @@ EARLIER_TEXT = """## Compared with an earlier measurement
 
 Ranges in percent for 5 rounds with everybody present, beside those that were measured before this
 code was written, with other code and other data (4 seeds of 15 games). *Agrees* means that the
-ranges over both scores overlap and their upper ends differ by less than a half.
+largest errors, over both scores, differ by a factor of at most 1.5.
 """
+_APART = 1.5
 # Method and family → range in percent that was measured before.
 EARLIER = {
     "OR": ((6, 111), (0, 5), (1, 46)),
@@ -176,10 +177,9 @@ def _earlier(found: Mapping[Setting, Records]) -> Iterator[str]:
         for family, (low, high) in zip(FAMILIES, ranges, strict=True):
             runs = chosen(found, family=family, rounds=5, participation=1.0)
             spans = [_span(over_rates(runs, [score], method)) for score in SCORES]
-            errors = [100 * one.error for one in over_rates(runs, SCORES, method)]
-            apart = min(errors) > high or max(errors) < low or not high / 1.5 < max(errors)
-            larger = max(errors) > 1.5 * high
-            verdict = "larger here" if larger else "smaller here" if apart else "agrees"
+            ratio = 100 * max(one.error for one in over_rates(runs, SCORES, method)) / high
+            verdict = "larger here" if ratio > _APART else "agrees"
+            verdict = "smaller here" if ratio < 1 / _APART else verdict
             yield _row([method, family, f"{low} to {high}", *spans, verdict])
 
 

@@ -103,7 +103,8 @@ def shares(inside: MemberArray, weights: FloatArray) -> FloatArray:
     """
     own = inside * weights
     total = own.sum(axis=1, keepdims=True)
-    return np.divide(own, total, out=np.zeros_like(own), where=total > 0)
+    found: FloatArray = np.divide(own, total, out=np.zeros_like(own), where=total > 0)
+    return found
 
 
 def _scored(score: Score, arrays: list[AnyArray], row: MemberArray) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -116,7 +116,7 @@ class RecordedValuation(PrintsTable):
         """Return a data frame with one row per client."""
         import pandas as pd
 
-        columns = {
+        columns: dict[str, Any] = {
             "value": self.values,
             "solver_error": self.solver_error,
             "rounds_present": self.rounds_present,
