@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo docs site test test-long fuzz golden mutants lint check release bench coverage reproduce clean
+.PHONY: demo docs site test test-long fuzz golden mutants lint check release bench coverage federated reproduce clean
 
 # The library alone is enough for the demo; the tools of developers take twice the room. Without
 # --quiet, because pip shows how far it is.
@@ -87,6 +87,10 @@ JOBS ?= $(shell nproc)
 coverage: .venv/installed  ## measure how often the intervals hold, and write docs/coverage.md
 	$(BIN)/python -m coverage_study --out out/coverage --docs docs/coverage.md \
 		--jobs $(JOBS) $(if $(ONLY),--only $(ONLY))
+
+federated: .venv/installed  ## measure values from recorded updates, and write docs/federated-errors.md
+	$(BIN)/python -m federated_study --out out/federated --docs docs/federated-errors.md \
+		--package src/shapband/federated/measured.json --jobs $(JOBS)
 
 clean:
 	rm -rf .venv .venv-bench .venv-peers .venv-mutants mutants

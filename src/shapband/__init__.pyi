@@ -10,6 +10,10 @@ from .cluster.ray import RayWorkers
 from .engine.workers.base import Workers
 from .estimate.estimate import Estimate
 from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
+from .federated.files import load_rounds, save_rounds
+from .federated.result import RecordedValuation
+from .federated.rounds import RecordedRound
+from .federated.value import value_recorded
 from .games import Games
 from .indices import Banzhaf, Beta, Index, Shapley
 from .inputs.databases import providers_from_sql
@@ -141,6 +145,8 @@ __all__ = [
     "Ranks",
     "RayWorkers",
     "Realisation",
+    "RecordedRound",
+    "RecordedValuation",
     "RefusedAnswer",
     "Retry",
     "Run",
@@ -170,15 +176,18 @@ __all__ = [
     "errors",
     "extend",
     "load",
+    "load_rounds",
     "next_batch",
     "payouts",
     "plan",
     "providers_from_files",
     "providers_from_frame",
     "providers_from_sql",
+    "save_rounds",
     "testing",
     "theory",
     "utility_for",
     "value",
+    "value_recorded",
     "with_delay",
 ]
