@@ -32,11 +32,11 @@ def score(parameters):
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("weights", ["records", "even"])
-def test_or_equals_the_reference(seed, weights):
+@pytest.mark.parametrize("aggregation", ["records", "evenly"])
+def test_or_equals_the_reference(seed, aggregation):
     rounds = random_rounds(np.random.default_rng(seed))
-    found = sb.value_recorded(rounds, score, method="OR", weights=weights, names=NAMES)
-    wanted = values_once(rounds, NAMES, score, even=weights == "even")
+    found = sb.value_recorded(rounds, score, method="OR", aggregation=aggregation, names=NAMES)
+    wanted = values_once(rounds, NAMES, score, even=aggregation == "evenly")
     np.testing.assert_allclose(found.values, list(wanted.values()), atol=1e-12)
     assert (found.solver_error == 0).all()
 
@@ -78,7 +78,7 @@ def test_with_even_weights_and_a_linear_score_the_values_are_known():
     updates = {name: ([np.array([own])], 10) for name, own in zip(NAMES, x, strict=True)}
     rounds = [sb.RecordedRound([np.zeros(1)], updates)]
     linear = lambda parameters: parameters[0][0]  # noqa: E731
-    found = sb.value_recorded(rounds, linear, method="OR", weights="even")
+    found = sb.value_recorded(rounds, linear, method="OR", aggregation="evenly")
     others = (x.sum() - x) / 3
     harmonic = sum(1 / k for k in range(2, 5)) / 4
     np.testing.assert_allclose(found.values, x / 4 + (x - others) * harmonic, atol=1e-14)
@@ -169,7 +169,7 @@ def test_a_server_that_does_more_than_average_is_noticed():
     )
     plain = [step(0.0, 3.0), step(2.5, 3.0), step(5.0, 3.0)]
     assert sb.value_recorded(plain, score, method="OR").departures == 0
-    assert sb.value_recorded(plain, score, method="OR", weights="even").departures == 2
+    assert sb.value_recorded(plain, score, method="OR", aggregation="evenly").departures == 2
     momentum = [step(0.0, 3.0), step(2.5, 3.0), step(6.0, 3.0)]
     found = sb.value_recorded(momentum, score, method="OR")
     assert found.departures == 1
@@ -215,7 +215,7 @@ def test_shapes_that_differ_are_refused_with_client_and_round():
     ("change", "words"),
     [
         ({"method": "GTG"}, "method must be one of 'OR', 'MR', 'one-round'; received 'GTG'"),
-        ({"weights": "size"}, "weights must be one of"),
+        ({"aggregation": "size"}, "aggregation must be one of"),
         ({"truncation": 0.1}, "leave truncation out"),
         ({"method": "MR", "truncation": -1}, "truncation must be at least 0"),
         ({"method": "one-round"}, "takes a single round.*received 3 rounds"),

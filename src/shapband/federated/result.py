@@ -47,7 +47,7 @@ class RecordedValuation(PrintsTable):
     rounds_present : (n,) rounds in which each client was present
     n_rounds : rounds of the run
     start : score of the initial model, which is the value of nobody
-    weights : how clients are averaged, by "records" or "even"
+    aggregation : how clients are averaged, by "records" or "evenly"
     departures : rounds after which the next recorded model is not the average of the updates
     solver : the solver, as it is written in Python
     seed : of the solver and of the coalitions that were retrained
@@ -74,7 +74,7 @@ class RecordedValuation(PrintsTable):
     rounds_present: IntArray
     n_rounds: int
     start: float
-    weights: str
+    aggregation: str
     departures: int
     solver: str
     seed: int
@@ -194,7 +194,7 @@ class RecordedValuation(PrintsTable):
                 "the averages of the updates before"
             )
             yield (
-                f'         (weights="{self.weights}"): pass the weights of the run; a server that '
+                f'         (aggregation="{self.aggregation}"): pass that of the run; a server that '
                 "does more than"
             )
             yield "         average, as with momentum, is not rebuilt"

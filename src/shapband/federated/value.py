@@ -29,7 +29,7 @@ def value_recorded(
     score: Score,
     *,
     method: Method,
-    weights: Literal["records", "even"] = "records",
+    aggregation: Literal["records", "evenly"] = "records",
     truncation: float | None = None,
     names: Sequence[str] | None = None,
     solver: Solver | None = None,
@@ -64,7 +64,7 @@ def value_recorded(
     score : function of a list of arrays, as in `RecordedRound.parameters`, that returns the score
         of a model, larger for better models. It must give the same score for the same model
     method : see above
-    weights : how the run averaged its clients, and coalitions are averaged: by their numbers of
+    aggregation : how the run averaged its clients, and coalitions are averaged: by their numbers of
         records, or evenly
     truncation : for ``"MR"``: rounds in which the score of everybody's model changes by no more
         than this are skipped
@@ -98,8 +98,8 @@ def value_recorded(
     (('north', 'south'), [0.6171875, 0.3671875])
     """
     _check_choice("method", method, METHODS)
-    _check_choice("weights", weights, ("records", "even"))
-    recording = check_rounds(rounds, names, even=weights == "even")
+    _check_choice("aggregation", aggregation, ("records", "evenly"))
+    recording = check_rounds(rounds, names, even=aggregation == "evenly")
     check_kind("score", score, Callable, "a function of a list of arrays that returns a number")
     _check_truncation(truncation, method)
     if method == "one-round":
@@ -127,7 +127,7 @@ def value_recorded(
         skipped=played.skipped,
         truncation=truncation,
         start=played.start,
-        weights=weights,
+        aggregation=aggregation,
         departures=recording.departures,
         solver=repr(solver_for(n)),
         seed=seeds.seed,
