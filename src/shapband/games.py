@@ -17,7 +17,8 @@ from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY, Index
 from shapband.kernels.walks import first_occurrences
 from shapband.seeds import Seeds
-from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility, check_values
+from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility
+from shapband.utilities.checking import check_values
 
 _TABLE_PROVIDERS = 20
 # Time of a single chosen coalition relative to the time per coalition in a table of all of them,
