@@ -145,8 +145,8 @@ class CoalitionGrid(Grid):
             node = message.metadata.dst_node_id
             if node not in self._shown:
                 raise EvaluationError(
-                    f"CoalitionGrid: the strategy sent a message to node {node}, which the grid did "
-                    "not show: it must choose nodes from grid.get_node_ids() in every round"
+                    f"CoalitionGrid: the strategy sent a message to node {node}, which the grid did"
+                    " not show: it must choose nodes from grid.get_node_ids() in every round"
                 )
             if node in self._draws and message.has_content():
                 message.content = with_draw(message.content, self._draws[node])

@@ -6,6 +6,8 @@ wherever they are. Strategies and apps that do not know about it are not disturb
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from flwr.app import ConfigRecord, Message, RecordDict
 
@@ -51,8 +53,8 @@ def draw(message: Message, n_records: int) -> IntArray:
     sent = message.content.config_records.get(_KEY)
     if sent is None:
         return np.arange(n_records)
-    packed = sent[_ROWS]
-    rows = np.frombuffer(packed, dtype=_KIND).astype(np.int64)  # type: ignore[call-overload]
+    packed = cast(bytes, sent[_ROWS])
+    rows = np.frombuffer(packed, dtype=_KIND).astype(np.int64)
     if rows.max() >= n_records:
         raise InvalidInput(
             f"draw: the game drew row {rows.max()}, but the client has n_records={n_records}: "

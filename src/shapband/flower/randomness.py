@@ -12,7 +12,7 @@ import numpy as np
 
 @contextmanager
 def seeded(*address: int) -> Iterator[None]:
-    """Seed the global generators of Python, NumPy and PyTorch; their states are restored at the end.
+    """Seed the global generators of Python, NumPy and PyTorch, and restore them at the end.
 
     PyTorch is seeded if it was imported before; its generators of GPUs are seeded, but not
     restored.
