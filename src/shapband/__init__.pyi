@@ -10,7 +10,9 @@ from .cluster.ray import RayWorkers
 from .engine.workers.base import Workers
 from .estimate.estimate import Estimate
 from .estimate.stopping import Precision, Seconds, StableRanking, StoppingRule
+from .federated.result import RecordedValuation
 from .federated.rounds import RecordedRound
+from .federated.value import value_recorded
 from .games import Games
 from .indices import Banzhaf, Beta, Index, Shapley
 from .inputs.databases import providers_from_sql
@@ -145,6 +147,7 @@ __all__ = [
     "RayWorkers",
     "Realisation",
     "RecordedRound",
+    "RecordedValuation",
     "RefusedAnswer",
     "Retry",
     "Run",
@@ -184,5 +187,6 @@ __all__ = [
     "theory",
     "utility_for",
     "value",
+    "value_recorded",
     "with_delay",
 ]
