@@ -1,0 +1,88 @@
+"""Clients of a Flower app that come and go.
+
+The breast cancer data of scikit-learn is dealt to five clients. The labels of one clinic are
+shuffled. Phones are connected in 60 % of the rounds only: at other times their app raises an error,
+and the strategy goes on without them. Every coalition is trained anew by Flower's FedAvg.
+
+    pip install 'shapband[flower]'
+    python examples/flower_clients.py [report.html]
+"""
+
+import random
+import sys
+
+import numpy as np
+from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp.strategy import FedAvg
+from sklearn.datasets import load_breast_cancer
+
+import shapband as sb
+import shapband.flower
+
+RECORDS = {"clinic A": 90, "clinic B": 90, "shuffled": 90, "phone 1": 30, "phone 2": 30}
+
+
+def load() -> list[tuple[np.ndarray, np.ndarray]]:
+    """Deal standardised records to the clients; the last part is for validation."""
+    X, y = load_breast_cancer(return_X_y=True)
+    rng = np.random.default_rng(3)
+    order = rng.permutation(len(y))
+    X, y = ((X - X.mean(axis=0)) / X.std(axis=0))[order], y[order].astype(float)
+    edges = np.cumsum(list(RECORDS.values()))
+    parts = list(zip(np.split(X, edges), np.split(y, edges), strict=True))
+    at = list(RECORDS).index("shuffled")
+    parts[at] = parts[at][0], rng.permutation(parts[at][1])
+    return parts
+
+
+*PARTS, (X_VAL, Y_VAL) = load()
+app = ClientApp()
+
+
+@app.train()
+def train(message: Message, context: Context) -> Message:
+    """Three steps of gradient descent on the client's draw of the game."""
+    X, y = PARTS[context.node_config["partition-id"]]
+    if len(y) == 30 and random.random() > 0.6:
+        raise ConnectionError("this phone is not connected")
+    rows = shapband.flower.draw(message, len(y))
+    X, y = X[rows], y[rows]
+    (weights,) = message.content["arrays"].to_numpy_ndarrays()
+    for _ in range(3):
+        weights = weights - 0.1 * X.T @ (1 / (1 + np.exp(-X @ weights)) - y) / len(y)
+    update, metrics = ArrayRecord([weights]), MetricRecord({"num-examples": len(y)})
+    return Message(RecordDict({"arrays": update, "metrics": metrics}), reply_to=message)
+
+
+def strategy() -> FedAvg:
+    """Start with a single client, because single clients are trained, too."""
+    return FedAvg(fraction_evaluate=0.0, min_train_nodes=1, min_available_nodes=1)
+
+
+def negative_log_loss(arrays: ArrayRecord) -> float:
+    """Score a model on the validation rows."""
+    margins = (2 * Y_VAL - 1) * (X_VAL @ arrays.to_numpy_ndarrays()[0])
+    return -float(np.logaddexp(0, -margins).mean())
+
+
+def main(report: str = "flower_clients.html") -> None:
+    valuation = shapband.flower.value(
+        app,
+        list(RECORDS),
+        strategy,
+        ArrayRecord([np.zeros(X_VAL.shape[1])]),
+        negative_log_loss,
+        num_rounds=4,
+        records=RECORDS,
+        sampling=sb.Fresh(20),
+        absent_on_error=True,
+        n_games=40,
+        seed=0,
+    )
+    print(valuation)
+    valuation.report(report)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])
