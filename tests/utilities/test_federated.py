@@ -39,7 +39,9 @@ def task(model: str, n: int, sizes: Any = 7, features: int = 3, rows: int = 23, 
             return X, z
         return X, np.digitize(z, np.linspace(-1, 1, LABELS[model] - 1)).astype(np.int64)
 
-    clients = [drawn(int(size), turn) for size, turn in zip(sizes, np.linspace(-1, 1, n), strict=True)]
+    clients = [
+        drawn(int(size), turn) for size, turn in zip(sizes, np.linspace(-1, 1, n), strict=True)
+    ]
     X, y = drawn(rows, 0.3)
     if LABELS[model]:
         y[: LABELS[model]] = np.arange(LABELS[model])
@@ -168,9 +170,7 @@ def test_folds_are_scored_as_a_utility_on_these_rows_is(model, rounds):
         utility, _ = both(model, X, y, rounds=rounds, score=score)
         games = games_of(utility, clients)
         folded = utility.without_folds(kept)
-        np.testing.assert_array_equal(
-            folded.whole.evaluate_all(games), utility.evaluate_all(games)
-        )
+        np.testing.assert_array_equal(folded.whole.evaluate_all(games), utility.evaluate_all(games))
         for part, rows in zip(folded.parts, kept, strict=True):
             expected = utility.on_rows(rows).evaluate_all(games)
             np.testing.assert_allclose(part.evaluate_all(games), expected, rtol=0, atol=1e-12)
@@ -183,9 +183,7 @@ def test_rounds_and_folds_come_from_one_training():
     folded = utility.after_rounds().whole.without_folds(kept)
     for place, member in enumerate([folded.whole, *folded.parts]):
         on = utility if place == 0 else utility.on_rows(kept[place - 1])
-        for part, alone in zip(
-            member.after_rounds().parts, on.after_rounds().parts, strict=True
-        ):
+        for part, alone in zip(member.after_rounds().parts, on.after_rounds().parts, strict=True):
             np.testing.assert_allclose(
                 part.evaluate_all(games), alone.evaluate_all(games), rtol=0, atol=1e-12
             )
