@@ -19,6 +19,7 @@ from shapband.engine.interactions import (
 )
 from shapband.engine.kinds import check_kinds
 from shapband.engine.leaving import LeftOut, describe, without
+from shapband.engine.presence import check_participation, present_counts
 from shapband.engine.shortcuts import EVERYBODY, Averaging, choose_averaging, why_certain
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.estimate.stopping import StoppingRule
@@ -78,7 +79,14 @@ class Arguments:
     @property
     def draws_presence(self) -> bool:
         """Whether every game draws who takes part; if not, games use the records of everybody."""
-        return self.participation is not None and not self.averaging.averages
+        drawn = self.participation is not None and not self.averaging.averages
+        return drawn and self.rounds == 0
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of training in a game, if participation is drawn for each of them; else 0."""
+        per_round = self.participation is not None and self.participation.per == "round"
+        return self.utility.rounds if per_round else 0
 
     def present(self, games: range) -> BoolArray:
         """Whose records consecutive games use: (n_games, n)."""
@@ -90,7 +98,7 @@ class Arguments:
         """Largest number of providers in a game."""
         if self.participation is None:
             return len(self.providers)
-        return max(self.participation.counts(self.names))
+        return max(present_counts(self.participation, self.names, self.utility))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -142,6 +150,7 @@ class Arguments:
             participation=self.participation,
             averaged=self.averaging.averages,
             grouping=self.grouping,
+            rounds=self.rounds,
             setup={**design.setup, **self.setup},
             validation=self.validation,
             **known,
@@ -181,8 +190,10 @@ def check_arguments(
         checked, grouping = check_providers(without(providers, left_out))
     names = [provider.name for provider in checked]
     with locate("participation"):
-        present = _present_counts(participation, names)
+        check_participation(participation, names)
     check_kinds(utility, sampling, solver, stop)
+    with locate("participation"):
+        present = present_counts(participation, names, utility)
     weighing = check_index(SHAPLEY if index is None else index, len(checked))
     players = _player_sizes(names, grouping)
     _check_grouped(grouping, players, weighing, participation)
@@ -296,19 +307,6 @@ def _told(participation: Participation | None, averaging: Averaging) -> dict[str
         way = AVERAGED if averaging.averages else DRAWN
         told["presence"] = f"{way}, because {averaging.reason}"
     return told
-
-
-def _present_counts(participation: Participation | None, names: Sequence[str]) -> Sequence[int]:
-    """Check the participation, and return how many providers may be in one game."""
-    if participation is None:
-        return [len(names)]
-    known = (
-        "Independent(...), Cohort(...), MarkovChain(...), Trace(...), a Participation of your own, "
-        "or None"
-    )
-    check_kind("participation", participation, Participation, known)
-    participation.check(names)
-    return participation.counts(names)
 
 
 def _check_any_index(solver: Solver, index: Index) -> None:

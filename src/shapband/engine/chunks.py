@@ -49,12 +49,15 @@ class Chunk:
     summaries : summaries[game][provider], or None before
     places : positions of the providers that take part in all of these games, to whom draws and
         summaries belong; None for all providers
+    present : (n_games, rounds, n) who of these providers is present in each round of training; None
+        if all of them are in all rounds
     """
 
     indices: range
     draws: list[Draws] | None = field(default=None, repr=False)
     summaries: GameSummaries | None = field(default=None, repr=False)
     places: tuple[int, ...] | None = None
+    present: BoolArray | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +80,26 @@ class MixedChunk:
         for start, stop in pairwise(edges):
             places = tuple(np.flatnonzero(present[start]).tolist())
             draws = [(chunk.draws or [])[place].part(slice(start, stop)) for place in places]
-            parts.append(Chunk(chunk.indices[start:stop], draws, places=places))
+            in_rounds = chunk.present
+            if in_rounds is not None:
+                in_rounds = in_rounds[start:stop][:, :, list(places)]
+            games = chunk.indices[start:stop]
+            parts.append(Chunk(games, draws, places=places, present=in_rounds))
         return MixedChunk(tuple(parts))
+
+
+def task_of(chunk: Chunk, present: BoolArray, in_rounds: BoolArray | None) -> Chunk | MixedChunk:
+    """Split a chunk with draws by who takes part in its games.
+
+    Parameters
+    ----------
+    present : (n_games, n) who is present in the games
+    in_rounds : (n_games, rounds, n) who is present in each round of training, or None. A provider
+        that is absent in all rounds of a game does not take part in it, so it is worth 0
+    """
+    if in_rounds is not None:
+        chunk, present = replace(chunk, present=in_rounds), in_rounds.any(axis=1)
+    return chunk if present.all() else MixedChunk.of(chunk, present)
 
 
 class _Checked(WeakSet[Batch]):
@@ -161,7 +182,8 @@ class Job:
         kind = type(self.utility), type(self.solver.at(first.indices.start))
         if kind not in _rehearsed:
             draws = [drawn.part(slice(0, 1)) for drawn in first.draws]
-            alone = replace(first, indices=first.indices[:1], draws=draws)
+            present = None if first.present is None else first.present[:1]
+            alone = replace(first, indices=first.indices[:1], draws=draws, present=present)
             self(alone if isinstance(task, Chunk) else MixedChunk((alone,)))
             _rehearsed.add(kind)
 
@@ -202,6 +224,8 @@ class Job:
         grouping = self.grouping
         # If all groups have one member, Owen values are Shapley values, which any solver gives.
         nested = grouping if grouping is not None and grouping.nested else None
+        if chunk.present is not None:
+            summaries = utility.with_presence(summaries, chunk.present)
         addresses = names, chunk.indices, self.seeds
         games = Games(
             utility, summaries, *addresses, self.index, nested, self.rates, self.interactions

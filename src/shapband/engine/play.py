@@ -18,7 +18,7 @@ from shapband.access.meter import AccessReport
 from shapband.checks import steady_repr
 from shapband.engine.arguments import Arguments
 from shapband.engine.blocks import fetched_blocks
-from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size, fetched_ahead
+from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size, fetched_ahead, task_of
 from shapband.engine.copies import find_copies, known_stocks
 from shapband.engine.ending import affordable_games, what_would_help
 from shapband.engine.faults import FaultFinder
@@ -352,8 +352,8 @@ class _Session:
 
     def _task(self, chunk: Chunk) -> Chunk | MixedChunk:
         self._faults.keep(chunk)
-        present = self.design.present(chunk.indices)
-        return chunk if present.all() else MixedChunk.of(chunk, present)
+        games = chunk.indices
+        return task_of(chunk, self.design.present(games), self.design.present_in_rounds(games))
 
     @property
     def usable(self) -> bool:

@@ -39,8 +39,8 @@ class Estimator:
         self._folds: list[FloatArray] = []
         self._pairs: PairFold | None = None
         self._presence = None
-        if design.participation is not None and not design.averaged:
-            self._presence = PresenceFold(design, design.participation)
+        if design.draws_presence or (design.participation is not None and design.rounds):
+            self._presence = PresenceFold(design)
 
     def add(self, solution: Solution) -> None:
         """Add the next games, as they were solved.

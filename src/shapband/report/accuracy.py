@@ -29,6 +29,8 @@ from shapband.valuation.text import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from shapband._typing import FloatArray
     from shapband.estimate.estimate import Estimate
     from shapband.valuation.valuation import Valuation
@@ -119,6 +121,8 @@ def participation_section(valuation: Valuation) -> Section:
     index = pd.Index(valuation.names, name="provider")
     frame = pd.DataFrame(valuation.estimate.participation, index=index)
     frame = frame.iloc[np.argsort(-valuation.expectation, kind="stable")]
+    if "rate_in_games" in frame:
+        return _rounds_section(frame)
     own, whole = frame["variance_participation"], valuation.variance
     total = pd.Series(whole, index=index)[frame.index]
     share = (own / total.where(total > 0)).clip(0, 1)
@@ -149,6 +153,25 @@ def participation_section(valuation: Valuation) -> Section:
         ),
         notes=said(left_out(len(frame))),
         tables=[table],
+    )
+
+
+def _rounds_section(frame: pd.DataFrame) -> Section:
+    """How often providers were present in the rounds of training."""
+    columns: dict[str, Sequence[str]] = {
+        "provider": names_of(frame.index),
+        "present in rounds": percents(frame["rate"]),
+        "in no round of a game": percents(1 - frame["rate_in_games"]),
+    }
+    return Section(
+        "participation",
+        "Who took part",
+        lines=[
+            "Providers come and go from round to round of the training in a game. A provider that "
+            "is present in no round of a game is worth 0 in it. Values and errors refer to the "
+            "data and to who is present together."
+        ],
+        tables=[Table.of("Shares of the rounds, and of the games without any", columns)],
     )
 
 

@@ -202,6 +202,10 @@ class Valuation(DesignFacts, LabelFacts, InteractionFacts, OldNames):
         others cause: p (1 - p) E[φ | present]² and p Var(φ | present). If presence was averaged
         over, the variance is also the sum of `variance_within_draws`, E[Var(φ | draws)], which
         the presence of all providers causes, and `variance_between_draws`, Var(E[φ | draws]).
+
+        If providers come and go in the rounds of a game (``per="round"``), `rate` is the share of
+        all rounds in which the provider was present, and `rate_in_games` the share of games in
+        which it was present in at least one round; there are no other columns.
         """
         import pandas as pd
 
