@@ -12,10 +12,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from shapband._typing import BoolArray, FloatArray
-from shapband.utilities.rows import Folded
 
 import shapband as sb
+from shapband._typing import BoolArray, FloatArray
+from shapband.utilities.rows import Folded
 
 
 class Drift(sb.Utility):

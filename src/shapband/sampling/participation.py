@@ -86,10 +86,10 @@ class Participation(ABC):
 
     def present_in_rounds(
         self,
-        seeds: Seeds,  # noqa: ARG002
-        names: Sequence[str],  # noqa: ARG002
-        games: range,  # noqa: ARG002
-        n_rounds: int,  # noqa: ARG002
+        seeds: Seeds,
+        names: Sequence[str],
+        games: range,
+        n_rounds: int,
     ) -> BoolArray:
         """Who is present in each round of these games: (n_games, n_rounds, n), True or False.
 
