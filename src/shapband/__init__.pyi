@@ -59,6 +59,7 @@ from .utilities.base import Utility
 from .utilities.bayes import GaussianNBUtility
 from .utilities.discriminant import LDAUtility
 from .utilities.estimator import EstimatorUtility
+from .utilities.federated.federated import FederatedUtility
 from .utilities.function import FunctionUtility
 from .utilities.linear import LinearUtility
 from .utilities.logistic import LogisticUtility
@@ -102,6 +103,7 @@ __all__ = [
     "EstimatorUtility",
     "Exact",
     "Extension",
+    "FederatedUtility",
     "FileSource",
     "FiniteSource",
     "FrameSource",

@@ -64,6 +64,7 @@ UTILITIES = {
     "logistic": "LogisticUtility",
     "neighbors": "NeighborUtility",
     "network": "NetworkUtility",
+    "federated": "FederatedUtility",
     "estimator": "EstimatorUtility",
     "table": "TableUtility",
 }
