@@ -67,6 +67,7 @@ from .utilities.neighbors import NeighborUtility
 from .utilities.networks.network import NetworkUtility
 from .utilities.recognise import utility_for
 from .utilities.table import TableUtility
+from .valuation.by_round import ByRound, RoundValues
 from .valuation.compare import Comparison, compare
 from .valuation.groups import Groups
 from .valuation.interactions import Interactions
@@ -91,6 +92,7 @@ __all__ = [
     "Bill",
     "Blocks",
     "Budget",
+    "ByRound",
     "Cohort",
     "Comparison",
     "Correlation",
@@ -145,6 +147,7 @@ __all__ = [
     "Realisation",
     "RefusedAnswer",
     "Retry",
+    "RoundValues",
     "Run",
     "RunStatus",
     "SQLSource",

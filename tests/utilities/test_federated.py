@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.federated_loop import Loop, loop_table
 
 import shapband as sb
-from shapband.errors import EvaluationError, InvalidInput
-from shapband.games import Games
 from shapband.records.draws import Draws
-from shapband.seeds import Seeds
 from shapband.utilities.rows import rows_kept
-from tests.federated_loop import Loop, loop_table
 
 LABELS = {"linear": 0, "logistic": 2, "softmax": 3, "network": 3}
 SCORES = {
@@ -39,7 +35,9 @@ def task(model: str, n: int, sizes: Any = 7, features: int = 3, rows: int = 23, 
             return X, z
         return X, np.digitize(z, np.linspace(-1, 1, LABELS[model] - 1)).astype(np.int64)
 
-    clients = [drawn(int(size), turn) for size, turn in zip(sizes, np.linspace(-1, 1, n), strict=True)]
+    clients = [
+        drawn(int(size), turn) for size, turn in zip(sizes, np.linspace(-1, 1, n), strict=True)
+    ]
     X, y = drawn(rows, 0.3)
     if LABELS[model]:
         y[: LABELS[model]] = np.arange(LABELS[model])
@@ -168,9 +166,7 @@ def test_folds_are_scored_as_a_utility_on_these_rows_is(model, rounds):
         utility, _ = both(model, X, y, rounds=rounds, score=score)
         games = games_of(utility, clients)
         folded = utility.without_folds(kept)
-        np.testing.assert_array_equal(
-            folded.whole.evaluate_all(games), utility.evaluate_all(games)
-        )
+        np.testing.assert_array_equal(folded.whole.evaluate_all(games), utility.evaluate_all(games))
         for part, rows in zip(folded.parts, kept, strict=True):
             expected = utility.on_rows(rows).evaluate_all(games)
             np.testing.assert_allclose(part.evaluate_all(games), expected, rtol=0, atol=1e-12)
@@ -183,9 +179,7 @@ def test_rounds_and_folds_come_from_one_training():
     folded = utility.after_rounds().whole.without_folds(kept)
     for place, member in enumerate([folded.whole, *folded.parts]):
         on = utility if place == 0 else utility.on_rows(kept[place - 1])
-        for part, alone in zip(
-            member.after_rounds().parts, on.after_rounds().parts, strict=True
-        ):
+        for part, alone in zip(member.after_rounds().parts, on.after_rounds().parts, strict=True):
             np.testing.assert_allclose(
                 part.evaluate_all(games), alone.evaluate_all(games), rtol=0, atol=1e-12
             )

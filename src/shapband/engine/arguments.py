@@ -19,7 +19,8 @@ from shapband.engine.interactions import (
 )
 from shapband.engine.kinds import check_kinds
 from shapband.engine.leaving import LeftOut, describe, without
-from shapband.engine.presence import check_participation, present_counts
+from shapband.engine.presence import check_by_round, check_participation, present_counts
+from shapband.engine.replays import choose_replays
 from shapband.engine.shortcuts import EVERYBODY, Averaging, choose_averaging, why_certain
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.estimate.stopping import StoppingRule
@@ -30,6 +31,7 @@ from shapband.records.batch import Schema
 from shapband.sampling.base import Sampling
 from shapband.sampling.design import Design
 from shapband.sampling.participation import AVERAGED, DRAWN, Participation, who_is_present
+from shapband.sampling.replays import Replays
 from shapband.sampling.validation import Validation
 from shapband.seeds import Seeds
 from shapband.solvers.base import Solver
@@ -69,6 +71,8 @@ class Arguments:
     validation: Validation | None = None  # whether errors cover the choice of validation rows
     rows_kept: tuple[IntArray, ...] = ()  # validation rows that are left without each fold
     interactions: bool = False
+    by_round: bool = False
+    replays: Replays | None = None  # what differs when games are played again
     left_out: tuple[LeftOut, ...] = ()  # providers without whom the valuation goes on
 
     @property
@@ -151,6 +155,7 @@ class Arguments:
             averaged=self.averaging.averages,
             grouping=self.grouping,
             rounds=self.rounds,
+            replays=self.replays,
             setup={**design.setup, **self.setup},
             validation=self.validation,
             **known,
@@ -177,6 +182,8 @@ def check_arguments(
     validation_groups: Any = None,
     sampling_reason: str = "",
     interactions: bool = False,
+    by_round: bool = False,
+    variance_parts: bool = False,
     left_out: Sequence[LeftOut] = (),
     locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Arguments:
@@ -198,6 +205,8 @@ def check_arguments(
     players = _player_sizes(names, grouping)
     _check_grouped(grouping, players, weighing, participation)
     check_interactions(interactions, names, players, weighing, participation)
+    check_by_round(by_round, utility, players)
+    replays = choose_replays(variance_parts, utility, participation)
     chosen, reason = solver, ""
     if chosen is None:
         averages = choose_averaging(participation, sampling, Exact(), weighing, names).averages
@@ -263,6 +272,8 @@ def check_arguments(
         validation=folds[0],
         rows_kept=folds[1],
         interactions=interactions,
+        by_round=by_round,
+        replays=replays,
         left_out=tuple(left_out),
     )
 

@@ -1,4 +1,4 @@
-"""Checks of a participation, and how many providers may be in one game."""
+"""Checks of arguments about rounds: who takes part in them, and values by round."""
 
 from __future__ import annotations
 
@@ -51,3 +51,23 @@ def present_counts(
     participation.check_rounds(utility.rounds)
     # Different providers may be present in every round.
     return range(min(counts), min(max(counts) * utility.rounds, len(names)) + 1)
+
+
+def check_by_round(wanted: object, utility: Utility, players: Sequence[int]) -> None:
+    """Check the argument `by_round`, and whether the other arguments allow it.
+
+    Parameters
+    ----------
+    players : number of providers of every player: of each group, and 1 for each single provider
+    """
+    check_kind("by_round", wanted, bool, "True or False")
+    if wanted and utility.rounds == 0:
+        raise InvalidInput(
+            f"by_round: {type(utility).__name__} has no rounds of training: leave by_round out, or "
+            "use a utility with rounds, such as FederatedUtility"
+        )
+    if wanted and max(players) > 1:
+        raise InvalidInput(
+            "by_round: the values of groups are not split by round: leave by_round out, or value "
+            "the providers without groups"
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from shapband.indices import SHAPLEY
 from shapband.records.draws import Choice, DealtRows, RandomRows, Stream
 from shapband.sampling.participation import Participation, who_is_in_rounds, who_is_present
 from shapband.sampling.rare import RareLabel
+from shapband.sampling.replays import Replays
 from shapband.sampling.shared import Shared
 from shapband.sampling.targets import OddLabel
 from shapband.sampling.validation import Validation
@@ -47,6 +48,7 @@ class Design:
     per_shuffle : consecutive games that share one shuffle of the pools, or None without shuffles
     participation : who takes part in which games, or None if everybody does in all
     averaged : whether the values of a game are averages over who takes part
+    replays : what differs when games are played again to split the variance by its causes, or None
     rounds : rounds of training in a game, if participation is drawn for each of them; else 0
     grouping : which providers stand together as one player, or None
     setup : utility, v(∅), index, sampling, solver and participation as strings, and the reasons
@@ -95,6 +97,7 @@ class Design:
     unseen_labels: tuple[RareLabel, ...] = ()
     validation: Validation | None = None
     rounds: int = 0
+    replays: Replays | None = None
 
     def __post_init__(self) -> None:
         lock_arrays(self)
@@ -172,3 +175,9 @@ class Design:
             else:
                 chosen.append(DealtRows(stream, size, pool, self.per_shuffle))
         return chosen
+
+
+def plain_design(document: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what older versions do not know from the document of a design without rounds."""
+    unsaid = {"rounds": 0, "replays": None}
+    return {key: part for key, part in document.items() if key not in unsaid or part != unsaid[key]}

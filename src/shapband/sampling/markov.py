@@ -111,9 +111,10 @@ class MarkovChain(Participation):
 
     @property
     def estimand(self) -> str:
+        each = "" if self.per == "game" else " from round to round"
         return (
             f"by {who(self.per)} that join with probability {spelled(self.join)} and stay with "
-            f"probability {spelled(self.stay)}{'' if self.per == 'game' else ' from round to round'}"
+            f"probability {spelled(self.stay)}{each}"
         )
 
     def settings(self) -> dict[str, Any]:

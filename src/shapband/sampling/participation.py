@@ -98,7 +98,7 @@ class Participation(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} does not say who is present in rounds")
 
-    def check_rounds(self, n_rounds: int) -> None:
+    def check_rounds(self, n_rounds: int) -> None:  # noqa: B027  most need no check
         """Raise InvalidInput unless this describes games of so many rounds."""
 
     @abstractmethod
@@ -226,7 +226,7 @@ def check_per(owner: str, per: object) -> None:
 
 
 def per_settings(per: Per) -> dict[str, str]:
-    """The setting `per`, left out for games, so that stored settings are those of older versions."""
+    """The setting `per`; it is left out for games, as in runs of older versions."""
     return {} if per == "game" else {"per": per}
 
 

@@ -254,8 +254,24 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
     return found
 
 
+def on_variance_parts(valuation: Valuation) -> list[str]:
+    """Say which shares of the variances, over all providers, data, presence and training have."""
+    found = valuation.variance_split
+    if found is None:
+        return []
+    words = {"data": "the data", "participation": "who is present", "training": "the training"}
+    sums = {word: max(float(getattr(found, part).sum()), 0.0) for part, word in words.items()}
+    whole = sum(sums.values())
+    if not whole > 0:
+        return []
+    shares = [f"{100 * part / whole:.0f} % from {word}" for word, part in sums.items() if part]
+    return [f"variance: {', '.join(shares)}"]
+
+
 def on_participation(valuation: Valuation) -> list[str]:
     """Say which shares of the variances, over all providers, each cause has."""
+    if valuation.variance_split is not None:
+        return on_variance_parts(valuation)
     parts = valuation.estimate.participation
     if not valuation.estimate.takes_part_at_random or "rate_in_games" in parts:
         return []
