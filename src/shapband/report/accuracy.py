@@ -156,6 +156,36 @@ def participation_section(valuation: Valuation) -> Section:
     )
 
 
+def variance_section(valuation: Valuation) -> Section:
+    """The variance of every value by its causes: data, presence in rounds, training."""
+    frame = valuation.variance_parts
+    assert frame is not None  # noqa: S101  for the type checker
+    frame = frame.iloc[np.argsort(-valuation.expectation, kind="stable")]
+    words = {"data": "data", "participation": "presence in rounds", "training": "training"}
+    columns: dict[str, Sequence[str]] = {"provider": names_of(frame.index)}
+    for part, word in words.items():
+        columns[word] = numbers(frame[part], frame[f"{part}_error"])
+        columns[f"{word}: std. error"] = numbers(frame[f"{part}_error"], frame[f"{part}_error"])
+    kept = frame[list(words)].clip(lower=0)
+    shares = kept.div(kept.sum(axis=1).replace(0, np.nan), axis=0)
+    bars = {word: shares[part].tolist() for part, word in words.items()}
+    told = "Stacked bars: shares of the variance of the value by cause."
+    return Section(
+        "variance",
+        "Where the spread of the values comes from",
+        lines=[
+            "Games were played again with the same draws. Values that differ although the draws "
+            "are the same differ because of who is present in the rounds, or because of random "
+            "training. The parts add up to the variance of the value.",
+            *map(sentence, on_participation(valuation)),
+        ],
+        legend=[(f"part{at}", word) for at, word in enumerate(words.values())],
+        chart=stacked_chart(list(frame.index), bars, told, "share of the variance"),
+        notes=said(left_out(len(frame))),
+        tables=[Table.of("The variance of every value by cause", columns)],
+    )
+
+
 def _rounds_section(frame: pd.DataFrame) -> Section:
     """How often providers were present in the rounds of training."""
     columns: dict[str, Sequence[str]] = {

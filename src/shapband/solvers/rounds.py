@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -44,10 +45,10 @@ def round_solution(
     """
     found = [solver.solve_like(games.scored_by(part), pattern) for part in parts[:-1]]
     after = [*(one.values for one in found), solution.values]
-    steps = [later - before for before, later in zip(after[:-1], after[1:], strict=True)]
+    steps = [later - before for before, later in pairwise(after)]
     noise = [one.noise for one in found]
     if any(one.any() for one in (*noise, solution.noise)):
-        for before, later in zip(parts[:-1], parts[1:], strict=True):
+        for before, later in pairwise(parts):
             step = games.scored_by(_Step(later, before))
             noise.append(solver.solve_like(step, pattern).noise)
     else:
