@@ -70,6 +70,7 @@ from .utilities.neighbors import NeighborUtility
 from .utilities.networks.network import NetworkUtility
 from .utilities.recognise import utility_for
 from .utilities.table import TableUtility
+from .valuation.by_round import ByRound, RoundValues
 from .valuation.compare import Comparison, compare
 from .valuation.groups import Groups
 from .valuation.interactions import Interactions
@@ -94,6 +95,7 @@ __all__ = [
     "Bill",
     "Blocks",
     "Budget",
+    "ByRound",
     "Cohort",
     "Comparison",
     "Correlation",
@@ -150,6 +152,7 @@ __all__ = [
     "RecordedValuation",
     "RefusedAnswer",
     "Retry",
+    "RoundValues",
     "Run",
     "RunStatus",
     "SQLSource",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -189,6 +189,13 @@ class Games:
             for g in range(n_games):
                 values[g, part] = self.values(inside, np.full(len(part), g))
         return values, n_games * len(places)
+
+    def scored_by(self, utility: Utility) -> Games:
+        """Return these games with a utility that scores the same models in another way."""
+        twin = replace(self, utility=utility)
+        # A utility may remember models by the summaries, so both must have the same ones.
+        vars(twin)["_placed"] = self._placed
+        return twin
 
     @cached_property
     def _placed(self) -> GameSummaries:

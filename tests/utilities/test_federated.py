@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.federated_loop import Loop, loop_table
 
 import shapband as sb
-from shapband.errors import EvaluationError, InvalidInput
-from shapband.games import Games
 from shapband.records.draws import Draws
-from shapband.seeds import Seeds
 from shapband.utilities.rows import rows_kept
-from tests.federated_loop import Loop, loop_table
 
 LABELS = {"linear": 0, "logistic": 2, "softmax": 3, "network": 3}
 SCORES = {

@@ -112,6 +112,11 @@ def plan(
         fixed_validation=fixed_validation,
         validation_groups=validation_groups,
     )
+    if given.rounds:
+        raise InvalidInput(
+            f"participation: a plan does not know how errors depend on {participation!r}: leave it "
+            'out, or use per="game"'
+        )
     families = _families(given)
     pilot_plan = arguments_with(given, solver=_first(families, given), reason="")
     methods = methods_for(size, None if isinstance(size, int) else draws.tolist())
