@@ -184,6 +184,24 @@ def test_clients_that_come_and_go_by_game():
         np.testing.assert_allclose(valuation.games[game], expected, rtol=0, atol=1e-10)
 
 
+def test_clients_that_come_and_go_by_round_and_values_of_rounds():
+    presence = sb.Independent(0.6, per="round")
+    valuation = valued(participation=presence, by_round=True, n_games=2)
+    masks = presence.simulate(plain.NAMES, plain.ROUNDS, SEED, n_games=2).to_numpy()
+    totals = np.zeros((plain.ROUNDS, 4))
+    for game, mask in enumerate(masks.reshape(2, plain.ROUNDS, 4)):
+        expected = plain.plain_values(present=mask)
+        np.testing.assert_allclose(valuation.games[game], expected, rtol=0, atol=1e-10)
+        for number in range(plain.ROUNDS):
+
+            def v(places, mask=mask, number=number):
+                models = [plain.INITIAL, *plain.plain_training(places, present=mask)]
+                return plain.log_loss(models[number + 1]) - plain.log_loss(models[number])
+
+            totals[number] += plain.shapley(v, 4) / 2
+    np.testing.assert_allclose(valuation.by_round.expectation, totals, rtol=0, atol=1e-10)
+
+
 def utility_of_task(**options):
     return sf.FlowerUtility(
         plain.app, plain.NAMES, plain.strategy, plain.initial(), plain.score,
