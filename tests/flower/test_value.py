@@ -15,6 +15,8 @@ from flwr.serverapp.strategy import FedAvg
 
 import shapband as sb
 import shapband.flower as sf
+from shapband.flower.randomness import seeded
+from shapband.seeds import Seeds
 from tests.flower import plain
 
 SEED = 7
@@ -152,8 +154,6 @@ def test_a_client_gets_the_same_random_numbers_in_every_coalition():
     utility = sf.FlowerUtility(
         random_app(), ["a", "b", "c"], everybody, zero, mean_of, num_rounds=1
     )
-    from shapband.seeds import Seeds
-
     (game,) = utility.in_games([[None] * 3], ["a", "b", "c"], range(5, 6), Seeds(0))
     alone = utility.evaluate(game, [1, 2, 4])
     assert len(set(alone - [0, 1, 2])) == 3  # each client has a stream of its own
@@ -341,11 +341,54 @@ def test_nothing_is_sent_anywhere(monkeypatch):
     random_value(n_games=2)
 
 
+def run_python(script):
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)  # noqa: S603
+    return done.stdout, done.stderr
+
+
 def test_flwr_is_imported_only_by_this_package():
     script = (
-        "import sys, shapband as sb; sb.value; sb.FunctionUtility; print('flwr' in sys.modules)"
+        "import sys, shapband as sb; sb.value; sb.FederatedUtility; print('flwr' in sys.modules)"
     )
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "False\n"
+    assert run_python(script) == ("False\n", "")
+
+
+def test_a_missing_flwr_is_named_with_the_command_that_installs_it():
+    _, error = run_python("import sys; sys.modules['flwr'] = None; import shapband.flower")
+    last = "ImportError: shapband.flower needs another package: pip install 'shapband[flower]'\n"
+    assert error.endswith(last)
+
+
+@pytest.mark.parametrize("records", [None, 20])
+def test_the_utility_keeps_the_rules_of_utilities(records):
+    names = ["batch 0", "batch 1", "batch 2"]
+    utility = sf.FlowerUtility(
+        plain.app, names, plain.strategy, plain.initial(), plain.score, num_rounds=1,
+        records=records and dict.fromkeys(names, records),
+    )  # fmt: skip
+    rows = [sb.Batch(np.array([[3.0], [7.0 + at]]), np.zeros(2)) for at in range(3)]
+    sb.testing.check_utility(utility, rows)
+
+
+def test_pytorch_is_seeded_and_restored_if_it_was_imported(monkeypatch):
+    class Torch:
+        state = "before"
+
+        def get_rng_state(self):
+            return self.state
+
+        def set_rng_state(self, state):
+            self.state = state
+
+        def manual_seed(self, seed):
+            self.state = seed
+
+    torch = Torch()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    seen = []
+    for address in [(1, 2), (1, 2), (1, 3)]:
+        with seeded(*address):
+            seen.append(torch.state)
+        assert torch.state == "before"
+    assert seen[0] == seen[1] != seen[2]
+    assert 0 <= seen[0] < 2**64
