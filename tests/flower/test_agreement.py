@@ -8,7 +8,7 @@ import shapband as sb
 import shapband.flower as sf
 from tests.flower import plain
 
-SEED, GAMES, DRAW = 11, 4, 10
+SEED, GAMES, DRAW = 11, 2, 10
 
 
 @pytest.fixture(scope="module")
