@@ -77,6 +77,10 @@ class CoalitionGrid(Grid):
         self._draws = {_node(grid, known, member): rows for member, rows in (draws or {}).items()}
         self._absent_on_error = absent_on_error
         self._shown = dict(self._members)
+        self._goes_on()
+
+    def _goes_on(self) -> None:
+        """Note that the strategy works, so that it does not wait for nodes."""
         self._pauses, self._asked = 0, float("inf")
 
     @property
@@ -139,7 +143,7 @@ class CoalitionGrid(Grid):
 
     def _sent(self, messages: Iterable[Message]) -> list[Message]:
         """Check the recipients, and add the draws."""
-        self._pauses, self._asked = 0, float("inf")
+        self._goes_on()
         sent = list(messages)
         for message in sent:
             node = message.metadata.dst_node_id
@@ -154,6 +158,7 @@ class CoalitionGrid(Grid):
 
     def _checked(self, replies: Iterable[Message]) -> list[Message]:
         """Return the replies as a list; raise the exception of an app unless it is absence."""
+        self._goes_on()
         received = list(replies)
         for reply in received:
             if reply.has_error() and not self._absent_on_error:
