@@ -14,13 +14,17 @@ export OPENBLAS_NUM_THREADS := 1
 	$(BIN)/python -m pip install --disable-pip-version-check --editable .
 	touch $@
 
+# flwr needs old versions of typer, rich and others, so it is no part of dev. Without it the rest is
+# tested.
 .venv/installed: .venv/library
-	$(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev]"
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev,flower]" \
+	|| { echo "*** NO FLWR for $$($(BIN)/python --version): its tests will be LEFT OUT ***" >&2 \
+	&& $(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev]"; }
 	touch $@
 
 # Without the stamp the next run tries again.
 .venv/long: .venv/installed
-	@$(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev,ray]" \
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable ".[dev,flower,ray]" \
 	&& touch $@ \
 	|| echo "*** NO RAY for $$($(BIN)/python --version): its tests will be SKIPPED ***" >&2
 

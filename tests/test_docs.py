@@ -6,6 +6,7 @@ import pkgutil
 import re
 from contextlib import redirect_stdout
 from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 
@@ -31,6 +32,8 @@ def check_python(page):
 def test_the_python_of_a_page_runs_and_prints_what_it_says(page, tmp_path, monkeypatch, request):
     if page.name == "connect-sql.md":
         monkeypatch.setenv("CLINIC_URL", request.getfixturevalue("postgres"))
+    if "import shapband.flower" in page.read_text("utf-8") and find_spec("flwr") is None:
+        pytest.skip("*** NO FLWR: this page is not run ***")
     monkeypatch.chdir(tmp_path)  # where the pages write their files
     check_python(page)
 
@@ -147,6 +150,8 @@ class Odd(sb.Solver):
 def test_every_method_has_a_docstring_or_inherits_one():
     assert undocumented(Odd) == ["undescribed", "untold"]
     found = [one.name for one in pkgutil.walk_packages(sb.__path__, "shapband.")]
+    if find_spec("flwr") is None:  # tests/flower says that these are left out
+        found = [name for name in found if not name.startswith("shapband.flower")]
     modules = [import_module(name) for name in found if not name.endswith("__main__")]
     for module in modules:
         for name, kind in inspect.getmembers(module, inspect.isclass):

@@ -13,8 +13,9 @@ import shapband as sb
 from shapband.access.access import Access
 from shapband.coalitions import prefix_masks
 from shapband.engine.arguments import check_arguments
-from shapband.engine.chunks import _NEAR_FLOATS, Chunk, Job
+from shapband.engine.chunks import _NEAR_FLOATS, Job
 from shapband.engine.copies import known_stocks
+from shapband.engine.tasks import Chunk
 from shapband.records.batch import Batch, Schema
 from shapband.sources.base import FiniteSource, GenerativeSource
 from tests.conftest import linear_providers

@@ -63,6 +63,7 @@ from .utilities.base import Utility
 from .utilities.bayes import GaussianNBUtility
 from .utilities.discriminant import LDAUtility
 from .utilities.estimator import EstimatorUtility
+from .utilities.federated.federated import FederatedUtility
 from .utilities.function import FunctionUtility
 from .utilities.linear import LinearUtility
 from .utilities.logistic import LogisticUtility
@@ -70,6 +71,7 @@ from .utilities.neighbors import NeighborUtility
 from .utilities.networks.network import NetworkUtility
 from .utilities.recognise import utility_for
 from .utilities.table import TableUtility
+from .valuation.by_round import ByRound, RoundValues
 from .valuation.compare import Comparison, compare
 from .valuation.groups import Groups
 from .valuation.interactions import Interactions
@@ -94,6 +96,7 @@ __all__ = [
     "Bill",
     "Blocks",
     "Budget",
+    "ByRound",
     "Cohort",
     "Comparison",
     "Correlation",
@@ -106,6 +109,7 @@ __all__ = [
     "EstimatorUtility",
     "Exact",
     "Extension",
+    "FederatedUtility",
     "FileSource",
     "FiniteSource",
     "FrameSource",
@@ -149,6 +153,7 @@ __all__ = [
     "RecordedValuation",
     "RefusedAnswer",
     "Retry",
+    "RoundValues",
     "Run",
     "RunStatus",
     "SQLSource",

@@ -54,6 +54,8 @@ def value(
     fixed_validation: bool = False,
     validation_groups: Any = None,
     interactions: bool = False,
+    by_round: bool = False,
+    variance_parts: bool = False,
     chunk_size: int | None = None,
     keep_games: int | None = None,
     concurrency: int = CONCURRENCY,
@@ -103,6 +105,7 @@ def value(
         every chunk
     participation : who takes part in a game: `Independent`, `Cohort`, `MarkovChain` or `Trace`;
         None is everybody in every game. An absent provider is worth 0, and its source is not asked.
+        With ``per="round"``, who is present in each round of training; for utilities with rounds
         With pools, `Independent` and `Exact`, every game is averaged over who takes part
     fixed_validation : by default the errors cover the choice of the validation rows, which are a
         sample like the draws. True is for values that are defined by these very rows, as in a
@@ -112,6 +115,11 @@ def value(
     interactions : True also estimates the interaction of every pair of providers, which
         `valuation.interactions` has: what two are worth together beyond the sum of both, negative
         if one replaces the other. For up to 500 providers, with `Exact` or `Strata`
+    by_round : True also estimates the value of every round of training, which `valuation.by_round`
+        has, for utilities with rounds such as `FederatedUtility`. One training serves all rounds
+    variance_parts : True splits the variance into parts of the data, of who is present in rounds
+        and of random training, which `valuation.variance_parts` has. Every game is played two or
+        three times with the same draws; sources are asked as often as otherwise
     chunk_size : games computed at once, by default as many as fit in memory comfortably; the
         result does not depend on it
     keep_games : how many games' values `valuation.games` holds, from the first on; no estimate
@@ -196,6 +204,8 @@ def value(
         validation_groups=validation_groups,
         interactions=interactions,
         held_out=inputs.held_out,
+        by_round=by_round,
+        variance_parts=variance_parts,
     )
     check_kind("leave_out_failing", leave_out_failing, bool, "True or False")
     left_out = () if begun is None else begun.left_out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -17,7 +17,8 @@ from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY, Index
 from shapband.kernels.walks import first_occurrences
 from shapband.seeds import Seeds
-from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility, check_values
+from shapband.utilities.base import CoalitionFailed, GameSummaries, Utility
+from shapband.utilities.checking import check_values
 
 _TABLE_PROVIDERS = 20
 # Time of a single chosen coalition relative to the time per coalition in a table of all of them,
@@ -188,6 +189,13 @@ class Games:
             for g in range(n_games):
                 values[g, part] = self.values(inside, np.full(len(part), g))
         return values, n_games * len(places)
+
+    def scored_by(self, utility: Utility) -> Games:
+        """Return these games with a utility that scores the same models in another way."""
+        twin = replace(self, utility=utility)
+        # A utility may remember models by the summaries, so both must have the same ones.
+        vars(twin)["_placed"] = self._placed
+        return twin
 
     @cached_property
     def _placed(self) -> GameSummaries:

@@ -19,6 +19,8 @@ from shapband.engine.interactions import (
 )
 from shapband.engine.kinds import check_kinds
 from shapband.engine.leaving import LeftOut, describe, without
+from shapband.engine.presence import check_by_round, check_participation, present_counts
+from shapband.engine.replays import choose_replays
 from shapband.engine.shortcuts import EVERYBODY, Averaging, choose_averaging, why_certain
 from shapband.errors import InvalidInput, ShapbandError
 from shapband.estimate.stopping import StoppingRule
@@ -29,6 +31,7 @@ from shapband.records.batch import Schema
 from shapband.sampling.base import Sampling
 from shapband.sampling.design import Design
 from shapband.sampling.participation import AVERAGED, DRAWN, Participation, who_is_present
+from shapband.sampling.replays import Replays
 from shapband.sampling.validation import Validation
 from shapband.seeds import Seeds, seeds_of
 from shapband.solvers.base import Solver
@@ -69,6 +72,8 @@ class Arguments:
     rows_kept: tuple[IntArray, ...] = ()  # validation rows that are left without each fold
     interactions: bool = False
     held_out: float | None = None  # fraction of every provider's records that scores models
+    by_round: bool = False
+    replays: Replays | None = None  # what differs when games are played again
     left_out: tuple[LeftOut, ...] = ()  # providers without whom the valuation goes on
 
     @property
@@ -79,7 +84,14 @@ class Arguments:
     @property
     def draws_presence(self) -> bool:
         """Whether every game draws who takes part; if not, games use the records of everybody."""
-        return self.participation is not None and not self.averaging.averages
+        drawn = self.participation is not None and not self.averaging.averages
+        return drawn and self.rounds == 0
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of training in a game, if participation is drawn for each of them; else 0."""
+        per_round = self.participation is not None and self.participation.per == "round"
+        return self.utility.rounds if per_round else 0
 
     def present(self, games: range) -> BoolArray:
         """Whose records consecutive games use: (n_games, n)."""
@@ -91,7 +103,7 @@ class Arguments:
         """Largest number of providers in a game."""
         if self.participation is None:
             return len(self.providers)
-        return max(self.participation.counts(self.names))
+        return max(present_counts(self.participation, self.names, self.utility))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -146,6 +158,8 @@ class Arguments:
             participation=self.participation,
             averaged=self.averaging.averages,
             grouping=self.grouping,
+            rounds=self.rounds,
+            replays=self.replays,
             setup={**design.setup, **self.setup},
             validation=self.validation,
             **known,
@@ -173,6 +187,8 @@ def check_arguments(
     sampling_reason: str = "",
     interactions: bool = False,
     held_out: float | None = None,
+    by_round: bool = False,
+    variance_parts: bool = False,
     left_out: Sequence[LeftOut] = (),
     locate: Callable[[str], AbstractContextManager[object]] = nullcontext,
 ) -> Arguments:
@@ -187,12 +203,16 @@ def check_arguments(
         checked, grouping = check_providers(without(providers, left_out))
     names = [provider.name for provider in checked]
     with locate("participation"):
-        present = _present_counts(participation, names)
+        check_participation(participation, names)
     check_kinds(utility, sampling, solver, stop)
+    with locate("participation"):
+        present = present_counts(participation, names, utility)
     weighing = check_index(SHAPLEY if index is None else index, len(checked))
     players = _player_sizes(names, grouping)
     _check_grouped(grouping, players, weighing, participation)
     check_interactions(interactions, names, players, weighing, participation)
+    check_by_round(by_round, utility, players)
+    replays = choose_replays(variance_parts, utility, participation)
     chosen, reason = solver, ""
     if chosen is None:
         averages = choose_averaging(participation, sampling, Exact(), weighing, names).averages
@@ -259,6 +279,8 @@ def check_arguments(
         rows_kept=folds[1],
         interactions=interactions,
         held_out=held_out,
+        by_round=by_round,
+        replays=replays,
         left_out=tuple(left_out),
     )
 
@@ -308,19 +330,6 @@ def _told(participation: Participation | None, averaging: Averaging) -> dict[str
         way = AVERAGED if averaging.averages else DRAWN
         told["presence"] = f"{way}, because {averaging.reason}"
     return told
-
-
-def _present_counts(participation: Participation | None, names: Sequence[str]) -> Sequence[int]:
-    """Check the participation, and return how many providers may be in one game."""
-    if participation is None:
-        return [len(names)]
-    known = (
-        "Independent(...), Cohort(...), MarkovChain(...), Trace(...), a Participation of your own, "
-        "or None"
-    )
-    check_kind("participation", participation, Participation, known, "sb.Independent({})")
-    participation.check(names)
-    return participation.counts(names)
 
 
 def _check_any_index(solver: Solver, index: Index) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Generator
 
 from shapband.access.access import Access
 from shapband.engine.arguments import Arguments
-from shapband.engine.chunks import Chunk
+from shapband.engine.tasks import Chunk
 from shapband.sampling.base import Realisation
 
 _SECONDS = 2.0  # fetching a block should take this long

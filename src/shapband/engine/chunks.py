@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import TypeVar
 from weakref import WeakSet
 
 import numpy as np
 
-from shapband._typing import BoolArray, FloatArray
+from shapband._typing import FloatArray
 from shapband.access.access import Access
 from shapband.checks import check_whole, described, error_line, one_line
 from shapband.engine.arguments import Arguments
-from shapband.engine.folds import Folds
+from shapband.engine.folds import Folds, solve
+from shapband.engine.tasks import Chunk, MixedChunk, Replayed, Task
 from shapband.engine.workers.local import single_threaded_blas
 from shapband.errors import EvaluationError, InvalidInput, SourceError
 from shapband.games import Games
@@ -25,9 +25,11 @@ from shapband.records.batch import Batch
 from shapband.records.draws import Draws
 from shapband.sampling.base import Realisation
 from shapband.sampling.design import Design
+from shapband.sampling.replays import replay_seeds
 from shapband.seeds import Seeds
-from shapband.solvers.base import Solution, Solver, check_solution
+from shapband.solvers.base import Solution, Solver
 from shapband.solvers.pairs import PairSolution, among_all, joined_pairs, pair_count
+from shapband.solvers.rounds import joined_rounds, no_rounds, rounds_among_all, series_count
 from shapband.utilities.base import GameSummaries, Utility
 
 _NEAR_FLOATS = 250_000  # preferred chunk size, in numbers: 2 MB fit into the caches
@@ -36,49 +38,6 @@ _FEW_GAMES = 128  # with fewer games per chunk, the overhead per provider and ch
 _SHARED_GAMES = 64  # fewest games in a chunk for another worker, unless memory limits it
 _DISTANT_TURNS = 8  # a chunk takes at most 8 requests one after the other, so that runs stop soon
 _Fetched = TypeVar("_Fetched")  # a chunk, or a block of chunks
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Consecutive games with their draws, or with their summaries.
-
-    Attributes
-    ----------
-    indices : the numbers of the games
-    draws : one per provider, or None once they are summarised
-    summaries : summaries[game][provider], or None before
-    places : positions of the providers that take part in all of these games, to whom draws and
-        summaries belong; None for all providers
-    """
-
-    indices: range
-    draws: list[Draws] | None = field(default=None, repr=False)
-    summaries: GameSummaries | None = field(default=None, repr=False)
-    places: tuple[int, ...] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class MixedChunk:
-    """Consecutive games in which different providers take part.
-
-    Attributes
-    ----------
-    parts : chunks in the order of their games; the same providers take part in all games of one
-    """
-
-    parts: tuple[Chunk, ...]
-
-    @staticmethod
-    def of(chunk: Chunk, present: BoolArray) -> MixedChunk:
-        """Split a chunk with draws by who is present, (n_games, n), in its games."""
-        changes = np.flatnonzero((present[1:] != present[:-1]).any(axis=1)) + 1
-        edges = [0, *changes.tolist(), len(present)]
-        parts = []
-        for start, stop in pairwise(edges):
-            places = tuple(np.flatnonzero(present[start]).tolist())
-            draws = [(chunk.draws or [])[place].part(slice(start, stop)) for place in places]
-            parts.append(Chunk(chunk.indices[start:stop], draws, places=places))
-        return MixedChunk(tuple(parts))
 
 
 class _Checked(WeakSet[Batch]):
@@ -102,6 +61,7 @@ class Job:
     rates : probabilities of being present, if values are averaged over presence; else None
     folds : solves the first `fold_games` games again without folds of the validation rows, or None
     interactions : whether the interactions of pairs of providers are computed as well
+    by_round : whether the values after each round of training are computed as well
     checked : batches that were checked and can be used, so that each stock is checked only once
     """
 
@@ -116,6 +76,7 @@ class Job:
     folds: Folds | None = None
     fold_games: int = 0
     interactions: bool = False
+    by_round: bool = False
     checked: _Checked = field(default_factory=_Checked, init=False, repr=False)
 
     @staticmethod
@@ -131,37 +92,64 @@ class Job:
             given.index,
             given.grouping,
             design.rates,
-            Folds(given.rows_kept) if given.rows_kept else None,
+            Folds(given.rows_kept, by_round=given.by_round) if given.rows_kept else None,
             given.fold_games,
             given.interactions,
+            given.by_round,
         )
 
-    def __call__(self, task: Chunk | MixedChunk) -> Solution:
+    def __call__(self, task: Task) -> Solution:
         """Summarise the games, unless they have summaries, and solve them."""
+        if isinstance(task, Replayed):
+            return self._replayed(task)
         if isinstance(task, Chunk):
             return self._solved(task, self.utility, self.solver)
         return _joined([self._solved_part(part) for part in task.parts])
 
-    def packed(self, task: Chunk | MixedChunk) -> Chunk | MixedChunk:
+    def _replayed(self, task: Replayed) -> Solution:
+        """Solve games, and solve them again with other random numbers."""
+        solution = self(task.first)
+        plain = replace(self, folds=None, interactions=False, by_round=False)
+        again = [
+            replace(plain, seeds=replay_seeds(self.seeds.seed, place))(one)
+            for place, one in enumerate(task.again)
+        ]
+        return replace(
+            solution,
+            replays=np.stack([one.values for one in again], axis=1),
+            evaluations=solution.evaluations + sum(one.evaluations for one in again),
+            failures=solution.failures + sum(one.failures for one in again),
+        )
+
+    def packed(self, task: Task) -> Task:
         """Reduce a chunk to its summaries, or to the records it uses, before it is sent."""
+        if isinstance(task, Replayed):
+            again = tuple(self._packed_games(one) for one in task.again)
+            return Replayed(self._packed_games(task.first), again)
+        return self._packed_games(task)
+
+    def _packed_games(self, task: Chunk | MixedChunk) -> Chunk | MixedChunk:
         if isinstance(task, MixedChunk):
             return MixedChunk(tuple(self._packed(part) for part in task.parts))
         return self._packed(task)
 
-    def rehearse(self, task: Chunk | MixedChunk) -> None:
+    def rehearse(self, task: Task) -> None:
         """Solve the first game of a task in this process, so that its kernels are compiled here.
 
         Worker processes with the same cache directory then find the machine code, where otherwise
         every one of them would compile it, and nobody would say why the first task takes long. This
         is done once for a kind of utility and solver; black boxes have no kernels to compile.
         """
+        if isinstance(task, Replayed):
+            task = task.first
         first = task if isinstance(task, Chunk) else task.parts[0]
         if not self.utility.mergeable or not first.draws:
             return
         kind = type(self.utility), type(self.solver.at(first.indices.start))
         if kind not in _rehearsed:
             draws = [drawn.part(slice(0, 1)) for drawn in first.draws]
-            alone = replace(first, indices=first.indices[:1], draws=draws)
+            present = None if first.present is None else first.present[:1]
+            alone = replace(first, indices=first.indices[:1], draws=draws, present=present)
             self(alone if isinstance(task, Chunk) else MixedChunk((alone,)))
             _rehearsed.add(kind)
 
@@ -181,14 +169,21 @@ class Job:
             effects = np.zeros((len(part.indices), len(self.folds), len(self.names)))
         if not places:
             pairs = self._no_pairs(effects, len(part.indices)) if self.interactions else None
-            return Solution(values, noise, 0, folds=effects, pairs=pairs)
+            rounds = None
+            if self.by_round:
+                shape = len(part.indices), series_count(self.utility.rounds), len(self.names)
+                rounds = no_rounds(shape, None if effects is None else effects.shape[1])
+            return Solution(values, noise, 0, folds=effects, pairs=pairs, rounds=rounds)
         utility, solver = self.utility.restricted(places), self.solver.for_size(len(places))
         found = self._solved(part, utility, solver)
         values[:, places], noise[:, places] = found.values, found.noise
         if effects is not None and found.folds is not None:
             effects[:, :, places] = found.folds
         pairs = None if found.pairs is None else among_all(found.pairs, places, len(self.names))
-        return replace(found, values=values, noise=noise, folds=effects, pairs=pairs)
+        rounds = found.rounds
+        if rounds is not None:
+            rounds = rounds_among_all(rounds, places, len(self.names))
+        return replace(found, values=values, noise=noise, folds=effects, pairs=pairs, rounds=rounds)
 
     def _no_pairs(self, effects: FloatArray | None, n_games: int) -> PairSolution:
         """The interactions of games in which nobody takes part."""
@@ -202,6 +197,8 @@ class Job:
         grouping = self.grouping
         # If all groups have one member, Owen values are Shapley values, which any solver gives.
         nested = grouping if grouping is not None and grouping.nested else None
+        if chunk.present is not None:
+            summaries = utility.with_presence(summaries, chunk.present)
         addresses = names, chunk.indices, self.seeds
         games = Games(
             utility, summaries, *addresses, self.index, nested, self.rates, self.interactions
@@ -210,7 +207,7 @@ class Job:
         if self.folds is not None and chunk.indices.stop <= self.fold_games:
             solution = self.folds.solved(games, solver)
         else:
-            solution = check_solution(solver.solve(games), solver, games)
+            solution = solve(games, solver, by_round=self.by_round)
         if grouping is not None and nested is None:
             solution = replace(solution, group_noise=grouping.totals(solution.noise))
         return replace(solution, failures=utility.failures - before)
@@ -275,6 +272,7 @@ def _joined(parts: Sequence[Solution]) -> Solution:
         folds=_joined_folds([part.folds for part in parts]),
         pairs=joined_pairs([part.pairs for part in parts]),
         probe_noise=_joined_probes(parts),
+        rounds=joined_rounds([part.rounds for part in parts]),
     )
 
 
@@ -304,6 +302,8 @@ def chunk_size(given: Arguments, realisation: Realisation, access: Access, n_job
         return 1
     summaries = _summary_floats(given.utility, realisation.design.draw_sizes.tolist())
     per_game: int = given.solver.floats_per_game(given.most_present) + summaries
+    if given.by_round:  # the scores of all coalitions after each round are remembered
+        per_game *= given.utility.rounds
     if given.interactions:
         per_game += 4 * pair_count(len(given.providers))
     near, most = _NEAR_FLOATS // per_game, _MOST_FLOATS // per_game

@@ -8,7 +8,7 @@ import numpy as np
 
 from shapband._typing import IntArray
 from shapband.engine.arguments import Arguments
-from shapband.engine.chunks import Chunk
+from shapband.engine.tasks import Chunk
 from shapband.errors import EvaluationError
 from shapband.records.batch import Batch, concat
 from shapband.solvers.base import Solution

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from shapband.errors import InvalidInput, ShapbandError
 from shapband.games import Games
 from shapband.records.arrays import own_targets
 from shapband.sampling.validation import Validation
-from shapband.solvers.base import Solution, Solver, check_solution
+from shapband.solvers.base import RoundSolution, Solution, Solver, check_solution
 from shapband.solvers.pairs import with_folds
+from shapband.solvers.rounds import round_solution
 from shapband.utilities.base import Utility
 from shapband.utilities.rows import Folded, rows_kept
 
@@ -37,14 +39,16 @@ class Folds:
     Parameters
     ----------
     kept : the rows that are left without each fold
+    by_round : whether games are solved after each round of training, too
     """
 
-    def __init__(self, kept: Sequence[IntArray]) -> None:
+    def __init__(self, kept: Sequence[IntArray], *, by_round: bool = False) -> None:
         self._kept = kept
+        self._by_round = by_round
         self._made = threading.local()  # a utility may remember fits, so threads must not share it
 
-    def __reduce__(self) -> tuple[type[Folds], tuple[Sequence[IntArray]]]:
-        return Folds, (self._kept,)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Folds, by_round=self._by_round), (self._kept,)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -54,17 +58,29 @@ class Folds:
         try:
             folded = self._of(games.utility)
         except ShapbandError:
-            return self._without_folds(_solved(solver, games))
+            return self._without_folds(solve(games, solver, by_round=self._by_round))
         whole = replace(games, utility=folded.whole)
-        solution = _solved(solver, whole)
+        solution = check_solution(solver.solve(whole), solver, whole)
+        rounds = _Rounds(solver, whole) if self._by_round else None
+        if rounds is not None:
+            solution = replace(solution, rounds=rounds.solved(whole, solution))
         try:
             parts = [
                 solver.solve_like(replace(games, utility=part), whole) for part in folded.parts
             ]
+            if rounds is not None and solution.rounds is not None:
+                among = [
+                    rounds.solved(replace(games, utility=part), found).values
+                    for part, found in zip(folded.parts, parts, strict=True)
+                ]
+                effects = np.stack([one - solution.rounds.values for one in among], axis=1)
+                solution = replace(solution, rounds=replace(solution.rounds, folds=effects))
         except ShapbandError:
             return self._without_folds(solution)
         finally:
             folded.forget()
+            if rounds is not None:
+                rounds.forget()
         changes = np.stack([part.values - solution.values for part in parts], axis=1)
         pairs = with_folds(solution.pairs, [part.pairs for part in parts])
         return replace(solution, folds=changes, pairs=pairs)
@@ -72,7 +88,9 @@ class Folds:
     def _of(self, utility: Utility) -> Folded:
         known: tuple[Utility, Folded] | None = getattr(self._made, "of", None)
         if known is None or known[0] is not utility:
-            known = self._made.of = utility, utility.without_folds(self._kept)
+            # All rounds and all folds are scored from one training, if the utility allows it.
+            scored = utility.after_rounds().whole if self._by_round else utility
+            known = self._made.of = utility, scored.without_folds(self._kept)
         return known[1]
 
     def _without_folds(self, solution: Solution) -> Solution:
@@ -80,14 +98,48 @@ class Folds:
         pairs = solution.pairs
         if pairs is not None:
             pairs = replace(pairs, folds=self._unknown(pairs.values))
-        return replace(solution, folds=self._unknown(solution.values), pairs=pairs)
+        rounds = solution.rounds
+        if rounds is not None:
+            n_games, n_series, n = rounds.values.shape
+            unknown = np.full((n_games, len(self), n_series, n), np.nan)
+            rounds = replace(rounds, folds=unknown)
+        unknown = self._unknown(solution.values)
+        return replace(solution, folds=unknown, pairs=pairs, rounds=rounds)
 
     def _unknown(self, values: FloatArray) -> FloatArray:
         return np.full((len(values), len(self), values.shape[1]), np.nan)
 
 
-def _solved(solver: Solver, games: Games) -> Solution:
-    return check_solution(solver.solve(games), solver, games)
+class _Rounds:
+    """Solves games after each round of training, by the coalitions of a pattern."""
+
+    def __init__(self, solver: Solver, pattern: Games) -> None:
+        self._solver = solver
+        self._pattern = pattern
+        self._used: list[Folded] = []
+
+    def solved(self, games: Games, solution: Solution) -> RoundSolution:
+        after = games.utility.after_rounds()
+        self._used.append(after)
+        return round_solution(games, self._solver, solution, self._pattern, after.parts)
+
+    def forget(self) -> None:
+        for after in self._used:
+            after.forget()
+
+
+def solve(games: Games, solver: Solver, *, by_round: bool) -> Solution:
+    """Solve games, and if wanted solve them after each round of training."""
+    if not by_round:
+        return check_solution(solver.solve(games), solver, games)
+    after = games.utility.after_rounds()
+    whole = replace(games, utility=after.whole)
+    try:
+        solution = check_solution(solver.solve(whole), solver, whole)
+        rounds = round_solution(whole, solver, solution, whole, after.parts)
+    finally:
+        after.forget()
+    return replace(solution, rounds=rounds)
 
 
 def choose_folds(

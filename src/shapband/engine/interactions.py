@@ -61,7 +61,8 @@ def check_interactions(
 
 def _check_participation(participation: Participation, names: Sequence[str]) -> None:
     """Refuse games that depend on each other, for which errors of pairs are not implemented."""
-    if participation.recorded or participation.persistence(names).any():
+    persists = participation.per == "game" and participation.persistence(names).any()
+    if participation.recorded or persists:
         raise InvalidInput(
             f"interactions: games with {type(participation).__name__} depend on each other, and "
             "the errors of interactions assume that they do not: use Independent or Cohort, or "

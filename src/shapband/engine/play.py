@@ -18,7 +18,7 @@ from shapband.access.meter import AccessReport
 from shapband.checks import steady_repr
 from shapband.engine.arguments import Arguments
 from shapband.engine.blocks import fetched_blocks
-from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size, fetched_ahead
+from shapband.engine.chunks import Job, chunk_size, fetched_ahead
 from shapband.engine.copies import find_copies, known_stocks
 from shapband.engine.ending import affordable_games, what_would_help
 from shapband.engine.faults import FaultFinder
@@ -26,6 +26,7 @@ from shapband.engine.folds import cut_at
 from shapband.engine.journal import GameJournal, NullGames
 from shapband.engine.logs import log_end, logged
 from shapband.engine.rare import find_lacking
+from shapband.engine.tasks import Chunk, Task, task_of
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import LocalWorkers, single_threaded_blas
 from shapband.errors import EvaluationError, RepeatedRecords, SourceError, UnseenLabels
@@ -145,6 +146,8 @@ def play(
         seconds=time.perf_counter() - started,
         group_estimate=session.estimator.group_estimate(),
         pair_estimate=session.estimator.pair_estimate(),
+        round_estimate=session.estimator.round_estimate(),
+        variance_split=session.estimator.variance_split(),
     )
     return log_end(valuation)
 
@@ -338,7 +341,7 @@ class _Session:
         pace = (time.perf_counter() - self._began) / played
         return max(1, min(self._chunk, int(_CHUNK_SECONDS / max(pace, 1e-9))))
 
-    def _tasks(self, games: range, size: int) -> Generator[Chunk | MixedChunk, None, None]:
+    def _tasks(self, games: range, size: int) -> Generator[Task, None, None]:
         """The chunks of a stage. They end early if the time is up before all records arrived."""
         blocks = fetched_blocks(self._given, self._realisation, self._access, games, size)
         if self._access.fetches_ahead:
@@ -350,10 +353,9 @@ class _Session:
             except OutOfTime as late:
                 self._late = late
 
-    def _task(self, chunk: Chunk) -> Chunk | MixedChunk:
+    def _task(self, chunk: Chunk) -> Task:
         self._faults.keep(chunk)
-        present = self.design.present(chunk.indices)
-        return chunk if present.all() else MixedChunk.of(chunk, present)
+        return task_of(chunk, self.design)
 
     @property
     def usable(self) -> bool:

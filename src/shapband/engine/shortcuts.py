@@ -26,7 +26,10 @@ _MOST = 32
 
 
 class Averaging(NamedTuple):
-    """Whether to average over who is present, and why; no reason if everybody is always present."""
+    """Whether to average over who is present, and why.
+
+    There is no reason if everybody is always present in games.
+    """
 
     averages: bool
     reason: str
@@ -53,7 +56,9 @@ def choose_averaging(
     >>> choose_averaging(sb.Independent(0.8), sb.Fresh(60), *given).reason
     'Fresh asks only those who take part'
     """
-    if participation is None or (participation.rates(names) == 1).all():
+    if participation is None or participation.per == "round":
+        return EVERYBODY
+    if (participation.rates(names) == 1).all():
         return EVERYBODY
     against = _against(participation, sampling, solver, index, names)
     if against:

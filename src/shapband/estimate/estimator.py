@@ -16,9 +16,11 @@ from shapband.estimate.moments import Moments
 from shapband.estimate.paired import PairEstimate, PairFold
 from shapband.estimate.pool_games import PoolFold
 from shapband.estimate.presence import Overall, PresenceFold, PresenceMoments
+from shapband.estimate.rounds import RoundEstimate, round_estimate, without_covariances
+from shapband.estimate.split import VarianceSplit, split_variance
 from shapband.estimate.validation import ValidationErrors
 from shapband.sampling.design import Design
-from shapband.solvers.base import Solution
+from shapband.solvers.base import RoundSolution, Solution
 
 
 class Estimator:
@@ -38,9 +40,11 @@ class Estimator:
         self._pools = None if design.unseen is None else PoolFold(design)
         self._folds: list[FloatArray] = []
         self._pairs: PairFold | None = None
+        self._rounds: list[Estimator] | None = None
+        self._replayed: list[tuple[FloatArray, FloatArray, FloatArray]] = []
         self._presence = None
-        if design.participation is not None and not design.averaged:
-            self._presence = PresenceFold(design, design.participation)
+        if design.draws_presence or (design.participation is not None and design.rounds):
+            self._presence = PresenceFold(design)
 
     def add(self, solution: Solution) -> None:
         """Add the next games, as they were solved.
@@ -67,6 +71,19 @@ class Estimator:
             if self._pairs is None:
                 self._pairs = PairFold(self._design, Estimator(self._design))
             self._pairs.add(solution.pairs)
+        if solution.rounds is not None:
+            self._add_rounds(solution.rounds)
+        if solution.replays is not None:
+            self._replayed.append((values, solution.noise, solution.replays))
+
+    def _add_rounds(self, rounds: RoundSolution) -> None:
+        if self._rounds is None:
+            plain = replace(self._design, replays=None)
+            self._rounds = [Estimator(plain) for _ in range(rounds.values.shape[1])]
+        for at, estimator in enumerate(self._rounds):
+            folds = None if rounds.folds is None else rounds.folds[:, :, at]
+            series = Solution(rounds.values[:, at], rounds.noise[:, at], 0, folds=folds)
+            estimator.add(series)
 
     @property
     def n_games(self) -> int:
@@ -95,6 +112,21 @@ class Estimator:
     def pair_estimate(self) -> PairEstimate | None:
         """Estimate the interactions of pairs of providers, or None if games have none."""
         return None if self._pairs is None else self._pairs.estimate(self._moments())
+
+    def round_estimate(self) -> RoundEstimate | None:
+        """Estimate the values by round of training, or None if games have none."""
+        if self._rounds is None:
+            return None
+        series = [without_covariances(one._moments()) for one in self._rounds]
+        return round_estimate(series, self.estimate())
+
+    def variance_split(self) -> VarianceSplit | None:
+        """Split the variance by its causes, or None if games were not played again."""
+        if self._design.replays is None or not self._replayed:
+            return None
+        columns = zip(*self._replayed, strict=True)
+        values, noise, again = (np.concatenate(part) for part in columns)
+        return split_variance(self._design.replays, values, noise, again, self._moments())
 
     def _moments(self) -> Moments:
         moments = replace(

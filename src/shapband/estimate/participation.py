@@ -7,6 +7,7 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.estimate.averaged import Averaged, own_presence
 from shapband.estimate.moments import Moments
+from shapband.estimate.presence import PresenceMoments
 
 
 def participation_parts(moments: Moments, squared_error: FloatArray) -> dict[str, FloatArray]:
@@ -15,7 +16,13 @@ def participation_parts(moments: Moments, squared_error: FloatArray) -> dict[str
     Without a participation everybody is present in all games. Averages over who is present also
     have the parts of the law of total variance, given the draws of a game. `squared_error` is the
     squared error of the expectations.
+
+    If presence is drawn for the rounds of a game, there are only two rates: a provider that is
+    present in one game more often than in another has another value there, so moments "if present"
+    would depend on how often.
     """
+    if moments.presence is not None and moments.presence.rounds is not None:
+        return _parts_of_rounds(moments.presence, moments.presence.rounds, moments.n_games)
     if moments.averaged is not None:
         return _averaged_parts(moments, moments.averaged, squared_error)
     presence, pools = moments.presence, moments.pools
@@ -43,6 +50,14 @@ def participation_parts(moments: Moments, squared_error: FloatArray) -> dict[str
         "variance_participation": np.where(rate < 1, moments.variance - of_data, 0.0),
         "variance_data": of_data,
     }
+
+
+def _parts_of_rounds(
+    presence: PresenceMoments, rounds: FloatArray, n_games: int
+) -> dict[str, FloatArray]:
+    """Share of all rounds in which each provider was present, and of games with such a round."""
+    share = rounds / (n_games * presence.rounds_per_game)
+    return {"rate": share, "rate_in_games": presence.count / n_games}
 
 
 def _averaged_parts(

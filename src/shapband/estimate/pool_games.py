@@ -110,6 +110,8 @@ def _mean_squared_correlation(moments: Moments) -> float:
 
 def _somebody_is_absent(moments: Moments) -> bool:
     presence = moments.presence
+    if presence is not None and presence.rounds is not None:
+        return False  # all providers draw records in every game
     return presence is not None and bool((presence.count < moments.n_games).any())
 
 

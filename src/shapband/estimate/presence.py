@@ -41,7 +41,6 @@ from shapband.estimate.dependence import (
 )
 from shapband.estimate.recorded import RoundSums
 from shapband.sampling.design import Design
-from shapband.sampling.participation import Participation
 
 _MANY = 500  # with more providers, correlations are not kept
 
@@ -63,6 +62,9 @@ class PresenceMoments:
     square : (n,) factor by which dependence raises the variance of the variance, or None
     correlation : (n, n) correlation of the errors of the expectations, or None if it equals the
         correlation of the values
+    rounds : (n,) rounds, over all games, in which the provider was present; None if presence is
+        drawn for games. With rounds, a provider is in a game if it is present in one of its rounds
+    rounds_per_game : rounds in one game, 0 if presence is drawn for games
     """
 
     count: FloatArray
@@ -74,6 +76,8 @@ class PresenceMoments:
     freedom: FloatArray | None = None
     square: FloatArray | None = None
     correlation: FloatArray | None = None
+    rounds: FloatArray | None = None
+    rounds_per_game: int = 0
 
     @property
     def variance(self) -> FloatArray:
@@ -117,17 +121,21 @@ class PresenceFold:
     block of games in which it was present.
     """
 
-    def __init__(self, design: Design, participation: Participation) -> None:
+    def __init__(self, design: Design) -> None:
+        participation = design.participation
+        assert participation is not None  # noqa: S101  for the type checker
         self._design = design
         names = design.names
         self._rates = participation.rates(names)
         self._persistence = participation.persistence(names)
         sometimes = bool((self._rates < 1).any())
-        self._follows = sometimes and bool(self._persistence.any())
+        # Chains that go over the rounds of a game begin anew in every game.
+        self._follows = sometimes and bool(self._persistence.any()) and design.rounds == 0
         self._fixed = sometimes and participation.recorded
         self._centre = np.full(len(names), np.nan)
         self._sums = _Sums(len(names), pairs=self._follows)
         self._rounds = RoundSums(len(names)) if self._fixed else None
+        self._in_rounds = np.zeros(len(names)) if design.rounds else None
         self._last: tuple[FloatArray, FloatArray] | None = None  # presence and values, last game
         self._n_games = 0
 
@@ -135,7 +143,10 @@ class PresenceFold:
         """Add the next games: values and noise, (n_games, n) each."""
         games = range(self._n_games, self._n_games + len(values))
         self._n_games = games.stop
-        present = self._design.present(games)
+        in_rounds = self._design.present_in_rounds(games)
+        present = self._design.present(games) if in_rounds is None else in_rounds.any(axis=1)
+        if self._in_rounds is not None and in_rounds is not None:
+            self._in_rounds = self._in_rounds + in_rounds.sum(axis=(0, 1))
         self._set_centres(values, present)
         b = present.astype(np.float64)
         x = np.where(present, values - np.where(present, self._centre, 0.0), 0.0)
@@ -147,7 +158,7 @@ class PresenceFold:
         if self._follows:
             self._add_pairs(b, x)
         if self._rounds is not None:
-            self._rounds.add(present, x)
+            self._rounds.add(present, x, present if in_rounds is None else in_rounds)
 
     def copy(self) -> PresenceFold:
         """Return a fold to which games can be added without changing this one."""
@@ -164,7 +175,15 @@ class PresenceFold:
             m2 = np.maximum(self._sums.second - self._sums.first * shift, 0.0)
             raw = np.where(count > 1, m2 / (count - 1), np.nan)
             noise = np.where(count > 0, self._sums.noise / count, np.nan)
-            found = PresenceMoments(count, centre + shift, raw, noise, raw / count)
+            found = PresenceMoments(
+                count,
+                centre + shift,
+                raw,
+                noise,
+                raw / count,
+                rounds=self._in_rounds,
+                rounds_per_game=self._design.rounds,
+            )
         if self._follows:
             return self._followed(found, shift, overall)
         if self._rounds is not None:

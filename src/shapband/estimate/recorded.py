@@ -49,9 +49,13 @@ class RoundSums:
         self._first, self._second = np.zeros((2, 0, n))
         self._products = np.zeros((n, n)) if n <= _MANY else None
 
-    def add(self, present: BoolArray, x: FloatArray) -> None:
-        """Add the next games: who is present, and their values, (n_games, n) each."""
-        places = self._places(present)
+    def add(self, present: BoolArray, x: FloatArray, recorded: BoolArray) -> None:
+        """Add the next games: who is present, and their values, (n_games, n) each.
+
+        `recorded` (n_games, ...) is all that was recorded about the games. Games for which it is
+        the same form a stratum.
+        """
+        places = self._places(present, recorded.reshape(len(recorded), -1))
         np.add.at(self._count, places, 1.0)
         np.add.at(self._first, places, x)
         np.add.at(self._second, places, x * x)
@@ -87,9 +91,9 @@ class RoundSums:
         mean = values.sum(axis=0) / np.maximum(count, 1)
         return np.where(present, values - mean, 0.0), count
 
-    def _places(self, present: BoolArray) -> list[int]:
+    def _places(self, present: BoolArray, recorded: BoolArray) -> list[int]:
         """The row of the sums for each game; new sets of present providers get new rows."""
-        keys = [line.tobytes() for line in np.packbits(present, axis=1)]
+        keys = [line.tobytes() for line in np.packbits(recorded, axis=1)]
         new = {key: at for at, key in enumerate(keys) if key not in self._place}
         if new:
             start = len(self._count)

@@ -18,11 +18,12 @@ from shapband.access.budget import Cost
 from shapband.access.journal import PurchaseJournal
 from shapband.access.meter import AccessReport
 from shapband.engine.arguments import Arguments
-from shapband.engine.chunks import Chunk, Job, chunk_size, fetched_ahead
+from shapband.engine.chunks import Job, chunk_size, fetched_ahead
 from shapband.engine.copies import known_stocks
 from shapband.engine.ending import affordable_games
 from shapband.engine.faults import FaultFinder
 from shapband.engine.play import Progress, Watch
+from shapband.engine.tasks import Chunk
 from shapband.engine.workers.base import Workers
 from shapband.engine.workers.local import single_threaded_blas
 from shapband.errors import EvaluationError

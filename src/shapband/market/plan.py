@@ -132,6 +132,11 @@ def plan(
         validation_groups=validation_groups,
         held_out=inputs.held_out,
     )
+    if given.rounds:
+        raise InvalidInput(
+            f"participation: a plan does not know how errors depend on {participation!r}: leave it "
+            'out, or use per="game"'
+        )
     families = _families(given)
     pilot_plan = arguments_with(given, solver=_first(families, given), reason="")
     methods = methods_for(size, None if isinstance(size, int) else draws.tolist())

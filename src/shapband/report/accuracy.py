@@ -29,6 +29,8 @@ from shapband.valuation.text import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from shapband._typing import FloatArray
     from shapband.estimate.estimate import Estimate
     from shapband.valuation.valuation import Valuation
@@ -119,6 +121,8 @@ def participation_section(valuation: Valuation) -> Section:
     index = pd.Index(valuation.names, name="provider")
     frame = pd.DataFrame(valuation.estimate.participation, index=index)
     frame = frame.iloc[np.argsort(-valuation.expectation, kind="stable")]
+    if "rate_in_games" in frame:
+        return _rounds_section(frame)
     own, whole = frame["variance_participation"], valuation.variance
     total = pd.Series(whole, index=index)[frame.index]
     share = (own / total.where(total > 0)).clip(0, 1)
@@ -149,6 +153,55 @@ def participation_section(valuation: Valuation) -> Section:
         ),
         notes=said(left_out(len(frame))),
         tables=[table],
+    )
+
+
+def variance_section(valuation: Valuation) -> Section:
+    """The variance of every value by its causes: data, presence in rounds, training."""
+    frame = valuation.variance_parts
+    assert frame is not None  # noqa: S101  for the type checker
+    frame = frame.iloc[np.argsort(-valuation.expectation, kind="stable")]
+    words = {"data": "data", "participation": "presence in rounds", "training": "training"}
+    columns: dict[str, Sequence[str]] = {"provider": names_of(frame.index)}
+    for part, word in words.items():
+        columns[word] = numbers(frame[part], frame[f"{part}_error"])
+        columns[f"{word}: std. error"] = numbers(frame[f"{part}_error"], frame[f"{part}_error"])
+    kept = frame[list(words)].clip(lower=0)
+    shares = kept.div(kept.sum(axis=1).replace(0, np.nan), axis=0)
+    bars = {word: shares[part].tolist() for part, word in words.items()}
+    told = "Stacked bars: shares of the variance of the value by cause."
+    return Section(
+        "variance",
+        "Where the spread of the values comes from",
+        lines=[
+            "Games were played again with the same draws. Values that differ although the draws "
+            "are the same differ because of who is present in the rounds, or because of random "
+            "training. The parts add up to the variance of the value.",
+            *map(sentence, on_participation(valuation)),
+        ],
+        legend=[(f"part{at}", word) for at, word in enumerate(words.values())],
+        chart=stacked_chart(list(frame.index), bars, told, "share of the variance"),
+        notes=said(left_out(len(frame))),
+        tables=[Table.of("The variance of every value by cause", columns)],
+    )
+
+
+def _rounds_section(frame: pd.DataFrame) -> Section:
+    """How often providers were present in the rounds of training."""
+    columns: dict[str, Sequence[str]] = {
+        "provider": names_of(frame.index),
+        "present in rounds": percents(frame["rate"]),
+        "in no round of a game": percents(1 - frame["rate_in_games"]),
+    }
+    return Section(
+        "participation",
+        "Who took part",
+        lines=[
+            "Providers come and go from round to round of the training in a game. A provider that "
+            "is present in no round of a game is worth 0 in it. Values and errors refer to the "
+            "data and to who is present together."
+        ],
+        tables=[Table.of("Shares of the rounds, and of the games without any", columns)],
     )
 
 

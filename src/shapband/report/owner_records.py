@@ -80,6 +80,14 @@ def _presence(valuation: Valuation, at: int) -> Iterator[str]:
     if not valuation.estimate.takes_part_at_random:
         return
     parts = {name: float(part[at]) for name, part in valuation.estimate.participation.items()}
+    if "rate_in_games" in parts:
+        if parts["rate"] < 1:
+            yield (
+                f"It was present in {percents([parts['rate']])[0]} of the rounds of training. In "
+                f"{percents([1 - parts['rate_in_games']])[0]} of the games it was present in no "
+                "round, and worth 0."
+            )
+        return
     error = parts["standard_error_present"]
     if parts["rate"] < 1 and math.isfinite(parts["expectation_present"]):
         yield (

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from shapband.report.about import about
-from shapband.report.accuracy import convergence_section, errors_section, participation_section
+from shapband.report.accuracy import (
+    convergence_section,
+    errors_section,
+    participation_section,
+    variance_section,
+)
 from shapband.report.answer import Refused, answer, attempt
+from shapband.report.by_round import rounds_section
 from shapband.report.heading import heading, worth_of_all
 from shapband.report.interactions import interactions_section
 from shapband.report.owner import owner_page
@@ -97,6 +103,8 @@ def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[
         sections.append(groups_section(valuation.groups))
     if valuation.interactions is not None:
         sections.append(interactions_section(valuation.interactions))
+    if valuation.by_round is not None:
+        sections.append(rounds_section(valuation.by_round))
     sections += [
         distribution_section(valuation),
         ranks_section(valuation, chances),
@@ -105,6 +113,8 @@ def _results(valuation: Valuation, chances: pd.Series[float] | Refused) -> list[
     ]
     if valuation.estimate.takes_part_at_random:
         sections.append(participation_section(valuation))
+    if valuation.variance_split is not None:
+        sections.append(variance_section(valuation))
     return sections
 
 

@@ -10,6 +10,7 @@ from shapband.checks import printable
 from shapband.report import frames, pictures
 from shapband.report.bands import bands_of, draw_bands
 from shapband.report.beeswarm import beeswarm_frame, draw_beeswarm
+from shapband.report.by_round import asked_rounds, by_round_frame, draw_by_round
 from shapband.report.figures import FLAT, axes_or_new, check_picture, save_picture
 from shapband.report.heat_map import draw_heat_map, heat_map_size
 from shapband.report.rows import figure_size
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 PICTURES = (
     *("forest", "ranks", "convergence", "distribution", "variance_sources"),
-    *("waterfall", "beeswarm", "interactions"),
+    *("waterfall", "beeswarm", "interactions", "by_round"),
 )
 _FRAMES: Mapping[str, Callable[..., pd.DataFrame]] = {
     "forest": frames.forest_frame,
@@ -34,6 +35,7 @@ _FRAMES: Mapping[str, Callable[..., pd.DataFrame]] = {
     "waterfall": waterfall_frame,
     "beeswarm": beeswarm_frame,
     "interactions": frames.interactions_frame,
+    "by_round": by_round_frame,
 }
 _MOST_ROWS = {"waterfall": 23, "beeswarm": 21}  # for the size of a picture in a file
 
@@ -129,6 +131,16 @@ class Plots:
         draw_heat_map(ax, found)
         return ax
 
+    def by_round(self, ax: Axes | None = None) -> Axes:
+        """Draw the value after each round of training as a line, with a band for its interval.
+
+        Four providers have colours: those with the largest values, and the one with the smallest.
+        """
+        found = asked_rounds(self._valuation)
+        ax = axes_or_new(ax, FLAT)
+        draw_by_round(ax, found, self._value_label)
+        return ax
+
     def beside(
         self,
         label: str,
@@ -163,7 +175,7 @@ class Plots:
     def _size(self, picture: str) -> tuple[float, float]:
         """Width and height of a picture in a file, in inches."""
         n = len(self._valuation.names)
-        sizes = {"convergence": FLAT, "interactions": heat_map_size(n)}
+        sizes = {"convergence": FLAT, "by_round": FLAT, "interactions": heat_map_size(n)}
         return sizes.get(picture) or figure_size(min(n, _MOST_ROWS.get(picture, n)))
 
     def _rows(self, ax: Axes | None) -> Axes:

@@ -32,6 +32,8 @@ _MANIFEST: dict[str, Any] = {
     "seed": int,
     "n_games": int,
     "folds": int,
+    "by_round": int,
+    "replays": int,
     "setup": dict,
     "presence": str,
     "arguments": dict,

@@ -211,6 +211,8 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
     check_choices(design)
     if design.participation is not None:
         design.participation.check(design.names)
+        if design.rounds:
+            design.participation.check_rounds(design.rounds)
     estimator = Estimator(design)
     for solution in store.games.solved_chunks():
         estimator.add(solution)
@@ -227,6 +229,8 @@ def _so_far(store: RunStore, access: AccessReport) -> Valuation | None:
         seconds=store.games.seconds(done),
         group_estimate=estimator.group_estimate(),
         pair_estimate=estimator.pair_estimate(),
+        round_estimate=estimator.round_estimate(),
+        variance_split=estimator.variance_split(),
     )
     check_valuation(valuation, store.manifest)
     return valuation

@@ -209,9 +209,18 @@ def _manifest(given: Arguments, config: StoredConfig | None) -> dict[str, Any]:
         "setup": given.setup,
         "presence": _way_of_presence(given),
         "folds": len(given.rows_kept),
+        **_further_columns(given),
         "arguments": _arguments(given),
         "versions": versions(),
     }
+
+
+def _further_columns(given: Arguments) -> dict[str, int]:
+    """Rounds whose values are stored, and how often games are played again; neither if none is."""
+    rounds = given.utility.rounds if given.by_round else 0
+    replays = 0 if given.replays is None else len(given.replays.other_presence)
+    found = {"by_round": rounds, "replays": replays}
+    return {word: number for word, number in found.items() if number}
 
 
 def _arguments(given: Arguments) -> dict[str, str]:
@@ -231,6 +240,8 @@ def _arguments(given: Arguments) -> dict[str, str]:
         "fixed_validation": _way_of_rows(given),
         "validation_groups": fingerprint_object(given.rows_kept),
         "interactions": str(given.interactions),
+        "by_round": str(given.by_round),
+        "variance_parts": str(given.replays is not None),
         **_own_settings(given),
     }
 
@@ -306,6 +317,8 @@ def _arguments_before(store: RunStore) -> dict[str, str]:
         "settings of the participation": _NOBODY_ABSENT,
         "way that presence enters": DRAWN,
         "interactions": str(False),
+        "by_round": str(False),
+        "variance_parts": str(False),
     }
     before: dict[str, str] = {**unsaid, **store.manifest["arguments"]}
     if "sampling" in before:

@@ -15,9 +15,10 @@ from shapband.engine.journal import GameJournal
 from shapband.errors import RunDamaged
 from shapband.runs.ledger import Ledger, LedgerEntry, canonical, hash_of, stored
 from shapband.runs.older import dealt_design, design_of_facts
-from shapband.sampling.design import Design
-from shapband.solvers.base import Solution
+from shapband.sampling.design import Design, plain_design
+from shapband.solvers.base import RoundSolution, Solution
 from shapband.solvers.pairs import PairSolution, joined_pairs, pair_count
+from shapband.solvers.rounds import joined_rounds, series_count
 
 TABLE = (
     "CREATE TABLE games (first_game INTEGER PRIMARY KEY, n_games INTEGER NOT NULL, "
@@ -35,7 +36,8 @@ class _Chunk:
     The noise has a further column for each group, and for each provider if presence was averaged
     over. `folds` (n_games, n_folds, n) are the effects of leaving out folds of validation rows in
     the first games of a run, and None in later ones; they are stored as further columns of noise.
-    So are the interactions of `pairs`, which are None if they were not asked for. `probe_noise`
+    So are the interactions of `pairs`, the values by round in `rounds`, and the `replays`
+    (n_games, n_replays, n), which are None if they were not asked for. `probe_noise`
     (n_games,) is None except in the first games of a run that tries solvers; it is stored as the
     last column of noise.
     """
@@ -46,6 +48,8 @@ class _Chunk:
     folds: FloatArray | None
     pairs: PairSolution | None
     probe_noise: FloatArray | None
+    rounds: RoundSolution | None
+    replays: FloatArray | None
 
 
 class StoredGames(GameJournal):
@@ -60,18 +64,22 @@ class StoredGames(GameJournal):
         *,
         averaged: bool = False,
         interactions: bool = False,
+        n_rounds: int = 0,
+        n_replays: int = 0,
     ) -> None:
         self._ledger = ledger
         self._n_providers = n_providers
         self._n_folds = n_folds
         self._n_groups = n_groups
         self._n_pairs = pair_count(n_providers) if interactions else 0
+        self._n_series = series_count(n_rounds) if n_rounds else None
+        self._n_replays = n_replays
         self._width = n_providers + n_groups + (n_providers if averaged else 0)
         self._last: _Chunk | None = None
         self._reread()
 
     def begin(self, design: Design) -> None:
-        document = encode(design)
+        document = plain_design(encode(design))
         if self._ledger.noted(_DESIGN) != document:
             self._ledger.note(_DESIGN, document)
 
@@ -90,7 +98,8 @@ class StoredGames(GameJournal):
     def solutions(self, games: range) -> Solution:
         with self._ledger.lock:
             found = self._solution(*self.read(games), *self.counts(games))
-            return replace(found, pairs=self._pairs(games))
+            rounds, replays = self._rounds(games)
+            return replace(found, pairs=self._pairs(games), rounds=rounds, replays=replays)
 
     def seconds(self, games: int) -> float:
         rows = self._ledger.query(
@@ -155,12 +164,28 @@ class StoredGames(GameJournal):
                 parts.append(PairSolution(chunk.pairs.values[rows], chunk.pairs.noise[rows], folds))
         return joined_pairs(parts)
 
+    def _rounds(self, games: range) -> tuple[RoundSolution | None, FloatArray | None]:
+        """The values by round and the replays of stored games; None if the run has none."""
+        parts, replays = [], []
+        wanted = self._n_series is not None or self._n_replays
+        for chunk in self._chunks(games) if wanted else ():
+            first = chunk.games.start
+            rows = slice(max(games.start - first, 0), games.stop - first)
+            if chunk.rounds is not None:
+                folds = None if chunk.rounds.folds is None else chunk.rounds.folds[rows]
+                found = chunk.rounds.values[rows], chunk.rounds.noise[rows]
+                parts.append(RoundSolution(*found, folds))
+            if chunk.replays is not None:
+                replays.append(chunk.replays[rows])
+        return joined_rounds(parts), np.concatenate(replays) if replays else None
+
     def solved_chunks(self) -> Iterator[Solution]:
         """All stored games, chunk by chunk."""
         for chunk in self._chunks(range(self._count)):
             found = chunk.values, chunk.noise, chunk.folds, chunk.probe_noise
             solution = self._solution(*found, *self.counts(chunk.games))
-            yield replace(solution, pairs=chunk.pairs)
+            further = {"rounds": chunk.rounds, "replays": chunk.replays}
+            yield replace(solution, pairs=chunk.pairs, **further)
 
     def verify(self, entry: LedgerEntry, due: int) -> int:
         """Raise RunDamaged unless the chunk of an entry is as it was stored.
@@ -200,8 +225,9 @@ class StoredGames(GameJournal):
             'SELECT "values", noise FROM games WHERE first_game = ?', games.start
         )
         n, width = self._n_providers, self._width
-        plain = width + 2 * self._n_pairs
-        folded = plain + self._n_folds * (n + self._n_pairs)
+        series = (self._n_series or 0) * n
+        plain = width + 2 * (self._n_pairs + series) + self._n_replays * n
+        folded = plain + self._n_folds * (n + self._n_pairs + series)
         widths = (plain, folded, plain + 1, folded + 1)  # one more column with a probe
         if not all(isinstance(blob, bytes) for blob in blobs) or (
             [len(blob) for blob in blobs]
@@ -218,12 +244,22 @@ class StoredGames(GameJournal):
         shape = len(games), self._n_folds if noise.shape[1] > plain else 0
         at = width + shape[1] * n
         folds = noise[:, width:at].reshape(*shape, n) if shape[1] else None
-        pairs = None
+        pairs = rounds = replays = None
         if self._n_pairs:
-            own, spread, effects = np.split(noise[:, at:], [self._n_pairs, 2 * self._n_pairs], 1)
-            changes = effects.reshape(*shape, self._n_pairs) if shape[1] else None
+            (own, spread, changes), at = _cut(noise, at, self._n_pairs, shape[1])
             pairs = PairSolution(own, spread, changes)
-        return _Chunk(games, values, noise[:, :width], folds, pairs, probe_noise)
+        if self._n_series is not None:
+            (own, spread, changes), at = _cut(noise, at, series, shape[1])
+            of_series = self._n_series, n
+            rounds = RoundSolution(
+                own.reshape(len(games), *of_series),
+                spread.reshape(len(games), *of_series),
+                None if changes is None else changes.reshape(*shape, *of_series),
+            )
+        if self._n_replays:
+            replays = noise[:, at:].reshape(len(games), self._n_replays, n)
+        further = folds, pairs, probe_noise, rounds, replays
+        return _Chunk(games, values, noise[:, :width], *further)
 
     def _solution(
         self,
@@ -252,15 +288,32 @@ class StoredGames(GameJournal):
 def _all_noise(solution: Solution) -> FloatArray:
     """The noise of providers, then of groups, the variance over presence and the folds, if any.
 
-    The last columns are the interactions of pairs, with their noise and folds, and a probe.
+    Then come the interactions of pairs and the values by round, each with noise and folds, the
+    replays, and a probe.
     """
     pairs, probe = solution.pairs, solution.probe_noise
     further = [solution.group_noise, solution.presence_variance, _flat(solution.folds)]
     if pairs is not None:
         further += [pairs.values, pairs.noise, _flat(pairs.folds)]
+    rounds = solution.rounds
+    if rounds is not None:
+        further += [_flat(rounds.values), _flat(rounds.noise), _flat(rounds.folds)]
+    further.append(_flat(solution.replays))
     if probe is not None:
         further.append(probe[:, None])
     return np.concatenate([solution.noise, *(one for one in further if one is not None)], axis=1)
+
+
+def _cut(
+    noise: FloatArray, at: int, width: int, n_folds: int
+) -> tuple[tuple[FloatArray, FloatArray, FloatArray | None], int]:
+    """Values, noise and effects of folds that begin at a column, and the column after them."""
+    own, spread = noise[:, at : at + width], noise[:, at + width : at + 2 * width]
+    at += 2 * width
+    if not n_folds:
+        return (own, spread, None), at
+    changes = noise[:, at : at + n_folds * width].reshape(len(noise), n_folds, width)
+    return (own, spread, changes), at + n_folds * width
 
 
 def _flat(folds: FloatArray | None) -> FloatArray | None:

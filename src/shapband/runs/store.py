@@ -79,8 +79,14 @@ class RunStore:
         n_providers = len(self.manifest["providers"])
         n_groups = len(set(self.manifest.get("groups") or ()) - {""})
         sizes = n_providers, n_groups, self.manifest.get("folds", 0)
-        further = is_averaged(self.manifest), has_interactions(self.manifest)
-        self.games = StoredGames(self.ledger, *sizes, averaged=further[0], interactions=further[1])
+        self.games = StoredGames(
+            self.ledger,
+            *sizes,
+            averaged=is_averaged(self.manifest),
+            interactions=has_interactions(self.manifest),
+            n_rounds=self.manifest.get("by_round", 0),
+            n_replays=self.manifest.get("replays", 0),
+        )
 
     def _manifest_after(self, number: int) -> Mapping[str, Any]:
         """The manifest after so many extensions."""

@@ -8,10 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from shapband._typing import BoolArray, FloatArray
+from shapband._typing import AnyArray, BoolArray, FloatArray
 from shapband.checks import check_whole
 from shapband.errors import InvalidInput
-from shapband.sampling.participation import PURPOSE, Participation
+from shapband.sampling.participation import (
+    PURPOSE,
+    Participation,
+    Per,
+    check_per,
+    each,
+    per_settings,
+    per_shown,
+    who,
+)
 from shapband.seeds import Seeds
 
 
@@ -22,6 +31,7 @@ class Cohort(Participation):
     Parameters
     ----------
     k : providers in a game, at most all of them
+    per : "game", or "round" if every round of training within a game has its own cohort
 
     Examples
     --------
@@ -31,9 +41,11 @@ class Cohort(Participation):
     """
 
     k: int
+    per: Per = "game"
 
     def __post_init__(self) -> None:
         check_whole("Cohort: k", self.k, 1)
+        check_per("Cohort", self.per)
 
     def check(self, names: Sequence[str]) -> None:
         if self.k > len(names):
@@ -45,10 +57,13 @@ class Cohort(Participation):
     def present(self, seeds: Seeds, names: Sequence[str], games: range) -> BoolArray:
         """Draw a random word for each provider; those with the k smallest are present."""
         words = [seeds.words(PURPOSE, name, games, 1)[:, 0] for name in names]
-        chosen = np.argsort(np.stack(words, axis=1), axis=1)[:, : self.k]
-        found = np.zeros((len(games), len(names)), dtype=bool)
-        np.put_along_axis(found, chosen, values=True, axis=1)
-        return found
+        return _smallest(np.stack(words, axis=1), self.k)
+
+    def present_in_rounds(
+        self, seeds: Seeds, names: Sequence[str], games: range, n_rounds: int
+    ) -> BoolArray:
+        words = [seeds.words(PURPOSE, name, games, n_rounds) for name in names]
+        return _smallest(np.stack(words, axis=2), self.k)
 
     def counts(self, names: Sequence[str]) -> Sequence[int]:  # noqa: ARG002
         return [self.k]
@@ -58,10 +73,18 @@ class Cohort(Participation):
 
     @property
     def estimand(self) -> str:
-        return f"by random cohorts of {self.k} of the providers"
+        return f"by random cohorts of {self.k} of the {who(self.per)}{each(self.per)}"
 
     def settings(self) -> dict[str, Any]:
-        return {"k": int(self.k)}
+        return {"k": int(self.k), **per_settings(self.per)}
 
     def __repr__(self) -> str:
-        return f"Cohort({self.k})"
+        return f"Cohort({self.k}{per_shown(self.per)})"
+
+
+def _smallest(words: AnyArray, k: int) -> BoolArray:
+    """Whether each word is among the k smallest along the last axis: an array of that shape."""
+    chosen = np.argsort(words, axis=-1)[..., :k]
+    found = np.zeros(words.shape, dtype=bool)
+    np.put_along_axis(found, chosen, values=True, axis=-1)
+    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from shapband.codec import lock_arrays
 from shapband.grouping import Grouping
 from shapband.indices import SHAPLEY
 from shapband.records.draws import Choice, DealtRows, RandomRows, Stream
-from shapband.sampling.participation import Participation, who_is_present
+from shapband.sampling.participation import Participation, who_is_in_rounds, who_is_present
 from shapband.sampling.rare import RareLabel
+from shapband.sampling.replays import Replays
 from shapband.sampling.shared import Shared
 from shapband.sampling.targets import OddLabel
 from shapband.sampling.validation import Validation
@@ -47,6 +48,8 @@ class Design:
     per_shuffle : consecutive games that share one shuffle of the pools, or None without shuffles
     participation : who takes part in which games, or None if everybody does in all
     averaged : whether the values of a game are averages over who takes part
+    replays : what differs when games are played again to split the variance by its causes, or None
+    rounds : rounds of training in a game, if participation is drawn for each of them; else 0
     grouping : which providers stand together as one player, or None
     setup : utility, v(∅), index, sampling, solver and participation as strings, and the reasons
         for those that the library chose
@@ -93,6 +96,8 @@ class Design:
     rare_labels: tuple[RareLabel, ...] = ()
     unseen_labels: tuple[RareLabel, ...] = ()
     validation: Validation | None = None
+    rounds: int = 0
+    replays: Replays | None = None
 
     def __post_init__(self) -> None:
         lock_arrays(self)
@@ -121,7 +126,7 @@ class Design:
     @property
     def draws_presence(self) -> bool:
         """Whether every game draws who takes part; if not, games use the records of everybody."""
-        return self.participation is not None and not self.averaged
+        return self.participation is not None and not self.averaged and self.rounds == 0
 
     @property
     def rates(self) -> FloatArray | None:
@@ -134,6 +139,16 @@ class Design:
         """Whose records consecutive games use: (n_games, n)."""
         drawn = self.participation if self.draws_presence else None
         return who_is_present(drawn, Seeds(self.seed), self.names, games)
+
+    def present_in_rounds(self, games: range) -> BoolArray | None:
+        """Who is present in each round of consecutive games: (n_games, rounds, n).
+
+        The answer is None if everybody who is in a game is present in all of its rounds.
+        """
+        if self.participation is None or self.rounds == 0:
+            return None
+        seeds = Seeds(self.seed)
+        return who_is_in_rounds(self.participation, seeds, self.names, games, self.rounds)
 
     @property
     def repeats(self) -> bool:
@@ -160,3 +175,9 @@ class Design:
             else:
                 chosen.append(DealtRows(stream, size, pool, self.per_shuffle))
         return chosen
+
+
+def plain_design(document: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what older versions do not know from the document of a design without rounds."""
+    unsaid = {"rounds": 0, "replays": None}
+    return {key: part for key, part in document.items() if key not in unsaid or part != unsaid[key]}

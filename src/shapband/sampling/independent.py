@@ -12,13 +12,20 @@ from shapband._typing import BoolArray, FloatArray
 from shapband.sampling.participation import (
     ByName,
     Participation,
+    Per,
     check_by_name,
+    check_per,
     check_probabilities,
+    each,
     numbers_of,
+    per_settings,
+    per_shown,
     plain,
     shown,
     spelled,
     uniform_numbers,
+    uniform_numbers_of_rounds,
+    who,
 )
 from shapband.seeds import Seeds
 
@@ -30,6 +37,7 @@ class Independent(Participation):
     Parameters
     ----------
     probability : above 0 and at most 1: one number for all providers, or a mapping by name
+    per : "game", or "round" if presence is drawn for each round of training within a game
 
     Examples
     --------
@@ -38,12 +46,16 @@ class Independent(Participation):
     Independent({'north': 0.9, 'south': 0.5})
     >>> sb.Independent(0.8).simulate(["north", "south"], n_rounds=1000, seed=0).mean().tolist()
     [0.812, 0.786]
+    >>> sb.Independent(0.5, per="round").simulate(["north", "south"], n_rounds=2, seed=0).shape
+    (2, 2)
     """
 
     probability: ByName
+    per: Per = "game"
 
     def __post_init__(self) -> None:
         check_probabilities("Independent: probability", self.probability, above_zero=True)
+        check_per("Independent", self.per)
 
     def check(self, names: Sequence[str]) -> None:
         check_by_name("Independent: probability", self.probability, names)
@@ -51,6 +63,12 @@ class Independent(Participation):
     def present(self, seeds: Seeds, names: Sequence[str], games: range) -> BoolArray:
         numbers = [uniform_numbers(seeds, name, games) for name in names]
         return np.stack(numbers, axis=1) < self.rates(names)
+
+    def present_in_rounds(
+        self, seeds: Seeds, names: Sequence[str], games: range, n_rounds: int
+    ) -> BoolArray:
+        numbers = [uniform_numbers_of_rounds(seeds, name, games, n_rounds) for name in names]
+        return np.stack(numbers, axis=2) < self.rates(names)
 
     def counts(self, names: Sequence[str]) -> Sequence[int]:
         always = int((self.rates(names) == 1).sum())
@@ -61,10 +79,11 @@ class Independent(Participation):
 
     @property
     def estimand(self) -> str:
-        return f"by providers that take part with probability {spelled(self.probability)}"
+        chance = f"with probability {spelled(self.probability)}"
+        return f"by {who(self.per)} that take part{each(self.per)} {chance}"
 
     def settings(self) -> dict[str, Any]:
-        return {"probability": plain(self.probability)}
+        return {"probability": plain(self.probability), **per_settings(self.per)}
 
     def __repr__(self) -> str:
-        return f"Independent({shown(self.probability)})"
+        return f"Independent({shown(self.probability)}{per_shown(self.per)})"

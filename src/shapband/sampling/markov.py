@@ -13,13 +13,19 @@ from shapband.errors import InvalidInput
 from shapband.sampling.participation import (
     ByName,
     Participation,
+    Per,
     check_by_name,
+    check_per,
     check_probabilities,
     numbers_of,
+    per_settings,
+    per_shown,
     plain,
     shown,
     spelled,
     uniform_numbers,
+    uniform_numbers_of_rounds,
+    who,
 )
 from shapband.seeds import Seeds
 
@@ -33,12 +39,15 @@ class MarkovChain(Participation):
     The chains begin in their stationary distribution: a provider is present in
     join / (1 + join - stay) of all games, and the correlation of its presence in two consecutive
     games is stay - join. So games are dependent, and the valuation's errors take that into account.
+    With ``per="round"`` the chains go over the rounds of a game, and begin anew in every game, so
+    games are independent.
 
     Parameters
     ----------
     join : probability of being present if absent in the game before, above 0; one number for all
         providers, or a mapping by name
     stay : probability of being present if present in the game before, in the same form
+    per : "game", or "round" if providers join and leave from round to round within a game
 
     Examples
     --------
@@ -51,18 +60,20 @@ class MarkovChain(Participation):
 
     join: ByName
     stay: ByName
+    per: Per = "game"
 
     def __post_init__(self) -> None:
         check_probabilities("MarkovChain: join", self.join, above_zero=True)
         check_probabilities("MarkovChain: stay", self.stay)
+        check_per("MarkovChain", self.per)
 
     def check(self, names: Sequence[str]) -> None:
         check_by_name("MarkovChain: join", self.join, names)
         check_by_name("MarkovChain: stay", self.stay, names)
         if (self.persistence(names) == -1).any():
             raise InvalidInput(
-                "MarkovChain: with join=1 and stay=0 a provider is present in every other game, "
-                "which is not random: use a Trace"
+                "MarkovChain: with join=1 and stay=0 a provider is present in every other "
+                f"{self.per}, which is not random: use a Trace"
             )
 
     def present(self, seeds: Seeds, names: Sequence[str], games: range) -> BoolArray:
@@ -73,6 +84,19 @@ class MarkovChain(Participation):
             strict=True,
         )
         return np.stack([_states(seeds, name, games, j, s) for name, j, s in settings], axis=1)
+
+    def present_in_rounds(
+        self, seeds: Seeds, names: Sequence[str], games: range, n_rounds: int
+    ) -> BoolArray:
+        join, stay = numbers_of(self.join, names), numbers_of(self.stay, names)
+        drawn = [uniform_numbers_of_rounds(seeds, name, games, n_rounds) for name in names]
+        numbers = np.stack(drawn, axis=2)
+        found = np.empty(numbers.shape, dtype=bool)
+        chance = np.broadcast_to(self.rates(names), found[:, 0].shape)
+        for r in range(n_rounds):
+            found[:, r] = numbers[:, r] < chance
+            chance = np.where(found[:, r], stay, join)
+        return found
 
     def counts(self, names: Sequence[str]) -> Sequence[int]:
         always = int((self.rates(names) == 1).sum())
@@ -87,16 +111,17 @@ class MarkovChain(Participation):
 
     @property
     def estimand(self) -> str:
+        each = "" if self.per == "game" else " from round to round"
         return (
-            f"by providers that join with probability {spelled(self.join)} and stay with "
-            f"probability {spelled(self.stay)}"
+            f"by {who(self.per)} that join with probability {spelled(self.join)} and stay with "
+            f"probability {spelled(self.stay)}{each}"
         )
 
     def settings(self) -> dict[str, Any]:
-        return {"join": plain(self.join), "stay": plain(self.stay)}
+        return {"join": plain(self.join), "stay": plain(self.stay), **per_settings(self.per)}
 
     def __repr__(self) -> str:
-        return f"MarkovChain(join={shown(self.join)}, stay={shown(self.stay)})"
+        return f"MarkovChain(join={shown(self.join)}, stay={shown(self.stay)}{per_shown(self.per)})"
 
 
 def _stationary(join: FloatArray | float, stay: FloatArray | float) -> FloatArray | float:

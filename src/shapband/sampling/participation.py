@@ -2,6 +2,9 @@
 
 A participation says which providers are present in each game. An absent provider is worth 0 in that
 game, its source is not asked, and the others play the game without it.
+
+With ``per="round"`` it says which providers are present in each round of training within a game.
+All providers draw records in every game, and a provider that is absent in all rounds is worth 0.
 """
 
 from __future__ import annotations
@@ -9,12 +12,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from shapband._typing import BoolArray, FloatArray
-from shapband.checks import check_number, check_whole, printable
+from shapband.checks import check_number, check_whole, printable, written
 from shapband.errors import InvalidInput
 from shapband.kernels.rows import uniforms
 from shapband.seeds import Seeds
@@ -22,6 +25,7 @@ from shapband.seeds import Seeds
 if TYPE_CHECKING:
     import pandas as pd
 
+Per: TypeAlias = Literal["game", "round"]  # what presence is drawn for
 ByName: TypeAlias = float | Mapping[str, float]  # one number for all providers, or one for each
 PURPOSE = "participation"  # purpose that addresses the random streams
 # Words for both ways to treat presence, used in messages and in stored runs.
@@ -35,6 +39,9 @@ class Participation(ABC):
     Attributes
     ----------
     recorded : whether the presence was recorded once, so that only the data vary
+    per : "game", or "round" if providers come and go within a game, from one round of training to
+        the next. Then `counts`, `rates` and `persistence` refer to rounds, `present_in_rounds` says
+        who is present, and `present` is not called
 
     Examples
     --------
@@ -58,6 +65,12 @@ class Participation(ABC):
     """
 
     recorded: bool = False
+    per: Per = "game"
+
+    @property
+    def _counters(self) -> tuple[str, ...]:
+        """Attributes that fingerprints leave out: runs of older versions do not know `per`."""
+        return ("per",) if self.per == "game" else ()
 
     @abstractmethod
     def check(self, names: Sequence[str]) -> None:
@@ -70,6 +83,23 @@ class Participation(ABC):
         Presence must depend on nothing but the seed, the name and the game: draw random numbers
         with ``seeds.generator("participation", name, game)``.
         """
+
+    def present_in_rounds(
+        self,
+        seeds: Seeds,
+        names: Sequence[str],
+        games: range,
+        n_rounds: int,
+    ) -> BoolArray:
+        """Who is present in each round of these games: (n_games, n_rounds, n), True or False.
+
+        It is called if ``per`` is "round". As in `present`, presence must depend on nothing but the
+        seed, the name, the game and the round.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say who is present in rounds")
+
+    def check_rounds(self, n_rounds: int) -> None:  # noqa: B027  most need no check
+        """Raise InvalidInput unless this describes games of so many rounds."""
 
     @abstractmethod
     def counts(self, names: Sequence[str]) -> Sequence[int]:
@@ -112,14 +142,18 @@ class Participation(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
-    def simulate(self, names: Sequence[str], n_rounds: int, seed: int) -> pd.DataFrame:
+    def simulate(
+        self, names: Sequence[str], n_rounds: int, seed: int, n_games: int | None = None
+    ) -> pd.DataFrame:
         """Return who is present in some rounds: a frame with one column for each provider.
 
         Parameters
         ----------
         names : the providers
-        n_rounds : number of rounds
+        n_rounds : number of rounds; with ``per="round"`` the rounds of one game
         seed : a valuation with this seed has the same presence in its games
+        n_games : with ``per="round"``, the number of games, by default one; rows are then indexed
+            by game and round
         """
         import pandas as pd
 
@@ -127,7 +161,19 @@ class Participation(ABC):
         check_whole("simulate: seed", seed, 0, most=None)
         listed = list(names)
         self.check(listed)
-        return pd.DataFrame(self.present(Seeds(seed), listed, range(n_rounds)), columns=listed)
+        if self.per == "game":
+            if n_games is not None:
+                raise InvalidInput(
+                    'simulate: n_games is for per="round"; with per="game" every round is a game: '
+                    "leave n_games out"
+                )
+            return pd.DataFrame(self.present(Seeds(seed), listed, range(n_rounds)), columns=listed)
+        games = range(1 if n_games is None else check_whole("simulate: n_games", n_games, 1))
+        self.check_rounds(n_rounds)
+        table = who_is_in_rounds(self, Seeds(seed), listed, games, n_rounds)
+        numbers = [range(len(games)), range(n_rounds)]
+        rows = pd.MultiIndex.from_product(numbers, names=["game", "round"])
+        return pd.DataFrame(table.reshape(-1, len(listed)), index=rows, columns=listed)
 
 
 def who_is_present(
@@ -138,11 +184,27 @@ def who_is_present(
     if participation is None:
         return np.ones(shape, dtype=bool)
     table = participation.present(seeds, names, games)
+    return _check_table(participation, "present", table, shape, "one row per game")
+
+
+def who_is_in_rounds(
+    participation: Participation, seeds: Seeds, names: Sequence[str], games: range, n_rounds: int
+) -> BoolArray:
+    """Who is present in each round of these consecutive games: (n_games, n_rounds, n)."""
+    shape = (len(games), n_rounds, len(names))
+    table = participation.present_in_rounds(seeds, names, games, n_rounds)
+    rows = "one entry per game and round"
+    return _check_table(participation, "present_in_rounds", table, shape, rows)
+
+
+def _check_table(
+    participation: Participation, method: str, table: object, shape: tuple[int, ...], rows: str
+) -> BoolArray:
     if not (isinstance(table, np.ndarray) and table.dtype == bool and table.shape == shape):
         kind = f"{table.dtype} {table.shape}" if isinstance(table, np.ndarray) else type(table)
         raise InvalidInput(
-            f"{type(participation).__name__}.present must give a bool array of shape {shape}, one "
-            f"row per game and one column per provider; received {kind}"
+            f"{type(participation).__name__}.{method} must give a bool array of shape {shape}, "
+            f"{rows} and one column per provider; received {kind}"
         )
     return table
 
@@ -150,6 +212,37 @@ def who_is_present(
 def uniform_numbers(seeds: Seeds, name: str, games: range) -> FloatArray:
     """One number in [0, 1) for each game, from the provider's own stream: (n_games,)."""
     return uniforms(seeds.words(PURPOSE, name, games, 1)[:, 0])
+
+
+def uniform_numbers_of_rounds(seeds: Seeds, name: str, games: range, n_rounds: int) -> FloatArray:
+    """One number in [0, 1) for each round of each game: (n_games, n_rounds)."""
+    return uniforms(seeds.words(PURPOSE, name, games, n_rounds))
+
+
+def check_per(owner: str, per: object) -> None:
+    """Check whether presence is drawn for games or for rounds."""
+    if not (isinstance(per, str) and per in get_args(Per)):
+        raise InvalidInput(f'{owner}: per must be "game" or "round"; received {written(per)}')
+
+
+def per_settings(per: Per) -> dict[str, str]:
+    """The setting `per`; it is left out for games, as in runs of older versions."""
+    return {} if per == "game" else {"per": per}
+
+
+def per_shown(per: Per) -> str:
+    """Return the setting `per` for a `repr`."""
+    return "" if per == "game" else f", per={per!r}"
+
+
+def who(per: Per) -> str:
+    """Name the providers in a sentence: those who come and go in rounds are clients."""
+    return "providers" if per == "game" else "clients"
+
+
+def each(per: Per) -> str:
+    """Say in a sentence that presence changes from round to round; empty for games."""
+    return "" if per == "game" else " in each round"
 
 
 def check_probabilities(what: str, given: ByName, *, above_zero: bool = False) -> None:

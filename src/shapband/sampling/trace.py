@@ -11,7 +11,15 @@ from shapband._typing import AnyArray, BoolArray, FloatArray
 from shapband.checks import described, printable
 from shapband.errors import InvalidInput
 from shapband.records.frames import as_frame
-from shapband.sampling.participation import Participation, check_names
+from shapband.sampling.participation import (
+    Participation,
+    Per,
+    check_names,
+    check_per,
+    per_settings,
+    per_shown,
+    who,
+)
 from shapband.seeds import Seeds
 
 
@@ -27,6 +35,9 @@ class Trace(Participation):
     ----------
     rounds : (n_rounds, n) true or 1 where a provider was present: an array with the providers in
         their order, or a data frame with their names as columns
+    per : "game", or "round" if the rounds of the table are rounds of training within games. With R
+        rounds in a game, game g has the rows g R to (g + 1) R - 1, modulo the table, whose number
+        of rows must be a multiple of R
 
     Examples
     --------
@@ -37,7 +48,9 @@ class Trace(Participation):
 
     recorded = True
 
-    def __init__(self, rounds: Any) -> None:
+    def __init__(self, rounds: Any, per: Per = "game") -> None:
+        check_per("Trace", per)
+        self.per = per
         self.names: tuple[str, ...] | None = None
         table = rounds
         if hasattr(rounds, "columns"):
@@ -69,6 +82,25 @@ class Trace(Participation):
         numbers = np.arange(games.start, games.stop) % len(self.rounds)
         return np.asarray(self._of(names)[numbers])
 
+    def present_in_rounds(
+        self,
+        seeds: Seeds,  # noqa: ARG002
+        names: Sequence[str],
+        games: range,
+        n_rounds: int,
+    ) -> BoolArray:
+        rows = np.arange(games.start * n_rounds, games.stop * n_rounds) % len(self.rounds)
+        return np.asarray(self._of(names)[rows].reshape(len(games), n_rounds, -1))
+
+    def check_rounds(self, n_rounds: int) -> None:
+        rows = len(self.rounds)
+        if rows % n_rounds:
+            raise InvalidInput(
+                f'Trace: with per="round" the number of recorded rounds must be a multiple of the '
+                f"{n_rounds} rounds of a game; received {rows}: leave out the last "
+                f"{rows % n_rounds}, or record {n_rounds - rows % n_rounds} more"
+            )
+
     def counts(self, names: Sequence[str]) -> Sequence[int]:  # noqa: ARG002
         found = np.unique(self.rounds.sum(axis=1)).tolist()
         return [count for count in found if count > 0]
@@ -78,16 +110,17 @@ class Trace(Participation):
 
     @property
     def estimand(self) -> str:
-        return f"by providers that take part as in {len(self.rounds):,} recorded rounds"
+        return f"by {who(self.per)} that take part as in {len(self.rounds):,} recorded rounds"
 
     def settings(self) -> dict[str, Any]:
         """Return the rounds as lines of 0 and 1, and the names of the columns."""
         lines = ["".join("01"[one] for one in line) for line in self.rounds.astype(int).tolist()]
-        return {"rounds": lines, "names": None if self.names is None else list(self.names)}
+        names = None if self.names is None else list(self.names)
+        return {"rounds": lines, "names": names, **per_settings(self.per)}
 
     def __repr__(self) -> str:
         n_rounds, n = self.rounds.shape
-        return f"Trace({n_rounds:,} rounds, {n:,} providers)"
+        return f"Trace({n_rounds:,} rounds, {n:,} providers{per_shown(self.per)})"
 
     def _of(self, names: Sequence[str]) -> BoolArray:
         if self.names is None or self.names == tuple(names):
@@ -99,11 +132,12 @@ class Trace(Participation):
 def trace_from(settings: dict[str, Any]) -> Trace:
     """Make a trace from its settings."""
     rounds = np.array([[cell == "1" for cell in line] for line in settings["rounds"]])
+    per = settings.get("per", "game")
     if settings["names"] is None:
-        return Trace(rounds)
+        return Trace(rounds, per)
     import pandas as pd
 
-    return Trace(pd.DataFrame(rounds, columns=settings["names"]))
+    return Trace(pd.DataFrame(rounds, columns=settings["names"]), per)
 
 
 def _checked(rounds: Any) -> BoolArray:

@@ -17,6 +17,23 @@ from shapband.solvers.pairs import PairSolution, pair_count
 
 
 @dataclass(frozen=True, eq=False)
+class RoundSolution:
+    """The values after each round of training, and of each round, in a chunk of games.
+
+    Attributes
+    ----------
+    values : (n_games, n_series, n) see `shapband.solvers.rounds` for the series
+    noise : (n_games, n_series, n) estimated variance of the solver's own error in `values`
+    folds : (n_games, n_folds, n_series, n) values without each fold of the validation rows minus
+        `values`, NaN if a fold cannot be left out; None if not wanted
+    """
+
+    values: FloatArray
+    noise: FloatArray
+    folds: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Solution:
     """The values of the providers in a chunk of games.
 
@@ -37,6 +54,9 @@ class Solution:
     pairs : the interactions of pairs of providers; None unless `games.interactions`
     probe_noise : (n_games,) mean noise of the probe of a `Trial`, NaN in games without one; None if
         no game has one
+    rounds : the values by round of training; added by the library, None if they are not wanted
+    replays : (n_games, n_replays, n) values of the same draws with other presence in rounds, or
+        other training; added by the library, None if they are not wanted
 
     Examples
     --------
@@ -54,6 +74,8 @@ class Solution:
     folds: FloatArray | None = None
     pairs: PairSolution | None = None
     probe_noise: FloatArray | None = None
+    rounds: RoundSolution | None = None
+    replays: FloatArray | None = None
 
 
 class Solver(ABC):

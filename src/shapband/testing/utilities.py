@@ -25,7 +25,8 @@ from shapband.seeds import Seeds
 from shapband.solvers.exact import index_values
 from shapband.sources.base import MemorySource, Records
 from shapband.testing.rules import during, require, same, travelled
-from shapband.utilities.base import Utility, check_values
+from shapband.utilities.base import Utility
+from shapband.utilities.checking import check_values
 
 _GAMES = range(2)
 _MOST_BATCHES = 6  # most batches, because all coalitions are evaluated several times

@@ -10,15 +10,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from shapband._facts import WithFacts
-from shapband._typing import FloatArray, IntArray, MemberArray
-from shapband.checks import check_whole, concerning, described, one_line
+from shapband._typing import BoolArray, FloatArray, IntArray, MemberArray
+from shapband.checks import check_whole, concerning
 from shapband.coalitions import arc_rows, mask_rows, row_masks
-from shapband.errors import EvaluationError, InvalidInput
 from shapband.providers import Provider
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
 from shapband.seeds import Seeds
 from shapband.sources.base import FiniteSource
+from shapband.utilities.checking import check_schema, check_values
 from shapband.utilities.rows import Folded
 
 # Summaries of many games, indexed as games[game][provider]. A utility may use nested lists or an
@@ -79,6 +79,7 @@ class Utility(WithFacts, ABC):
     chosen : why `utility_for` chose this utility; empty if the user did
     remedy : advice that ends the error message of a coalition that by chance cannot be evaluated
     training : what is random in the fit of a model, as a sentence; empty if nothing is
+    rounds : rounds of federated training in one game; 0 for utilities without rounds
 
     Examples
     --------
@@ -107,6 +108,7 @@ class Utility(WithFacts, ABC):
     chosen: str = ""
     remedy: str = ""
     training: str = ""
+    rounds: int = 0
     # Attributes that fingerprints leave out: they change during a valuation, or do not affect
     # values.
     _counters: tuple[str, ...] = (
@@ -213,6 +215,28 @@ class Utility(WithFacts, ABC):
         A utility that fits models may override this to score each fit on all parts at once.
         """
         return Folded(self, [self.on_rows(rows) for rows in kept], lambda: None)
+
+    def with_presence(self, games: GameSummaries, present: BoolArray) -> GameSummaries:
+        """Add to the summaries who is present in each round of each game.
+
+        All coalitions of a game share its mask: a member that is absent in a round takes no part
+        in it. Without this call everybody is present in all rounds. Only for utilities with rounds.
+
+        Parameters
+        ----------
+        games : summaries, games[game][provider]
+        present : (n_games, rounds, n) whether each provider is present in each round
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no rounds")
+
+    def after_rounds(self) -> Folded:
+        """Return this utility, and this utility scored after each of its rounds.
+
+        Part r - 1 scores the models after r rounds, so the last part has the values of `whole`.
+        All of them are scored from one training, until `forget` is called (as in
+        `without_folds`). Only for utilities with rounds.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no rounds")
 
     def restricted(self, places: Sequence[int]) -> Utility:  # noqa: ARG002
         """Return the utility of games in which only the providers at these places take part.
@@ -366,29 +390,3 @@ class RowsUtility(Utility):
     def evaluate(self, summaries: Sequence[Any], coalitions: Sequence[int]) -> FloatArray:
         inside = mask_rows(coalitions, len(summaries))
         return self.evaluate_rows([summaries], inside, np.zeros(len(inside), dtype=np.int64))
-
-
-def check_values(values: object, shape: tuple[int, ...], owner: str) -> FloatArray:
-    """Check that a method of a utility returned numbers of the expected shape."""
-    try:
-        found = np.asarray(values)
-    except (TypeError, ValueError) as cause:
-        raise EvaluationError(
-            f"{owner} must return an array of numbers of shape {shape} ({one_line(cause)})"
-        ) from cause
-    if found.shape != shape or found.dtype.kind not in "fiub":
-        raise EvaluationError(
-            f"{owner} must return an array of numbers of shape {shape}; received {described(found)}"
-        )
-    return np.require(found, dtype=np.float64, requirements="W")
-
-
-def check_schema(schema: Schema | None, providers: Sequence[Provider]) -> None:
-    """Check that all sources with a known schema have the features of the validation rows."""
-    for provider in providers:
-        own = provider.source.schema
-        if schema is not None and own is not None and not own.fits(schema):
-            raise InvalidInput(
-                f"provider {provider.name!r} has {own}, but X_val has {schema}: they must be "
-                "the same features in the same order"
-            )

@@ -19,7 +19,7 @@ FoldScores = tuple[IntArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class _Memory:
+class Memory:
     """What the utilities on all rows and without each fold share.
 
     Attributes
@@ -43,7 +43,7 @@ class OnePassUtility(RowsUtility):
     them up.
     """
 
-    _memory: _Memory | None = None
+    _memory: Memory | None = None
     _place: int = 0  # in the memory: 0 for all rows, or 1 + the fold that is left out
 
     def without_folds(self, kept: Sequence[IntArray]) -> Folded:
@@ -52,7 +52,7 @@ class OnePassUtility(RowsUtility):
             return super().without_folds(kept)
         empty = np.array([self.empty, *(self.on_rows(rows).empty for rows in kept)])
         whole, parts = copy(self), []
-        whole._memory = _Memory(fold_of, empty)
+        whole._memory = Memory(fold_of, empty)
         for place in range(1, len(empty)):
             part = copy(whole)
             part._place, part.empty = place, float(empty[place])

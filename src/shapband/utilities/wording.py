@@ -83,6 +83,18 @@ def model_words(estimator: Any) -> str:
     return f"{'fitted' if outer == 'FrozenEstimator' else f'{outer} of'} {model_words(inner)}"
 
 
+def federated_words(model: str, rounds: int) -> str:
+    """Name a model that clients train together in rounds.
+
+    Examples
+    --------
+    >>> federated_words("logistic", 5), federated_words("network", 1)
+    ('federated logistic regression, 5 rounds', 'a federated neural network, 1 round')
+    """
+    name = "a federated neural network" if model == "network" else f"federated {model} regression"
+    return f"{name}, {rounds} {'round' if rounds == 1 else 'rounds'}"
+
+
 def _is_pipeline(estimator: Any) -> bool:
     from sklearn.pipeline import Pipeline
 

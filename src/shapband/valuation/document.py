@@ -23,12 +23,15 @@ from shapband.estimate.grouped import GroupEstimate, from_moments
 from shapband.estimate.moments import Moments
 from shapband.estimate.paired import PairEstimate
 from shapband.estimate.paired import from_moments as from_pair_moments
-from shapband.sampling.design import Design
+from shapband.estimate.rounds import RoundEstimate, round_estimate
+from shapband.estimate.split import VarianceSplit
+from shapband.sampling.design import Design, plain_design
 from shapband.solvers.pairs import MOST_PROVIDERS, pair_count
 from shapband.valuation.older import upgraded
 from shapband.valuation.valuation import StopCode, Valuation
 
 FORMAT = 5
+_MOST_ROUNDS = 10**6  # more rounds are refused, because presence in them may exceed the memory
 _MOST = 2**63  # counts must be below this, because SQLite and NumPy have no larger integers
 
 
@@ -47,11 +50,18 @@ class _Document:
     stopped_code: str
     seconds: float
     pair_moments: Moments | None = None
+    round_moments: tuple[Moments, ...] | None = None
+    variance_split: VarianceSplit | None = None
 
 
 def write(valuation: Valuation) -> str:
     """Write a valuation as JSON; no digits are lost."""
-    groups, pairs = valuation.group_estimate, valuation.pair_estimate
+    groups, pairs, rounds = (
+        valuation.group_estimate,
+        valuation.pair_estimate,
+        valuation.round_estimate,
+    )
+    series = None if rounds is None else tuple(map(_writable, rounds.further_moments))
     document = _Document(
         design=valuation.design,
         moments=_writable(valuation.estimate.moments),
@@ -64,11 +74,15 @@ def write(valuation: Valuation) -> str:
         stopped_code=valuation.stopped_code,
         seconds=valuation.seconds,
         pair_moments=None if pairs is None else _writable(pairs.estimate.moments),
+        round_moments=series,
+        variance_split=valuation.variance_split,
     )
     try:
         encoded = encode(document)
-        if pairs is None:  # as versions write it that know no interactions
-            del encoded["pair_moments"]
+        for name in ("pair_moments", "round_moments", "variance_split"):
+            if encoded[name] is None:  # as versions write it that do not know it
+                del encoded[name]
+        encoded["design"] = plain_design(encoded["design"])
         return json.dumps({"format": FORMAT, **encoded}, allow_nan=False)
     except ValueError as cause:
         raise InvalidInput(f"Valuation.to_json: {cause}") from cause
@@ -103,6 +117,8 @@ def read(text: str) -> Valuation:
             seconds=found.seconds,
             group_estimate=_group_estimate(found),
             pair_estimate=_pair_estimate(found),
+            round_estimate=_round_estimate(found),
+            variance_split=_variance_split(found),
         )
         check_valuation(valuation)
         _check_agreement(valuation)
@@ -213,6 +229,8 @@ def check_design(design: Design) -> None:
         raise ValueError("a number of records is below 0")
     if design.estimand_code not in ("sources", "pools", "population", "other"):
         raise ValueError("estimand_code is unknown")
+    if not 0 <= design.rounds < _MOST_ROUNDS:
+        raise ValueError("the number of rounds is out of bounds")
     if design.seed < 0:
         raise ValueError("the seed must be at least 0")
     known = design.distinct_records
@@ -242,6 +260,25 @@ def check_design(design: Design) -> None:
             raise ValueError("every group must have a name and members")
         if len(set(members)) < len(members) or not all(0 <= place < n for place in members):
             raise ValueError("groups must consist of different providers of the valuation")
+
+
+def _round_estimate(found: _Document) -> RoundEstimate | None:
+    series = found.round_moments
+    if series is None:
+        return None
+    if len(series) % 2:
+        raise ValueError("the moments of some rounds are missing")
+    for one in series:
+        _checked_moments(one, len(found.design.names))
+        if one.n_games != found.moments.n_games or not np.isfinite(one.mean).all():
+            raise ValueError("its values by round are not of the games of its values")
+    return round_estimate(series, Estimate.of_moments(found.moments))
+
+
+def _variance_split(found: _Document) -> VarianceSplit | None:
+    if found.variance_split is not None:
+        _check_shapes(found.variance_split, len(found.design.names))
+    return found.variance_split
 
 
 def _checked_moments(moments: Moments, n: int) -> Moments:

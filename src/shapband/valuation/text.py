@@ -104,8 +104,11 @@ def valuation_table(valuation: Valuation) -> Table:
         with_digits(rows.deviation[order], np.fmin(deviation_error, rows.deviation)[order]),
     ]
     header: tuple[str, ...] = ("provider", "expectation", "± 95 %", "share", "sd of value")
-    if valuation.estimate.takes_part_at_random:
-        parts = valuation.estimate.participation
+    parts = valuation.estimate.participation
+    if "rate_in_games" in parts:
+        columns.append([f"{100 * rate:.1f} %" for rate in parts["rate"][order]])
+        header = (*header, "in rounds")
+    elif valuation.estimate.takes_part_at_random:
         mean, error = parts["expectation_present"], parts["standard_error_present"]
         columns.append([f"{100 * rate:.1f} %" for rate in parts["rate"][order]])
         columns.append(with_digits(mean[order], error[order]))
@@ -254,11 +257,27 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
     return found
 
 
+def on_variance_parts(valuation: Valuation) -> list[str]:
+    """Say which shares of the variances, over all providers, data, presence and training have."""
+    found = valuation.variance_split
+    if found is None:
+        return []
+    words = {"data": "the data", "participation": "who is present", "training": "the training"}
+    sums = {word: max(float(getattr(found, part).sum()), 0.0) for part, word in words.items()}
+    whole = sum(sums.values())
+    if not whole > 0:
+        return []
+    shares = [f"{100 * part / whole:.0f} % from {word}" for word, part in sums.items() if part]
+    return [f"variance: {', '.join(shares)}"]
+
+
 def on_participation(valuation: Valuation) -> list[str]:
     """Say which shares of the variances, over all providers, each cause has."""
-    if not valuation.estimate.takes_part_at_random:
-        return []
+    if valuation.variance_split is not None:
+        return on_variance_parts(valuation)
     parts = valuation.estimate.participation
+    if not valuation.estimate.takes_part_at_random or "rate_in_games" in parts:
+        return []
     whole = float(valuation.variance.sum())
     if not whole > 0:
         return []

@@ -16,9 +16,12 @@ from shapband.estimate import intervals, joint
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.grouped import GroupEstimate
 from shapband.estimate.paired import PairEstimate
+from shapband.estimate.rounds import RoundEstimate
+from shapband.estimate.split import VarianceSplit
 from shapband.sampling.design import Design
 from shapband.sampling.distinct import repeated
 from shapband.valuation import conversions, several, spread
+from shapband.valuation.by_round import RoundFacts
 from shapband.valuation.facts import DesignFacts
 from shapband.valuation.groups import Groups
 from shapband.valuation.interactions import InteractionFacts
@@ -47,7 +50,7 @@ class Stopped(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Valuation(DesignFacts, LabelFacts, InteractionFacts, OldNames):
+class Valuation(DesignFacts, LabelFacts, InteractionFacts, RoundFacts, OldNames):
     """The moments of every provider's value, and how they were obtained.
 
     With groups of providers the values are Owen values, which add up to the values of the groups.
@@ -76,6 +79,8 @@ class Valuation(DesignFacts, LabelFacts, InteractionFacts, OldNames):
     seconds : wall time with access; in a run, the sum over sessions, without the pauses
     group_estimate : the same as `estimate` for groups of providers, or None without groups
     pair_estimate : the same for interactions of pairs of providers, or None if not asked for
+    round_estimate : the same by round of training, or None if not asked for
+    variance_split : the variance of every value by its causes, or None if not asked for
 
     Examples
     --------
@@ -98,6 +103,8 @@ class Valuation(DesignFacts, LabelFacts, InteractionFacts, OldNames):
     seconds: float
     group_estimate: GroupEstimate | None = None
     pair_estimate: PairEstimate | None = None
+    round_estimate: RoundEstimate | None = None
+    variance_split: VarianceSplit | None = None
 
     def __post_init__(self) -> None:
         lock_arrays(self)
@@ -202,6 +209,10 @@ class Valuation(DesignFacts, LabelFacts, InteractionFacts, OldNames):
         others cause: p (1 - p) E[φ | present]² and p Var(φ | present). If presence was averaged
         over, the variance is also the sum of `variance_within_draws`, E[Var(φ | draws)], which
         the presence of all providers causes, and `variance_between_draws`, Var(E[φ | draws]).
+
+        If providers come and go in the rounds of a game (``per="round"``), `rate` is the share of
+        all rounds in which the provider was present, and `rate_in_games` the share of games in
+        which it was present in at least one round; there are no other columns.
         """
         import pandas as pd
 
@@ -286,8 +297,8 @@ class Valuation(DesignFacts, LabelFacts, InteractionFacts, OldNames):
         """Pictures of the valuation, drawn with matplotlib.
 
         ``valuation.plot()`` draws the forest plot; there are also ``.ranks``, ``.convergence``,
-        ``.distribution``, ``.variance_sources``, ``.waterfall``, ``.beeswarm`` and
-        ``.interactions``, and ``.frame(name)`` for the numbers behind.
+        ``.distribution``, ``.variance_sources``, ``.waterfall``, ``.beeswarm``,
+        ``.interactions`` and ``.by_round``, and ``.frame(name)`` for the numbers behind.
         """
         from shapband.report.plots import Plots  # matplotlib is loaded when a picture is drawn
 

@@ -146,7 +146,7 @@ def plot(
         str,
         typer.Option(
             metavar="forest|ranks|convergence|distribution|variance_sources|waterfall|beeswarm|"
-            "interactions",
+            "interactions|by_round",
             help="What to draw.",
         ),
     ] = "forest",

@@ -133,6 +133,16 @@ class Config(tables.Table):
         description="Whether the errors are about these very validation rows; by default they "
         "cover their choice.",
     )
+    by_round: bool = Field(
+        False,
+        description="Whether to estimate the value of every round of training as well, for "
+        "utilities with rounds.",
+    )
+    variance_parts: bool = Field(
+        False,
+        description="Whether to play games again with the same draws, to split the variance into "
+        "the parts of data, participation in rounds and training.",
+    )
     interactions: bool = Field(
         False,
         description="Whether to estimate the interaction of every pair of providers as well: who "
@@ -231,6 +241,8 @@ class Config(tables.Table):
             fixed_validation=self.fixed_validation,
             interactions=self.interactions,
             held_out=self._fraction,
+            by_round=self.by_round,
+            variance_parts=self.variance_parts,
             locate=concerning,
             **self._all_parts(base),
         )

@@ -63,6 +63,7 @@ UTILITIES = {
     "logistic": "LogisticUtility",
     "neighbors": "NeighborUtility",
     "network": "NetworkUtility",
+    "federated": "FederatedUtility",
     "estimator": "EstimatorUtility",
     "table": "TableUtility",
 }

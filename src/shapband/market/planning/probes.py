@@ -11,8 +11,9 @@ import numpy as np
 from shapband._typing import FloatArray
 from shapband.access.access import Access
 from shapband.engine.arguments import Arguments
-from shapband.engine.chunks import Chunk, Job, MixedChunk, chunk_size
+from shapband.engine.chunks import Job, chunk_size
 from shapband.engine.play import Progress, Watch
+from shapband.engine.tasks import Chunk, MixedChunk
 from shapband.estimate.estimator import Estimator
 from shapband.market.planning.presence import arguments_with
 from shapband.market.planning.solvers import Family, evaluations_per_game

@@ -12,7 +12,7 @@ from shapband._typing import BoolArray, FloatArray
 from shapband.access.access import Access, is_distant
 from shapband.access.budget import Budget
 from shapband.engine.arguments import Arguments
-from shapband.engine.chunks import Chunk
+from shapband.engine.tasks import Chunk
 from shapband.providers import Provider
 from shapband.records.batch import Batch
 from shapband.sources.base import GenerativeSource, Source

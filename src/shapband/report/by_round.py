@@ -1,0 +1,167 @@
+"""Values after each round of training: the picture, and the section of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from markupsafe import Markup
+
+from shapband.errors import InvalidInput
+from shapband.report.rows import CAUSES, HAIRLINE, PALE, TEXT, short_name
+from shapband.report.section import Section, said
+from shapband.report.svg import Axis, as_markup, element, linear_axis, percent, picture
+from shapband.report.tables import Table, names_of, numbers
+from shapband.valuation.by_round import shown_rounds
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from shapband._typing import FloatArray
+    from shapband.valuation.by_round import ByRound
+    from shapband.valuation.valuation import Valuation
+
+_COLOURED = 4  # providers with a colour and a band; more bands would hide each other
+_HEIGHT, _BELOW = 260, 46  # pixels of the plot, and of the axis below it
+
+
+def by_round_frame(valuation: Valuation) -> pd.DataFrame:
+    """The numbers of the picture: values by round and after each round."""
+    return asked_rounds(valuation).to_frame()
+
+
+def asked_rounds(valuation: Valuation) -> ByRound:
+    """The values by round of a valuation that was asked for them."""
+    if valuation.by_round is None:
+        raise InvalidInput("by_round: this valuation has none: use value(..., by_round=True)")
+    return valuation.by_round
+
+
+def _coloured(total: FloatArray) -> list[int]:
+    """Providers with a colour, the largest total first: all, or the largest and the smallest."""
+    order = np.argsort(-total, kind="stable").tolist()
+    return order if len(order) <= _COLOURED else [*order[: _COLOURED - 1], order[-1]]
+
+
+def draw_by_round(ax: Axes, rounds: ByRound, y_label: str) -> None:
+    """Draw the value after each round as a line, with a band for its 95 % interval."""
+    values, interval = _from_nothing(rounds)
+    places = np.arange(len(values))
+    coloured = _coloured(values[-1])
+    others = [at for at in range(len(rounds.names)) if at not in coloured]
+    for number, at in enumerate(others):
+        label = "_" if number else f"{len(others):,} other provider{'s' * (len(others) > 1)}"
+        ax.plot(places, values[:, at], color=PALE, linewidth=1.0, label=label)
+    for colour, at in zip(CAUSES.values(), coloured, strict=False):
+        ax.fill_between(places, *interval[:, at].T, color=colour, alpha=0.2, linewidth=0)
+        name = short_name(rounds.names[at]).replace("$", r"\$")
+        # matplotlib leaves labels that begin with an underscore out of the legend
+        label = f"\N{ZERO WIDTH SPACE}{name}" if name.startswith("_") else name
+        ax.plot(places, values[:, at], color=colour, linewidth=2.0, label=label)
+    ax.axhline(0.0, color=TEXT, linewidth=0.8)
+    ax.set_xlabel("rounds of training", color=TEXT)
+    ax.set_ylabel(f"{y_label} after each round", color=TEXT)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlim(0, len(values) - 1)
+    ax.grid(visible=True, color=HAIRLINE, linewidth=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(colors=TEXT)
+    ax.legend(frameon=False, fontsize="small", labelcolor=TEXT)
+
+
+def _from_nothing(rounds: ByRound) -> tuple[FloatArray, FloatArray]:
+    """Values after 0, 1, .. rounds, and their intervals: before the first round all are 0."""
+    values, interval = rounds.after.expectation, rounds.after.interval()
+    start = np.zeros((1, len(rounds.names)))
+    return np.concatenate([start, values]), np.concatenate([np.stack([start, start], 2), interval])
+
+
+def rounds_section(rounds: ByRound) -> Section:
+    """Lines of the values after each round, and a table of the values of each round."""
+    shown = shown_rounds(rounds.n_rounds)
+    order = np.argsort(-rounds.after.expectation[-1], kind="stable")
+    half = np.diff(rounds.interval(), axis=2)[:, :, 0] / 2
+    whole = np.diff(rounds.after.interval(), axis=2)[-1, :, 0] / 2
+    columns: dict[str, Sequence[str]] = {"provider": names_of([rounds.names[at] for at in order])}
+    for at in shown:
+        columns[f"round {at + 1}"] = numbers(rounds.expectation[at, order], half[at, order])
+        columns[f"± 95 %, {at + 1}"] = numbers(half[at, order], half[at, order])
+    columns["total"] = numbers(rounds.after.expectation[-1, order], whole[order])
+    columns["± 95 %"] = numbers(whole[order], whole[order])
+    coloured = _coloured(rounds.after.expectation[-1])
+    others = len(rounds.names) - len(coloured)
+    legend = [(f"part{at}", rounds.names[place]) for at, place in enumerate(coloured)]
+    if others:
+        legend.append(("each", f"the other {others:,}"))
+    some = len(shown) < rounds.n_rounds
+    return Section(
+        "rounds",
+        "Which rounds the values come from",
+        lines=[
+            "The value of a round is what the score after this round is worth beyond the score "
+            "before it. The values of all rounds add up to the value of the provider. Each line "
+            "is the sum up to a round, with a band for its 95 % interval."
+        ],
+        legend=legend,
+        chart=_chart(rounds, coloured),
+        notes=said(f"The table has {len(shown)} of {rounds.n_rounds} rounds." if some else ""),
+        tables=[Table.of("Values of the rounds", columns)],
+    )
+
+
+def _chart(rounds: ByRound, coloured: Sequence[int]) -> Markup:
+    values, interval = _from_nothing(rounds)
+    n_rounds = rounds.n_rounds
+    finite = interval[:, list(coloured)].ravel()
+    drawn = [*values.ravel().tolist(), *finite[np.isfinite(finite)].tolist(), 0.0]
+    height = linear_axis(drawn, "")
+    chart = Element("div")
+    words = f"Line chart of the values after each of {n_rounds} rounds of training."
+    plot = element(
+        picture(chart, 10 + _HEIGHT + _BELOW, words),
+        "svg", x="11%", y=0, width="86%", height="100%", class_="plot",
+    )  # fmt: skip
+    _draw_scales(plot, n_rounds, height)
+    lines = element(
+        plot, "svg", x="0", y=10, width="100%", height=_HEIGHT, viewBox="0 0 100 100",
+        preserveAspectRatio="none",
+    )  # fmt: skip
+    for at in (at for at in range(len(rounds.names)) if at not in coloured):
+        line = element(lines, "polyline", points=_points(values[:, at], height), class_="each")
+        element(line, "title", rounds.names[at])
+    for number, at in enumerate(coloured):
+        low, high = interval[:, at].T
+        if np.isfinite(interval[:, at]).all():
+            there, back = _points(high, height), _points(low, height).split()[::-1]
+            points = f"{there} {' '.join(back)}"
+            element(lines, "polygon", points=points, class_=f"part{number}")
+        points = _points(values[:, at], height)
+        line = element(lines, "polyline", points=points, class_=f"part{number}")
+        element(line, "title", rounds.names[at])
+    return as_markup(chart)
+
+
+def _draw_scales(plot: Element, n_rounds: int, height: Axis) -> None:
+    for tick in height.ticks:
+        y = 10 + (100 - height.scale.at(tick.value)) / 100 * _HEIGHT
+        kind = "zero" if tick.value == 0 else "grid"
+        element(plot, "line", x1="0", x2="100%", y1=y, y2=y, class_=kind)
+        element(plot, "text", tick.text, x="-1%", y=y, dy=".35em", class_="tick left")
+    bottom, step = 10 + _HEIGHT, -(-n_rounds // 10)
+    for number in range(0, n_rounds + 1, step):
+        x = percent(100 * number / n_rounds)
+        element(plot, "line", x1=x, x2=x, y1=10, y2=bottom, class_="grid")
+        element(plot, "text", str(number), x=x, y=bottom + 16, class_="tick")
+    element(plot, "text", "rounds of training", x="50%", y=bottom + 38, class_="tick label")
+
+
+def _points(values: FloatArray, height: Axis) -> str:
+    """The points of a line in percent: 0, 1, .. rounds from left to right."""
+    last = max(len(values) - 1, 1)
+    return " ".join(
+        f"{100 * at / last:.2f},{100 - height.scale.at(float(value)):.2f}"
+        for at, value in enumerate(values)
+    )
