@@ -348,16 +348,17 @@ class FederatedUtility(ByRoundUtility):
         """Values of coalitions with one round, on all rows and without each fold."""
         shares = self._trainer.rules.shares(summaries[:, 0].astype(np.int64))
         updates, members = np.ascontiguousarray(summaries[:, 1:]), inside * (present & (shares > 0))
-        left = np.ones(len(inside), dtype=bool)
         values = np.empty((len(inside), 1 + self._n_folds))
-        if self._uses_products(len(shares)) and isinstance(self._rows, TargetRows):
+        left = np.ones_like(values, dtype=bool)
+        if isinstance(self._rows, TargetRows) and self._uses_products(len(shares)):
             some = members.any(axis=1)
-            units, folds = self._trainer.units, (self._fold_of, self._n_folds)
             values[some], left[some] = self._rows.scores_of_means(
-                updates, shares, members[some], units, *folds
+                updates, shares, members[some], self._trainer.units, self._fold_of, self._n_folds
             )
-        if left.any():
-            values[left] = self._scores(self._trainer.means(updates, shares, members[left]))
+        again = left.any(axis=1)
+        if again.any():
+            found = self._scores(self._trainer.means(updates, shares, members[again]))
+            values[again] = np.where(left[again], found, values[again])
         return values
 
     def _uses_products(self, n_providers: int) -> bool:
