@@ -149,6 +149,7 @@ class FederatedUtility(ByRoundUtility):
         self.rounds, self._round = rules.rounds, rules.rounds  # scored after `_round` rounds
         self._codes = BatchCache()
         self.baseline, self._from_initial = empty == "baseline", empty is None
+        self.empty_name = "the initial model" if self._from_initial else ""
         self.empty = 0.0
         if empty is not None and not self.baseline:
             self.empty = check_number(f"{_OWNER}: empty", empty, ', or "baseline"')
@@ -292,6 +293,9 @@ class FederatedUtility(ByRoundUtility):
     def check_batch(self, batch: Batch) -> None:
         self._known(batch)
 
+    def check_draw_size(self, size: int) -> None:
+        self._trainer.rules.check_size(size)
+
     def features_used(self, batch: Batch) -> FloatArray | None:
         return None if self._embed.transformer is None else self._embed.features(batch)
 
@@ -332,7 +336,7 @@ class FederatedUtility(ByRoundUtility):
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
         """Return the summaries of consecutive games: (n_games, n, ...)."""
         for drawn in draws:
-            self._trainer.rules.check_size(drawn.choice.size)
+            self.check_draw_size(drawn.choice.size)
         games = self._records(draws)
         if not self.mergeable:
             return games

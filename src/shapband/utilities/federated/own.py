@@ -97,6 +97,7 @@ class FederatedFunctionUtility(Utility):
         self._local_update, self._score, self._rules = local_update, score, rules
         self.rounds, self._round = rules.rounds, rules.rounds  # scored after `_round` rounds
         self.score_name = function_words(score)
+        self.empty_name = "the initial model" if empty is None else ""
         self.empty = (
             self._initial_score() if empty is None else check_number(f"{_OWNER}: empty", empty)
         )
@@ -117,8 +118,11 @@ class FederatedFunctionUtility(Utility):
 
     def summarise(self, batch: Batch) -> Batch:
         """Return the draw, whose size must fit the number of rounds."""
-        self._rules.check_size(len(batch))
+        self.check_draw_size(len(batch))
         return batch
+
+    def check_draw_size(self, size: int) -> None:
+        self._rules.check_size(size)
 
     def with_presence(self, games: GameSummaries, present: BoolArray) -> GameSummaries:
         return with_presence(games, present, self.rounds)
