@@ -26,7 +26,8 @@ def class_scores(
     """Scores of classifiers; NaN if their logits are not finite."""
     found = np.full(len(parameters), np.nan)
     for model, own in enumerate(parameters):
-        logits = outputs_of(own, units, X[: len(codes)])[-1].T
+        with np.errstate(over="ignore", invalid="ignore"):
+            logits = outputs_of(own, units, X[: len(codes)])[-1].T
         if not (np.abs(logits) < _LARGEST).all():
             continue
         if units[-1] == 1:

@@ -198,7 +198,10 @@ WRONG: list[tuple[Any, str]] = [
     (returning(np.zeros(2)), "must return a list of arrays; received an array"),
     (returning(None), "must return a list of arrays; received a NoneType"),
     (returning([np.zeros(2)] * 2), "must return 1 arrays.*received 2"),
-    (returning([np.zeros(3)]), r"must return arrays of the shapes \(2,\); received one of shape \(3,\)"),
+    (
+        returning([np.zeros(3)]),
+        r"must return arrays of the shapes \(2,\); received one of shape \(3,\)",
+    ),
     (returning([["a", "b"]]), "must return arrays of numbers"),
     (returning([np.array([1.0, np.nan])]), "returned NaN or infinity.*smaller steps"),
     (lambda parameters, X, y, rng: 1 / 0, "failed: ZeroDivisionError"),
