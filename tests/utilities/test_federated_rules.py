@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from tests.federated_loop import loop_table
 from tests.utilities.test_federated import LABELS, SCORES, both, games_of, task
 
 import shapband as sb
+from shapband.app.config.config import Config
 from shapband.coalitions import mask_rows
-from shapband.errors import EvaluationError, InvalidInput
+from shapband.errors import EvaluationError, InvalidInput, RunError
 from shapband.utilities.rows import rows_kept
 
 
@@ -272,3 +274,37 @@ def test_a_draw_that_cannot_be_cut_into_rounds_is_refused_before_a_source_is_ask
     with pytest.raises(InvalidInput, match=r"multiple of the 3 rounds; received .* 8 .*use 6 or 9"):
         sb.value(providers, utility, sampling=sampling, n_games=2, seed=0)
     assert not asked
+
+
+def test_a_run_is_extended_by_the_same_utility_and_refused_for_another(tmp_path):
+    clients, X, y = task("logistic", 3, sizes=20)
+    given: dict[str, Any] = {"sampling": sb.Fresh(6), "seed": 1, "run": tmp_path / "run"}
+
+    def made(rate: float) -> sb.FederatedUtility:
+        return sb.FederatedUtility("logistic", X, y, rounds=2, learning_rate=rate)
+
+    first = sb.value(providers_of(clients), made(0.2), n_games=4, **given)
+    longer = sb.value(providers_of(clients), made(0.2), n_games=6, **given)
+    np.testing.assert_array_equal(longer.games[:4], first.games)
+    with pytest.raises(RunError, match="settings or validation rows of the utility changed"):
+        sb.value(providers_of(clients), made(0.3), n_games=8, **given)
+
+
+def test_a_file_may_describe_the_training():
+    text = """
+providers = [{ source = { kind = "task", task = "wine" } }]
+sampling = { kind = "fresh", n_sample = 6 }
+n_games = 3
+utility = { kind = "federated", model = "linear", rounds = 3, learning_rate = 0.01, \
+            aggregation = "evenly", score = "neg_mse", momentum = 0.5 }
+"""
+    text = text.replace("\\\n", "")
+    found = Config.parse(text).build(Path()).arguments.utility
+    task = sb.datasets.wine()
+    expected = sb.FederatedUtility(
+        "linear", task.X_val, task.y_val, rounds=3, learning_rate=0.01, aggregation="evenly",
+        score="neg_mse", momentum=0.5,
+    )  # fmt: skip
+    assert repr(found) == repr(expected)
+    with pytest.raises(InvalidInput, match=r"utility\.aggregation"):
+        Config.parse(text.replace("evenly", "mean"))
