@@ -22,7 +22,8 @@ class ByRoundUtility(OnePassUtility):
     """A utility whose models are trained in rounds, and scored on validation rows.
 
     A value has a place in the memory: its round, if the scores after each round are wanted, and
-    then 0 for all rows or 1 + the fold that is left out.
+    then 0 for all rows or 1 + the fold that is left out. For both together, from one training, call
+    ``after_rounds().whole.without_folds(kept)`` and then `after_rounds` of its members.
     """
 
     _round: int  # models are scored after this many rounds

@@ -47,6 +47,10 @@ from shapband.utilities.scores import Empty, Score, check_score
 from shapband.utilities.wording import federated_words, score_words
 
 _OWNER = "FederatedUtility"
+# All 1,024 coalitions of ten clients are trained if one takes at most this many operations, so that
+# a game takes about a second; otherwise the 256 coalitions of eight, where `Strata` would
+# choose 160.
+_EXACT, _EXACT_OF_FEW, _CHEAP = 10, 8, 3e7
 _RECORDS = 100  # records per client for which operations are counted
 
 
@@ -257,7 +261,9 @@ class FederatedUtility(ByRoundUtility):
 
     @property
     def exact_up_to(self) -> int:
-        return 11 if self.mergeable else 10
+        if self.mergeable:
+            return 11
+        return _EXACT if self.operations(_EXACT) <= _CHEAP else _EXACT_OF_FEW
 
     @property
     def labels(self) -> list[Any] | None:
