@@ -82,6 +82,9 @@ def test_one_round_is_mergeable_and_several_are_not():
     one, two = (sb.FederatedUtility("linear", X, y, rounds=rounds) for rounds in (1, 2))
     assert (one.mergeable, two.mergeable) == (True, False)
     assert one.operations(10) < two.operations(10)
+    assert (one.exact_up_to, two.exact_up_to) == (11, 10)
+    long = sb.FederatedUtility("linear", X, y, rounds=20, local_steps=1000)
+    assert long.exact_up_to == 8
     assert one.summary_floats(500) == 1 + 4
     assert two.summary_floats(500) == 500 * 4
 
@@ -160,7 +163,7 @@ def test_training_that_diverges_names_the_coalition_and_the_remedy(model, rounds
     clients, X, y = task(model, 3, sizes=20)
     clients[1] = clients[1][0] * 1e90, clients[1][1]
     rate = 1e10
-    utility, _ = both(model, X, y, rounds=rounds, learning_rate=rate, local_steps=8)
+    utility, _ = both(model, X, y, rounds=rounds, learning_rate=rate, local_steps=8, momentum=0.5)
     given = {"sampling": sb.Fresh(9), "n_games": 3, "seed": 0, "solver": sb.Exact()}
     with pytest.raises(EvaluationError, match=r"coalition.*client.*smaller learning_rate"):
         sb.value(providers_of(clients), utility, **given)

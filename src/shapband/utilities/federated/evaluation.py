@@ -66,7 +66,8 @@ class Evaluation:
         at_once = max(_FEW, _AT_ONCE // len(self.trainer.initial))
         for first in range(0, len(places), at_once):
             some = places[first : first + at_once]
-            values[some] = value(inside[some])
+            with np.errstate(over="ignore", invalid="ignore"):  # reported below
+                values[some] = value(inside[some])
         failed = places[~np.isfinite(values[places]).all(axis=1)]
         if len(failed):
             raise CoalitionFailed(min(row_masks(inside[failed])), _DIVERGED)
