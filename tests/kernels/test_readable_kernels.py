@@ -21,7 +21,9 @@ from tests.conftest import linear_providers
 
 providers, (X, y) = linear_providers(n=4, features=2)
 games = []
-for utility in (sb.LinearUtility(X, y), sb.NeighborUtility(X, y, k=3), sb.AdditiveUtility()):
+federated = [sb.FederatedUtility("linear", X, y, rounds=rounds) for rounds in (1, 2)]
+utilities = sb.LinearUtility(X, y), sb.NeighborUtility(X, y, k=3), sb.AdditiveUtility()
+for utility in (*utilities, *federated):
     for sampling in (sb.Fresh(12), sb.Stratified(30, 12, 0.8), sb.Pooled(36, 12, replace=False)):
         for solver in (sb.Exact(), sb.Permutation(3), sb.BalancedPermutation(8)):
             valuation = sb.value(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ class ByRoundUtility(OnePassUtility):
     """A utility whose models are trained in rounds, and scored on validation rows.
 
     A value has a place in the memory: its round, if the scores after each round are wanted, and
-    then 0 for all rows or 1 + the fold that is left out.
+    then 0 for all rows or 1 + the fold that is left out. For both together, from one training, call
+    ``after_rounds().whole.without_folds(kept)`` and then `after_rounds` of its members.
     """
 
     _round: int  # models are scored after this many rounds
@@ -49,6 +51,18 @@ class ByRoundUtility(OnePassUtility):
         fold = self._place % (1 + self._n_folds)
         parts = [whole._at(1 + round_, fold) for round_ in range(self.rounds)]
         return Folded(whole._at(self._round, fold), parts, whole._forget)
+
+    def evaluate_all(self, games: GameSummaries) -> FloatArray:
+        inside = _all_coalitions(len(games[0]))
+
+        def compute(parts: FloatArray) -> FloatArray:
+            table = np.empty(parts.shape[:2])
+            for g in range(len(games)):
+                found = self._values_of(games[g], inside)
+                table[g], parts[g] = found[:, 0], found[:, 1:]
+            return table
+
+        return self._scored(compute, (len(games), len(inside)), games)
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
@@ -104,3 +118,11 @@ class ByRoundUtility(OnePassUtility):
     def _forget(self) -> None:
         if self._memory is not None:
             self._memory.known.clear()
+
+
+@lru_cache(maxsize=1)
+def _all_coalitions(n: int) -> MemberArray:
+    """All coalitions in the order of their bitmasks: (2**n, n), 1 for members."""
+    rows = (np.arange(1 << n)[:, None] >> np.arange(n) & 1).astype(np.uint8)
+    rows.flags.writeable = False  # because all calls share them
+    return rows

@@ -99,7 +99,7 @@ class TargetRows:
 
         Returns
         -------
-        The scores (m, 1 + n_folds), and whether digits were lost (m,).
+        The scores, and whether digits were lost: both (m, 1 + n_folds).
         """
         kernel, given = kernels.load("federated_scores"), (units, self.X, self.y)
         products = kernel.error_products(updates, *given, fold_of, n_folds)
@@ -108,17 +108,17 @@ class TargetRows:
         # The squared error of a mean is at most the mean of the squared errors. It is not NaN if
         # the errors of all members are finite.
         upper = np.einsum("mi,pi->mp", weights, own) / weights.sum(axis=1)[:, None]
-        lost = ~(sums > _CANCELLED * upper).all(axis=1)
+        lost = ~(sums > _CANCELLED * upper)
         return self._scores_of(sums, fold_of), lost
 
     def _scores_of(self, sums: FloatArray, fold_of: IntArray) -> FloatArray:
-        """Turn sums of squared errors on all rows and on each fold into scores, in place."""
+        """Turn sums of squared errors on all rows and on each fold into scores."""
         sizes = np.bincount(fold_of, minlength=sums.shape[1] - 1)
-        on_folds, found = sums[:, 1:].copy(), sums
-        found[:, 0] /= len(self.y)
+        found = np.empty_like(sums)
+        found[:, 0] = sums[:, 0] / len(self.y)
         for fold, size in enumerate(sizes.tolist()):
             # Adding up the others loses no digits, however large the error on this fold is.
-            others = np.delete(on_folds, fold, axis=1).sum(axis=1)
+            others = np.delete(sums[:, 1:], fold, axis=1).sum(axis=1)
             found[:, 1 + fold] = others / (len(self.y) - size)
         for part in range(found.shape[1]):
             variance = 1.0
