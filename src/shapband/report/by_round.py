@@ -15,6 +15,7 @@ from shapband.report.section import Section, said
 from shapband.report.svg import Axis, as_markup, element, linear_axis, percent, picture
 from shapband.report.tables import Table, names_of, numbers
 from shapband.valuation.by_round import shown_rounds
+from shapband.valuation.text import with_digits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,7 @@ def draw_by_round(ax: Axes, rounds: ByRound, y_label: str) -> None:
     ax.axhline(0.0, color=TEXT, linewidth=0.8)
     ax.set_xlabel("rounds of training", color=TEXT)
     ax.set_ylabel(f"{y_label} after each round", color=TEXT)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlim(0, len(values) - 1)
     ax.grid(visible=True, color=HAIRLINE, linewidth=0.6)
     ax.spines[["top", "right"]].set_visible(False)
@@ -87,8 +88,9 @@ def rounds_section(rounds: ByRound) -> Section:
     whole = np.diff(rounds.after.interval(), axis=2)[-1, :, 0] / 2
     columns: dict[str, Sequence[str]] = {"provider": names_of([rounds.names[at] for at in order])}
     for at in shown:
-        columns[f"round {at + 1}"] = numbers(rounds.expectation[at, order], half[at, order])
-        columns[f"± 95 %, {at + 1}"] = numbers(half[at, order], half[at, order])
+        own, widths = rounds.expectation[at, order], half[at, order]
+        pairs = zip(with_digits(own, widths), with_digits(widths, widths), strict=True)
+        columns[f"round {at + 1}"] = [f"{one.strip()} ± {wide.strip()}" for one, wide in pairs]
     columns["total"] = numbers(rounds.after.expectation[-1, order], whole[order])
     columns["± 95 %"] = numbers(whole[order], whole[order])
     coloured = _coloured(rounds.after.expectation[-1])

@@ -167,7 +167,8 @@ def shown_rounds(n_rounds: int) -> list[int]:
     """
     if n_rounds <= _PRINTED:
         return list(range(n_rounds))
-    return np.unique(np.linspace(0, n_rounds - 1, _PRINTED).round().astype(int)).tolist()
+    found: list[int] = np.linspace(0, n_rounds - 1, _PRINTED).round().astype(int).tolist()
+    return found
 
 
 def _half_widths(estimate: Estimate) -> FloatArray:
