@@ -30,6 +30,13 @@ class RoundValues:
     Attributes
     ----------
     found : one estimate for every round
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> first = sb.Estimate.of([[1.0, 2.0], [3.0, 2.5]])
+    >>> sb.RoundValues((first,)).expectation.tolist()
+    [[2.0, 2.25]]
     """
 
     found: tuple[Estimate, ...]
