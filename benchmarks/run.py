@@ -37,6 +37,7 @@ GROUPS = (
     "memory",
     "startup",
     "blackbox",
+    "federated",
     "solvers",
 )
 BESIDE_PEERS = ("peers", "models")

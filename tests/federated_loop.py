@@ -134,11 +134,22 @@ def loop_table(
     loop: Loop, clients: list[tuple[Any, Any]], X: Any, y: Any, score: str, present: Any = None
 ) -> Any:
     """Scores after 0, 1, ... rounds of all coalitions: (1 + rounds, 2**n), by bitmask."""
+    return np.stack(
+        [
+            [loop.score(parameters, X, y, score) for parameters in history]
+            for history in loop_histories(loop, clients, X.shape[1], present)
+        ],
+        axis=1,
+    )
+
+
+def loop_histories(
+    loop: Loop, clients: list[tuple[Any, Any]], n_features: int, present: Any = None
+) -> list[list[Any]]:
+    """The parameters of all coalitions, by bitmask, after 0, 1, ... rounds."""
     n = len(clients)
     here = np.ones((loop.rounds, n), bool) if present is None else present
-    table = np.empty((1 + loop.rounds, 2**n))
-    for mask in range(2**n):
-        places = [i for i in range(n) if mask >> i & 1]
-        history = loop.train([clients[i] for i in places], here[:, places], X.shape[1])
-        table[:, mask] = [loop.score(parameters, X, y, score) for parameters in history]
-    return table
+    members = [[i for i in range(n) if mask >> i & 1] for mask in range(2**n)]
+    return [
+        loop.train([clients[i] for i in places], here[:, places], n_features) for places in members
+    ]

@@ -10,7 +10,15 @@ from typing import Any
 from shapband._typing import BoolArray, IntArray
 from shapband.access.access import CONCURRENCY, TIMEOUT
 from shapband.access.budget import Budget, check_budget
-from shapband.checks import check_kind, check_number, check_whole, error_line, steady_repr, written
+from shapband.checks import (
+    check_kind,
+    check_number,
+    check_whole,
+    concerning,
+    error_line,
+    steady_repr,
+    written,
+)
 from shapband.engine.folds import choose_folds
 from shapband.engine.interactions import (
     check_gives_interactions,
@@ -120,7 +128,8 @@ class Arguments:
         sampling, if the user named none. "training" says what is random in the fit of a model.
         "left_out" names providers that failed, and says what follows for the values.
         """
-        source = " (a dummy model)" if self.utility.baseline else ""
+        scored = self.utility.empty_name or ("a dummy model" if self.utility.baseline else "")
+        source = f" ({scored})" if scored else ""
         setup = {
             "utility": type(self.utility).__name__,
             **_named_model(self.utility),
@@ -242,6 +251,7 @@ def check_arguments(
         sampling.check(checked)
     with locate("utility"):
         _check_utility(utility, checked)
+        _check_draw_sizes(utility, sampling, checked)
     check_kind("fixed_validation", fixed_validation, bool, "True or False")
     folds = choose_folds(utility, len(checked), validation_groups, fixed=fixed_validation)
     certain = why_certain(checked, utility, sampling, chosen, participation)
@@ -328,6 +338,16 @@ def _check_any_index(solver: Solver, index: Index) -> None:
             f"Permutation or BalancedPermutation, or set {owner}.any_index = True if its solve "
             "follows games.index"
         )
+
+
+def _check_draw_sizes(utility: Utility, sampling: Sampling, providers: Sequence[Provider]) -> None:
+    """Check that the utility can use the draws, if their sizes are known before records are."""
+    sizes = sampling.sizes(providers)
+    if sizes is None:
+        return
+    for provider, size in zip(providers, sizes.tolist(), strict=True):
+        with concerning(f"provider {provider.name!r}"):
+            utility.check_draw_size(size)
 
 
 def _check_utility(utility: Utility, providers: Sequence[Provider]) -> None:

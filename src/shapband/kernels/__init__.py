@@ -20,6 +20,7 @@ The other modules of `compiled` are helpers of the modules that are loaded:
 - for `logistic` and `logistic_wide`: `newton` and `logistic_derivatives`;
 - for `linear_wide` and `logistic_wide`: `strips` (factors of large matrices);
 - for `logistic_wide`: `logistic_strips` (products) and `logistic_records` (fits of few records);
+- for `federated` and `federated_scores`: `federated_layers` (outputs and gradients of layers);
 - for `strata`, `curves` and `drift`: `listed` (coalitions as lists of members);
 - for `class_scores`, which all classifiers use: `auc` (the area under the ROC curve);
 - for several of them: `lanes` (vectors of numbers), `products` (products of columns) and `sorting`.

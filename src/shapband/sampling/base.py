@@ -58,6 +58,10 @@ class Sampling(ABC):
     def check(self, providers: Sequence[Provider]) -> None:
         """Raise InvalidInput if the providers cannot be sampled this way."""
 
+    def sizes(self, providers: Sequence[Provider]) -> IntArray | None:  # noqa: ARG002
+        """Number of records in a draw of each provider: (n,), or None if not known beforehand."""
+        return None
+
     def purchases(self, providers: Sequence[Provider]) -> Purchases | None:  # noqa: ARG002
         """Number of records each provider will be asked for, or None if not known beforehand."""
         return None

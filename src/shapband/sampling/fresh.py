@@ -53,15 +53,18 @@ class Fresh(Sampling):
         """Check that every finite source has enough records for one draw."""
         check_stocks("Fresh", "n_sample", self.n_sample, providers)
 
+    def sizes(self, providers: Sequence[Provider]) -> IntArray:
+        return draw_sizes("Fresh", "n_sample", self.n_sample, providers)
+
     def draws_whole_stocks(self, providers: Sequence[Provider]) -> bool:
-        sizes = draw_sizes("Fresh", "n_sample", self.n_sample, providers)
+        sizes = self.sizes(providers)
         return all(
             stock_of(provider) == size
             for provider, size in zip(providers, sizes.tolist(), strict=True)
         )
 
     def purchases(self, providers: Sequence[Provider]) -> Purchases:
-        sizes = draw_sizes("Fresh", "n_sample", self.n_sample, providers)
+        sizes = self.sizes(providers)
         return Purchases((0,) * len(providers), tuple(sizes.tolist()))
 
     def further_purchases(self, providers: Sequence[Provider]) -> tuple[int, ...]:
@@ -70,7 +73,7 @@ class Fresh(Sampling):
 
     def prepare(self, access: Access) -> Realisation:
         """Return the realisation; no records are bought in advance."""
-        sizes = draw_sizes("Fresh", "n_sample", self.n_sample, access.providers)
+        sizes = self.sizes(access.providers)
         estimand = f"draws of {format_draws(self.n_sample, sizes)} from the sources"
         design = replace(
             Design.of(access, sizes, estimand),

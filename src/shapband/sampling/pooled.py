@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shapband._typing import IntArray
 from shapband.access.access import Access
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
@@ -83,16 +84,19 @@ class Pooled(Sampling):
     def check(self, providers: Sequence[Provider]) -> None:
         """Check the draw sizes; without replacement, every pool must hold two draws."""
         if self.replace:
-            draw_sizes("Pooled", "n_boot", self.n_boot, providers)
+            self.sizes(providers)
             pool_sizes("Pooled", self.n_pool, providers)
         else:
             check_pools("Pooled", "n_boot", self.n_boot, providers, self.n_pool)
+
+    def sizes(self, providers: Sequence[Provider]) -> IntArray:
+        return draw_sizes("Pooled", "n_boot", self.n_boot, providers)
 
     def purchases(self, providers: Sequence[Provider]) -> Purchases:
         return pool_purchases(pool_sizes("Pooled", self.n_pool, providers))
 
     def further_purchases(self, providers: Sequence[Provider]) -> tuple[int, ...]:
-        sizes = draw_sizes("Pooled", "n_boot", self.n_boot, providers)
+        sizes = self.sizes(providers)
         if self.replace:
             return (0,) * len(providers)
         pools = pool_sizes("Pooled", self.n_pool, providers)
@@ -101,7 +105,7 @@ class Pooled(Sampling):
     def prepare(self, access: Access) -> Realisation:
         """Buy the pools."""
         pools = access.fetch_pools(pool_sizes("Pooled", self.n_pool, access.providers).tolist())
-        sizes = draw_sizes("Pooled", "n_boot", self.n_boot, access.providers)
+        sizes = self.sizes(access.providers)
         dealt = None if self.replace else per_shuffle(pools, sizes)
         drawn, pooled = format_draws(self.n_boot, sizes), format_sizes(sizes_of(pools))
         estimand = f"draws of {drawn} with replacement from pools of {pooled}"

@@ -59,6 +59,7 @@ class Utility(WithFacts, ABC):
         a property
     empty : value of the coalition without members, and of one that has too little data
     baseline : whether `empty` is the score of a dummy model
+    empty_name : the model whose score `empty` is, if it is no dummy, such as "the initial model"
     mergeable : whether summaries are small statistics, so that a coalition costs microseconds
     threaded : whether evaluating releases the interpreter lock, so that `n_jobs` workers can be
         threads of one process; otherwise the workers are processes
@@ -97,6 +98,7 @@ class Utility(WithFacts, ABC):
     schema: Schema | None = None
     empty: float = 0.0
     baseline: bool = False
+    empty_name: str = ""
     mergeable: bool = False
     threaded: bool = False
     summaries_travel: bool = False
@@ -113,6 +115,7 @@ class Utility(WithFacts, ABC):
     # values.
     _counters: tuple[str, ...] = (
         "failures",
+        "empty_name",
         "model_name",
         "score_name",
         "chosen",
@@ -247,6 +250,9 @@ class Utility(WithFacts, ABC):
 
     def check_batch(self, batch: Batch) -> None:
         """Raise InvalidInput if these records are of a kind that this utility cannot use."""
+
+    def check_draw_size(self, size: int) -> None:
+        """Raise InvalidInput if this utility cannot use draws of this many records."""
 
     def fault(self, names: Sequence[str], batches: Sequence[Batch]) -> str:  # noqa: ARG002
         """Say why all providers together cannot be evaluated; empty if they can.

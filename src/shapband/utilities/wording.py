@@ -92,7 +92,12 @@ def federated_words(model: str, rounds: int) -> str:
     ('federated logistic regression, 5 rounds', 'a federated neural network, 1 round')
     """
     name = "a federated neural network" if model == "network" else f"federated {model} regression"
-    return f"{name}, {rounds} {'round' if rounds == 1 else 'rounds'}"
+    return f"{name}, {rounds_words(rounds)}"
+
+
+def rounds_words(rounds: int) -> str:
+    """Write a number of rounds: "1 round" or "5 rounds"."""
+    return f"{rounds} {'round' if rounds == 1 else 'rounds'}"
 
 
 def _is_pipeline(estimator: Any) -> bool:

@@ -111,15 +111,18 @@ def _errors(weights, units, X, y, outputs, errors, to):
 
 @njit(**PART)
 def _add_squares(errors, fold_of, n_folds, sums):
+    # All rows and folds have loops of their own: the compiler computes a product that two sums
+    # share once and fuses it with neither, so the bits of the first would depend on the second.
     every, total = pointer(errors, 0), pointer(sums, 0)
     whole = splat(0.0)
     for r in range(errors.shape[0]):
         error = load(every, r * LANES)
         whole = multiply_add(whole, error, error)
-        if n_folds > 0:
-            place = (1 + fold_of[r]) * LANES
-            store(total, place, multiply_add(load(total, place), error, error))
     store(total, 0, whole)
+    if n_folds > 0:
+        for r in range(errors.shape[0]):
+            error, place = load(every, r * LANES), (1 + fold_of[r]) * LANES
+            store(total, place, multiply_add(load(total, place), error, error))
 
 
 @njit(**OPTIONS)
@@ -151,10 +154,12 @@ def _multiply_errors(errors, one, first, fold_of, n_folds, products):
     for r in range(errors.shape[0]):
         own, others = broadcast(every, r * wide + one), load(every, r * wide + first)
         whole = multiply_add(whole, own, others)
-        if n_folds > 0:
+    store(total, one * wide + first, whole)
+    if n_folds > 0:  # in a loop of its own, see `_add_squares`
+        for r in range(errors.shape[0]):
+            own, others = broadcast(every, r * wide + one), load(every, r * wide + first)
             place = ((1 + fold_of[r]) * n + one) * wide + first
             store(total, place, multiply_add(load(total, place), own, others))
-    store(total, one * wide + first, whole)
 
 
 @njit(**OPTIONS)

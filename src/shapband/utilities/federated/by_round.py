@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,18 @@ class ByRoundUtility(OnePassUtility):
         fold = self._place % (1 + self._n_folds)
         parts = [whole._at(1 + round_, fold) for round_ in range(self.rounds)]
         return Folded(whole._at(self._round, fold), parts, whole._forget)
+
+    def evaluate_all(self, games: GameSummaries) -> FloatArray:
+        inside = _all_coalitions(len(games[0]))
+
+        def compute(parts: FloatArray) -> FloatArray:
+            table = np.empty(parts.shape[:2])
+            for g in range(len(games)):
+                found = self._values_of(games[g], inside)
+                table[g], parts[g] = found[:, 0], found[:, 1:]
+            return table
+
+        return self._scored(compute, (len(games), len(inside)), games)
 
     def evaluate_rows(
         self, games: GameSummaries, inside: MemberArray, of_game: IntArray
@@ -104,3 +117,11 @@ class ByRoundUtility(OnePassUtility):
     def _forget(self) -> None:
         if self._memory is not None:
             self._memory.known.clear()
+
+
+@lru_cache(maxsize=1)
+def _all_coalitions(n: int) -> MemberArray:
+    """All coalitions in the order of their bitmasks: (2**n, n), 1 for members."""
+    rows = (np.arange(1 << n)[:, None] >> np.arange(n) & 1).astype(np.uint8)
+    rows.flags.writeable = False  # because all calls share them
+    return rows

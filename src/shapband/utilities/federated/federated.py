@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,35 +20,34 @@ from shapband._typing import (
     Whole,
 )
 from shapband.checks import check_number, check_whole
-from shapband.coalitions import row_masks
 from shapband.errors import InvalidInput
 from shapband.providers import Provider
 from shapband.records.arrays import float_targets
 from shapband.records.batch import Batch, Schema
 from shapband.records.draws import Draws
-from shapband.utilities.base import CoalitionFailed, GameSummaries
+from shapband.utilities.base import GameSummaries
 from shapband.utilities.classification import ClassScore, check_class_score
 from shapband.utilities.embed import BatchCache, Embedding
 from shapband.utilities.faults import warn_of_lone_labels
 from shapband.utilities.federated.by_round import ByRoundUtility
+from shapband.utilities.federated.evaluation import Evaluation
 from shapband.utilities.federated.models import FederatedModel, Model
-from shapband.utilities.federated.presence import split, with_presence
+from shapband.utilities.federated.own import (
+    FederatedFunctionUtility,
+    LocalUpdate,
+    ScoreOfParameters,
+)
+from shapband.utilities.federated.presence import with_presence
 from shapband.utilities.federated.rules import Aggregation, RecordsPer, Rules
 from shapband.utilities.federated.scoring import LabelRows, Rows, TargetRows, filled
-from shapband.utilities.federated.training import Records, Trainer, joined_records
+from shapband.utilities.federated.training import Trainer, joined_records
 from shapband.utilities.labels import check_labels, label_codes
 from shapband.utilities.rows import check_numeric_targets, validation_facts
 from shapband.utilities.scores import Empty, Score, check_score
 from shapband.utilities.wording import federated_words, score_words
 
 _OWNER = "FederatedUtility"
-_AT_ONCE = 2**18  # parameters of the coalitions that are trained together, to bound the memory
-_FEW = 64  # coalitions that are trained together at least
 _RECORDS = 100  # records per client for which operations are counted
-_DIVERGED = (
-    "training diverges, because the parameters grow without bound: pass a smaller learning_rate, "
-    "or features of similar scales, for example with embed=StandardScaler().fit(X_val)"
-)
 
 
 class FederatedUtility(ByRoundUtility):
@@ -109,7 +107,7 @@ class FederatedUtility(ByRoundUtility):
     >>> right = utility.summarise(sb.Batch(X, np.array(["no", "no", "yes", "yes"])))
     >>> wrong = utility.summarise(sb.Batch(X[:2], np.array(["yes", "yes"])))
     >>> utility.evaluate([right, wrong], [0b00, 0b01, 0b10, 0b11]).tolist()
-    [0.5, 1.0, 0.5, 0.5]
+    [0.5, 1.0, 0.0, 1.0]
     """
 
     schema: Schema
@@ -151,6 +149,7 @@ class FederatedUtility(ByRoundUtility):
         self.rounds, self._round = rules.rounds, rules.rounds  # scored after `_round` rounds
         self._codes = BatchCache()
         self.baseline, self._from_initial = empty == "baseline", empty is None
+        self.empty_name = "the initial model" if self._from_initial else ""
         self.empty = 0.0
         if empty is not None and not self.baseline:
             self.empty = check_number(f"{_OWNER}: empty", empty, ', or "baseline"')
@@ -172,6 +171,53 @@ class FederatedUtility(ByRoundUtility):
             embed=None if embed is None else name_of(embed),
         )
 
+    @staticmethod
+    def of(
+        initial: Sequence[Any],
+        local_update: LocalUpdate,
+        score: ScoreOfParameters,
+        *,
+        rounds: int = 5,
+        aggregation: Aggregation = "records",
+        momentum: NonNegative = 0.0,
+        records_per: RecordsPer = "game",
+        empty: float | None = None,
+    ) -> FederatedFunctionUtility:
+        """Make a utility of a model of your own, such as one in PyTorch.
+
+        Every coalition is retrained exactly, one after the other, by calls of two functions. Both
+        get copies of the parameters, a list of arrays, and may change them.
+
+        Parameters
+        ----------
+        initial : list of arrays of numbers, the parameters with which every coalition begins.
+            Arrays of float32 and float64 keep their type
+        local_update : function ``local_update(parameters, X, y, rng)`` of the parameters of the
+            coalition and the records of one client. It returns the client's parameters after its
+            local training: a list of arrays of the same shapes. What is random in it must come
+            from `rng`, a NumPy generator, which is the same in all coalitions for the same client,
+            round and game
+        score : function ``score(parameters)`` that returns a number
+        rounds, aggregation, momentum, records_per : as in `FederatedUtility`
+        empty : value of the empty coalition; by default the score of the initial parameters
+
+        Examples
+        --------
+        >>> import numpy as np, shapband as sb
+        >>> def local_update(parameters, X, y, rng):
+        ...     weights, = parameters
+        ...     return [weights - 0.1 * X.T @ (X @ weights - y) / len(y)]
+        >>> X = np.eye(2)
+        >>> utility = sb.FederatedUtility.of(
+        ...     [np.zeros(2)], local_update, lambda parameters: parameters[0].sum(), rounds=2
+        ... )
+        >>> draws = [sb.Batch(X, np.array([1.0, 1.0])), sb.Batch(X, np.array([0.0, 1.0]))]
+        >>> utility.evaluate(draws, [0b00, 0b01, 0b11]).round(3).tolist()
+        [0.0, 0.195, 0.146]
+        """
+        rules = Rules.checked(f"{_OWNER}.of", rounds, aggregation, momentum, records_per)
+        return FederatedFunctionUtility(initial, local_update, score, rules, empty)
+
     def _check_rows(self, validation: Batch, score: str) -> Rows:
         """Check the validation rows and the name of the score."""
         X = filled(validation.X)
@@ -189,7 +235,7 @@ class FederatedUtility(ByRoundUtility):
         if self.baseline:
             self.empty = self._rows.baseline()
         elif self._from_initial:
-            self.empty = float(self._scores(self._trainer.initial[None])[0, 0])
+            self.empty = float(self._evaluation.scores(self._trainer.initial[None])[0, 0])
 
     @property
     def model_name(self) -> str:  # type: ignore[override]
@@ -224,7 +270,7 @@ class FederatedUtility(ByRoundUtility):
     def operations(self, n_providers: int) -> float:
         """Count the operations of training and of the score, for clients with 100 records."""
         size, rows = len(self._trainer.initial), len(self._rows)
-        if self._uses_products(n_providers):
+        if self._evaluation.uses_products(n_providers):
             return n_providers**2 / 2
         scored = 2.0 * size * rows
         if self.mergeable:
@@ -246,6 +292,9 @@ class FederatedUtility(ByRoundUtility):
 
     def check_batch(self, batch: Batch) -> None:
         self._known(batch)
+
+    def check_draw_size(self, size: int) -> None:
+        self._trainer.rules.check_size(size)
 
     def features_used(self, batch: Batch) -> FloatArray | None:
         return None if self._embed.transformer is None else self._embed.features(batch)
@@ -287,7 +336,7 @@ class FederatedUtility(ByRoundUtility):
     def summarise_games(self, draws: Sequence[Draws]) -> FloatArray:
         """Return the summaries of consecutive games: (n_games, n, ...)."""
         for drawn in draws:
-            self._trainer.rules.check_size(drawn.choice.size)
+            self.check_draw_size(drawn.choice.size)
         games = self._records(draws)
         if not self.mergeable:
             return games
@@ -310,61 +359,10 @@ class FederatedUtility(ByRoundUtility):
                 games[g, place, : rows.shape[1], 1:] = X[of_game]
         return games
 
+    @property
+    def _evaluation(self) -> Evaluation:
+        return Evaluation(self._trainer, self._rows, self._fold_of, self._n_folds)
+
     def _values_of(self, game: Sequence[FloatArray], inside: MemberArray) -> FloatArray:
-        summaries, present = split(game, self.rounds)
-        values = np.empty((len(inside), len(self._nobody)))
-        values[:] = self._nobody
-        places = np.flatnonzero(inside.any(axis=1))
-        if self.mergeable:
-            updates = np.asarray(summaries)
-            value = partial(self._after_one_round, updates, present[0])
-        else:
-            records = joined_records(summaries)
-            value = partial(self._after_rounds, records, self._trainer.updates(records), present)
-        at_once = max(_FEW, _AT_ONCE // len(self._trainer.initial))
-        for first in range(0, len(places), at_once):
-            some = places[first : first + at_once]
-            values[some] = value(inside[some])
-        failed = places[~np.isfinite(values[places]).all(axis=1)]
-        if len(failed):
-            raise CoalitionFailed(min(row_masks(inside[failed])), _DIVERGED)
-        return values
-
-    def _after_rounds(
-        self, records: Records, first: FloatArray, present: BoolArray, inside: MemberArray
-    ) -> FloatArray:
-        """Values of coalitions with several rounds, at all places of the memory."""
-        found = []
-        wanted = present if self._each_round else present[: self._round]
-        trained = self._trainer.rounds(records, first, inside, wanted)
-        for round_, parameters in enumerate(trained, start=1):
-            if self._each_round or round_ == self._round:
-                found.append(self._scores(parameters))
-        return np.concatenate(found, axis=1)
-
-    def _after_one_round(
-        self, summaries: FloatArray, present: BoolArray, inside: MemberArray
-    ) -> FloatArray:
-        """Values of coalitions with one round, on all rows and without each fold."""
-        shares = self._trainer.rules.shares(summaries[:, 0].astype(np.int64))
-        updates, members = np.ascontiguousarray(summaries[:, 1:]), inside * (present & (shares > 0))
-        left = np.ones(len(inside), dtype=bool)
-        values = np.empty((len(inside), 1 + self._n_folds))
-        if self._uses_products(len(shares)) and isinstance(self._rows, TargetRows):
-            some = members.any(axis=1)
-            units, folds = self._trainer.units, (self._fold_of, self._n_folds)
-            values[some], left[some] = self._rows.scores_of_means(
-                updates, shares, members[some], units, *folds
-            )
-        if left.any():
-            values[left] = self._scores(self._trainer.means(updates, shares, members[left]))
-        return values
-
-    def _uses_products(self, n_providers: int) -> bool:
-        """Whether products of the clients' errors cost less than the errors of a coalition."""
-        costs = len(self._trainer.initial) * len(self._rows)
-        return self.mergeable and not self._model.is_classifier and n_providers**2 <= costs
-
-    def _scores(self, parameters: FloatArray) -> FloatArray:
-        """Scores of models on all rows and without each fold: (m, 1 + n_folds)."""
-        return self._rows.scores(parameters, self._trainer.units, self._fold_of, self._n_folds)
+        wanted = range(1, self.rounds + 1) if self._each_round else [self._round]
+        return self._evaluation.values(game, inside, wanted, self._nobody)

@@ -99,7 +99,7 @@ class TargetRows:
 
         Returns
         -------
-        The scores (m, 1 + n_folds), and whether digits were lost (m,).
+        The scores, and whether digits were lost: both (m, 1 + n_folds).
         """
         kernel, given = kernels.load("federated_scores"), (units, self.X, self.y)
         products = kernel.error_products(updates, *given, fold_of, n_folds)
@@ -108,7 +108,7 @@ class TargetRows:
         # The squared error of a mean is at most the mean of the squared errors. It is not NaN if
         # the errors of all members are finite.
         upper = np.einsum("mi,pi->mp", weights, own) / weights.sum(axis=1)[:, None]
-        lost = ~(sums > _CANCELLED * upper).all(axis=1)
+        lost = ~(sums > _CANCELLED * upper)
         return self._scores_of(sums, fold_of), lost
 
     def _scores_of(self, sums: FloatArray, fold_of: IntArray) -> FloatArray:
