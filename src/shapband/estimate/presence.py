@@ -160,7 +160,7 @@ class PresenceFold:
         if self._follows:
             self._add_pairs(b, x)
         if self._rounds is not None:
-            self._rounds.add(present, x, present if in_rounds is None else in_rounds)
+            self._rounds.add(present, x, in_rounds)
 
     def copy(self) -> PresenceFold:
         """Return a fold to which games can be added without changing this one."""
