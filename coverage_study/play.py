@@ -14,7 +14,8 @@ from coverage_study.tasks import task
 from shapband._typing import FloatArray, IntArray
 from shapband.access.access import Access
 from shapband.engine.arguments import Arguments, check_arguments
-from shapband.engine.chunks import Chunk, Job, chunk_size
+from shapband.engine.chunks import Job, chunk_size
+from shapband.engine.tasks import Chunk
 from shapband.estimate.estimate import Estimate
 from shapband.estimate.estimator import Estimator
 from shapband.estimate.intervals import expectation_interval, variance_interval

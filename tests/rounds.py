@@ -126,3 +126,20 @@ def all_masks(rounds: int, n: int) -> list[BoolArray]:
     """All masks of presence: 2**(rounds * n) of them."""
     cells = product([False, True], repeat=rounds * n)
     return [np.array(one, dtype=bool).reshape(rounds, n) for one in cells]
+
+
+STOCKS = {"a": [0.5, 1.5], "b": [1.0, 3.0], "c": [-1.0, 2.0]}
+
+
+def small_providers() -> list[sb.Provider]:
+    """Three providers with two records each, so that all draws of one record can be listed."""
+    return [
+        sb.Provider(name, sb.ArraySource(np.zeros((2, 1)), targets))
+        for name, targets in STOCKS.items()
+    ]
+
+
+def all_values(utility: Drift, masks: Sequence[BoolArray]) -> FloatArray:
+    """Values for all draws of one record and some masks: (n_draws, n_masks, n)."""
+    draws = list(product(*STOCKS.values()))
+    return np.array([[exact_values(utility, draw, mask) for mask in masks] for draw in draws])

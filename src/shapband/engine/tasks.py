@@ -104,5 +104,6 @@ def _split(chunk: Chunk, design: Design) -> Chunk | MixedChunk:
     present = design.present(chunk.indices)
     in_rounds = design.present_in_rounds(chunk.indices)
     if in_rounds is not None:
-        chunk, present = replace(chunk, present=in_rounds), in_rounds.any(axis=1)
+        chunk = replace(chunk, present=in_rounds)
+        present = np.asarray(in_rounds.any(axis=1))
     return chunk if present.all() else MixedChunk.of(chunk, present)

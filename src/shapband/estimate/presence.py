@@ -144,7 +144,9 @@ class PresenceFold:
         games = range(self._n_games, self._n_games + len(values))
         self._n_games = games.stop
         in_rounds = self._design.present_in_rounds(games)
-        present = self._design.present(games) if in_rounds is None else in_rounds.any(axis=1)
+        present = self._design.present(games)
+        if in_rounds is not None:
+            present = np.asarray(in_rounds.any(axis=1))
         if self._in_rounds is not None and in_rounds is not None:
             self._in_rounds = self._in_rounds + in_rounds.sum(axis=(0, 1))
         self._set_centres(values, present)
@@ -158,7 +160,7 @@ class PresenceFold:
         if self._follows:
             self._add_pairs(b, x)
         if self._rounds is not None:
-            self._rounds.add(present, x, present if in_rounds is None else in_rounds)
+            self._rounds.add(present, x, in_rounds)
 
     def copy(self) -> PresenceFold:
         """Return a fold to which games can be added without changing this one."""

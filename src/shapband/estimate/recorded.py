@@ -49,13 +49,14 @@ class RoundSums:
         self._first, self._second = np.zeros((2, 0, n))
         self._products = np.zeros((n, n)) if n <= _MANY else None
 
-    def add(self, present: BoolArray, x: FloatArray, recorded: BoolArray) -> None:
+    def add(self, present: BoolArray, x: FloatArray, recorded: BoolArray | None = None) -> None:
         """Add the next games: who is present, and their values, (n_games, n) each.
 
-        `recorded` (n_games, ...) is all that was recorded about the games. Games for which it is
-        the same form a stratum.
+        `recorded` (n_games, ...) is all that was recorded about the games, if there is more than
+        who is present. Games for which it is the same form a stratum.
         """
-        places = self._places(present, recorded.reshape(len(recorded), -1))
+        known = present if recorded is None else recorded.reshape(len(recorded), -1)
+        places = self._places(present, known)
         np.add.at(self._count, places, 1.0)
         np.add.at(self._first, places, x)
         np.add.at(self._second, places, x * x)

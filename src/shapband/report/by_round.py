@@ -1,4 +1,4 @@
-"""Values after each round of training: the picture, and the section of the report."""
+"""The section of the report on values by round of training, and the numbers of the picture."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import numpy as np
 from markupsafe import Markup
 
 from shapband.errors import InvalidInput
-from shapband.report.rows import CAUSES, HAIRLINE, PALE, TEXT, short_name
 from shapband.report.section import Section, said
 from shapband.report.svg import Axis, as_markup, element, linear_axis, percent, picture
 from shapband.report.tables import Table, names_of, numbers
 from shapband.valuation.by_round import shown_rounds
+from shapband.valuation.text import with_digits
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from shapband._typing import FloatArray
     from shapband.valuation.by_round import ByRound
@@ -40,39 +39,13 @@ def asked_rounds(valuation: Valuation) -> ByRound:
     return valuation.by_round
 
 
-def _coloured(total: FloatArray) -> list[int]:
+def coloured(total: FloatArray) -> list[int]:
     """Providers with a colour, the largest total first: all, or the largest and the smallest."""
     order = np.argsort(-total, kind="stable").tolist()
     return order if len(order) <= _COLOURED else [*order[: _COLOURED - 1], order[-1]]
 
 
-def draw_by_round(ax: Axes, rounds: ByRound, y_label: str) -> None:
-    """Draw the value after each round as a line, with a band for its 95 % interval."""
-    values, interval = _from_nothing(rounds)
-    places = np.arange(len(values))
-    coloured = _coloured(values[-1])
-    others = [at for at in range(len(rounds.names)) if at not in coloured]
-    for number, at in enumerate(others):
-        label = "_" if number else f"{len(others):,} other provider{'s' * (len(others) > 1)}"
-        ax.plot(places, values[:, at], color=PALE, linewidth=1.0, label=label)
-    for colour, at in zip(CAUSES.values(), coloured, strict=False):
-        ax.fill_between(places, *interval[:, at].T, color=colour, alpha=0.2, linewidth=0)
-        name = short_name(rounds.names[at]).replace("$", r"\$")
-        # matplotlib leaves labels that begin with an underscore out of the legend
-        label = f"\N{ZERO WIDTH SPACE}{name}" if name.startswith("_") else name
-        ax.plot(places, values[:, at], color=colour, linewidth=2.0, label=label)
-    ax.axhline(0.0, color=TEXT, linewidth=0.8)
-    ax.set_xlabel("rounds of training", color=TEXT)
-    ax.set_ylabel(f"{y_label} after each round", color=TEXT)
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.set_xlim(0, len(values) - 1)
-    ax.grid(visible=True, color=HAIRLINE, linewidth=0.6)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(colors=TEXT)
-    ax.legend(frameon=False, fontsize="small", labelcolor=TEXT)
-
-
-def _from_nothing(rounds: ByRound) -> tuple[FloatArray, FloatArray]:
+def from_nothing(rounds: ByRound) -> tuple[FloatArray, FloatArray]:
     """Values after 0, 1, .. rounds, and their intervals: before the first round all are 0."""
     values, interval = rounds.after.expectation, rounds.after.interval()
     start = np.zeros((1, len(rounds.names)))
@@ -87,13 +60,14 @@ def rounds_section(rounds: ByRound) -> Section:
     whole = np.diff(rounds.after.interval(), axis=2)[-1, :, 0] / 2
     columns: dict[str, Sequence[str]] = {"provider": names_of([rounds.names[at] for at in order])}
     for at in shown:
-        columns[f"round {at + 1}"] = numbers(rounds.expectation[at, order], half[at, order])
-        columns[f"± 95 %, {at + 1}"] = numbers(half[at, order], half[at, order])
+        own, widths = rounds.expectation[at, order], half[at, order]
+        pairs = zip(with_digits(own, widths), with_digits(widths, widths), strict=True)
+        columns[f"round {at + 1}"] = [f"{one.strip()} ± {wide.strip()}" for one, wide in pairs]
     columns["total"] = numbers(rounds.after.expectation[-1, order], whole[order])
     columns["± 95 %"] = numbers(whole[order], whole[order])
-    coloured = _coloured(rounds.after.expectation[-1])
-    others = len(rounds.names) - len(coloured)
-    legend = [(f"part{at}", rounds.names[place]) for at, place in enumerate(coloured)]
+    places = coloured(rounds.after.expectation[-1])
+    others = len(rounds.names) - len(places)
+    legend = [(f"part{at}", rounds.names[place]) for at, place in enumerate(places)]
     if others:
         legend.append(("each", f"the other {others:,}"))
     some = len(shown) < rounds.n_rounds
@@ -106,16 +80,16 @@ def rounds_section(rounds: ByRound) -> Section:
             "is the sum up to a round, with a band for its 95 % interval."
         ],
         legend=legend,
-        chart=_chart(rounds, coloured),
+        chart=_chart(rounds, places),
         notes=said(f"The table has {len(shown)} of {rounds.n_rounds} rounds." if some else ""),
         tables=[Table.of("Values of the rounds", columns)],
     )
 
 
-def _chart(rounds: ByRound, coloured: Sequence[int]) -> Markup:
-    values, interval = _from_nothing(rounds)
+def _chart(rounds: ByRound, shown: Sequence[int]) -> Markup:
+    values, interval = from_nothing(rounds)
     n_rounds = rounds.n_rounds
-    finite = interval[:, list(coloured)].ravel()
+    finite = interval[:, list(shown)].ravel()
     drawn = [*values.ravel().tolist(), *finite[np.isfinite(finite)].tolist(), 0.0]
     height = linear_axis(drawn, "")
     chart = Element("div")
@@ -129,10 +103,10 @@ def _chart(rounds: ByRound, coloured: Sequence[int]) -> Markup:
         plot, "svg", x="0", y=10, width="100%", height=_HEIGHT, viewBox="0 0 100 100",
         preserveAspectRatio="none",
     )  # fmt: skip
-    for at in (at for at in range(len(rounds.names)) if at not in coloured):
+    for at in (at for at in range(len(rounds.names)) if at not in shown):
         line = element(lines, "polyline", points=_points(values[:, at], height), class_="each")
         element(line, "title", rounds.names[at])
-    for number, at in enumerate(coloured):
+    for number, at in enumerate(shown):
         low, high = interval[:, at].T
         if np.isfinite(interval[:, at]).all():
             there, back = _points(high, height), _points(low, height).split()[::-1]

@@ -10,7 +10,8 @@ from shapband.checks import printable
 from shapband.report import frames, pictures
 from shapband.report.bands import bands_of, draw_bands
 from shapband.report.beeswarm import beeswarm_frame, draw_beeswarm
-from shapband.report.by_round import asked_rounds, by_round_frame, draw_by_round
+from shapband.report.by_round import asked_rounds, by_round_frame
+from shapband.report.by_round_picture import draw_by_round
 from shapband.report.figures import FLAT, axes_or_new, check_picture, save_picture
 from shapband.report.heat_map import draw_heat_map, heat_map_size
 from shapband.report.rows import figure_size

@@ -184,8 +184,7 @@ class StoredGames(GameJournal):
         for chunk in self._chunks(range(self._count)):
             found = chunk.values, chunk.noise, chunk.folds, chunk.probe_noise
             solution = self._solution(*found, *self.counts(chunk.games))
-            further = {"rounds": chunk.rounds, "replays": chunk.replays}
-            yield replace(solution, pairs=chunk.pairs, **further)
+            yield replace(solution, pairs=chunk.pairs, rounds=chunk.rounds, replays=chunk.replays)
 
     def verify(self, entry: LedgerEntry, due: int) -> int:
         """Raise RunDamaged unless the chunk of an entry is as it was stored.

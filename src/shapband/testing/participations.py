@@ -8,7 +8,7 @@ import numpy as np
 
 from shapband._typing import BoolArray
 from shapband.errors import InvalidInput
-from shapband.sampling.participation import Participation, who_is_present
+from shapband.sampling.participation import Participation, who_is_in_rounds, who_is_present
 from shapband.seeds import Seeds
 from shapband.testing.rules import accepts, check_repr, during, require
 
@@ -18,7 +18,9 @@ _ERRORS = 5.0  # allowed standard errors; by chance 1 of 1.7 million providers i
 
 
 def check_participation(
-    participation: Participation, names: Sequence[str] = ("north", "south", "east")
+    participation: Participation,
+    names: Sequence[str] = ("north", "south", "east"),
+    rounds: int = 4,
 ) -> None:
     """Check that a participation follows the rules of participations.
 
@@ -30,6 +32,7 @@ def check_participation(
     ----------
     participation : the participation to check
     names : the providers that it is checked with
+    rounds : the rounds of a game that it is checked with, if it is about rounds
 
     Examples
     --------
@@ -43,12 +46,20 @@ def check_participation(
     check_repr(participation)
     if not accepts(owner, participation.check, names):
         raise InvalidInput(f"{participation!r} refuses {names}: pass names to check_participation")
-    with during(f"{owner}.present must say who is present"):
-        present = _present(participation, names)
-        again = _present(participation, names)
-        turned = _present(participation, names[::-1])[:, ::-1]
+    method = f"{owner}.present"
+    if participation.per == "round":
+        method = f"{owner}.present_in_rounds"
+        if not accepts(owner, participation.check_rounds, rounds):
+            raise InvalidInput(
+                f"{participation!r} refuses {rounds} rounds: pass rounds to check_participation"
+            )
+    with during(f"{method} must say who is present"):
+        present = _present(participation, names, rounds)
+        again = _present(participation, names, rounds)
+        turned = _present(participation, names[::-1], rounds)[:, ::-1]
         parts = [range(at, min(at + _CHUNK, _GAMES)) for at in range(0, _GAMES, _CHUNK)]
-        chunks = np.concatenate([_present(participation, names, part) for part in parts])
+        found = [_present(participation, names, rounds, part) for part in parts]
+        chunks = np.concatenate(found)
     for other, of in (
         (again, "what was asked before"),
         (turned, "the order of providers"),
@@ -56,7 +67,7 @@ def check_participation(
     ):
         require(
             np.array_equal(present, other),
-            f"{owner}.present must not depend on {of}: draw random numbers with "
+            f"{method} must not depend on {of}: draw random numbers with "
             'seeds.generator("participation", name, game)',
         )
     _check_rates(participation, owner, names, present)
@@ -67,9 +78,13 @@ def check_participation(
 
 
 def _present(
-    participation: Participation, names: Sequence[str], games: range = range(_GAMES)
+    participation: Participation, names: Sequence[str], rounds: int, games: range = range(_GAMES)
 ) -> BoolArray:
-    return who_is_present(participation, Seeds(0), tuple(names), games)
+    """Who is present in games, or in the rounds of games one after the other: (n_rows, n)."""
+    if participation.per == "game":
+        return who_is_present(participation, Seeds(0), tuple(names), games)
+    table = who_is_in_rounds(participation, Seeds(0), tuple(names), games, rounds)
+    return table.reshape(-1, len(names))
 
 
 def _check_rates(
@@ -96,10 +111,13 @@ def _check_rates(
     # the variance for independent games. A recorded presence is not random: its mean may differ
     # from the rate by a part of one round.
     chain = (1 + kept) / np.maximum(1 - kept, 1e-9)
-    error = np.sqrt(rates * (1 - rates) * chain / _GAMES)
+    if participation.per == "round":  # chains begin anew in every game, so less cancels
+        chain = np.maximum(chain, 1.0)
+    error = np.sqrt(rates * (1 - rates) * chain / len(present))
     away = np.abs(present.mean(axis=0) - rates)
     require(
         (away <= _ERRORS * error + 1e-12).all(),
         f"{owner}.rates must be the probabilities to be present: {rates.round(3).tolist()}; in "
-        f"{_GAMES:,} games providers were present in {present.mean(axis=0).round(3).tolist()}",
+        f"{len(present):,} {participation.per}s providers were present in"
+        f" {present.mean(axis=0).round(3).tolist()}",
     )

@@ -30,6 +30,13 @@ class RoundValues:
     Attributes
     ----------
     found : one estimate for every round
+
+    Examples
+    --------
+    >>> import shapband as sb
+    >>> first = sb.Estimate.of([[1.0, 2.0], [3.0, 2.5]])
+    >>> sb.RoundValues((first,)).expectation.tolist()
+    [[2.0, 2.25]]
     """
 
     found: tuple[Estimate, ...]
@@ -167,7 +174,8 @@ def shown_rounds(n_rounds: int) -> list[int]:
     """
     if n_rounds <= _PRINTED:
         return list(range(n_rounds))
-    return np.unique(np.linspace(0, n_rounds - 1, _PRINTED).round().astype(int)).tolist()
+    found: list[int] = np.linspace(0, n_rounds - 1, _PRINTED).round().astype(int).tolist()
+    return found
 
 
 def _half_widths(estimate: Estimate) -> FloatArray:

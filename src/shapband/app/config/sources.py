@@ -127,7 +127,7 @@ def make_trace(table: tables.TraceTable, base: Path, key: str) -> Participation:
 
     rounds = read_csv(address_in(base, table.path), table.separator, f"{key}.path")
     with concerning(f"{key}.path"):
-        return Trace(rounds)
+        return Trace(rounds, table.per)
 
 
 def _columns(

@@ -25,6 +25,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from shapband.app.config.messages import format_value
 from shapband.checks import MOST, nearest
+from shapband.sampling.participation import Per
 from shapband.sources.retry import Retry
 
 if TYPE_CHECKING:
@@ -353,3 +354,8 @@ class TraceTable(Table):
         "file."
     )
     separator: Separator | None = Field(None, description="By default it is found in the file.")
+    per: Per = Field(
+        "game",
+        description='"round" if the lines are rounds of training within games; their number must '
+        "be a multiple of the rounds of a game.",
+    )
