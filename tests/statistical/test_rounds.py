@@ -64,5 +64,5 @@ def test_intervals_hold_for_federated_logistic_regression() -> None:
         fixed_validation=True,
     )  # fmt: skip
     assert 0.93 <= held(task, 15, known.expectation) <= 0.97
-    shifted = known.expectation + 0.5 * np.sqrt(known.variance / 40)
-    assert held(task, 15, shifted) < 0.93  # the control: half a standard error away
+    shifted = known.expectation + np.sqrt(known.variance / 40)
+    assert held(task, 15, shifted) < 0.9  # the control: a standard error away
