@@ -165,7 +165,8 @@ def row(case: Case) -> Row:
     return Row(
         f"{case.name} on wine: a compiled utility in `value()` against scikit-learn at its best",
         f"processor time per coalition: {mine.times(1e6).show('µs')} with `Exact`, all "
-        f"{coalitions:,} of {case.n_games} games, `fixed_validation=True`; {best.times(1e3).show('ms')} for a bare loop of "
+        f"{coalitions:,} of {case.n_games} games, `fixed_validation=True`; "
+        f"{best.times(1e3).show('ms')} for a bare loop of "
         f"`{case.quick or case.model}` over {FITS} random ones, with joined records, without "
         f"checks of parameters and numbers, without a clone or a scorer; "
         f"{fitted.times(1e3).show('ms')} in `EstimatorUtility`, {beside.times(1e3).show('ms')} in "
