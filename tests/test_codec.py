@@ -22,6 +22,7 @@ from shapband.estimate.pools import PoolErrors
 from shapband.estimate.presence import PresenceMoments
 from shapband.grouping import Grouping
 from shapband.sampling.rare import RareLabel
+from shapband.sampling.replays import Replays
 from shapband.sampling.shared import Shared
 from shapband.sampling.targets import OddLabel
 from shapband.sampling.validation import Validation
@@ -134,6 +135,8 @@ PARTICIPATIONS = [
     sb.Cohort(2),
     sb.MarkovChain(0.1, 0.9),
     sb.Trace([[1, 0], [1, 1]]),
+    sb.Independent(0.5, per="round"),
+    sb.Trace([[1, 0], [1, 1]], per="round"),
 ]
 
 
@@ -159,6 +162,8 @@ def test_a_design_with_all_parts_is_the_same():
         rare_labels=(RareLabel("north", "1", 0, 50, 50, float("nan"), 0),),
         unseen_labels=(RareLabel("north", "1", 5, 50, 9, 0.25),),
         validation=Validation(40, 10, 12, "none"),
+        rounds=3,
+        replays=Replays(presence=True, training=False),
     )
     assert {field.name for field in fields(design)} - {"participation"} == {
         field.name
@@ -196,7 +201,8 @@ def filled(kind, seed, **parts):
 
 def presence(**parts):
     rng = np.random.default_rng(3)
-    return filled(PresenceMoments, 4, correlation=rng.random((3, 3)), **parts)
+    given = {"correlation": rng.random((3, 3)), "rounds_per_game": 5}
+    return filled(PresenceMoments, 4, **given, **parts)
 
 
 @pytest.mark.parametrize(

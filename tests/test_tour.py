@@ -48,7 +48,7 @@ def shell(tmp_path, environment):
 
 
 def test_the_tour_runs_and_prints_what_it_says(shell):
-    assert check_page(TOUR, "shell", shell) == 8
+    assert check_page(TOUR, "shell", shell) == 9
 
 
 def test_the_first_report_is_what_the_page_says(shell, tmp_path):

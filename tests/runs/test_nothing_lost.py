@@ -418,7 +418,9 @@ def test_10_the_log_of_a_removed_database_is_refused_and_named(tmp_path):
 
 
 def removed(run):
-    shutil.rmtree(run)
+    """Remove a directory to which purchases of the next games are being written."""
+    while run.exists():
+        shutil.rmtree(run, ignore_errors=True)
 
 
 def without_database(run):
@@ -427,7 +429,7 @@ def without_database(run):
 
 def replaced(run):
     shutil.copytree(run, run.with_name("copy"))
-    shutil.rmtree(run)
+    removed(run)
     run.with_name("copy").rename(run)
 
 

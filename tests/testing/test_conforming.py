@@ -50,6 +50,8 @@ CLASSIFIERS = [
     sb.GaussianNBUtility(X, LABELS, score="neg_log_loss"),
     sb.LDAUtility(X, LABELS, score="neg_log_loss"),
     sb.NetworkUtility(X, LABELS, hidden=(3,), max_iter=20),
+    sb.FederatedUtility("logistic", X, LABELS, rounds=1),
+    sb.FederatedUtility("network", X, LABELS, rounds=2, hidden=(3,)),
 ]
 SAMPLINGS = [
     sb.Fresh(60),

@@ -12,6 +12,7 @@ from collections.abc import Generator
 
 from shapband.access.access import Access
 from shapband.engine.arguments import Arguments
+from shapband.engine.chunks import games_at_once
 from shapband.engine.tasks import Chunk
 from shapband.sampling.base import Realisation
 
@@ -41,9 +42,16 @@ def fetched_blocks(
 
 
 def _most_chunks(given: Arguments, realisation: Realisation, access: Access, size: int) -> int:
-    """Largest number of chunks in a block; 1 if records arrive at once or the time is limited."""
+    """Largest number of chunks in a block; 1 if records arrive at once or the time is limited.
+
+    A chunk of a single game may take long to solve. Who interrupts such a valuation should not have
+    paid for many games that were not solved, so a block has no more of them than requests that are
+    under way at once.
+    """
     limited = given.stop is not None and given.stop.time_limit < float("inf")
     if not access.waits or limited or given.chunk_size is not None:
         return 1
+    if size == 1:
+        return games_at_once(given)
     records = size * int(realisation.design.draw_sizes.sum())
     return max(1, _RECORDS // max(records, 1))

@@ -317,11 +317,16 @@ def chunk_size(given: Arguments, realisation: Realisation, access: Access, n_job
 
 
 def distant_games(given: Arguments) -> int:
-    """Games that are fetched together from slow sources: more if all answer several at once."""
+    """Games that are fetched together from slow sources."""
+    return _DISTANT_TURNS * games_at_once(given)
+
+
+def games_at_once(given: Arguments) -> int:
+    """Games whose requests are under way at once: more if all sources answer several at once."""
     sources = [one.source for one in given.providers if one.source.waits]
     calls = -(-given.concurrency // max(len(sources), 1))
     at_once = [min(one.concurrent, calls) * one.together for one in sources]
-    return _DISTANT_TURNS * min(at_once, default=1)
+    return min(at_once, default=1)
 
 
 def fetched_ahead(parts: Iterator[_Fetched], access: Access) -> Generator[_Fetched, None, None]:

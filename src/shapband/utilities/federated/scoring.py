@@ -45,7 +45,7 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class TargetRows:
+class TargetRows(Rows):
     """Validation rows with targets that are numbers.
 
     Attributes
@@ -130,7 +130,7 @@ class TargetRows:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelRows:
+class LabelRows(Rows):
     """Validation rows with labels.
 
     Attributes
