@@ -265,3 +265,23 @@ def test_a_score_that_fails_names_the_round_and_the_coalition():
         sb.value_recorded(rounds, failing, method="MR")
     with pytest.raises(EvaluationError, match=r"rounds\[0\]: the global model.*received nan"):
         sb.value_recorded(rounds, lambda _: np.nan, method="OR")
+
+
+@pytest.mark.parametrize("method", ["OR", "MR", "one-round"])
+def test_a_first_model_of_whole_numbers_does_not_round_what_clients_sent(method):
+    sent = {"a": ([np.array([0.4, 0.4])], 1), "b": ([np.array([0.3, 0.1])], 1)}
+    rounds = [sb.RecordedRound([np.array([0, 0])], sent)]
+    found = sb.value_recorded(rounds, lambda parameters: parameters[0].sum(), method=method)
+    np.testing.assert_allclose(found.values, [0.5, 0.1], atol=1e-12)
+
+
+def test_counters_that_all_clients_sent_as_whole_numbers_stay_whole():
+    sent = {"a": ([np.array([1])], 1), "b": ([np.array([2])], 1)}
+    kinds = set()
+
+    def score(parameters):
+        kinds.add(parameters[0].dtype.kind)
+        return float(parameters[0][0])
+
+    sb.value_recorded([sb.RecordedRound([np.array([0])], sent)], score, method="OR")
+    assert kinds == {"i"}

@@ -33,10 +33,20 @@ class Recording:
     names: tuple[str, ...]
     even: bool
 
-    @property
+    @cached_property
     def template(self) -> Parameters:
-        """The initial model, whose shapes and dtypes rebuilt models have."""
-        return tuple(self.rounds[0].parameters)
+        """Arrays with the shapes and dtypes of rebuilt models.
+
+        The dtypes are those of the initial model, unless it has whole numbers, such as zeros, where
+        clients sent fractions.
+        """
+        sent = [one for each in self.rounds for one, _ in each.updates.values()]
+        arrays = []
+        for at, first in enumerate(self.rounds[0].parameters):
+            whole = first.dtype.kind != "f"
+            fractions = whole and any(one[at].dtype.kind == "f" for one in sent)
+            arrays.append(first.astype(np.float64) if fractions else first)
+        return tuple(arrays)
 
     @cached_property
     def present(self) -> AnyArray:
