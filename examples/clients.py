@@ -1,8 +1,9 @@
-"""Clients of a federated model that come and go.
+"""Clients that train a model in rounds, and come and go between them.
 
-The breast cancer data of scikit-learn is dealt to eight clients. Clinics are connected most of the
-time; phones appear for a while and leave again. A client that is seldom there brings less, however
-good its data, so the result also has the value of each client when it takes part.
+The breast cancer data of scikit-learn is dealt to ten clients. Clinics are connected in nearly all
+rounds of training; phones appear for some rounds and leave again. Three clients bring nothing of
+their own: one has shuffled labels, a free rider has mean values in place of measurements, and one
+has the records of clinic B.
 
     python examples/clients.py [report.html]
 """
@@ -15,35 +16,52 @@ from sklearn.preprocessing import StandardScaler
 
 import shapband as sb
 
-CLINICS = {"clinic A": 60, "clinic B": 60, "clinic C": 40}
-PHONES = {f"phone {number}": 25 for number in range(1, 6)}
+PHONES = {f"phone {number}": 25 for number in range(1, 5)}
+CLINICS = {"clinic A": 50, "clinic B": 50, "clinic C": 50, "shuffled": 50, "free rider": 50}
+
+
+def deal() -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], np.ndarray, np.ndarray]:
+    """Return the records of every client, and the validation rows."""
+    X, y = load_breast_cancer(return_X_y=True)
+    rng = np.random.default_rng(3)
+    order = rng.permutation(len(y))
+    sizes = CLINICS | PHONES
+    *parts_X, X_val = np.split(X[order], np.cumsum(list(sizes.values())))
+    *parts_y, y_val = np.split(y[order], np.cumsum(list(sizes.values())))
+    clients = dict(zip(sizes, zip(parts_X, parts_y, strict=True), strict=True))
+    features, labels = clients["shuffled"]
+    clients["shuffled"] = features, rng.permutation(labels)
+    features, labels = clients["free rider"]
+    invented = rng.normal(X_val.mean(axis=0), 0.01 * X_val.std(axis=0), features.shape)
+    clients["free rider"] = invented, labels
+    clients["copy of B"] = clients["clinic B"]
+    return clients, X_val, y_val
 
 
 def main(report: str = "clients.html") -> None:
-    X, y = load_breast_cancer(return_X_y=True)
-    order = np.random.default_rng(3).permutation(len(y))
-    X, y = X[order], y[order]
-    clients, first = [], 0
-    for name, size in (CLINICS | PHONES).items():
-        rows = slice(first, first + size)
-        clients.append(sb.Provider(name, sb.ArraySource(X[rows], y[rows])))
-        first += size
-    X_val, y_val = X[first:], y[first:]
-    utility = sb.LogisticUtility(
-        X_val, y_val, C=0.1, score="neg_log_loss", embed=StandardScaler().fit(X_val)
-    )
+    clients, X_val, y_val = deal()
     valuation = sb.value(
         clients,
-        utility,
+        sb.FederatedUtility(
+            "logistic",
+            X_val,
+            y_val,
+            rounds=5,
+            score="neg_log_loss",
+            embed=StandardScaler().fit(X_val),
+        ),
         sampling=sb.Fresh(15),
         participation=sb.MarkovChain(
-            join={name: 0.8 if name in CLINICS else 0.15 for name in CLINICS | PHONES},
-            stay={name: 0.95 if name in CLINICS else 0.7 for name in CLINICS | PHONES},
+            join={name: 0.15 if name in PHONES else 0.8 for name in clients},
+            stay={name: 0.7 if name in PHONES else 0.95 for name in clients},
+            per="round",
         ),
-        n_games=200,
+        by_round=True,
+        n_games=100,
         seed=0,
     )
     print(valuation)
+    print(valuation.by_round)
     valuation.report(report)
 
 

@@ -8,6 +8,7 @@ import signal
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
@@ -56,7 +57,30 @@ def fresh_from_afar():
     return providers, utility, {"sampling": sb.Fresh(9)}
 
 
-CASES = [linear_pooled, neighbours, black_box, random_trees, fresh_from_afar]
+def federated_rounds():
+    """Twelve clients of five rounds, who come and go."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(500, 4))
+    y = (X @ [1.0, -1.0, 0.5, 0.0] + rng.normal(size=500) > 0).astype(int)
+    rows = [slice(30 * at, 30 * at + 30) for at in range(12)]
+    providers = [
+        sb.Provider(f"client {at}", sb.ArraySource(X[own], y[own])) for at, own in enumerate(rows)
+    ]
+    utility = sb.FederatedUtility("logistic", X[360:], y[360:], rounds=5, score="neg_log_loss")
+    return (
+        providers,
+        utility,
+        {
+            "sampling": sb.Fresh(10),
+            "participation": sb.Independent(0.7, per="round"),
+            "solver": sb.Strata(48),
+            "by_round": True,
+            "chunk_size": 4,
+        },
+    )
+
+
+CASES = [linear_pooled, neighbours, black_box, random_trees, fresh_from_afar, federated_rounds]
 
 
 def check_lost_workers(workers, room, losses):
@@ -92,6 +116,10 @@ class Workers:
         one = sb.value(providers, utility, **arguments)
         other = sb.value(providers, utility, workers=workers, **arguments)
         same_bits(other, one)
+        if one.by_round is not None:
+            pd.testing.assert_frame_equal(
+                other.by_round.to_frame(), one.by_round.to_frame(), check_exact=True
+            )
         assert other.evaluations == one.evaluations
         assert other.failures == one.failures
         assert other.access.records == one.access.records
