@@ -31,6 +31,7 @@ def test_a_second_run_keeps_the_results(folder, capsys):
     assert after["records"] == json.loads(before)["records"]
 
 
+@pytest.mark.long
 def test_the_number_of_processes_does_not_change_the_results(folder, tmp_path):
     Store(tmp_path, jobs=2).measure("one", SETTINGS[1], play_pool)
     one, other = Store(tmp_path).read("one"), Store(folder).read("gaussian-pooled")

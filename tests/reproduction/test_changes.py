@@ -177,7 +177,7 @@ def test_nothing_that_is_special_to_latex_is_left():
 
 
 @pytest.mark.long  # it runs all experiments of the quick profile
-def test_all_words_of_the_claims_can_be_set_by_pdflatex(found):
-    for report in found.values():
+def test_all_words_of_the_claims_can_be_set_by_pdflatex(all_found):
+    for report in all_found.values():
         for row in [*report.claims, *report.table, *report.beyond]:
             assert escape(" ".join(vars(row).values())).isascii(), row

@@ -8,6 +8,7 @@ import pytest
 from reproduction import paper
 from reproduction.claims import BETTER, CLAIMS, DOES_NOT, HOLDS, IN_RELATION, WORSE, evaluate
 from reproduction.run import EXPERIMENTS
+from tests.reproduction.tiny import SLOW, TINY
 
 
 def template(monkeypatch, **columns):
@@ -23,13 +24,15 @@ def test_every_record_belongs_to_an_experiment_and_has_one_kind_of_rule():
             assert ("holds" in record) != ("verdict" in record), record
 
 
-def test_every_record_is_judged(found):
-    for name, groups in CLAIMS.items():
-        report = found[name]
-        printed = [row.what for row in [*report.claims, *report.table, *report.beyond]]
-        for record in (record for group in groups.values() for record in group):
-            what = re.sub(r"\\\{.*?\\\}", ".+", re.escape(record["what"]))
-            assert any(re.fullmatch(what, row) for row in printed), record["what"]
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=pytest.mark.long) if one in SLOW else one for one in TINY]
+)
+def test_every_record_is_judged(found, name):
+    report, groups = found[name], CLAIMS[name]
+    printed = [row.what for row in [*report.claims, *report.table, *report.beyond]]
+    for record in (record for group in groups.values() for record in group):
+        what = re.sub(r"\\\{.*?\\\}", ".+", re.escape(record["what"]))
+        assert any(re.fullmatch(what, row) for row in printed), record["what"]
 
 
 @pytest.mark.parametrize(("better", "verdict"), [(2, HOLDS), (1, IN_RELATION), (0, DOES_NOT)])

@@ -10,7 +10,16 @@ from matplotlib.image import imread
 from reproduction.claims import ALIKE, BETTER, DOES_NOT, HOLDS, IN_RELATION, WORSE
 from reproduction.report import read_report, write_page
 from reproduction.run import EXPERIMENTS
-from tests.reproduction.tiny import TINY
+from tests.reproduction.tiny import SLOW, TINY
+
+
+def of(name, *parts):
+    """The parameters of a test of one experiment, which is a long one if the experiment is slow."""
+    marks = [pytest.mark.long] if name in SLOW else []
+    return pytest.param(name, *parts, marks=marks)
+
+
+NAMES = [of(name) for name in TINY]
 
 
 def claim(found, name, part):
@@ -24,18 +33,18 @@ def test_all_experiments_of_the_paper_are_there():
         assert profiles["quick"].name == profiles["paper"].name == name
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", NAMES)
 def test_an_experiment_leaves_its_files(found, out, name):
-    folder = out / name
+    report, folder = found[name], out / name
     assert len(pd.read_csv(folder / "data.csv")) > 0
     assert (folder / "figure.svg").read_text(encoding="utf-8").startswith("<?xml")
     picture = imread(folder / "figure.png")[..., :3]
     assert picture.std() > 0.03, "blank"
     assert (picture.mean(axis=2) < 0.95).mean() > 0.003, "next to nothing is drawn"
-    assert read_report(folder) == found[name]
+    assert read_report(folder) == report
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_row_has_the_four_columns_and_a_reason(found, out, name):
     written = found[name]
     for row in [*written.claims, *written.table]:
@@ -55,17 +64,17 @@ def test_every_row_has_the_four_columns_and_a_reason(found, out, name):
 @pytest.mark.parametrize(
     ("name", "part", "counted"),
     [
-        ("example", "Example 1: estimated expectation", "(2.25, 2.75, 3.5)"),
-        ("example", "Example 1: estimated variance", "(0.125, 1.125, 2.0)"),
-        ("pooled-grid", "fewer fresh records", "2,000,000 to 50,000: 97.5 %"),
-        ("source-budget", "pay for four fresh games", "4 games of 2,400 records; 2,477"),
-        ("source-budget", "reallocates a fixed number", "600 to 600 in all, 30 to"),
-        ("digits", "as many draws", "600 and 600 for 2 classes"),
-        ("sensitivity", "32.3 % more", "2,477 to 3,277: 32.3 %"),
-        ("sensitivity", "Every alpha", "identical to the last bit"),
-        ("scalability", "in place of 4 n", "512 n; 75.0 % fewer"),
-        ("scalability", "Allocations range", "64 to 256, 128 n"),
-        ("latency", "in place of 50", "50 to 10, 80.0 %"),
+        of("example", "Example 1: estimated expectation", "(2.25, 2.75, 3.5)"),
+        of("example", "Example 1: estimated variance", "(0.125, 1.125, 2.0)"),
+        of("pooled-grid", "fewer fresh records", "2,000,000 to 50,000: 97.5 %"),
+        of("source-budget", "pay for four fresh games", "4 games of 2,400 records; 2,477"),
+        of("source-budget", "reallocates a fixed number", "600 to 600 in all, 30 to"),
+        of("digits", "as many draws", "600 and 600 for 2 classes"),
+        of("sensitivity", "32.3 % more", "2,477 to 3,277: 32.3 %"),
+        of("sensitivity", "Every alpha", "identical to the last bit"),
+        of("scalability", "in place of 4 n", "512 n; 75.0 % fewer"),
+        of("scalability", "Allocations range", "64 to 256, 128 n"),
+        of("latency", "in place of 50", "50 to 10, 80.0 %"),
     ],
 )
 def test_counts_are_exact(found, name, part, counted):
@@ -74,6 +83,7 @@ def test_counts_are_exact(found, name, part, counted):
     assert row.verdict == HOLDS
 
 
+@pytest.mark.long
 def test_the_cap_is_not_active(found):
     assert claim(found, "sensitivity", "below the cap of 125").verdict == HOLDS
 
@@ -84,11 +94,12 @@ def test_variance_errors_fall_as_the_paper_says(found):
         assert low > 60
 
 
-def test_the_page_tells_all_and_gives_nothing_away(found, out, tmp_path):
+@pytest.mark.long
+def test_the_page_tells_all_and_gives_nothing_away(all_found, out, tmp_path):
     docs = tmp_path / "docs"
-    write_page(list(found.values()), out, docs / "reproduction.md", docs / "images")
+    write_page(list(all_found.values()), out, docs / "reproduction.md", docs / "images")
     page = (tmp_path / "docs" / "reproduction.md").read_text(encoding="utf-8")
-    for name, written in found.items():
+    for name, written in all_found.items():
         assert f"## {name}" in page
         assert f"](images/{name}.png)" in page
         assert (tmp_path / "docs" / "images" / f"{name}.png").exists()
@@ -101,6 +112,7 @@ def test_the_page_tells_all_and_gives_nothing_away(found, out, tmp_path):
     assert str(out) not in page
 
 
+@pytest.mark.long
 def test_wrong_numbers_would_be_found_out(found):
     """A control: not every row of Tables I and II can hold, because V and C differ."""
     verdicts = [row.verdict for row in found["baseline-grid"].table]

@@ -26,3 +26,5 @@ TINY = {
         Latency(replications=2, milliseconds=(0, 10)),
     )
 }
+# Each of these takes 5 to 15 seconds, so the ordinary tests run the others only.
+SLOW = ("baseline-grid", "pooled-grid", "sensitivity", "latency")

@@ -45,7 +45,10 @@ def check(name, n, factor, count):
     assert 0.85 < solution.noise.mean() / squares.mean() < 1.2
 
 
-@pytest.mark.parametrize("name", ["of two", "of three", "of pairs"])
+@pytest.mark.parametrize(
+    "name",
+    ["of two", *(pytest.param(one, marks=pytest.mark.long) for one in ("of three", "of pairs"))],
+)
 def test_few_evaluations_of_parities_are_without_bias(name):
     check(name, n=8, factor=6, count=3000)
 

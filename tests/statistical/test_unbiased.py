@@ -128,7 +128,13 @@ def pairs(seed, solver, n_games=12):
 
 
 @pytest.mark.parametrize(
-    "solver", [sb.Exact(), sb.Permutation(2), sb.BalancedPermutation(6)], ids=repr
+    "solver",
+    [
+        pytest.param(sb.Exact(), marks=pytest.mark.long),
+        pytest.param(sb.Permutation(2), marks=pytest.mark.long),
+        sb.BalancedPermutation(6),
+    ],
+    ids=repr,
 )
 def test_the_corrected_variance_is_unbiased_whatever_the_solver(solver):
     expectation, variance = pairs_moments(16)
