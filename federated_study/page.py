@@ -20,7 +20,8 @@ Written by `{command}`; do not edit. Measured on {date} with {versions}.
 training run. This page compares its methods with exact values, for which every coalition is
 trained. Six clients train a logistic model with ten features by federated averaging, weighted by
 records, with five full-batch gradient steps per round and learning rates of 0.1, 0.5 and 2. Models
-are scored on 500 validation rows by accuracy and by the negative log loss. The clients differ in one way:
+are scored on 500 validation rows by accuracy and by the negative log loss. The clients differ in
+one way:
 
 - *label noise*: 60 records each, of which 0, 10, 20, 30, 40 and 50 % have the wrong label;
 - *class skew*: 60 records each, 10 to 90 % of them positive;
