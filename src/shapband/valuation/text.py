@@ -25,7 +25,7 @@ from shapband.sampling.distinct import REMEDY, format_repeats
 from shapband.sampling.rare import label_caveats
 from shapband.sampling.shared import format_shared
 from shapband.sampling.targets import format_odd_labels
-from shapband.valuation.valued import method_of_value
+from shapband.valuation.valued import loss_caveat, method_of_value
 
 if TYPE_CHECKING:
     from shapband.valuation.valuation import Valuation
@@ -226,6 +226,10 @@ def caveats(valuation: Valuation) -> list[tuple[str, ...]]:
                 "evaluated and count with the value given by failed=",
             )
         )
+    if valuation.index == repr(SHAPLEY):
+        half = total_half_width(valuation.estimate, 0.95, valuation.games)
+        total = float(valuation.expectation.sum())
+        found.extend(loss_caveat(valuation.setup, total, half))
     repeats = format_repeats(
         valuation.names, valuation.distinct_records, valuation.draw_sizes, valuation.pool_sizes
     )

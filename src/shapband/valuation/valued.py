@@ -112,3 +112,20 @@ def whole_of(valuation: Valuation) -> Whole | None:
     if valuation.n_games > 1 or valuation.design.certain:
         half = total_half_width(valuation.estimate, 0.95, valuation.games)
     return Whole(nobody, nobody + gain, gain, half)
+
+
+def loss_caveat(setup: Mapping[str, str], total: float, half_width: float) -> list[tuple[str, ...]]:
+    """Say that the model of all providers is worse than v(∅), if that is beyond chance.
+
+    Examples
+    --------
+    >>> loss_caveat({"model": "ridge regression"}, -0.3, 0.1)[0][0]
+    'all providers together score 0.3 below v(∅), so that values are shares of a loss:'
+    """
+    if "model" not in setup or not total < -half_width:
+        return []
+    remedy = "draws may be too small for the model"
+    if "federated" in setup["model"]:
+        remedy = "training may diverge (pass a smaller learning_rate), or labels may be wrong"
+    below = f"all providers together score {-total:.3g} below v(∅)"
+    return [(f"{below}, so that values are shares of a loss:", remedy)]
